@@ -1,0 +1,115 @@
+/**
+ * Every error code a client can meet: its HTTP status, what it means, and what the operator can do.
+ * `docs/errors.md` is generated from this table; codes are stable, texts may improve.
+ */
+export const errorCodes = {
+  BadRequest: {
+    status: 400,
+    meaning: 'The request does not follow the schema of the endpoint; the message names the field.',
+    action: 'Correct the named field.',
+  },
+  InvalidCredentials: {
+    status: 401,
+    meaning:
+      'The user name and password do not let anyone in. Wrong password, unknown, locked and expired accounts get this same answer.',
+    action: 'Try again; the reason is in the journal of the host.',
+  },
+  PasswordExpired: {
+    status: 401,
+    meaning: 'The password was right but has expired.',
+    action: 'POST /v1/users/default/password/reset with username, oldPassword and newPassword.',
+  },
+  Unauthenticated: {
+    status: 401,
+    meaning: 'The token is missing, altered, expired or revoked.',
+    action: 'Log in again or renew the token.',
+  },
+  Forbidden: {
+    status: 403,
+    meaning: 'The role of this user does not allow the operation.',
+    action: 'Ask a member of an administrators group of the host.',
+  },
+  CrossOrigin: {
+    status: 403,
+    meaning: 'A cookie-authenticated change did not prove that it comes from the same origin.',
+    action: 'Send the token in the Authorization header, or send Origin or Sec-Fetch-Site.',
+  },
+  NotFound: {
+    status: 404,
+    meaning: 'There is nothing at this path or under this id.',
+    action: 'See docs/api.md or GET /openapi.json.',
+  },
+  MethodNotAllowed: {
+    status: 405,
+    meaning: 'The path exists, the method does not; the Allow header lists those that do.',
+    action: 'Use a listed method.',
+  },
+  RequestTimeout: {
+    status: 408,
+    meaning: 'The request arrived too slowly.',
+    action: 'Send at least 1 KiB/s.',
+  },
+  PayloadTooLarge: {
+    status: 413,
+    meaning: 'The body is larger than the endpoint accepts.',
+    action: 'Send less.',
+  },
+  UriTooLong: {
+    status: 414,
+    meaning: 'A part of the path is longer than any name could be.',
+    action: 'Shorten it.',
+  },
+  UnsupportedMediaType: {
+    status: 415,
+    meaning: 'The content type is not one the endpoint reads.',
+    action: 'Send Content-Type: application/json.',
+  },
+  TooManyAttempts: {
+    status: 429,
+    meaning: 'Too many failed logins for this user or from this address.',
+    action: 'Wait for the seconds in Retry-After.',
+  },
+  TooManyLogins: {
+    status: 429,
+    meaning: 'More logins are being checked than the host has room for.',
+    action: 'Wait for the seconds in Retry-After.',
+  },
+  HeadersTooLarge: {
+    status: 431,
+    meaning: 'The header fields are larger than the server accepts.',
+    action: 'Send smaller headers.',
+  },
+  PasswordRefused: {
+    status: 400,
+    meaning: "The host's password policy refused the new password; the message holds PAM's own words.",
+    action: 'Choose another password.',
+  },
+  OldPasswordWrong: {
+    status: 400,
+    meaning: 'The old password is not the current one.',
+    action: 'Correct oldPassword.',
+  },
+  PamUnavailable: {
+    status: 500,
+    meaning: "The host's PAM stack could not give an answer.",
+    action: 'See journalctl -u edgehostd and docs/operations.md, "When nobody can log in".',
+  },
+  PasswordChangeUnavailable: {
+    status: 503,
+    meaning: 'The transient unit that changes passwords could not be started.',
+    action: 'Check that the system bus runs (systemctl status dbus), or use passwd on the console.',
+  },
+  Internal: {
+    status: 500,
+    meaning: 'The daemon failed; the reference finds the journal line.',
+    action: 'journalctl -u edgehostd | grep the ref.',
+  },
+  NotReady: {
+    status: 503,
+    meaning: 'The daemon has just started and has not looked at the host yet, or it is stopping.',
+    action: 'Try again in a second.',
+  },
+} as const satisfies Record<string, { status: number; meaning: string; action: string }>
+
+/** A stable `UpperCamelCase` name from the table. */
+export type ErrorCode = keyof typeof errorCodes

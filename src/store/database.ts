@@ -1,0 +1,86 @@
+import { existsSync, renameSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type { Logger } from 'pino'
+import { migrations } from './migrations.ts'
+
+/** The daemon's records: one SQLite file in the state folder. */
+export interface Database {
+  readonly sql: DatabaseSync
+  /** Runs `work` in one transaction; an exception rolls back and is thrown on. */
+  transaction<T>(work: () => T): T
+  close(): void
+}
+
+/**
+ * Opens the database, makes it if it is missing and brings its schema up to date.
+ * A file that is damaged is kept beside as `*.corrupt-<time>` and reported, and an empty one takes its place:
+ * the host must still answer.
+ * @throws when the file belongs to a newer version of the daemon, or cannot be made at all
+ */
+export function openDatabase(file: string, log: Logger): Database {
+  try {
+    return open(file)
+  } catch (error) {
+    if (!isDamage(error) || !existsSync(file)) throw error
+    const aside = `${file}.corrupt-${new Date().toISOString().replaceAll(':', '')}`
+    for (const suffix of ['', '-wal', '-shm']) {
+      if (existsSync(file + suffix)) renameSync(file + suffix, aside + suffix)
+    }
+    log.error({ err: error, aside }, 'the database was damaged; it is kept aside and a new one is begun')
+    return open(file)
+  }
+}
+
+function open(file: string): Database {
+  const sql = new DatabaseSync(file)
+  try {
+    // FULL: a commit that was acknowledged survives a power cut.
+    sql.exec(
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 2000',
+    )
+    const check = sql.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
+    if (check.quick_check !== 'ok')
+      throw Object.assign(new Error(check.quick_check), { errcode: sqliteCorrupt })
+    migrate(sql)
+  } catch (error) {
+    sql.close()
+    throw error
+  }
+  return {
+    sql,
+    transaction(work) {
+      sql.exec('BEGIN IMMEDIATE')
+      try {
+        const result = work()
+        sql.exec('COMMIT')
+        return result
+      } catch (error) {
+        if (sql.isTransaction) sql.exec('ROLLBACK')
+        throw error
+      }
+    },
+    close: () => sql.close(),
+  }
+}
+
+/** Applies the numbered migrations that the file has not seen; each one is its own transaction. */
+function migrate(sql: DatabaseSync): void {
+  const { user_version: version } = sql.prepare('PRAGMA user_version').get() as { user_version: number }
+  if (version > migrations.length) {
+    throw new Error(
+      `the database has schema ${version}, this daemon knows up to ${migrations.length}: install the newer daemon again`,
+    )
+  }
+  migrations.slice(version).forEach((statements, index) => {
+    sql.exec(`BEGIN IMMEDIATE; ${statements}; PRAGMA user_version = ${version + index + 1}; COMMIT`)
+  })
+}
+
+// Primary result codes of https://www.sqlite.org/rescode.html
+const sqliteCorrupt = 11
+const sqliteNotADatabase = 26
+
+function isDamage(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode
+  return code !== undefined && [sqliteCorrupt, sqliteNotADatabase].includes(code & 0xff)
+}

@@ -1,0 +1,64 @@
+import { isIPv4, isIPv6 } from 'node:net'
+
+// A dual-stack socket shows IPv4 peers as v4-mapped (RFC 4291, 2.5.5.2), link-local ones with a zone (RFC 4007, 11).
+const mappedGroups = '0,0,0,0,0,65535'
+
+/**
+ * The address as the rest of the daemon knows it: IPv4 for v4-mapped IPv6, no zone, lower case.
+ * Text that is no address comes back as it is.
+ */
+export function unmapAddress(address: string): string {
+  const plain = address.replace(/%.*$/s, '').toLowerCase()
+  const groups = parseIPv6(plain)
+  if (groups?.slice(0, 6).join() !== mappedGroups) return groups || isIPv4(plain) ? plain : address
+  return groups
+    .slice(6)
+    .flatMap((group) => [group >> 8, group & 0xff])
+    .join('.')
+}
+
+/**
+ * What counts as one client: an IPv4 address itself, an IPv6 address its /64 as `2001:db8:1:2::/64` (RFC 5952),
+ * since every host may choose freely among the addresses of its /64.
+ */
+export function addressGroup(address: string): string {
+  const plain = unmapAddress(address)
+  const groups = parseIPv6(plain)
+  if (!groups) return plain
+  // The four zero groups at the end are always the longest run, so the compression stands there.
+  const network = groups.slice(0, 4)
+  while (network.at(-1) === 0) network.pop()
+  return `${network.map((group) => group.toString(16)).join(':')}::/64`
+}
+
+/** True for 127.0.0.0/8 and ::1, mapped or not. */
+export function isLoopback(address: string): boolean {
+  const plain = unmapAddress(address)
+  return isIPv4(plain) ? plain.startsWith('127.') : parseIPv6(plain)?.join() === '0,0,0,0,0,0,0,1'
+}
+
+/** True for 169.254.0.0/16 (RFC 3927) and fe80::/10 (RFC 4291): valid on one link only. */
+export function isLinkLocal(address: string): boolean {
+  const plain = unmapAddress(address)
+  if (isIPv4(plain)) return plain.startsWith('169.254.')
+  return ((parseIPv6(plain)?.[0] ?? 0) & 0xffc0) === 0xfe80
+}
+
+/** The eight 16-bit groups, or undefined when the text is no IPv6 address. */
+function parseIPv6(text: string): readonly number[] | undefined {
+  if (!isIPv6(text) || text.includes('%')) return undefined
+  const [head = '', tail] = text.split('::')
+  const before = parseGroups(head)
+  if (tail === undefined) return before
+  const after = parseGroups(tail)
+  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
+}
+
+function parseGroups(text: string): number[] {
+  if (text === '') return []
+  return text.split(':').flatMap((part) => {
+    if (!part.includes('.')) return [parseInt(part, 16)]
+    const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number)
+    return [a * 256 + b, c * 256 + d]
+  })
+}

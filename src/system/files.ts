@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { lstat, open, readdir, rename, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+// Beside the target, since rename(2) is atomic only within one file system.
+const temporaryName = /^\..+\.[0-9a-f]{16}\.tmp$/
+
+/**
+ * Replaces a file whole: whoever reads it, also after a power cut, finds the old content or the new one.
+ * On return the content and its name are on the disk.
+ * @param mode permission bits, set whatever the umask is
+ * @throws when the target is there but no regular file (a link is none), and the system's error as it is,
+ *   for example `ENOSPC`; the old content then still stands and nothing is left beside it
+ */
+export async function replaceFile(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+  const present = await lstat(path).catch(missing)
+  if (present && !present.isFile()) throw new Error(`${path} is not a regular file; it is not replaced`)
+  const folder = dirname(path)
+  const temporary = join(folder, `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`)
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    try {
+      await file.writeFile(data)
+      await file.chmod(mode)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await unlink(temporary).catch(missing)
+    throw error
+  }
+  await syncFolder(folder)
+}
+
+/**
+ * Removes what a killed `replaceFile` left in a folder. For the start only, while nobody writes there.
+ * @returns how many files went; 0 when there is no such folder
+ */
+export async function sweepTemporary(folder: string): Promise<number> {
+  const entries = (await readdir(folder, { withFileTypes: true }).catch(missing)) ?? []
+  const left = entries.filter((entry) => entry.isFile() && temporaryName.test(entry.name))
+  await Promise.all(left.map((entry) => unlink(join(folder, entry.name))))
+  return left.length
+}
+
+// fsync(2): the new name is on the disk only once its folder is.
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,53 @@
+import { pino, symbols, type DestinationStream, type Logger } from 'pino'
+
+export type { Logger } from 'pino'
+
+// journald reads the priority in angle brackets at the start of a line and stores the rest (sd-daemon(3)).
+const priorities: Readonly<Record<number, string>> = {
+  60: '<2>',
+  50: '<3>',
+  40: '<4>',
+  30: '<6>',
+  20: '<7>',
+  10: '<7>',
+}
+
+const redactedPaths = [
+  'authorization',
+  'Authorization',
+  'RefreshToken',
+  'refreshToken',
+  'password',
+  'oldPassword',
+  'newPassword',
+  'token',
+  'cookie',
+].flatMap((name) => [name, `*.${name}`, `*.*.${name}`])
+
+/**
+ * The daemon's logger: JSON lines, each behind its sd-daemon(3) priority.
+ * @param level lowest level written
+ * @param output where lines go; stdout unless told
+ */
+export function createLog(
+  level: string,
+  output: DestinationStream = pino.destination({ fd: 1, sync: true }),
+): Logger {
+  const prefixed = {
+    // pino sets lastLevel on streams that carry this symbol, before each write.
+    [symbols.needsMetadataGsym]: true,
+    lastLevel: 30,
+    write(line: string) {
+      output.write(`${priorities[this.lastLevel] ?? '<6>'}${line}`)
+    },
+  }
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: redactedPaths, censor: '[redacted]' },
+    },
+    prefixed,
+  )
+}

@@ -1,0 +1,82 @@
+import { execa } from 'execa'
+
+/** How a command ended. A non-zero exit code is data, not an error. */
+export interface CommandResult {
+  /** Exit code, or undefined when a signal ended the program. */
+  readonly exitCode: number | undefined
+  readonly stdout: string
+  readonly stderr: string
+  readonly durationMs: number
+}
+
+export interface RunOptions {
+  /** The program gets SIGTERM after this and SIGKILL a second later. */
+  readonly timeoutMs: number
+  /** Standard input; the only way a secret may reach a program. Without it the program reads end-of-file. */
+  readonly input?: string
+  /** Most bytes kept of each output stream; a program that writes more is ended. */
+  readonly maxOutputBytes?: number
+  readonly signal?: AbortSignal
+  /** Beside the fixed environment; never a secret, every user of the host may read it. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** The program could not be run to its end: not found, timed out, too much output, aborted. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed'
+  readonly reason: 'not-started' | 'timed-out' | 'output-too-large' | 'aborted'
+
+  constructor(program: string, reason: CommandFailed['reason'], detail: string) {
+    super(`${program}: ${reason}${detail ? ` (${detail})` : ''}`)
+    this.reason = reason
+  }
+}
+
+/** The only way the daemon starts a program. */
+export interface CommandRunner {
+  /**
+   * Runs a program to its end.
+   * @param program absolute path, or a name looked up in the system folders
+   * @param args passed as they are, no shell
+   * @throws CommandFailed when it could not be run to its end
+   */
+  run(program: string, args: readonly string[], options: RunOptions): Promise<CommandResult>
+}
+
+// Nothing is inherited: a hostile PATH, LD_PRELOAD or NODE_OPTIONS of the daemon must not reach a child,
+// and output is parsed, so its language is fixed.
+const childEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' }
+
+/** Runs programs of this machine through execa. */
+export function createRunner(): CommandRunner {
+  return {
+    async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, signal, environment }) {
+      const result = await execa(program, args, {
+        shell: false,
+        reject: false,
+        extendEnv: false,
+        env: { ...childEnvironment, ...environment },
+        cwd: '/',
+        timeout: timeoutMs,
+        forceKillAfterDelay: 1_000,
+        maxBuffer: maxOutputBytes,
+        stripFinalNewline: false,
+        ...(input === undefined ? { stdin: 'ignore' } : { input }),
+        ...(signal ? { cancelSignal: signal } : {}),
+      })
+      if (result.timedOut) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
+      if (result.isCanceled) throw new CommandFailed(program, 'aborted', '')
+      if (result.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
+      // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
+      if (result.exitCode === undefined && result.signal === undefined) {
+        throw new CommandFailed(program, 'not-started', result.code ?? '')
+      }
+      return {
+        exitCode: result.exitCode,
+        stdout: result.stdout,
+        stderr: result.stderr,
+        durationMs: result.durationMs,
+      }
+    },
+  }
+}

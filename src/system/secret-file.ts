@@ -1,0 +1,22 @@
+import { chmod, readFile, stat } from 'node:fs/promises'
+import { replaceFile } from './files.ts'
+
+/**
+ * Reads a secret of the state folder, and makes it on the first start: mode 0600, never empty.
+ * @param make gives the bytes of a new one
+ */
+export async function readOrMakeSecret(file: string, bytes: number, make: () => Buffer): Promise<Buffer> {
+  const present = await readFile(file).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return undefined
+  })
+  if (present?.length === bytes) {
+    // A restored backup may have lost the mode.
+    if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, 0o600)
+    return present
+  }
+  // A short file is what a power cut leaves of a copy by hand; a new secret only ends sessions.
+  const secret = make()
+  await replaceFile(file, secret, 0o600)
+  return secret
+}

@@ -1,0 +1,59 @@
+import type { CommandRunner } from './runner.ts'
+
+/** systemd, as the manager of this process. Outside a unit every verb does nothing. */
+export interface ServiceManager {
+  /** Whether systemd started this very process. */
+  readonly isService: boolean
+  /** File descriptor of the socket that systemd holds for us, or undefined. */
+  readonly listenFd: number | undefined
+  /** Says something to systemd, see sd_notify(3): `READY=1`, `STOPPING=1`, `STATUS=…`. */
+  notify(...assignments: string[]): Promise<void>
+  /** Feeds the watchdog at half its time for as long as `isMoving` says so. */
+  startWatchdog(isMoving: () => boolean): void
+  stopWatchdog(): void
+}
+
+// sd_listen_fds(3): inherited sockets begin here.
+const firstListenFd = 3
+const notifyTimeoutMs = 5_000
+
+/**
+ * Reads what systemd.exec(5) and sd_listen_fds(3) put into the environment. Node has no datagram Unix socket, so
+ * notifications go through systemd-notify(1).
+ */
+export function createServiceManager({
+  runner,
+  environment,
+  pid,
+}: {
+  runner: CommandRunner
+  environment: Readonly<Record<string, string | undefined>>
+  pid: number
+}): ServiceManager {
+  const { NOTIFY_SOCKET, LISTEN_FDS, LISTEN_PID, SYSTEMD_EXEC_PID, WATCHDOG_USEC, WATCHDOG_PID } = environment
+  let watchdog: NodeJS.Timeout | undefined
+
+  async function notify(...assignments: string[]): Promise<void> {
+    if (!NOTIFY_SOCKET) return
+    await runner.run('systemd-notify', [`--pid=${pid}`, ...assignments], {
+      timeoutMs: notifyTimeoutMs,
+      environment: { NOTIFY_SOCKET },
+    })
+  }
+
+  return {
+    isService: SYSTEMD_EXEC_PID === String(pid),
+    listenFd: LISTEN_PID === String(pid) && Number(LISTEN_FDS) >= 1 ? firstListenFd : undefined,
+    notify,
+    startWatchdog(isMoving) {
+      if (!WATCHDOG_USEC || (WATCHDOG_PID && WATCHDOG_PID !== String(pid))) return
+      const halfMs = Number(WATCHDOG_USEC) / 2_000
+      watchdog = setInterval(() => {
+        // A ping that gets lost is not the end: the next one comes before the time is up.
+        if (isMoving()) notify('WATCHDOG=1').catch(() => undefined)
+      }, halfMs)
+      watchdog.unref()
+    },
+    stopWatchdog: () => clearInterval(watchdog),
+  }
+}
