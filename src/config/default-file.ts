@@ -1,0 +1,53 @@
+import { describeAccepted } from './check-value.ts'
+import type { SchemaNode } from './key.ts'
+import { ConfigSchema } from './schema.ts'
+import { writeYaml } from './write-yaml.ts'
+
+const width = 108
+
+/**
+ * The configuration file that is shipped: every key with its default, all commented out. Below the introduction
+ * the text is YAML, comments included, with one more `#` at the start of each line.
+ */
+export function defaultConfigFile(schema: SchemaNode = ConfigSchema): string {
+  const lines = describeSection(schema, 0).map((line) => (line === '' ? '' : `#${line}`))
+  return `${introduction}${lines.join('\n')}\n`
+}
+
+function describeSection(section: SchemaNode, depth: number): string[] {
+  const indent = '  '.repeat(depth)
+  return Object.entries(section.properties ?? {}).flatMap(([name, schema]) => {
+    const gap = depth === 0 ? [''] : []
+    if (schema.properties) return [...gap, `${indent}${name}:`, ...describeSection(schema, depth + 1)]
+    const [example] = (schema.examples ?? []) as unknown[]
+    const unset = schema.default === undefined ? ' Not set by default.' : ''
+    const about = `${schema.description ?? ''} Takes ${describeAccepted(schema)}.${unset}`
+    const value = writeYaml(schema.default ?? example)
+    return [...gap, ...wrap(about, `${indent}# `), `${indent}${name}: ${value}`]
+  })
+}
+
+function wrap(text: string, prefix: string): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last === undefined || last.length + word.length >= width) lines.push(prefix + word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines
+}
+
+const introduction = `# Configuration of edgehostd, YAML 1.2. See edgehostd(8).
+#
+# Every key stands here with its default. To change one, take the # away from its line and from the lines of
+# the sections it stands in, or write it into a file of your own in config.d, which upgrades never touch:
+#
+#     # /etc/edgehostd/config.d/10-site.yaml
+#     log:
+#       level: debug
+#
+# Stronger than this file are config.d/*.yaml in order of their names, then the environment
+# (EDGEHOSTD_LOG_LEVEL=debug), then flags (--log.level=debug). Sections merge, lists are replaced.
+# edgehostd --check-config lists every problem, edgehostd --print-config where each value came from.
+# A change takes effect with: systemctl restart edgehostd
+`

@@ -1,0 +1,35 @@
+import { toKey, type SchemaNode } from './key.ts'
+import { ConfigSchema } from './schema.ts'
+import { writeYaml } from './write-yaml.ts'
+
+/** What `explainConfig` reads of a `LoadedConfig`. */
+export interface Explainable {
+  readonly config: object
+  readonly sources: ReadonlyMap<string, string>
+}
+
+/**
+ * The effective configuration as YAML, each value with a comment that says where it came from. Loading the text
+ * gives the same configuration: what is not set, and secrets, stand in comments.
+ */
+export function explainConfig({ config, sources }: Explainable, schema: SchemaNode = ConfigSchema): string {
+  const lines: string[] = []
+  const explain = (section: SchemaNode, values: object, segments: readonly string[]) => {
+    const indent = '  '.repeat(segments.length)
+    for (const [name, child] of Object.entries(section.properties ?? {})) {
+      const value: unknown = (values as Record<string, unknown>)[name]
+      const key = toKey([...segments, name], child)
+      if (child.properties) {
+        lines.push(`${indent}${name}:`)
+        explain(child, value as object, key.segments)
+      } else if (value === undefined) lines.push(`${indent}# ${name}: not set`)
+      else {
+        const source = sources.get(key.path) ?? 'default'
+        const shown = key.secret ? `# ${name}: ********` : `${name}: ${writeYaml(value)}`
+        lines.push(`${indent}${shown} # ${source}`)
+      }
+    }
+  }
+  explain(schema, config, [])
+  return `${lines.join('\n')}\n`
+}

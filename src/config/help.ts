@@ -1,0 +1,32 @@
+import { listKeys } from './key.ts'
+import { ConfigSchema } from './schema.ts'
+
+/** The text of `--help`. */
+export function helpText(): string {
+  const settings = listKeys(ConfigSchema).map(({ path, schema }) => {
+    const preset = schema.default === undefined ? '' : ` [${toFlagText(schema.default)}]`
+    return `  --${path}=…${preset}\n        ${schema.description ?? ''}\n`
+  })
+  return `${introduction}\n${settings.join('')}`
+}
+
+function toFlagText(value: unknown): string {
+  return Array.isArray(value) ? value.join(',') : String(value)
+}
+
+const introduction = `Usage: edgehostd [options] [--section.key=value ...]
+
+The daemon that answers the service API on an edge host.
+
+Options:
+  --config PATH     Read this file in place of /etc/edgehostd/config.yaml (also: EDGEHOSTD_CONFIG).
+                    Drop-ins are read from config.d/*.yaml beside it.
+  --check-config    Check the configuration and exit: 0 when it is good, 78 when it is not.
+  --print-config    Print the effective configuration, each value with where it came from, and exit.
+  --version         Print the version and exit.
+  --help            Print this text and exit.
+
+Settings, with their [defaults]. Each is a key of the file, a flag, and a variable of the environment:
+api.tls.keyFile, --api.tls.keyFile=/path, EDGEHOSTD_API_TLS_KEY_FILE=/path. Lists are separated by commas.
+Flags win over the environment, the environment over drop-ins, drop-ins over the file.
+`

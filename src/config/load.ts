@@ -1,0 +1,160 @@
+import { dirname, join } from 'node:path'
+import { checkValue } from './check-value.ts'
+import type { CommandLine } from './command-line.ts'
+import { listKeys, type Key, type SchemaNode } from './key.ts'
+import { nearestName } from './nearest-name.ts'
+import { ConfigInvalid, escapeInvisible, printable, type Problem } from './problem.ts'
+import { listDropIns, readConfigFile } from './read-file.ts'
+import { ConfigSchema, type Config } from './schema.ts'
+import { parseText, type Setting } from './setting.ts'
+
+/** The effective configuration and where it came from. */
+export interface LoadedConfig {
+  /** Complete and frozen all the way down. */
+  readonly config: Config
+  /** Dotted path → `default`, `file:line`, `environment NAME` or `flag --name`; unset optional keys are absent. */
+  readonly sources: ReadonlyMap<string, string>
+  /** Files that were read, weakest first. */
+  readonly files: readonly string[]
+}
+
+export interface LoadConfigOptions {
+  readonly commandLine: Pick<CommandLine, 'configFile' | 'settings' | 'mentioned' | 'problems'>
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Read when neither `--config` nor `EDGEHOSTD_CONFIG` names a file; may be missing. */
+  readonly defaultFile?: string
+}
+
+/** The one variable that is no setting: the path of the configuration file. */
+const fileVariable = 'EDGEHOSTD_CONFIG'
+
+/** What the layers said so far. Later settings are stronger. */
+interface Findings {
+  readonly settings: Setting[]
+  readonly mentioned: Map<string, string>
+  readonly problems: Problem[]
+  readonly files: string[]
+  understood: boolean
+}
+
+/**
+ * Puts the layers together, in rising strength: defaults, the file, drop-ins (`config.d/*.yaml` beside the file,
+ * in byte order of their names), environment, flags. Sections merge, lists and single values replace.
+ * @throws ConfigInvalid with every problem of every layer, also of values that a stronger layer replaces
+ */
+export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
+  const { commandLine, environment, defaultFile = '/etc/edgehostd/config.yaml' } = options
+  const keys = listKeys(ConfigSchema)
+  const findings: Findings = { settings: [], mentioned: new Map(), problems: [], files: [], understood: true }
+
+  const named = commandLine.configFile ?? (environment[fileVariable] || undefined)
+  const file = named ?? defaultFile
+  await addFile(findings, keys, file, named === undefined)
+  await addDropIns(findings, keys, join(dirname(file), 'config.d'))
+  addEnvironment(findings, keys, environment)
+  findings.settings.push(...commandLine.settings)
+  findings.problems.push(...commandLine.problems)
+  for (const [path, place] of commandLine.mentioned) findings.mentioned.set(path, place)
+  if (findings.understood) findings.problems.push(...checkPairs(findings.mentioned))
+
+  if (findings.problems.length > 0) throw new ConfigInvalid(findings.problems)
+  const effective = new Map(findings.settings.map((setting) => [setting.key.path, setting]))
+  const sources = new Map<string, string>()
+  // Every value was checked against its key of ConfigSchema, and a test holds the defaults to it.
+  const config = complete(ConfigSchema, '', effective, sources) as Config
+  return { config, sources, files: findings.files }
+}
+
+async function addFile(findings: Findings, keys: readonly Key[], file: string, mayBeMissing: boolean) {
+  const place = escapeInvisible(file)
+  const read = readConfigFile(file)
+  if ('reason' in read) {
+    if (read.missing && mayBeMissing) return
+    findings.understood = false
+    const line = read.line !== undefined ? `:${read.line}:1` : ''
+    findings.problems.push({ place: place + line, message: read.reason })
+    return
+  }
+  findings.files.push(file)
+  if (isBlank(read.text)) return
+  // Loaded only for a file that says something: the shipped one is all comments, and the library takes longer
+  // to load than everything else here.
+  const { parseYaml } = await import('./parse-yaml.ts')
+  const parsed = parseYaml(place, read.text, ConfigSchema, keys)
+  findings.settings.push(...parsed.settings)
+  findings.problems.push(...parsed.problems)
+  for (const [path, place] of parsed.mentioned) findings.mentioned.set(path, place)
+  findings.understood &&= parsed.understood
+}
+
+/** Blank lines and comments only. */
+function isBlank(text: string): boolean {
+  return text.split('\n').every((line) => /^[ \t\r]*(#|$)/.test(line))
+}
+
+async function addDropIns(findings: Findings, keys: readonly Key[], directory: string) {
+  const found = listDropIns(directory)
+  if ('names' in found) {
+    for (const name of found.names) await addFile(findings, keys, join(directory, name), false)
+  } else if (!found.missing) {
+    findings.understood = false
+    findings.problems.push({ place: escapeInvisible(directory), message: found.reason })
+  }
+}
+
+function addEnvironment(
+  findings: Findings,
+  keys: readonly Key[],
+  environment: LoadConfigOptions['environment'],
+) {
+  const byName = new Map(keys.map((key) => [key.environment, key]))
+  for (const name of Object.keys(environment).sort()) {
+    const text = environment[name]
+    if (!name.startsWith('EDGEHOSTD_') || text === undefined) continue
+    const source = `environment ${printable(name)}`
+    const key = byName.get(name)
+    if (key !== undefined) {
+      findings.mentioned.set(key.path, source)
+      const value = parseText(key.schema, text)
+      const messages = checkValue(key, value)
+      findings.problems.push(...messages.map((message) => ({ place: source, message })))
+      if (messages.length === 0) findings.settings.push({ key, value, source })
+    } else if (name === fileVariable) {
+      if (text === '')
+        findings.problems.push({ place: source, message: 'is empty; it must be the path of a file' })
+    } else {
+      const near = nearestName(name, [fileVariable, ...byName.keys()])
+      const suggestion = near === undefined ? '' : `; did you mean ${near}?`
+      findings.problems.push({ place: source, message: `unknown variable${suggestion}` })
+    }
+  }
+}
+
+/** Keys that only make sense together. */
+function checkPairs(mentioned: ReadonlyMap<string, string>): Problem[] {
+  const pair = ['api.tls.certificateFile', 'api.tls.keyFile'] as const
+  return [pair, pair.toReversed()].flatMap(([given = '', partner = '']) => {
+    const place = mentioned.get(given)
+    if (place === undefined || mentioned.has(partner)) return []
+    return [{ place, message: `${given} needs ${partner} beside it` }]
+  })
+}
+
+/** The section at `prefix` from settings and defaults, noting the source of each value. */
+function complete(
+  section: SchemaNode,
+  prefix: string,
+  effective: ReadonlyMap<string, Setting>,
+  sources: Map<string, string>,
+): unknown {
+  const entries = Object.entries(section.properties ?? {}).flatMap(([name, schema]): [string, unknown][] => {
+    const path = prefix + name
+    if (schema.properties) return [[name, complete(schema, `${path}.`, effective, sources)]]
+    const setting = effective.get(path)
+    const value = setting === undefined ? structuredClone(schema.default) : setting.value
+    if (value === undefined) return []
+    sources.set(path, setting?.source ?? 'default')
+    return [[name, Array.isArray(value) ? Object.freeze(value) : value]]
+  })
+  return Object.freeze(Object.fromEntries(entries))
+}

@@ -1,0 +1,41 @@
+/**
+ * The known name somebody most likely meant, or undefined when none is near.
+ * `port` finds `api.port` (same last part), `prot` finds `port` (few slips of the finger).
+ */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > 100) return undefined
+  const wanted = name.toLowerCase()
+  const allowed = Math.max(1, Math.floor(wanted.length / 3))
+  let nearest: string | undefined
+  let best = allowed + 1
+  for (const candidate of known) {
+    const slips = distance(wanted, candidate.toLowerCase())
+    if (slips < best) [nearest, best] = [candidate, slips]
+  }
+  if (nearest !== undefined) return nearest
+  const lastPart = wanted.slice(wanted.lastIndexOf('.') + 1)
+  const sameEnd = known.filter((candidate) => candidate.toLowerCase().endsWith(`.${lastPart}`))
+  return sameEnd.length === 1 ? sameEnd[0] : undefined
+}
+
+/** Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours. */
+function distance(from: string, to: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column++) {
+      const same = from[row - 1] === to[column - 1]
+      const swapped = row > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      current[column] = Math.min(
+        (last[column] ?? Infinity) + 1,
+        (current[column - 1] ?? Infinity) + 1,
+        (last[column - 1] ?? Infinity) + (same ? 0 : 1),
+        swapped ? (beforeLast[column - 2] ?? Infinity) + 1 : Infinity,
+      )
+    }
+    beforeLast = last
+    last = current
+  }
+  return last[to.length] ?? Infinity
+}

@@ -1,0 +1,78 @@
+import { isUtf8 } from 'node:buffer'
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { getSystemErrorMap } from 'node:util'
+
+const limitBytes = 1_048_576
+
+/** Why there is nothing to read, as the end of a sentence that begins with the file. */
+export interface Unreadable {
+  readonly missing: boolean
+  readonly reason: string
+  /** Where in the file, if that is known. */
+  readonly line?: number
+}
+
+/** A configuration file as text: at most 1 MiB of UTF-8, a byte order mark is dropped. */
+export function readConfigFile(file: string): { readonly text: string } | Unreadable {
+  try {
+    const bytes = readAtMost(file, limitBytes + 1)
+    if (bytes.length > limitBytes) return { missing: false, reason: 'is larger than 1 MiB' }
+    if (!isUtf8(bytes)) return { missing: false, reason: 'is not UTF-8 text', line: findForeignLine(bytes) }
+    return { text: new TextDecoder().decode(bytes) }
+  } catch (error) {
+    return describeFailure(error)
+  }
+}
+
+/**
+ * Drop-ins of a directory, weakest first: names ending in `.yaml`, in byte order. Hidden names are left out,
+ * editors keep locks and swap files under them.
+ */
+export function listDropIns(directory: string): { readonly names: string[] } | Unreadable {
+  try {
+    const names = readdirSync(directory).filter((name) => name.endsWith('.yaml') && !name.startsWith('.'))
+    return { names: names.sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))) }
+  } catch (error) {
+    return describeFailure(error)
+  }
+}
+
+/** Read by portions and not by size, so that an endless device ends at the limit. */
+function readAtMost(file: string, maximum: number): Buffer {
+  const descriptor = openSync(file, 'r')
+  try {
+    const portions: Buffer[] = []
+    let total = 0
+    while (total < maximum) {
+      const portion = Buffer.allocUnsafe(65_536)
+      const length = readSync(descriptor, portion)
+      if (length === 0) break
+      portions.push(portion.subarray(0, length))
+      total += length
+    }
+    return Buffer.concat(portions)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** A newline is never part of a longer UTF-8 sequence, so each line can be judged alone. */
+function findForeignLine(bytes: Buffer): number {
+  let line = 1
+  let start = 0
+  for (let end = bytes.indexOf(10); end !== -1 && isUtf8(bytes.subarray(start, end)); line++) {
+    start = end + 1
+    end = bytes.indexOf(10, start)
+  }
+  return line
+}
+
+function describeFailure(error: unknown): Unreadable {
+  const { errno, code } = error as NodeJS.ErrnoException
+  if (errno === undefined) throw error
+  const words = getSystemErrorMap().get(errno)?.[1] ?? String(code)
+  return {
+    missing: code === 'ENOENT',
+    reason: code === 'ENOENT' ? 'does not exist' : `cannot be read: ${words}`,
+  }
+}

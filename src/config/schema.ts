@@ -1,0 +1,212 @@
+import { Type, type Static } from 'typebox'
+
+// One schema drives the file, the environment, the flags, --print-config and the documentation.
+// Units stand in the names. Every key has a default unless it is optional; those carry an example.
+// `accepts` says in an operator's words what a pattern or format lets through.
+// `secret: true` keeps a value out of --print-config and of every message.
+
+const strict = { additionalProperties: false }
+const absolutePath = { pattern: '^/[^\\0]*$', accepts: 'an absolute path' }
+const path = (example: string, description: string) =>
+  Type.String({ ...absolutePath, examples: [example], description })
+const positive = (fallback: number, maximum: number, description: string) =>
+  Type.Integer({ minimum: 1, maximum, default: fallback, description })
+
+const Host = Type.Object(
+  {
+    id: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
+        accepts: '1 to 128 letters, digits, dots, dashes and underscores, the first a letter or digit',
+        examples: ['press-3'],
+        description:
+          'Identity of this host, taken whole; without it the product UUID or the machine-id is used.',
+      }),
+    ),
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 253,
+        examples: ['Press 3, hall B'],
+        description: 'Name of this host; without it the id.',
+      }),
+    ),
+    mode: Type.Union([Type.Literal('airgap'), Type.Literal('connected')], {
+      default: 'airgap',
+      description: 'airgap: clusters are managed here. connected: the platform manages them.',
+    }),
+  },
+  strict,
+)
+
+const Api = Type.Object(
+  {
+    address: Type.String({
+      format: 'ip',
+      accepts: 'an IPv4 or IPv6 address',
+      default: '::',
+      description: 'Address to listen on; :: is every address, IPv4 included. Must match edgehostd.socket.',
+    }),
+    port: positive(5080, 65535, 'Port to listen on. Must match edgehostd.socket.'),
+    tls: Type.Object(
+      {
+        certificateFile: Type.Optional(
+          path(
+            '/etc/edgehostd/tls/server.crt',
+            "An administrator's own certificate chain, PEM. Needs keyFile.",
+          ),
+        ),
+        keyFile: Type.Optional(
+          path('/etc/edgehostd/tls/server.key', 'Its private key, PEM. Needs certificateFile.'),
+        ),
+      },
+      strict,
+    ),
+    timeouts: Type.Object(
+      {
+        handshakeMs: positive(5_000, 600_000, 'For the TLS handshake.'),
+        headersMs: positive(5_000, 600_000, 'For the header fields of a request.'),
+        idleMs: positive(30_000, 3_600_000, 'For a connection between two requests.'),
+        stalledMs: positive(120_000, 3_600_000, 'For a connection on which nothing moves at all.'),
+      },
+      strict,
+    ),
+    body: Type.Object(
+      {
+        limitBytes: positive(1_048_576, 1_073_741_824, 'Largest JSON body.'),
+        minimumBytesPerSecond: positive(1_024, 1_073_741_824, 'A body that arrives more slowly is closed.'),
+        windowSeconds: positive(10, 3_600, 'The rate is measured over this many seconds.'),
+      },
+      strict,
+    ),
+    connections: Type.Object(
+      {
+        maximum: positive(1_000, 100_000, 'Open connections in all.'),
+        maximumPerAddress: positive(64, 100_000, 'Open connections from one address (IPv6: one /64).'),
+      },
+      strict,
+    ),
+  },
+  strict,
+)
+
+const Auth = Type.Object(
+  {
+    adminGroups: Type.Array(Type.String({ minLength: 1 }), {
+      default: ['sudo', 'wheel', 'edgehostd-admin'],
+      description: 'Members of these groups, and uid 0, are administrators; everyone else may read.',
+    }),
+    allowAnyShell: Type.Boolean({
+      default: false,
+      description: 'Let in accounts whose shell is not in /etc/shells.',
+    }),
+    refusalDelayMs: Type.Integer({
+      minimum: 0,
+      maximum: 60_000,
+      default: 3_000,
+      description: 'Every refused login is answered this long after it arrived.',
+    }),
+    pam: Type.Object(
+      {
+        service: Type.String({
+          pattern: '^[a-z][a-z0-9-]{0,62}$',
+          accepts: '1 to 63 lower-case letters, digits and dashes, the first a letter',
+          default: 'edgehostd',
+          description: 'Name of the file in /etc/pam.d.',
+        }),
+        program: Type.String({
+          ...absolutePath,
+          default: '/usr/lib/edgehostd/pamtester',
+          description: 'The pamtester to run.',
+        }),
+        timeoutMs: positive(20_000, 600_000, 'A PAM child that takes longer is killed.'),
+        maximumChildren: positive(32, 1_000, 'PAM children at one time, sleeping ones included.'),
+        queueLength: Type.Integer({
+          minimum: 0,
+          maximum: 10_000,
+          default: 16,
+          description: 'Logins that wait for a free child; more are refused.',
+        }),
+      },
+      strict,
+    ),
+    guard: Type.Object(
+      {
+        delayAfterFailures: positive(
+          3,
+          1_000_000,
+          'Failures of one user from one address before each try has to wait.',
+        ),
+        firstDelaySeconds: positive(1, 3_600, 'The first wait; it doubles with each further failure.'),
+        lockAfterFailures: positive(
+          5,
+          1_000_000,
+          'Failures of one user from one address before the pair is locked.',
+        ),
+        lockMinutes: Type.Number({
+          exclusiveMinimum: 0,
+          maximum: 10_080,
+          default: 15,
+          description: 'How long a lock lasts.',
+        }),
+        addressLockAfterFailures: positive(
+          20,
+          1_000_000,
+          'Failures from one address (IPv6: one /64) before it is locked.',
+        ),
+        userFailuresPerHour: positive(
+          100,
+          1_000_000,
+          'Failures of one user in an hour, over all addresses, above which only loopback and addresses of earlier successes may try.',
+        ),
+        trackedKeys: positive(10_000, 1_000_000, 'Counters kept in memory; the oldest give way.'),
+      },
+      strict,
+    ),
+    tokens: Type.Object(
+      {
+        accessMinutes: positive(15, 1_440, 'Life of an access token.'),
+        renewalHours: positive(2, 168, 'A renewal extends the session by this.'),
+        extendedRenewalHours: positive(24, 168, 'The same with extendedSession=true.'),
+        maximumDays: positive(7, 365, 'A session never lives longer.'),
+        replaySeconds: positive(30, 600, 'The same old refresh token gets the same reply for this long.'),
+      },
+      strict,
+    ),
+  },
+  strict,
+)
+
+const Log = Type.Object(
+  {
+    level: Type.Union(
+      [
+        Type.Literal('fatal'),
+        Type.Literal('error'),
+        Type.Literal('warn'),
+        Type.Literal('info'),
+        Type.Literal('debug'),
+        Type.Literal('trace'),
+      ],
+      { default: 'info', description: 'Lowest level that is written.' },
+    ),
+  },
+  strict,
+)
+
+const State = Type.Object(
+  {
+    directory: Type.String({
+      ...absolutePath,
+      default: '/var/lib/edgehostd',
+      description: 'Database, secret and certificate.',
+    }),
+  },
+  strict,
+)
+
+/** The whole configuration, every section present once defaults are filled in. */
+export const ConfigSchema = Type.Object({ host: Host, api: Api, auth: Auth, log: Log, state: State }, strict)
+
+/** Validated and complete; frozen by `loadConfig`. */
+export type Config = Static<typeof ConfigSchema>

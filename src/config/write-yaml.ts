@@ -1,0 +1,14 @@
+import { escapeInvisible } from './problem.ts'
+
+const reserved = /^(true|false|null|yes|no|on|off|y|n)$/i
+
+/**
+ * A value of the configuration as YAML on one line. Text stands plain only where every YAML version reads it
+ * as text; anything else is quoted, with control and invisible characters escaped.
+ */
+export function writeYaml(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(writeYaml).join(', ')}]`
+  if (typeof value !== 'string') return JSON.stringify(value)
+  if (/^[A-Za-z/][A-Za-z0-9._/-]*$/.test(value) && !reserved.test(value)) return value
+  return escapeInvisible(JSON.stringify(value))
+}
