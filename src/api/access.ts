@@ -1,0 +1,35 @@
+import 'fastify'
+
+/** What a user may do: `admin` everything, `viewer` reads and acts on itself. */
+export type Role = 'admin' | 'viewer'
+
+/** Who may use a route: anyone, anyone who is logged in, or administrators only. Every route declares it. */
+export type Access = 'open' | Role
+
+/** The user behind a request whose token was accepted. */
+export interface Caller {
+  /** Name of the account as NSS returns it. */
+  readonly userName: string
+  readonly role: Role
+  /** Of the session that the token belongs to. */
+  readonly sessionUid: string
+}
+
+/** Looks at a token and says whose it is; nothing when it is altered, expired or revoked. */
+export type Authenticate = (token: string) => Caller | undefined
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access
+    /** The room writes its own log line for requests of this route. */
+    logsItself?: boolean
+    /** An open route that acts for the caller when there is a good token. */
+    identifies?: boolean
+  }
+  interface FastifyRequest {
+    /** The caller; null on open routes. */
+    caller: Caller | null
+    /** Address of the client, unmapped, without a zone. */
+    address: string
+  }
+}

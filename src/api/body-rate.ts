@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Server } from 'node:https'
+import { AppError } from '../errors/app-error.ts'
+
+export interface BodyRate {
+  readonly minimumBytesPerSecond: number
+  /** The rate is measured over this long. */
+  readonly windowSeconds: number
+}
+
+interface Body {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Monotonic milliseconds and bytes of the connection at the begin of the window. */
+  since: number
+  bytes: number
+  refused: boolean
+}
+
+/**
+ * Closes requests whose body arrives below a rate, and none by its total time. Time in which the handler does not
+ * read what has arrived does not count: then it is the host that is slow.
+ * Whoever reads the body gets `RequestTimeout` as its error and may answer; where nobody does, this answers 408.
+ * @returns stops looking
+ */
+export function watchBodyRate(
+  server: Server,
+  { minimumBytesPerSecond, windowSeconds }: BodyRate,
+): () => void {
+  const bodies = new Set<Body>()
+  const windowMs = windowSeconds * 1_000
+  const message = `The body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds.`
+  let timer: NodeJS.Timeout | undefined
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+    if (encoding === undefined && (length === undefined || Number(length) === 0)) return
+    const body = {
+      request,
+      response,
+      since: performance.now(),
+      bytes: request.socket.bytesRead,
+      refused: false,
+    }
+    bodies.add(body)
+    response.once('close', () => {
+      if (!body.refused) bodies.delete(body)
+    })
+    // One timer for all, and only while a body is on its way.
+    timer ??= setInterval(look, Math.min(1_000, windowMs / 10)).unref()
+  }
+
+  function look(): void {
+    const now = performance.now()
+    for (const body of bodies) {
+      const { request } = body
+      if (body.refused) {
+        bodies.delete(body)
+        request.socket.destroy()
+      } else if (request.complete || request.destroyed) {
+        bodies.delete(body)
+      } else if (request.readableLength > 0) {
+        begin(body, now)
+      } else if (now - body.since >= windowMs) {
+        const needed = (minimumBytesPerSecond * (now - body.since)) / 1_000
+        if (request.socket.bytesRead - body.bytes < needed) refuse(body)
+        else begin(body, now)
+      }
+    }
+    if (bodies.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  function begin(body: Body, now: number): void {
+    body.since = now
+    body.bytes = body.request.socket.bytesRead
+  }
+
+  // The next look ends the connection, whatever became of the answer.
+  function refuse(body: Body): void {
+    const { request, response } = body
+    body.refused = true
+    if (response.headersSent) {
+      request.socket.destroy()
+      return
+    }
+    response.setHeader('connection', 'close')
+    const error = new AppError('RequestTimeout', message)
+    if (request.listenerCount('error') > 0) {
+      request.emit('error', error)
+      return
+    }
+    response.writeHead(error.status, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ code: error.code, message: error.message }))
+  }
+
+  server.on('request', onRequest)
+  return () => {
+    server.off('request', onRequest)
+    clearInterval(timer)
+    timer = undefined
+  }
+}

@@ -1,0 +1,63 @@
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
+import fastJsonStringify from 'fast-json-stringify'
+import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
+import type { TSchema } from 'typebox'
+
+/**
+ * Compiles request schemas. Bodies are taken as they are: no coercion, no removal, no defaults, because Fastify's
+ * own settings would accept 5 or ["a"] for a string. Paths and queries are text on the wire, so theirs are coerced.
+ *
+ * A schema is compiled by the first request that needs it: compiling all of them takes longer than the rest of the
+ * start. Our own schemas are not held against the meta-schema for the same reason; a test does that.
+ */
+export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
+  const options: Options = {
+    strict: false,
+    allErrors: false,
+    removeAdditional: false,
+    validateSchema: false,
+    meta: false,
+  }
+  const bodies = once(() => new Ajv({ ...options, coerceTypes: false, useDefaults: false }))
+  const texts = once(() => new Ajv({ ...options, coerceTypes: true, useDefaults: true }))
+  return ({ schema, httpPart }) => {
+    const compiled = once(() => (httpPart === 'body' ? bodies() : texts()).compile(schema))
+    const validate = (data: unknown): boolean => {
+      const check = compiled()
+      const isValid = check(data)
+      // Fastify reads the problems off the function it was given.
+      ;(validate as Partial<ValidateFunction>).errors = check.errors ?? null
+      return isValid
+    }
+    return validate
+  }
+}
+
+/**
+ * Compiles reply schemas, also by the first reply that needs one. A serialiser writes only what its schema names, so
+ * no field can leak.
+ */
+export function createSerializerCompiler(): FastifySerializerCompiler<TSchema> {
+  return ({ schema }) => {
+    const compiled = once(() => fastJsonStringify(schema as fastJsonStringify.Schema))
+    return (value) => compiled()(value)
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+/** One validation problem in words that name the field, for example `password must be string`. */
+export function describeProblem(
+  problem: Pick<ErrorObject, 'keyword' | 'instancePath' | 'params' | 'message'>,
+  part: string,
+) {
+  const path = problem.instancePath.slice(1).replaceAll('/', '.')
+  const missing = problem.keyword === 'required' ? String(problem.params.missingProperty) : undefined
+  const field = [path, missing].filter(Boolean).join('.') || part
+  const isEmpty = problem.keyword === 'minLength' && problem.params.limit === 1
+  const text = missing ? 'is missing' : isEmpty ? 'is empty' : (problem.message ?? 'is not valid')
+  return { field, message: `${field} ${text}` }
+}

@@ -1,0 +1,159 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Server } from 'node:https'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { addressGroup } from '../system/address.ts'
+import type { Logger } from '../system/log.ts'
+import { createTally } from './tally.ts'
+
+export interface ConnectionLimits {
+  /** Open connections in all. */
+  readonly maximum: number
+  /** Open connections from one address; IPv6: from one /64. */
+  readonly maximumPerAddress: number
+  readonly log: Logger
+}
+
+/** The open connections of a server, from the accepted TCP connection on. */
+export interface Connections {
+  /** A request on this socket brought a valid token: the connection is no longer closed in favour of others. */
+  markAuthenticated(socket: Socket): void
+  count(): number
+  /** Stops looking; open connections are left alone. */
+  stop(): void
+}
+
+interface Connection {
+  readonly raw: Socket
+  readonly group: Group
+  readonly key: string
+  open: boolean
+  authenticated: boolean
+  requests: number
+}
+
+interface Group {
+  readonly name: string
+  size: number
+  /** Idle and unauthenticated, the longest idle first. */
+  readonly evictable: Set<Connection>
+}
+
+/**
+ * Caps the connections per address and in all. At a cap the connection that has been idle longest without a login,
+ * one still in its handshake included, makes room for the new one; where there is none, the new one is closed.
+ * So a client that holds many connections can keep out neither others nor, for long, itself.
+ */
+export function limitConnections(
+  server: Server,
+  { maximum, maximumPerAddress, log }: ConnectionLimits,
+): Connections {
+  const groups = new Map<string, Group>()
+  const evictable = new Set<Connection>()
+  const byTuple = new Map<string, Connection>()
+  const bySocket = new WeakMap<Socket, Connection>()
+  let count = 0
+  const closed = createTally((counts) => log.warn(counts, 'connections were closed at the limit'))
+  const failed = createTally((counts) => log.debug({ counts }, 'TLS handshakes failed'))
+
+  function onConnection(raw: Socket): void {
+    if (raw.remoteAddress === undefined) {
+      // The client has gone already.
+      raw.destroy()
+      return
+    }
+    const name = addressGroup(raw.remoteAddress)
+    const full = (groups.get(name)?.size ?? 0) >= maximumPerAddress
+    if (full || count >= maximum) {
+      const [victim] = full ? (groups.get(name)?.evictable ?? []) : evictable
+      if (!victim) {
+        closed.add('refused')
+        raw.destroy()
+        return
+      }
+      closed.add('evicted')
+      remove(victim)
+      victim.raw.destroy()
+    }
+    const group = groups.get(name) ?? { name, size: 0, evictable: new Set() }
+    groups.set(name, group)
+    const connection = { raw, group, key: tupleOf(raw), open: true, authenticated: false, requests: 0 }
+    group.size += 1
+    count += 1
+    byTuple.set(connection.key, connection)
+    offer(connection)
+    raw.once('close', () => remove(connection))
+  }
+
+  function remove(connection: Connection): void {
+    if (!connection.open) return
+    connection.open = false
+    withhold(connection)
+    connection.group.size -= 1
+    count -= 1
+    if (connection.group.size === 0) groups.delete(connection.group.name)
+    if (byTuple.get(connection.key) === connection) byTuple.delete(connection.key)
+  }
+
+  // Sets keep the order of insertion: whoever becomes idle goes to the end.
+  function offer(connection: Connection): void {
+    if (!connection.open || connection.authenticated || connection.requests > 0) return
+    evictable.add(connection)
+    connection.group.evictable.add(connection)
+  }
+
+  function withhold(connection: Connection): void {
+    evictable.delete(connection)
+    connection.group.evictable.delete(connection)
+  }
+
+  function onSecureConnection(socket: TLSSocket): void {
+    const connection = byTuple.get(tupleOf(socket))
+    if (connection) bySocket.set(socket, connection)
+  }
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const connection = bySocket.get(request.socket)
+    if (!connection) return
+    connection.requests += 1
+    withhold(connection)
+    response.once('close', () => {
+      connection.requests -= 1
+      offer(connection)
+    })
+  }
+
+  function onTlsClientError(error: NodeJS.ErrnoException): void {
+    failed.add(error.code ?? 'other')
+  }
+
+  server.on('connection', onConnection)
+  server.on('secureConnection', onSecureConnection)
+  server.on('request', onRequest)
+  server.on('tlsClientError', onTlsClientError)
+  return {
+    markAuthenticated(socket) {
+      const connection = bySocket.get(socket)
+      if (!connection) return
+      connection.authenticated = true
+      withhold(connection)
+    },
+    count: () => count,
+    stop() {
+      server.off('connection', onConnection)
+      server.off('secureConnection', onSecureConnection)
+      server.off('request', onRequest)
+      server.off('tlsClientError', onTlsClientError)
+      closed.stop()
+      failed.stop()
+    },
+  }
+}
+
+/**
+ * What a raw socket and the TLS socket around it have in common; Node links the two by private fields only.
+ * The address of this end belongs to it: a client may use one port towards two of our addresses.
+ */
+function tupleOf({ remoteAddress = '', remotePort = 0, localAddress = '' }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`
+}

@@ -1,0 +1,92 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
+import { STATUS_CODES } from 'node:http'
+import { AppError } from '../errors/app-error.ts'
+import { errorCodes, type ErrorCode } from '../errors/codes.ts'
+import type { RouteTable } from './route-table.ts'
+import { describeProblem } from './compilers.ts'
+
+// What Fastify itself refuses, by the status it gives.
+const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
+  400: 'BadRequest',
+  404: 'NotFound',
+  408: 'RequestTimeout',
+  413: 'PayloadTooLarge',
+  414: 'UriTooLong',
+  415: 'UnsupportedMediaType',
+  431: 'HeadersTooLarge',
+  503: 'NotReady',
+}
+
+/** Turns whatever a handler throws into the one error body; a 500 says nothing about the inside. */
+export function addErrorReplies(app: FastifyInstance, routes: RouteTable): void {
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(toAppError(error), request, reply))
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const allowed = routes.methodsOf(path)
+    if (allowed.length > 0) void reply.header('allow', allowed.join(', '))
+    return sendError(
+      allowed.length > 0
+        ? new AppError(
+            'MethodNotAllowed',
+            `${request.method} is not possible here; use ${allowed.join(' or ')}`,
+          )
+        : new AppError('NotFound', 'there is nothing at this path'),
+      request,
+      reply,
+    )
+  })
+}
+
+function toAppError(error: FastifyError): AppError {
+  if (error instanceof AppError) return error
+  if (error.validation) {
+    const problem = error.validation[0]
+    const { field, message } = problem
+      ? describeProblem(problem, error.validationContext ?? 'body')
+      : { field: 'body', message: 'body is not valid' }
+    return new AppError('BadRequest', message, { details: { field } })
+  }
+  const code = frameworkCodes[error.statusCode ?? 500]
+  // Plain errors of a handler have no code, whatever the type says.
+  if (code && (error.code as string | undefined)?.startsWith('FST_')) return new AppError(code, error.message)
+  if (error instanceof SyntaxError && error.statusCode === 400)
+    return new AppError('BadRequest', 'body is not valid JSON')
+  return new AppError('Internal', 'the daemon failed; the reference finds the journal line', { cause: error })
+}
+
+function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error.status >= 500)
+    request.log.error({ ref: request.id, code: error.code, err: error.cause ?? error }, error.message)
+  if (error.retryAfterSec !== undefined) void reply.header('retry-after', String(error.retryAfterSec))
+  return reply
+    .code(error.status)
+    .type('application/json; charset=utf-8')
+    .serializer((body: unknown) => JSON.stringify(body))
+    .send({
+      code: error.code,
+      message: error.message,
+      ...(error.details ? { details: error.details } : {}),
+      ref: request.id,
+    })
+}
+
+const parserCodes: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'HeadersTooLarge',
+  ERR_HTTP_REQUEST_TIMEOUT: 'RequestTimeout',
+}
+
+/** Answers what is not even HTTP: the same body, then the connection is closed. */
+export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy(error)
+    return
+  }
+  const code = parserCodes[error.code ?? ''] ?? 'BadRequest'
+  const { status } = errorCodes[code]
+  const body = JSON.stringify({ code, message: 'the request could not be read as HTTP' })
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

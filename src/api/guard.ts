@@ -1,0 +1,94 @@
+import { parseCookie } from 'cookie'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { AppError } from '../errors/app-error.ts'
+import type { Authenticate, Caller } from './access.ts'
+
+/** Cookie that carries the access token, as published clients send it. */
+export const accessCookie = 'Authorization'
+/** Cookie that carries the refresh token. */
+export const refreshCookie = 'RefreshToken'
+
+export interface GuardOptions {
+  readonly authenticate: Authenticate
+  /** Told of each accepted request, so that its connection is spared when connections run out. */
+  readonly onAuthenticated: (request: FastifyRequest) => void
+}
+
+/**
+ * The session guard: looks at the token when a request begins, before its body is read. A token that is valid
+ * then covers the whole request, however long it takes.
+ */
+export function addGuard(app: FastifyInstance, { authenticate, onAuthenticated }: GuardOptions): void {
+  app.decorateRequest('caller', null)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { access, identifies } = request.routeOptions.config
+    const isOpen = access === 'open' || access === undefined
+    if (isOpen && !identifies) {
+      done()
+      return
+    }
+    const header = request.headers.authorization
+    const token = header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
+    const caller = token === undefined ? undefined : authenticate(token)
+    const refusal = refuse(request, caller, header === undefined)
+    if (refusal && !(isOpen && !caller)) {
+      done(refusal)
+      return
+    }
+    if (caller) {
+      request.caller = caller
+      onAuthenticated(request)
+    }
+    done()
+  })
+}
+
+function refuse(
+  request: FastifyRequest,
+  caller: Caller | undefined,
+  byCookie: boolean,
+): AppError | undefined {
+  if (!caller)
+    return new AppError('Unauthenticated', 'log in first: the token is missing, expired or revoked')
+  if (byCookie && !isSafe(request.method) && !isSameOrigin(request)) return crossOrigin()
+  if (request.routeOptions.config.access === 'admin' && caller.role !== 'admin') {
+    return new AppError('Forbidden', 'this needs an administrator of the host')
+  }
+  return undefined
+}
+
+/** Refuses a request that a cookie authenticates and that another site may have caused. For open routes that read cookies. */
+export function requireSameOrigin(request: FastifyRequest): void {
+  if (!isSameOrigin(request)) throw crossOrigin()
+}
+
+/** The user behind a request on a route that is not open. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new AppError('Unauthenticated', 'log in first')
+  return request.caller
+}
+
+/** A cookie of the request; parsed only when asked for. */
+export function readCookie(request: FastifyRequest, name: string): string | undefined {
+  const header = request.headers.cookie
+  return header === undefined ? undefined : parseCookie(header)[name] || undefined
+}
+
+const withoutScheme = (header: string) => (/^bearer /i.test(header) ? header.slice(7).trim() : header)
+
+const isSafe = (method: string) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+
+// Browsers send Sec-Fetch-Site or, older ones, Origin on every change; a page of another site can forge neither.
+function isSameOrigin(request: FastifyRequest): boolean {
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin'
+  return (
+    request.headers.origin !== undefined && request.headers.origin === `https://${request.headers.host ?? ''}`
+  )
+}
+
+const crossOrigin = () =>
+  new AppError(
+    'CrossOrigin',
+    'a change authenticated by cookie must come from the same origin; send the token in the Authorization header instead',
+  )

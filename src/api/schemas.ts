@@ -1,0 +1,36 @@
+import { Type, type TSchema } from 'typebox'
+
+/** The one body of every error. `code` is a key of the error table, `ref` the request id that the journal also holds. */
+export const ErrorBody = Type.Object(
+  {
+    code: Type.String({ description: 'Stable name, see docs/errors.md.' }),
+    message: Type.String({ description: 'For people; names the field that is wrong.' }),
+    details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    ref: Type.Optional(
+      Type.String({ description: 'Request id; also in the header X-Request-Id and in the journal.' }),
+    ),
+  },
+  { title: 'Error' },
+)
+
+/** Reply schemas of the errors a route can give, for the `response` of its schema. */
+export function errorReplies<Status extends number>(
+  ...statuses: readonly Status[]
+): Record<Status, typeof ErrorBody> {
+  return Object.fromEntries(statuses.map((status) => [status, ErrorBody])) as Record<Status, typeof ErrorBody>
+}
+
+/** A reply without content. */
+export const NoContent = Type.Null({ description: 'No content' })
+
+/** Paging figures of a list reply. */
+export const ListMeta = Type.Object({
+  continue: Type.String({ description: 'Token of the next page; empty at the end.' }),
+  count: Type.Integer({ description: 'Resources in all.' }),
+  limit: Type.Integer({ description: 'Items in this reply.' }),
+  offset: Type.Integer({ description: 'Index of the first item of the next page.' }),
+})
+
+/** Shape of a list reply. */
+export const listOf = <Item extends TSchema>(item: Item) =>
+  Type.Object({ items: Type.Array(item), listmeta: ListMeta })

@@ -1,0 +1,38 @@
+/** Counts events by kind and reports them together, so that a flood of events is one line a minute. */
+export interface Tally {
+  add(kind: string): void
+  /** Reports what is left and ends the timer. */
+  stop(): void
+}
+
+/**
+ * The first event is reported at once, those after it together when the interval is over.
+ * @param report gets the number of each kind since the last report
+ */
+export function createTally(report: (counts: Record<string, number>) => void, intervalMs = 60_000): Tally {
+  let counts: Record<string, number> = {}
+  let timer: NodeJS.Timeout | undefined
+
+  function flush(): boolean {
+    if (Object.keys(counts).length === 0) return false
+    report(counts)
+    counts = {}
+    return true
+  }
+
+  function tick(): void {
+    timer = flush() ? setTimeout(tick, intervalMs).unref() : undefined
+  }
+
+  return {
+    add(kind) {
+      counts[kind] = (counts[kind] ?? 0) + 1
+      if (!timer) tick()
+    },
+    stop() {
+      flush()
+      clearTimeout(timer)
+      timer = undefined
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import type { Server, ServerOptions } from 'node:https'
+
+/** All in milliseconds; the section `api.timeouts` of the configuration. */
+export interface Timeouts {
+  /** From the accepted TCP connection to the end of the TLS handshake. */
+  readonly handshakeMs: number
+  /** From the handshake, or a request's first byte, to the end of its header fields. */
+  readonly headersMs: number
+  /** Between two requests. */
+  readonly idleMs: number
+  /** No byte in either direction, during a request too. */
+  readonly stalledMs: number
+}
+
+/** What can be said only when the server is made: `https.createServer({ ...tlsOptions(…), ...serverOptions(…) })`. */
+export function serverOptions({ handshakeMs }: Timeouts): ServerOptions {
+  return {
+    handshakeTimeout: handshakeMs,
+    // headersTimeout is looked at this often; Node's own 30 s would make 5 s into 35.
+    connectionsCheckingInterval: 1_000,
+    maxHeaderSize: 16_384,
+  }
+}
+
+/** The rest, server-wide. After Fastify has made the server, since it sets its own numbers. */
+export function applyTimeouts(server: Server, { headersMs, idleMs, stalledMs }: Timeouts): void {
+  server.headersTimeout = headersMs
+  // Never by total time: an upload may last an hour. `watchBodyRate` looks after slow ones.
+  server.requestTimeout = 0
+  // Node tells the client this number and waits a second longer, so that the client closes first.
+  server.keepAliveTimeout = idleMs
+  server.timeout = stalledMs
+  // Node hands a failed or timed-out handshake to `clientError` too, and a listener that answers there would wait for
+  // the handshake for ever.
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+}

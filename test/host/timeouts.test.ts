@@ -1,0 +1,132 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { answerParserError } from '../../src/api/errors.ts'
+import type { TlsMaterial } from '../../src/api/tls.ts'
+import {
+  generous,
+  makeMaterial,
+  openTcp,
+  openTls,
+  startServer,
+  type Client,
+} from '../support/https-server.ts'
+
+let material: TlsMaterial
+beforeAll(async () => {
+  material = await makeMaterial()
+})
+
+const ask = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+/** Milliseconds until the connection is closed. */
+async function lifeOf(client: Client): Promise<number> {
+  const start = performance.now()
+  await vi.waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000, interval: 10 })
+  return performance.now() - start
+}
+
+describe.concurrent('timeouts', () => {
+  it('close a TCP connection that never begins TLS', async () => {
+    const { port, stop } = await startServer(material, () => undefined, { ...generous, handshakeMs: 500 })
+    const life = await lifeOf(await openTcp(port))
+    expect(life).toBeGreaterThan(400)
+    expect(life).toBeLessThan(3_000)
+    await stop()
+  })
+
+  it('close it too when the application answers what could not be read', async () => {
+    const { server, port, stop } = await startServer(material, () => undefined, {
+      ...generous,
+      handshakeMs: 500,
+    })
+    server.on('clientError', answerParserError)
+    const silent = await openTcp(port)
+    const half = await openTcp(port)
+    // The header of a TLS record whose content never comes.
+    half.socket.write('\u0016\u0003\u0001\u0000\u0050')
+    expect(await lifeOf(silent)).toBeLessThan(3_000)
+    expect(await lifeOf(half)).toBeLessThan(3_000)
+    expect(silent.received).toBe('')
+    await stop()
+  })
+
+  it('close a TLS connection that never sends a header', async () => {
+    const { port, stop } = await startServer(material, () => undefined, { ...generous, headersMs: 500 })
+    expect(await lifeOf(await openTls(port, material.cert))).toBeLessThan(4_000)
+    await stop()
+  })
+
+  it('close a request whose header drips, with 408', async () => {
+    const { port, stop } = await startServer(material, () => undefined, { ...generous, headersMs: 500 })
+    const client = await openTls(port, material.cert)
+    client.socket.write('GET / HTTP/1.1\r\n')
+    const drip = setInterval(() => client.socket.write('a: b\r\n'), 100)
+    expect(await lifeOf(client)).toBeLessThan(4_000)
+    clearInterval(drip)
+    expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
+    await stop()
+  })
+
+  it('close a connection that is idle after a request', async () => {
+    const { port, stop } = await startServer(material, (_request, response) => response.end('hello'), {
+      ...generous,
+      idleMs: 500,
+    })
+    const client = await openTls(port, material.cert)
+    client.socket.write(ask)
+    await vi.waitFor(() => expect(client.received).toContain('hello'))
+    expect(await lifeOf(client)).toBeLessThan(4_000)
+    await stop()
+  })
+
+  it('close a connection whose client does not read its answer', async () => {
+    const timeouts = { ...generous, stalledMs: 500 }
+    const { promise: ended, resolve } = Promise.withResolvers<boolean>()
+    const { port, stop } = await startServer(
+      material,
+      (_request, response) => {
+        response.once('close', () => resolve(response.writableFinished))
+        response.end('x'.repeat(50_000_000))
+      },
+      timeouts,
+    )
+    const client = await openTls(port, material.cert)
+    client.socket.pause()
+    client.socket.write(ask)
+    expect(await ended).toBe(false)
+    client.socket.destroy()
+    await stop()
+  })
+
+  it('leave a request alone that takes longer than header and idle time', async () => {
+    const { port, stop } = await startServer(
+      material,
+      (request, response) => {
+        request.resume()
+        request.on('end', () => response.end('hello'))
+      },
+      { ...generous, handshakeMs: 500, headersMs: 500, idleMs: 500 },
+    )
+    const client = await openTls(port, material.cert)
+    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n')
+    let sent = 0
+    const drip = setInterval(() => {
+      client.socket.write('x')
+      sent += 1
+      if (sent === 30) clearInterval(drip)
+    }, 100)
+    await vi.waitFor(() => expect(client.received).toContain('hello'), { timeout: 10_000 })
+    await stop()
+  })
+
+  it('refuse header fields over 16 KiB with 431', async () => {
+    const { port, stop } = await startServer(material, (_request, response) => response.end('hello'))
+    const fits = await openTls(port, material.cert)
+    fits.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\na: ${'x'.repeat(15_000)}\r\n\r\n`)
+    await vi.waitFor(() => expect(fits.received).toContain('hello'))
+    const large = await openTls(port, material.cert)
+    large.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\na: ${'x'.repeat(17_000)}\r\n\r\n`)
+    await lifeOf(large)
+    expect(large.received).toMatch(/^HTTP\/1\.1 431 /)
+    await stop()
+  })
+})
