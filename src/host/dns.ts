@@ -1,0 +1,73 @@
+import type { HostFiles } from './files.ts'
+import { parseAssignments } from './operating-system.ts'
+
+/** How this host resolves names. */
+export interface Dns {
+  readonly nameservers: readonly string[]
+  /** As resolv.conf(5) spells them, for example `ndots:5`. */
+  readonly options: readonly string[]
+  readonly searchDomains: readonly string[]
+}
+
+// Where systemd-resolved listens itself (systemd-resolved.service(8)); the servers it asks are elsewhere.
+const stubs = new Set(['127.0.0.53', '127.0.0.54'])
+
+/** Reads /etc/resolv.conf and, where that names resolved's stub, the servers behind it. */
+export async function readDns(files: HostFiles): Promise<Dns> {
+  const dns = parseResolvConf((await files.text('/etc/resolv.conf')) ?? '')
+  if (dns.nameservers.length === 0 || !dns.nameservers.every((server) => stubs.has(server))) return dns
+  const behind = await files.text('/run/systemd/resolve/resolv.conf')
+  return behind === undefined ? dns : { ...dns, nameservers: parseResolvConf(behind).nameservers }
+}
+
+/** Parses resolv.conf(5): the last `search` or `domain` wins, the rest adds up. */
+export function parseResolvConf(text: string): Dns {
+  const nameservers: string[] = []
+  const options: string[] = []
+  let searchDomains: string[] = []
+  for (const line of text.split('\n')) {
+    // Keyword and value begin in the first column; # and ; begin a comment.
+    const [keyword, ...values] = (line.split(/[#;]/)[0] ?? '').trimEnd().split(/\s+/)
+    if (keyword === 'nameserver' && values[0]) nameservers.push(values[0])
+    else if (keyword === 'options') options.push(...values)
+    else if (keyword === 'search') searchDomains = values
+    else if (keyword === 'domain') searchDomains = values.slice(0, 1)
+  }
+  return {
+    nameservers: unique(nameservers),
+    options: unique(options),
+    searchDomains: unique(searchDomains.filter((domain) => domain !== '.')),
+  }
+}
+
+/**
+ * DNS servers by interface index, where systemd keeps them apart: resolved's link state (set over its bus,
+ * for example by NetworkManager) and networkd's. Links without such a file are not in the map.
+ */
+export async function readLinkDns(files: HostFiles): Promise<ReadonlyMap<number, readonly string[]>> {
+  const found = new Map<number, readonly string[]>()
+  // The later folder is the stronger: what was set over the bus replaces what networkd knows.
+  for (const [folder, key] of [
+    ['/run/systemd/netif/links', 'DNS'],
+    ['/run/systemd/resolve/netif', 'SERVERS'],
+  ] as const) {
+    for (const index of await files.names(folder)) {
+      const value = parseAssignments((await files.text(`${folder}/${index}`)) ?? '').get(key)
+      const servers = unique((value ?? '').split(/\s+/).map(serverAddress))
+      if (servers.length > 0) found.set(Number(index), servers)
+    }
+  }
+  return found
+}
+
+/** The address in systemd's `ADDRESS[:PORT][%INTERFACE][#NAME]`, an IPv6 one with a port in brackets. */
+function serverAddress(server: string): string {
+  const bare = server.split(/[#%]/)[0] ?? ''
+  const bracketed = /^\[(.+)\]/.exec(bare)
+  if (bracketed) return bracketed[1] ?? ''
+  return /^[\d.]+:\d+$/.test(bare) ? (bare.split(':')[0] ?? '') : bare
+}
+
+function unique(values: readonly string[]): string[] {
+  return [...new Set(values)].filter((value) => value !== '')
+}

@@ -1,0 +1,75 @@
+import type { HostFiles } from './files.ts'
+
+/** One line of mountinfo, unescaped. */
+export interface Mount {
+  /** `major:minor` of the file system. */
+  readonly device: string
+  /** The folder of that file system which is mounted; `/` is all of it. */
+  readonly root: string
+  readonly mountPoint: string
+  readonly fileSystemType: string
+  /** What was mounted, for example `/dev/sda1`; free text. */
+  readonly source: string
+  readonly options: readonly string[]
+}
+
+/**
+ * The mounts of this host. Inside the sandbox of our unit PID 1 still has the host's; where that process
+ * is hidden from us (hidepid in proc(5)), our own must do.
+ */
+export async function readMounts(files: HostFiles): Promise<readonly Mount[]> {
+  const text = (await files.text('/proc/1/mountinfo')) || (await files.text('/proc/self/mountinfo'))
+  if (!text) throw new Error('neither /proc/1/mountinfo nor /proc/self/mountinfo can be read')
+  return parseMountinfo(text)
+}
+
+/** Parses proc_pid_mountinfo(5). */
+export function parseMountinfo(text: string): readonly Mount[] {
+  return text.split('\n').flatMap((line) => {
+    // Optional fields end with a lone hyphen.
+    const [before, after] = line.split(' - ')
+    const [, , device, root, mountPoint] = before?.split(' ') ?? []
+    const [fileSystemType, source, options] = after?.split(' ') ?? []
+    if (!device || !root || !mountPoint || !fileSystemType) return []
+    return [
+      {
+        device,
+        root: unescapeOctal(root),
+        mountPoint: unescapeOctal(mountPoint),
+        fileSystemType,
+        source: unescapeOctal(source ?? ''),
+        options: (options ?? '').split(',').map(unescapeOctal),
+      },
+    ]
+  })
+}
+
+/** Space, tab, newline, backslash and hash come as three octal digits. */
+function unescapeOctal(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)))
+}
+
+// Volumes of pods and layers of containers; a partition mounted on /var/lib/kubelet itself is the host's.
+const podFolders =
+  /^\/(var\/lib\/kubelet\/(pods|plugins)|var\/lib\/(docker|containers|containerd)\/.+|run\/(containerd|k3s|docker|netns)|var\/lib\/rancher\/k3s\/agent)\//
+
+/**
+ * Those mounts that an operator would call a file system of this host, each once: no bind mounts, no pod's
+ * volumes, nothing that lies hidden under a later mount.
+ */
+export function hostMounts(mounts: readonly Mount[]): readonly Mount[] {
+  const visible = new Map(mounts.map((mount) => [mount.mountPoint, mount]))
+  const once = new Map<string, Mount>()
+  for (const mount of visible.values()) {
+    if (!isWhole(mount) || podFolders.test(mount.mountPoint) || mount.mountPoint.endsWith('//deleted'))
+      continue
+    const key = `${mount.device} ${mount.root}`
+    if (!once.has(key)) once.set(key, mount)
+  }
+  return [...once.values()].sort((a, b) => (a.mountPoint < b.mountPoint ? -1 : 1))
+}
+
+/** A bind mount shows a folder; a btrfs subvolume is mounted by its path and says so in `subvol=`. */
+function isWhole({ root, fileSystemType, options }: Mount): boolean {
+  return root === '/' || (fileSystemType === 'btrfs' && options.includes(`subvol=${root}`))
+}

@@ -1,0 +1,72 @@
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { errorReplies } from '../api/schemas.ts'
+import { AppError } from '../errors/app-error.ts'
+import { EdgeHostInfo, Settings } from './schemas.ts'
+import type { Snapshot, SnapshotReply } from './snapshot.ts'
+
+export interface HostRoutesOptions {
+  readonly snapshot: Pick<Snapshot, 'current' | 'refresh'>
+  readonly settings: Settings
+}
+
+/** What this host is: `/v1/edge-mgmt/edgehosts/current` and `/v1/edge-mgmt/settings`. */
+export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (app, options) => {
+  const { snapshot, settings } = options
+
+  app.get(
+    '/v1/edge-mgmt/edgehosts/current',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'getCurrentEdgeHost',
+        tags: ['edgehosts'],
+        summary: 'What this host is: hardware, operating system, network',
+        description:
+          'Send the ETag of the reply you hold in If-None-Match to get 304 until something changes.',
+        querystring: Type.Object({
+          refresh: Type.Optional(
+            Type.Boolean({ description: 'Look at the machine again before the answer.' }),
+          ),
+        }),
+        response: {
+          200: EdgeHostInfo,
+          304: Type.Null({ description: 'The client holds the current reply.' }),
+          ...errorReplies(400, 401, 503),
+        },
+      },
+    },
+    async (request, reply) => {
+      if (request.query.refresh === true) await snapshot.refresh('all')
+      return send(request.headers['if-none-match'], reply, snapshot.current())
+    },
+  )
+
+  app.get(
+    '/v1/edge-mgmt/settings',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'getSettings',
+        tags: ['edgehosts'],
+        summary: 'How this host is installed and managed',
+        response: { 200: Settings, ...errorReplies(401) },
+      },
+    },
+    async () => settings,
+  )
+}
+
+/** A buffer goes out as it is: Fastify serialises objects only. */
+function send(known: string | undefined, reply: FastifyReply, current: SnapshotReply | undefined) {
+  if (current === undefined) throw new AppError('NotReady', 'The host has not been looked at yet.')
+  void reply.header('etag', current.etag)
+  if (known !== undefined && namesEtag(known, current.etag)) return reply.code(304).send()
+  return reply.header('content-type', 'application/json; charset=utf-8').send(current.body)
+}
+
+/** Whether an If-None-Match field names the tag; a weak one names the same bytes (RFC 9110, 13.1.2). */
+function namesEtag(field: string, etag: string): boolean {
+  return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}

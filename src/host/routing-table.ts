@@ -1,0 +1,51 @@
+/** A default route of the main table. */
+export interface DefaultRoute {
+  readonly nicName: string
+  /** Absent on point-to-point links. */
+  readonly gateway?: string
+  /** Lower is stronger. */
+  readonly metric: number
+}
+
+// <linux/route.h>
+const rtfUp = 0x0001
+const rtfReject = 0x0200
+
+/**
+ * Default routes of /proc/net/route, strongest first. Addresses there are the bytes of a network-order
+ * number printed as a host-order one; every architecture we run on is little-endian.
+ */
+export function parseIpv4DefaultRoutes(text: string): readonly DefaultRoute[] {
+  const routes = text.split('\n').flatMap((line): DefaultRoute[] => {
+    const [nicName, destination, gateway, flags, , , metric, mask] = line.trim().split(/\s+/)
+    if (!nicName || !gateway || destination !== '00000000' || mask !== '00000000') return []
+    if (!isUsable(parseInt(flags ?? '', 16))) return []
+    const address = Buffer.from(gateway, 'hex').reverse().join('.')
+    return [{ nicName, metric: Number(metric), ...(address === '0.0.0.0' ? {} : { gateway: address }) }]
+  })
+  return routes.sort((a, b) => a.metric - b.metric)
+}
+
+/** Default routes of /proc/net/ipv6_route (net/ipv6/route.c, rt6_info_route), strongest first. */
+export function parseIpv6DefaultRoutes(text: string): readonly DefaultRoute[] {
+  const unspecified = '0'.repeat(32)
+  const routes = text.split('\n').flatMap((line): DefaultRoute[] => {
+    const [destination, length, , , gateway, metric, , , flags, nicName] = line.trim().split(/\s+/)
+    if (!nicName || !gateway || destination !== unspecified || length !== '00') return []
+    if (!isUsable(parseInt(flags ?? '', 16))) return []
+    const next = gateway === unspecified ? {} : { gateway: formatIpv6(gateway) }
+    return [{ nicName, metric: parseInt(metric ?? '', 16), ...next }]
+  })
+  return routes.sort((a, b) => a.metric - b.metric)
+}
+
+function isUsable(flags: number): boolean {
+  return (flags & rtfUp) !== 0 && (flags & rtfReject) === 0
+}
+
+/** Thirty-two hex digits as the short form of RFC 5952. */
+export function formatIpv6(digits: string): string {
+  const groups = digits.match(/.{4}/g) ?? []
+  // The URL standard writes IPv6 hosts in that form.
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+}

@@ -1,0 +1,112 @@
+import { Type, type Static } from 'typebox'
+
+// Wire types. Names and spellings are the service API's; what a machine does not have is absent.
+
+const text = (description: string) => Type.Optional(Type.String({ description }))
+const count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
+const time = (description: string) => Type.String({ format: 'date-time', description })
+
+const Partition = Type.Object({
+  fileSystemType: Type.String({ description: 'For example ext4.' }),
+  freeSpace: count('Whole GiB a user can still write.'),
+  mountPoint: Type.String(),
+  totalSpace: count('Whole GiB.'),
+  usedSpace: count('Whole GiB.'),
+})
+
+const Disk = Type.Object({
+  controller: text('Bus of the disk: SCSI, NVME, SATA, VIRTIO, USB or MMC.'),
+  partitions: Type.Array(Partition, { description: 'Every mounted file system that lives on the disk.' }),
+  size: Type.Integer({ minimum: 0, description: 'Whole GiB.' }),
+  vendor: text('As the disk says it.'),
+})
+
+const Gpu = Type.Object({
+  addresses: Type.Record(Type.String(), Type.String(), {
+    description: 'Number to PCI address with underscores, for example 0000_11_00_0.',
+  }),
+  gpuCount: Type.Integer({ minimum: 1 }),
+  model: text('As the driver says it.'),
+  vendor: text('For example NVIDIA.'),
+})
+
+const HardwareSpec = Type.Object({
+  archType: Type.String({ description: 'amd64 or arm64.' }),
+  cpu: Type.Object({ cores: count('Processors that are online.') }),
+  disks: Type.Array(Disk),
+  gpus: Type.Array(Gpu),
+  memory: Type.Object({ sizeInMB: count('Whole MiB.') }),
+  os: Type.Object({
+    family: text('ID of os-release, for example debian.'),
+    kernel: text('For example Linux.'),
+    kernelVersion: text('Release of the running kernel.'),
+    version: text('VERSION_ID of os-release, for example 12.'),
+  }),
+})
+
+const Nic = Type.Object({
+  dns: Type.Array(Type.String(), { description: 'Name servers asked over this interface.' }),
+  gateway: text("Of this interface's default route."),
+  ip: text('Primary IPv4 address, else the IPv6 one.'),
+  isDefault: Type.Boolean({ description: 'Whether packets to anywhere leave here.' }),
+  macAddr: text('For example 02:fc:00:00:00:01.'),
+  nicName: Type.String(),
+  subnet: text('IPv4: dotted mask. IPv6: length of the prefix.'),
+})
+
+const Condition = Type.Object({
+  message: Type.String(),
+  reason: Type.String(),
+  status: Type.String(),
+  type: Type.String({ description: 'The fact that could not be read; its value is the last known one.' }),
+})
+
+/** What `GET /v1/edge-mgmt/edgehosts/current` answers. */
+export const EdgeHostInfo = Type.Object(
+  {
+    metadata: Type.Object({
+      creationTimestamp: time('When the host got its id.'),
+      id: Type.String({ description: 'Identity of the host; stays for its life.' }),
+      lastModifiedTimestamp: time('When a fact last changed; used and free space do not count.'),
+      name: Type.String(),
+    }),
+    spec: Type.Object({
+      connectionMode: Type.String({ description: 'airgap or connected.' }),
+      hardwareSpec: HardwareSpec,
+      managementMode: Type.String({ description: 'local or central.' }),
+      networkInfo: Type.Array(Nic),
+    }),
+    status: Type.Object({
+      agentVersion: Type.String({ description: 'Version of edgehostd.' }),
+      conditions: Type.Optional(Type.Array(Condition, { description: 'Facts that could not be read.' })),
+      configurationStatus: Type.String({ description: 'pending until a cluster is configured.' }),
+      dns: Type.Object({
+        nameservers: Type.Array(Type.String()),
+        options: Type.Array(Type.String()),
+        searchDomains: Type.Array(Type.String()),
+      }),
+      hostName: text('The name it has now.'),
+      ntp: Type.Object({
+        fallbackNtpServers: Type.Array(Type.String()),
+        ntpServers: Type.Array(Type.String()),
+      }),
+      registrationStatus: Type.String({ description: 'not applicable in airgap mode.' }),
+    }),
+  },
+  { title: 'EdgeHostInfo' },
+)
+export type EdgeHostInfo = Lasting<Static<typeof EdgeHostInfo>>
+
+/** The same, not to be written to. */
+type Lasting<T> = T extends object ? { readonly [Key in keyof T]: Lasting<T[Key]> } : T
+
+/** What `GET /v1/edge-mgmt/settings` answers. */
+export const Settings = Type.Object(
+  {
+    featureFlags: Type.Record(Type.String(), Type.Boolean()),
+    installationMode: Type.Union([Type.Literal('airgap'), Type.Literal('connected')]),
+    managementMode: Type.Union([Type.Literal('local'), Type.Literal('central')]),
+  },
+  { title: 'Settings' },
+)
+export type Settings = Static<typeof Settings>

@@ -1,0 +1,113 @@
+import { expect, it } from 'vitest'
+import { readNetwork } from '../../src/host/network.ts'
+import { formatIpv6, parseIpv4DefaultRoutes, parseIpv6DefaultRoutes } from '../../src/host/routing-table.ts'
+import { machine } from '../fixtures/host/tree.ts'
+
+const ipv4 = (addresses: Record<string, [ip: string, subnet: string][]>) => () =>
+  new Map(
+    Object.entries(addresses).map(([name, list]) => [name, list.map(([ip, subnet]) => ({ ip, subnet }))]),
+  )
+
+it('shows NICs, bond, VLAN and bridge of a rack server and nothing that belongs to pods', async () => {
+  const { nics, addresses } = await readNetwork(
+    machine('rack-server'),
+    ipv4({
+      br0: [
+        ['10.0.0.7', '255.255.0.0'],
+        ['10.0.0.8', '255.255.255.255'],
+      ],
+      'bond0.40': [['192.168.40.7', '255.255.192.0']],
+      cni0: [['10.42.0.1', '255.255.255.0']],
+      'flannel.1': [['10.42.0.0', '255.255.255.255']],
+      'kube-ipvs0': [['10.43.0.1', '255.255.255.255']],
+    }),
+  )
+  const mac = 'b0:7b:25:00:00:01'
+  expect(nics).toEqual([
+    { nicName: 'eno1', macAddr: mac, isDefault: false },
+    { nicName: 'eno2', macAddr: mac, isDefault: false },
+    { nicName: 'bond0', macAddr: mac, isDefault: false },
+    {
+      nicName: 'bond0.40',
+      macAddr: mac,
+      isDefault: false,
+      ip: '192.168.40.7',
+      subnet: '255.255.192.0',
+      gateway: '192.168.40.1',
+    },
+    {
+      nicName: 'br0',
+      macAddr: 'b0:7b:25:00:00:02',
+      isDefault: true,
+      ip: '10.0.0.7',
+      subnet: '255.255.0.0',
+      gateway: '10.0.0.1',
+      dns: ['10.0.0.53', '10.0.0.54', 'fd00::53'],
+    },
+  ])
+  expect(addresses).toEqual(['192.168.40.7', '10.0.0.7', '10.0.0.8', 'fd00::7'])
+})
+
+it('shows an IPv6-only interface with its lasting address, prefix and default route', async () => {
+  const { nics, addresses } = await readNetwork(machine('single-board'), ipv4({}))
+  expect(nics).toEqual([
+    { nicName: 'eth0', macAddr: 'dc:a6:32:00:00:01', isDefault: false },
+    {
+      nicName: 'wlan0',
+      macAddr: 'dc:a6:32:00:00:02',
+      isDefault: true,
+      ip: '2001:db8::10',
+      subnet: '64',
+      gateway: 'fe80::1',
+    },
+  ])
+  expect(addresses).toEqual(['2001:db8::10'])
+})
+
+it('shows the inner end of a veth pair where there is no hardware', async () => {
+  const { nics } = await readNetwork(machine('container'), ipv4({ host0: [['169.254.7.9', '255.255.0.0']] }))
+  expect(nics).toEqual([
+    {
+      nicName: 'host0',
+      macAddr: '02:00:00:00:00:05',
+      isDefault: false,
+      ip: '169.254.7.9',
+      subnet: '255.255.0.0',
+    },
+  ])
+})
+
+it('always shows the interface that holds a default route', async () => {
+  const files = machine(
+    'rack-server',
+    '/sys/class/net/wg0 -> ../../devices/virtual/net/wg0\n/sys/devices/virtual/net/wg0/uevent <<\nDEVTYPE=wireguard\nINTERFACE=wg0\nIFINDEX=20\n>>\n/proc/net/route <<\nwg0\t00000000\t00000000\t0001\t0\t0\t50\t00000000\t0\t0\t0\n>>\n',
+  )
+  const { nics } = await readNetwork(files, ipv4({ wg0: [['10.9.0.2', '255.255.255.0']] }))
+  expect(nics.filter(({ isDefault }) => isDefault)).toEqual([
+    { nicName: 'wg0', isDefault: true, ip: '10.9.0.2', subnet: '255.255.255.0' },
+  ])
+})
+
+it('takes the lowest metric, and no route that rejects', () => {
+  const line = (name: string, flags: string, metric: number) =>
+    `${name}\t00000000\t010200C0\t${flags}\t0\t0\t${metric}\t00000000\t0\t0\t0`
+  const text = [line('a', '0003', 100), line('b', '0203', 1), line('c', '0003', 20)].join('\n')
+  expect(parseIpv4DefaultRoutes(text)).toEqual([
+    { nicName: 'c', gateway: '192.0.2.1', metric: 20 },
+    { nicName: 'a', gateway: '192.0.2.1', metric: 100 },
+  ])
+})
+
+it('does not take a half of the address space for a default route', () => {
+  expect(parseIpv4DefaultRoutes('tun0\t00000000\t0108080A\t0003\t0\t0\t0\t00000080\t0\t0\t0\n')).toEqual([])
+  const half = `${'0'.repeat(32)} 01 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00000400 1 0 00000001 tun0`
+  expect(parseIpv6DefaultRoutes(half)).toEqual([])
+})
+
+it.each([
+  ['fd000000000000000000000000000002', 'fd00::2'],
+  ['20010db8000000010001000100010001', '2001:db8:0:1:1:1:1:1'],
+  ['20010db8000000000001000000000001', '2001:db8::1:0:0:1'],
+])('writes %s as %s', (digits, short) => {
+  expect(formatIpv6(digits)).toBe(short)
+})
