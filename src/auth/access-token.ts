@@ -1,0 +1,58 @@
+import jwt from '@fastify/jwt'
+import type { FastifyInstance } from 'fastify'
+
+/** Claims of an access token. */
+export interface AccessClaims {
+  /** Name of the account as NSS returns it. */
+  readonly sub: string
+  /** `<session uid>.<generation>`. */
+  readonly jti: string
+  /** Seconds since 1970. */
+  readonly iat: number
+  readonly exp: number
+  readonly role: 'admin' | 'viewer'
+}
+
+/** Signs and checks access tokens. */
+export interface AccessTokens {
+  sign(claims: AccessClaims): string
+  /** @returns nothing for a token that is altered, expired or not ours */
+  verify(token: string): AccessClaims | undefined
+}
+
+/**
+ * Access tokens by @fastify/jwt, HS256 only on both sides: issuer and verifier are one process, so an asymmetric
+ * key would buy nothing and a verifier that accepts a second algorithm is an attack.
+ */
+export async function registerAccessTokens(app: FastifyInstance, key: Buffer): Promise<AccessTokens> {
+  await app.register(jwt, {
+    secret: key,
+    sign: { algorithm: 'HS256' },
+    verify: { algorithms: ['HS256'], cache: false, requiredClaims: ['sub', 'jti', 'iat', 'exp', 'role'] },
+  })
+  return {
+    sign: (claims) => app.jwt.sign({ ...claims }),
+    verify(token) {
+      try {
+        const claims: unknown = app.jwt.verify(token)
+        return isAccessClaims(claims) ? claims : undefined
+      } catch {
+        // Every way in which a token can be bad is the same to the caller.
+        return undefined
+      }
+    },
+  }
+}
+
+// The library checks what it is told to; the shape is ours. An array payload, for one, skips its claim checks.
+function isAccessClaims(value: unknown): value is AccessClaims {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const { sub, jti, iat, exp, role } = value as Record<string, unknown>
+  return (
+    typeof sub === 'string' &&
+    typeof jti === 'string' &&
+    Number.isInteger(iat) &&
+    Number.isInteger(exp) &&
+    (role === 'admin' || role === 'viewer')
+  )
+}

@@ -1,0 +1,119 @@
+import { createHmac } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { CommandRunner } from '../system/runner.ts'
+import {
+  findPasswd,
+  findShadow,
+  gidsOf,
+  groupsOf,
+  isLocalOnly,
+  isLockedHash,
+  parsePasswdLine,
+  parseShells,
+  type ShadowEntry,
+} from './account-files.ts'
+
+/** An operating-system account at a moment. */
+export interface Account {
+  /** As NSS returns it, which may differ from what was typed. */
+  readonly name: string
+  readonly role: 'admin' | 'viewer'
+  readonly source: 'local' | 'directory'
+  readonly locked: boolean
+  /** Milliseconds since 1970 from which the account is expired. */
+  readonly expiresAt: number | undefined
+  /** Whether its shell is in /etc/shells. */
+  readonly hasLoginShell: boolean
+  /** Changes with uid and password, so that a session can tell whether the account is still the same. */
+  readonly mark: string
+}
+
+/** Reads accounts through NSS. */
+export interface Accounts {
+  /** @returns nothing when there is no such account */
+  read(name: string): Promise<Account | undefined>
+}
+
+export interface AccountsOptions {
+  readonly runner: CommandRunner
+  readonly adminGroups: readonly string[]
+  /** Key of the marks; a mark must not be a password hash that can be attacked. */
+  readonly markKey: Buffer
+  /** Folder of passwd, shadow and group. */
+  readonly etc?: string
+}
+
+const timeoutMs = 10_000
+const dayMs = 86_400_000
+
+/**
+ * Accounts of the local files are read directly, which costs no child process; all others, and memberships that a
+ * directory may add, are asked of NSS with getent(1) and id(1).
+ */
+export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: AccountsOptions): Accounts {
+  const read = (file: string) => readFile(join(etc, file), 'utf8').catch(() => undefined)
+
+  async function ask(program: string, ...args: string[]): Promise<string | undefined> {
+    const result = await runner.run(program, args, { timeoutMs })
+    return result.exitCode === 0 ? result.stdout : undefined
+  }
+
+  // `id` and group ids, not names: names from a directory may hold spaces or differ in case.
+  async function isAdminByNss(name: string): Promise<boolean> {
+    const [ids, groups] = await Promise.all([ask('id', '-G', '--', name), askGroups()])
+    const adminIds = gidsOf(groups, adminGroups)
+    return (ids ?? '')
+      .trim()
+      .split(/\s+/)
+      .some((id) => adminIds.includes(Number(id)))
+  }
+  // getent exits with 2 when one of several keys is unknown, and still prints the others.
+  const askGroups = async () =>
+    (await runner.run('getent', ['group', '--', ...adminGroups], { timeoutMs })).stdout
+
+  return {
+    async read(name) {
+      const [passwd = '', shadow, group = '', nsswitch = '', shells] = await Promise.all(
+        ['passwd', 'shadow', 'group', 'nsswitch.conf', 'shells'].map(read),
+      )
+      const local = findPasswd(passwd, name)
+      const entry =
+        local ??
+        (isLocalOnlyFile(nsswitch)
+          ? undefined
+          : parsePasswdLine((await ask('getent', 'passwd', '--', name)) ?? ''))
+      // getent takes digits for a uid; PAM has let in an account of that very name.
+      if (!entry || (/^\d+$/.test(name) && entry.name !== name)) return undefined
+      const secret = local
+        ? shadow === undefined
+          ? undefined
+          : findShadow(shadow, entry.name)
+        : findShadow((await ask('getent', 'shadow', '--', entry.name)) ?? '', entry.name)
+      const isAdmin =
+        entry.uid === 0 ||
+        groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each)) ||
+        ((!local || !isLocalOnly(nsswitch, 'group')) && (await isAdminByNss(entry.name)))
+      return {
+        name: entry.name,
+        role: isAdmin ? 'admin' : 'viewer',
+        source: local ? 'local' : 'directory',
+        locked: secret !== undefined && isLockedHash(secret.hash),
+        expiresAt: secret?.expireDay === undefined ? undefined : secret.expireDay * dayMs,
+        hasLoginShell: parseShells(shells).includes(entry.shell),
+        mark: markOf(entry.uid, secret),
+      }
+    },
+  }
+
+  function markOf(uid: number, secret: ShadowEntry | undefined): string {
+    return createHmac('sha256', markKey)
+      .update(`${uid}:${secret?.hash ?? ''}`)
+      .digest('base64url')
+      .slice(0, 22)
+  }
+}
+
+// systemd's own NSS module knows accounts that are in no file, so only plain files end the search.
+const isLocalOnlyFile = (nsswitch: string) =>
+  isLocalOnly(nsswitch, 'passwd') && !/^\s*passwd\s*:.*\bsystemd\b/m.test(nsswitch)

@@ -1,0 +1,68 @@
+/** Times of failures within a window, bounded in keys and in times a key. */
+export interface FailureLog {
+  /** Failures of the key within the window before `now`, monotonic milliseconds, and attempts that have not ended. */
+  count(key: string, now: number): number
+  /** When the oldest counted failure leaves the window. */
+  nextFreeAt(key: string, now: number): number
+  /** An attempt begins. */
+  begin(key: string): void
+  /** It ends; a failure is kept. */
+  end(key: string, failedAt: number | undefined): void
+}
+
+interface Entry {
+  times: number[]
+  pending: number
+}
+
+/** @param limits `perKey` is the count from which more is not told apart */
+export function createFailureLog(limits: {
+  maximumKeys: number
+  perKey: number
+  windowMs: number
+}): FailureLog {
+  const entries = new Map<string, Entry>()
+
+  const recent = (key: string, now: number): readonly number[] => {
+    const entry = entries.get(key)
+    if (!entry) return []
+    entry.times = entry.times.filter((time) => time > now - limits.windowMs)
+    return entry.times
+  }
+
+  // The one with the fewest failures gives way, so that a flood of names does not wash away the one that counts.
+  function makeRoom(): void {
+    let victim: string | undefined
+    let fewest = Infinity
+    for (const [key, { times, pending }] of entries) {
+      if (pending > 0 || times.length >= fewest) continue
+      victim = key
+      fewest = times.length
+    }
+    if (victim !== undefined) entries.delete(victim)
+  }
+
+  return {
+    count: (key, now) => recent(key, now).length + (entries.get(key)?.pending ?? 0),
+    nextFreeAt: (key, now) => (recent(key, now)[0] ?? now) + limits.windowMs,
+    begin(key) {
+      const known = entries.get(key)
+      if (known) {
+        known.pending += 1
+        return
+      }
+      if (entries.size >= limits.maximumKeys) makeRoom()
+      entries.set(key, { times: [], pending: 1 })
+    },
+    end(key, failedAt) {
+      const entry = entries.get(key)
+      if (!entry) return
+      entry.pending -= 1
+      if (failedAt !== undefined) {
+        recent(key, failedAt)
+        entry.times = [...entry.times, failedAt].slice(-limits.perKey)
+      }
+      if (entry.pending === 0 && entry.times.length === 0) entries.delete(key)
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** Keys of the room, all made from the one secret of the state folder. */
+export interface AuthKeys {
+  /** Signs access tokens. */
+  readonly access: Buffer
+  /** Makes refresh tokens. */
+  readonly refresh: Buffer
+  /** Makes account marks. */
+  readonly mark: Buffer
+}
+
+/** A new secret: 256 random bits. */
+export const createSecret = (): Buffer => randomBytes(32)
+
+/** Derives the keys (RFC 5869), so that no two uses share one. */
+export function deriveKeys(secret: Buffer): AuthKeys {
+  const derive = (use: string) => Buffer.from(hkdfSync('sha256', secret, '', `edgehostd ${use}`, 32))
+  return { access: derive('access token'), refresh: derive('refresh token'), mark: derive('account mark') }
+}
+
+/** What a refresh token is about, once its code was checked. */
+export interface RefreshClaims {
+  readonly sessionUid: string
+  /** Counts the renewals of the session. */
+  readonly generation: number
+}
+
+/**
+ * A refresh token: opaque to clients, session, generation and a 256-bit code. It can be made again for the client
+ * whose reply was lost, and an old one can be recognised however old it is.
+ */
+export function makeRefreshToken(key: Buffer, { sessionUid, generation }: RefreshClaims): string {
+  const claims = `${sessionUid}.${generation}`
+  return `${Buffer.from(claims).toString('base64url')}.${codeOf(key, claims).toString('base64url')}`
+}
+
+/** @returns nothing for a token that is not one of ours */
+export function readRefreshToken(key: Buffer, token: string): RefreshClaims | undefined {
+  const [encoded, code, ...rest] = token.split('.')
+  if (!encoded || !code || rest.length > 0 || token.length > 512) return undefined
+  const claims = Buffer.from(encoded, 'base64url').toString()
+  const given = Buffer.from(code, 'base64url')
+  const expected = codeOf(key, claims)
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+  const [, sessionUid, generation] = /^([0-9a-f-]{36})\.(\d{1,9})$/.exec(claims) ?? []
+  return sessionUid && generation ? { sessionUid, generation: Number(generation) } : undefined
+}
+
+const codeOf = (key: Buffer, claims: string) => createHmac('sha256', key).update(claims).digest()

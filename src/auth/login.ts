@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '../errors/app-error.ts'
+import { addressGroup } from '../system/address.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { Account, Accounts } from './accounts.ts'
+import { isPossiblePassword, isPossibleUserName } from './credentials.ts'
+import type { GuessGuard } from './guess-guard.ts'
+import type { LoginHistory } from './login-history.ts'
+import type { Credentials, Pam } from './pam.ts'
+import type { Sessions, TokenPair } from './sessions.ts'
+
+export interface LoginOptions {
+  readonly pam: Pam
+  readonly guard: GuessGuard
+  readonly accounts: Accounts
+  readonly sessions: Sessions
+  readonly history: LoginHistory
+  readonly clock: Clock
+  readonly log: Logger
+  readonly allowAnyShell: boolean
+  readonly refusalDelayMs: number
+}
+
+export interface LoginRequest extends Credentials {
+  /** When the request arrived, monotonic milliseconds. */
+  readonly arrivedAt: number
+  /** Request id, for the journal. */
+  readonly ref: string
+}
+
+export interface Login {
+  /**
+   * Logs an account in.
+   * @throws AppError InvalidCredentials, PasswordExpired, TooManyAttempts, TooManyLogins, PamUnavailable
+   */
+  login(request: LoginRequest, isExtended: boolean): Promise<{ tokens: TokenPair; isFirstLogin: boolean }>
+  /**
+   * Checks a password exactly as a login does, but for its expiry: counted, delayed and refused alike.
+   * @param purpose what the journal calls it
+   * @throws AppError as `login`, without PasswordExpired
+   */
+  check(request: LoginRequest, purpose: string): Promise<Account>
+}
+
+type Outcome = { readonly account: Account; readonly isExpired: boolean } | { readonly refusal: string }
+
+/**
+ * Logins. Whatever the reason of a refusal is, body, headers and the time it leaves are the same; only the journal
+ * knows the difference.
+ */
+export function createLogin(options: LoginOptions): Login {
+  const { pam, guard, accounts, sessions, history, clock, log, allowAnyShell } = options
+
+  async function decide(request: LoginRequest): Promise<Outcome> {
+    const { userName, password } = request
+    if (!isPossibleUserName(userName)) return { refusal: 'not a possible user name' }
+    if (!isPossiblePassword(password)) return { refusal: 'not a possible password' }
+    const verdict = await pam.verify(request)
+    const account = await accounts.read(userName)
+    if (verdict.kind === 'refused') return { refusal: describeRefusal(verdict.reason, account, clock.now()) }
+    if (!account) return { refusal: 'accepted by PAM, but unknown to NSS' }
+    if (!allowAnyShell && !account.hasLoginShell) return { refusal: 'shell is not in /etc/shells' }
+    return { account, isExpired: verdict.kind === 'password-expired' }
+  }
+
+  /** Waits until the moment at which every refusal leaves, however long PAM took. */
+  async function untilRefusal(arrivedAt: number): Promise<void> {
+    const elapsed = clock.monotonic() - arrivedAt
+    const leavesAt =
+      elapsed <= options.refusalDelayMs ? options.refusalDelayMs : Math.ceil(elapsed / 1_000) * 1_000
+    await sleep(leavesAt - elapsed)
+  }
+
+  async function verify(request: LoginRequest, purpose: string) {
+    const { userName, address, ref, arrivedAt } = request
+    // The journal gets the name as it was typed only if it can be one; people type passwords into the wrong field.
+    const line = { ref, user: isPossibleUserName(userName) ? userName : undefined, address, purpose }
+    const attempt = begin(request, line)
+    let outcome: Outcome
+    try {
+      outcome = await decide(request)
+    } catch (error) {
+      attempt.cancel()
+      if (error instanceof AppError) log.warn({ ...line, reason: error.code }, 'login not decided')
+      throw error
+    }
+    if ('refusal' in outcome) {
+      await untilRefusal(arrivedAt)
+      attempt.fail()
+      log.info({ ...line, reason: outcome.refusal }, 'login refused')
+      throw new AppError('InvalidCredentials', 'user name or password is wrong')
+    }
+    attempt.succeed()
+    return { ...outcome, line: { ...line, user: outcome.account.name } }
+  }
+
+  function begin({ userName, address }: LoginRequest, line: object) {
+    try {
+      return guard.begin(userName, address)
+    } catch (error) {
+      log.info({ ...line, reason: (error as Error).message }, 'login refused')
+      throw error
+    }
+  }
+
+  return {
+    async login(request, isExtended) {
+      const { account, isExpired, line } = await verify(request, 'login')
+      if (isExpired) {
+        log.info({ ...line, reason: 'password expired' }, 'login refused')
+        throw new AppError(
+          'PasswordExpired',
+          'the password has expired; set a new one with POST /v1/users/default/password/reset',
+        )
+      }
+      const isFirstLogin = history.record(account.name, addressGroup(request.address), clock.now())
+      const tokens = sessions.create(account, request.address, isExtended)
+      log.info({ ...line, role: account.role, isFirstLogin }, 'login')
+      return { tokens, isFirstLogin }
+    },
+    check: async (request, purpose) => (await verify(request, purpose)).account,
+  }
+}
+
+function describeRefusal(pamReason: string, account: Account | undefined, now: number): string {
+  if (!account) return 'unknown user'
+  if (account.locked) return 'account locked'
+  if (account.expiresAt !== undefined && account.expiresAt <= now) return 'account expired'
+  return pamReason
+}

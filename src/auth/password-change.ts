@@ -1,0 +1,55 @@
+import { AppError } from '../errors/app-error.ts'
+import type { Logger } from '../system/log.ts'
+import { isPossiblePassword } from './credentials.ts'
+import type { Login, LoginRequest } from './login.ts'
+import type { Pam } from './pam.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface PasswordChangeOptions {
+  readonly login: Login
+  readonly pam: Pam
+  readonly sessions: Sessions
+  readonly log: Logger
+}
+
+export interface PasswordChange {
+  /**
+   * Changes a password; the old one is checked first, guarded as a login is, so that this is no way round the
+   * counters. All sessions of the user end.
+   * @param isLoggedIn a wrong old password is then the caller's 400, else the 401 of a login
+   * @throws AppError BadRequest, OldPasswordWrong, InvalidCredentials, PasswordRefused and those of a login
+   */
+  change(request: LoginRequest & { readonly newPassword: string }, isLoggedIn: boolean): Promise<void>
+}
+
+export function createPasswordChange({ login, pam, sessions, log }: PasswordChangeOptions): PasswordChange {
+  async function checkOld(request: LoginRequest, isLoggedIn: boolean) {
+    try {
+      return await login.check(request, 'password change')
+    } catch (error) {
+      if (!isLoggedIn || !(error instanceof AppError) || error.code !== 'InvalidCredentials') throw error
+      throw new AppError('OldPasswordWrong', 'oldPassword is wrong: Authentication failure', {
+        details: { field: 'oldPassword' },
+      })
+    }
+  }
+
+  return {
+    async change({ newPassword, ...request }, isLoggedIn) {
+      if (!isPossiblePassword(newPassword)) {
+        throw new AppError('BadRequest', 'newPassword may have 511 bytes and no NUL, CR or LF', {
+          details: { field: 'newPassword' },
+        })
+      }
+      const account = await checkOld(request, isLoggedIn)
+      const words = await pam.changePassword({ ...request, userName: account.name, newPassword })
+      if (words !== undefined)
+        throw new AppError('PasswordRefused', words, { details: { field: 'newPassword' } })
+      sessions.end(
+        sessions.list().filter(({ userName }) => userName === account.name),
+        'password changed',
+      )
+      log.info({ ref: request.ref, user: account.name, address: request.address }, 'password changed')
+    },
+  }
+}

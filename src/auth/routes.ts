@@ -1,0 +1,206 @@
+import { stringifySetCookie } from 'cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { accessCookie, callerOf, readCookie, refreshCookie, requireSameOrigin } from '../api/guard.ts'
+import { errorReplies, listOf, NoContent } from '../api/schemas.ts'
+import { AppError } from '../errors/app-error.ts'
+import type { Login } from './login.ts'
+import type { PasswordChange } from './password-change.ts'
+import {
+  CurrentUser,
+  LoginBody,
+  LoginQuery,
+  LoginReply,
+  PasswordResetBody,
+  RenewalBody,
+  RenewalQuery,
+  SessionItem,
+  SessionParams,
+  UserToken,
+} from './schemas.ts'
+import type { TokenPair } from './sessions.ts'
+import type { SessionAccess } from './session-access.ts'
+
+export interface AuthRoutesOptions {
+  readonly login: Login
+  readonly passwordChange: PasswordChange
+  readonly sessions: SessionAccess
+  /** Monotonic milliseconds. */
+  readonly monotonic: () => number
+}
+
+/** Login, renewal, logout, password and sessions: `/v1/users/…`. */
+export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, options) => {
+  const { login, passwordChange, sessions, monotonic } = options
+
+  /** What every check of a password is told about its request. */
+  const origin = (request: FastifyRequest, reply: FastifyReply) => ({
+    address: request.address,
+    ref: request.id,
+    arrivedAt: monotonic() - reply.elapsedTime,
+  })
+
+  app.post(
+    '/v1/users/default/login',
+    {
+      config: { access: 'open', logsItself: true },
+      schema: {
+        operationId: 'login',
+        tags: ['users'],
+        summary: 'Log in with an operating-system account',
+        querystring: LoginQuery,
+        body: LoginBody,
+        response: { 200: LoginReply, ...errorReplies(400, 401, 429, 500) },
+      },
+    },
+    async (request, reply) => {
+      const { username: userName, password } = request.body
+      const { setCookie, extendedSession = false } = request.query
+      const { tokens, isFirstLogin } = await login.login(
+        { userName, password, ...origin(request, reply) },
+        extendedSession,
+      )
+      if (setCookie !== false) setTokenCookies(reply, tokens)
+      return { Token: onTheWire(tokens), IsFirstLogin: isFirstLogin }
+    },
+  )
+
+  app.post(
+    '/v1/users/default/token/renewal',
+    {
+      config: { access: 'open' },
+      schema: {
+        operationId: 'renewToken',
+        tags: ['users'],
+        summary: 'Trade a refresh token for a new pair of tokens',
+        querystring: RenewalQuery,
+        body: RenewalBody,
+        response: { 200: UserToken, ...errorReplies(400, 401, 403) },
+      },
+    },
+    async (request, reply) => {
+      const inBody = request.body?.refreshToken || undefined
+      const inCookie = inBody === undefined ? readCookie(request, refreshCookie) : undefined
+      if (inCookie !== undefined) requireSameOrigin(request)
+      const token = inBody ?? inCookie
+      if (token === undefined)
+        throw new AppError('BadRequest', 'refreshToken is missing', { details: { field: 'refreshToken' } })
+      const tokens = await sessions.renew(token, request.query.extendedSession ?? false)
+      if (inCookie !== undefined) setTokenCookies(reply, tokens)
+      return onTheWire(tokens)
+    },
+  )
+
+  app.post(
+    '/v1/users/default/logout',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'logout',
+        tags: ['users'],
+        summary: 'End the session of this token',
+        response: { 200: Type.Object({}), ...errorReplies(401, 403) },
+      },
+    },
+    async (request, reply) => {
+      sessions.logout(callerOf(request))
+      clearTokenCookies(reply)
+      return {}
+    },
+  )
+
+  app.post(
+    '/v1/users/default/password/reset',
+    {
+      config: { access: 'open', identifies: true, logsItself: true },
+      schema: {
+        operationId: 'resetPassword',
+        tags: ['users'],
+        summary:
+          'Change the own password; with username also without a token, for a password that has expired',
+        body: PasswordResetBody,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 429, 500, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { username, oldPassword, newPassword } = request.body
+      const userName = username || callerOf(request).userName
+      const isLoggedIn = request.caller?.userName === userName
+      await passwordChange.change(
+        { userName, password: oldPassword, newPassword, ...origin(request, reply) },
+        isLoggedIn,
+      )
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/v1/users/current',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'readCurrentUser',
+        tags: ['users'],
+        summary: 'Who this token belongs to',
+        response: { 200: CurrentUser, ...errorReplies(401) },
+      },
+    },
+    async (request) => {
+      const { userName, role } = callerOf(request)
+      return { userName, role, disablePasswordUpdate: false }
+    },
+  )
+
+  app.get(
+    '/v1/users/sessions',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'listSessions',
+        tags: ['users'],
+        summary: 'Own sessions; for an administrator those of everyone',
+        response: { 200: listOf(SessionItem), ...errorReplies(401) },
+      },
+    },
+    async (request) => sessions.list(callerOf(request)),
+  )
+
+  app.delete(
+    '/v1/users/sessions/:uid',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'endSession',
+        tags: ['users'],
+        summary: 'End an own session; an administrator may end any',
+        params: SessionParams,
+        response: { 204: NoContent, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      sessions.end(callerOf(request), request.params.uid)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+const onTheWire = ({ access, refresh }: TokenPair) => ({ Authorization: access, RefreshToken: refresh })
+
+const cookieAttributes = { path: '/', httpOnly: true, secure: true, sameSite: 'strict' } as const
+
+function setTokenCookies(reply: FastifyReply, { access, refresh }: TokenPair): void {
+  void reply.header('set-cookie', [
+    stringifySetCookie({ name: accessCookie, value: access, ...cookieAttributes }),
+    stringifySetCookie({ name: refreshCookie, value: refresh, ...cookieAttributes }),
+  ])
+}
+
+function clearTokenCookies(reply: FastifyReply): void {
+  void reply.header(
+    'set-cookie',
+    [accessCookie, refreshCookie].map((name) =>
+      stringifySetCookie({ name, value: '', maxAge: 0, ...cookieAttributes }),
+    ),
+  )
+}

@@ -1,0 +1,70 @@
+import { Type } from 'typebox'
+
+// Wire names as the published API spells them.
+
+const UserName = Type.String({ minLength: 1, description: 'An operating-system account of the host.' })
+const Password = Type.String({ minLength: 1, description: 'Its password.' })
+
+export const LoginBody = Type.Object({ username: UserName, password: Password })
+
+export const LoginQuery = Type.Object({
+  setCookie: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'Also set the cookies Authorization and RefreshToken.',
+    }),
+  ),
+  extendedSession: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Let the session last 24 hours from its last renewal instead of 2.',
+    }),
+  ),
+})
+
+export const UserToken = Type.Object({
+  Authorization: Type.String({ description: 'Access token for the Authorization header.' }),
+  RefreshToken: Type.String({ description: 'Good for one renewal.' }),
+})
+
+export const LoginReply = Type.Object({
+  Token: UserToken,
+  IsFirstLogin: Type.Boolean({ description: "True on the account's first success on this host." }),
+})
+
+export const RenewalQuery = Type.Object({ extendedSession: LoginQuery.properties.extendedSession })
+
+/** Without a body the cookie counts. */
+export const RenewalBody = Type.Union([
+  Type.Object({ refreshToken: Type.Optional(Type.String()) }),
+  Type.Null(),
+])
+
+export const PasswordResetBody = Type.Object({
+  username: Type.Optional(
+    Type.String({ description: 'Instead of a token, for an account whose password has expired.' }),
+  ),
+  oldPassword: Type.String({ minLength: 1 }),
+  newPassword: Type.String({ minLength: 1 }),
+})
+
+export const CurrentUser = Type.Object({
+  userName: Type.String(),
+  role: Type.Union([Type.Literal('admin'), Type.Literal('viewer')]),
+  disablePasswordUpdate: Type.Boolean(),
+})
+
+const Timestamp = Type.String({ format: 'date-time' })
+
+export const SessionItem = Type.Object({
+  uid: Type.String(),
+  userName: Type.String(),
+  role: CurrentUser.properties.role,
+  address: Type.String({ description: 'Where the login came from.' }),
+  creationTimestamp: Timestamp,
+  lastRenewalTimestamp: Timestamp,
+  expirationTimestamp: Timestamp,
+  isCurrent: Type.Boolean({ description: 'The session of this request.' }),
+})
+
+export const SessionParams = Type.Object({ uid: Type.String() })

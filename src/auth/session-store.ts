@@ -1,0 +1,60 @@
+import type { Database } from '../store/database.ts'
+
+/** A session as it is kept: who logged in, from where, until when. Times are milliseconds since 1970. */
+export interface SessionRecord {
+  readonly uid: string
+  readonly userName: string
+  readonly role: 'admin' | 'viewer'
+  /** Address of the login. */
+  readonly address: string
+  readonly createdAt: number
+  /** Of the last renewal, or of the login. */
+  readonly renewedAt: number
+  readonly expiresAt: number
+  /** Mark of the account at login; see `Account`. */
+  readonly accountMark: string
+  /** SHA-256 of the refresh token that is good now. */
+  readonly refreshHash: string
+  /** SHA-256 of the one before. */
+  readonly previousHash: string | null
+  /** Renewals so far. */
+  readonly generation: number
+}
+
+/** Sessions on disk; what it returns from is durable. */
+export interface SessionStore {
+  list(): SessionRecord[]
+  put(record: SessionRecord): void
+  remove(uids: readonly string[]): void
+}
+
+const columns = {
+  uid: 'uid',
+  userName: 'user_name',
+  role: 'role',
+  address: 'address',
+  createdAt: 'created_at',
+  renewedAt: 'renewed_at',
+  expiresAt: 'expires_at',
+  accountMark: 'account_mark',
+  refreshHash: 'refresh_hash',
+  previousHash: 'previous_hash',
+  generation: 'generation',
+} as const satisfies Record<keyof SessionRecord, string>
+
+const fields = Object.keys(columns) as (keyof SessionRecord)[]
+
+export function createSessionStore(database: Database): SessionStore {
+  const list = database.sql.prepare(
+    `SELECT ${fields.map((field) => `${columns[field]} AS ${field}`).join(', ')} FROM session`,
+  )
+  const put = database.sql.prepare(
+    `INSERT OR REPLACE INTO session (${fields.map((field) => columns[field]).join(', ')}) VALUES (${fields.map(() => '?').join(', ')})`,
+  )
+  const remove = database.sql.prepare('DELETE FROM session WHERE uid = ?')
+  return {
+    list: () => list.all() as unknown as SessionRecord[],
+    put: (record) => void put.run(...fields.map((field) => record[field])),
+    remove: (uids) => database.transaction(() => uids.forEach((uid) => remove.run(uid))),
+  }
+}

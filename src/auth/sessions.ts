@@ -1,0 +1,203 @@
+import { hash, randomUUID } from 'node:crypto'
+import { AppError } from '../errors/app-error.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { AccessTokens } from './access-token.ts'
+import type { Account } from './accounts.ts'
+import { makeRefreshToken, readRefreshToken } from './keys.ts'
+import type { SessionRecord, SessionStore } from './session-store.ts'
+
+export interface SessionsOptions {
+  readonly store: SessionStore
+  readonly accessTokens: AccessTokens
+  readonly refreshKey: Buffer
+  readonly clock: Clock
+  readonly log: Logger
+  readonly accessMinutes: number
+  readonly renewalHours: number
+  readonly extendedRenewalHours: number
+  readonly maximumDays: number
+  readonly replaySeconds: number
+}
+
+/** What a client gets for a login or a renewal. */
+export interface TokenPair {
+  readonly access: string
+  readonly refresh: string
+}
+
+/** The user behind an accepted token. */
+export interface SessionCaller {
+  readonly userName: string
+  readonly role: 'admin' | 'viewer'
+  readonly sessionUid: string
+}
+
+/** Sessions: made by a login, renewed by refresh tokens, ended by logout, time or a change of the account. */
+export interface Sessions {
+  create(account: Account, address: string, isExtended: boolean): TokenPair
+  /** The user behind an access token, or nothing. Called for every request. */
+  authenticate(token: string): SessionCaller | undefined
+  /**
+   * Trades a refresh token for a new pair. The same old token gets the same new pair for a short time, since a
+   * reply can be lost on its way; later it is taken for stolen and ends the session.
+   * @param readAccount the account as it is now; nothing when it may not go on
+   * @throws AppError Unauthenticated
+   */
+  renew(
+    token: string,
+    isExtended: boolean,
+    readAccount: (session: SessionRecord) => Promise<Account | undefined>,
+  ): Promise<TokenPair>
+  list(): readonly SessionRecord[]
+  find(uid: string): SessionRecord | undefined
+  /** Ends sessions at once, also over a restart. */
+  end(sessions: readonly SessionRecord[], reason: string): void
+  /** Ends what has run out of time. */
+  expire(): void
+}
+
+// A login before every poll is a habit of scripts; their sessions must not grow without bound.
+const sessionsPerUser = 500
+const rememberedTokens = 10_000
+const hourMs = 3_600_000
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { store, accessTokens, refreshKey, clock, log } = options
+  const sessions = new Map(store.list().map((record) => [record.uid, record]))
+  // Checking a signature costs more than the rest of a read. What stands here was checked once; its end is
+  // compared each time, and it goes with its session.
+  const checked = new Map<string, { caller: SessionCaller; expiresAt: number }>()
+  const refused = () =>
+    new AppError('Unauthenticated', 'log in again: the refresh token is unknown, expired or revoked')
+
+  /** The pair of a record; the same record always gives the same pair. */
+  function pairOf(record: SessionRecord): TokenPair {
+    const { uid, generation, userName, role, renewedAt, expiresAt } = record
+    const issuedAt = Math.floor(renewedAt / 1_000)
+    const access = accessTokens.sign({
+      sub: userName,
+      jti: `${uid}.${generation}`,
+      iat: issuedAt,
+      exp: Math.min(issuedAt + options.accessMinutes * 60, Math.floor(expiresAt / 1_000)),
+      role,
+    })
+    return { access, refresh: makeRefreshToken(refreshKey, { sessionUid: uid, generation }) }
+  }
+
+  function end(ended: readonly SessionRecord[], reason: string): void {
+    const known = ended.filter(({ uid }) => sessions.has(uid))
+    if (known.length === 0) return
+    for (const { uid } of known) sessions.delete(uid)
+    for (const [token, { caller }] of checked) if (!sessions.has(caller.sessionUid)) checked.delete(token)
+    store.remove(known.map(({ uid }) => uid))
+    for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
+  }
+
+  function makeRoom(userName: string): void {
+    const own = [...sessions.values()].filter((each) => each.userName === userName)
+    if (own.length < sessionsPerUser) return
+    const oldest = own.sort((a, b) => a.renewedAt - b.renewedAt).slice(0, own.length - sessionsPerUser + 1)
+    end(oldest, 'too many sessions of this user')
+  }
+
+  const slide = (from: number, createdAt: number, isExtended: boolean) =>
+    Math.min(
+      from + (isExtended ? options.extendedRenewalHours : options.renewalHours) * hourMs,
+      createdAt + options.maximumDays * 24 * hourMs,
+    )
+
+  return {
+    create(account, address, isExtended) {
+      makeRoom(account.name)
+      const now = clock.now()
+      const uid = randomUUID()
+      const record: SessionRecord = {
+        uid,
+        userName: account.name,
+        role: account.role,
+        address,
+        createdAt: now,
+        renewedAt: now,
+        expiresAt: slide(now, now, isExtended),
+        accountMark: account.mark,
+        refreshHash: hash('sha256', makeRefreshToken(refreshKey, { sessionUid: uid, generation: 0 }), 'hex'),
+        previousHash: null,
+        generation: 0,
+      }
+      store.put(record)
+      sessions.set(uid, record)
+      return pairOf(record)
+    },
+
+    authenticate(token) {
+      const now = clock.now()
+      const known = checked.get(token)
+      if (known) {
+        if (known.expiresAt > now) return known.caller
+        checked.delete(token)
+        return undefined
+      }
+      const claims = accessTokens.verify(token)
+      if (!claims) return undefined
+      const session = sessions.get(claims.jti.slice(0, claims.jti.lastIndexOf('.')))
+      if (session?.userName !== claims.sub || claims.exp * 1_000 <= now) return undefined
+      const caller = { userName: session.userName, role: claims.role, sessionUid: session.uid }
+      if (checked.size >= rememberedTokens) checked.clear()
+      checked.set(token, { caller, expiresAt: claims.exp * 1_000 })
+      return caller
+    },
+
+    async renew(token, isExtended, readAccount) {
+      const claims = readRefreshToken(refreshKey, token)
+      const presented = claims && sessions.get(claims.sessionUid)
+      if (!presented) throw refused()
+      if (presented.expiresAt <= clock.now()) {
+        end([presented], 'expired')
+        throw refused()
+      }
+      const account = await readAccount(presented)
+      // Looked at again after the wait: two renewals may race, and a logout may have won.
+      const session = sessions.get(presented.uid)
+      if (!session || !account) throw refused()
+      const tokenHash = hash('sha256', token, 'hex')
+      const now = clock.now()
+      if (tokenHash === session.previousHash && now - session.renewedAt <= options.replaySeconds * 1_000)
+        return pairOf(session)
+      if (tokenHash !== session.refreshHash) {
+        log.warn(
+          { session: session.uid, user: session.userName },
+          'an old refresh token came back: the session is ended, it may be stolen',
+        )
+        end([session], 'refresh token reused')
+        throw refused()
+      }
+      const generation = session.generation + 1
+      const renewed: SessionRecord = {
+        ...session,
+        role: account.role,
+        renewedAt: now,
+        expiresAt: Math.max(session.expiresAt, slide(now, session.createdAt, isExtended)),
+        refreshHash: hash(
+          'sha256',
+          makeRefreshToken(refreshKey, { sessionUid: session.uid, generation }),
+          'hex',
+        ),
+        previousHash: session.refreshHash,
+        generation,
+      }
+      store.put(renewed)
+      sessions.set(renewed.uid, renewed)
+      return pairOf(renewed)
+    },
+
+    list: () => [...sessions.values()],
+    find: (uid) => sessions.get(uid),
+    end,
+    expire: () =>
+      end(
+        [...sessions.values()].filter(({ expiresAt }) => expiresAt <= clock.now()),
+        'expired',
+      ),
+  }
+}
