@@ -1,0 +1,182 @@
+/**
+ * Writes docs/openapi.json, docs/api.md and docs/errors.md from the routes and the error table.
+ * With --check it writes nothing and fails when one of them is out of date.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import swagger from '@fastify/swagger'
+import { pino } from 'pino'
+import { createServer } from '../src/api/server.ts'
+import { errorCodes } from '../src/errors/codes.ts'
+import { registerRooms } from '../src/rooms.ts'
+
+const root = join(import.meta.dirname, '..')
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
+
+interface Operation {
+  operationId: string
+  summary: string
+  tags: string[]
+  'x-access': string
+  security?: unknown[]
+  parameters?: { name: string; in: string; required?: boolean; description?: string; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>
+}
+
+interface Schema {
+  type?: string | string[]
+  title?: string
+  const?: unknown
+  description?: string
+  default?: unknown
+  required?: string[]
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+async function describeApi() {
+  const { app } = createServer({
+    log: pino({ level: 'silent' }),
+    bodyLimitBytes: 1,
+    authenticate: () => undefined,
+    onAuthenticated: () => undefined,
+  })
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'edgehostd service API',
+        version,
+        description: 'The API of an edge host, on port 5080.',
+      },
+      components: { securitySchemes: { token: { type: 'apiKey', in: 'header', name: 'Authorization' } } },
+    },
+    transform: ({ schema, url, route }) => {
+      const access = route.config?.access ?? 'viewer'
+      const security = access === 'open' ? [] : [{ token: [] }]
+      return { url, schema: { ...schema, security, 'x-access': access } as typeof schema }
+    },
+  })
+  // Nothing is called: only what the routes declare is read.
+  await registerRooms(app, { auth: {} as never, host: {} as never })
+  await app.ready()
+  return app.swagger()
+}
+
+function apiPage(paths: Record<string, Record<string, Operation>>): string {
+  const lines = ['# Service API', '', '<!-- Made by `make docs` from the routes; do not edit. -->', '']
+  lines.push(
+    '`https://<host>:5080`. Bodies are JSON. Send the token of a login in the header `Authorization`. Every error',
+  )
+  lines.push(
+    'has the body of [errors.md](errors.md). The same as a document for programs: `GET /openapi.json`.',
+    '',
+  )
+  lines.push('| Method | Path | Who | What |', '|---|---|---|---|')
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  )
+  for (const { path, method, operation } of operations) {
+    lines.push(
+      `| ${method} | [\`${path}\`](#${operation.operationId.toLowerCase()}) | ${who(operation)} | ${operation.summary} |`,
+    )
+  }
+  for (const { path, method, operation } of operations) {
+    lines.push(
+      '',
+      `## ${operation.operationId}`,
+      '',
+      `\`${method} ${path}\`: ${operation.summary}. Who: ${who(operation)}.`,
+    )
+    const fields = [
+      ...(operation.parameters ?? []).map((each) =>
+        fieldRow(each.name, each.in, each.required === true, {
+          ...each.schema,
+          description: each.description ?? each.schema.description ?? '',
+        }),
+      ),
+      ...rows(operation.requestBody, 'body'),
+    ]
+    if (fields.length > 0)
+      lines.push('', '| Field | In | Type | Required | Meaning |', '|---|---|---|---|---|', ...fields)
+    lines.push('', '| Status | Reply |', '|---|---|')
+    for (const [status, reply] of Object.entries(operation.responses)) {
+      lines.push(`| ${status} | ${describeReply(reply)} |`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
+
+const who = (operation: Operation) =>
+  ({ open: 'anyone', viewer: 'logged in', admin: 'administrators' })[operation['x-access']] ??
+  operation['x-access']
+
+function rows(part: { content?: Record<string, { schema: Schema }> } | undefined, place: string): string[] {
+  const schema = Object.values(part?.content ?? {})[0]?.schema
+  const object = schema?.anyOf?.find(({ properties }) => properties) ?? schema
+  return Object.entries(object?.properties ?? {}).map(([name, field]) =>
+    fieldRow(name, place, object?.required?.includes(name) === true, field),
+  )
+}
+
+function fieldRow(name: string, place: string, required: boolean, schema: Schema): string {
+  const fallback = schema.default === undefined ? '' : ` Default: \`${JSON.stringify(schema.default)}\`.`
+  return `| \`${name}\` | ${place} | ${typeOf(schema)} | ${required ? 'yes' : ''} | ${schema.description ?? ''}${fallback} |`
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.title === 'Error') return '[error](errors.md)'
+  if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ')
+  if (schema.type === 'array') return `array of ${typeOf(schema.items ?? {})}`
+  if (schema.properties) {
+    const inner = Object.entries(schema.properties).map(([name, field]) => `\`${name}\`: ${typeOf(field)}`)
+    return inner.length > 0 ? `{ ${inner.join(', ')} }` : 'object'
+  }
+  return [schema.type ?? 'any'].flat().join(' or ')
+}
+
+const describeReply = (reply: Operation['responses'][string]) => {
+  const schema = Object.values(reply.content ?? {})[0]?.schema
+  return schema && schema.type !== 'null' ? typeOf(schema) : 'no content'
+}
+
+function errorPage(): string {
+  const lines = ['# Errors', '', '<!-- Made by `make docs` from the error table; do not edit. -->', '']
+  lines.push(
+    'Every refusal and failure has one body: `{ "code", "message", "details"?, "ref"? }`. `code` is stable, `message` is for',
+  )
+  lines.push(
+    'people, `details.field` names the field that is wrong, and `ref` finds the line in the journal:',
+  )
+  lines.push('`journalctl -u edgehostd | grep <ref>`.', '')
+  lines.push('| Code | HTTP | Meaning | What to do |', '|---|---|---|---|')
+  for (const [code, { status, meaning, action }] of Object.entries(errorCodes).sort(([a], [b]) =>
+    a.localeCompare(b),
+  )) {
+    lines.push(`| \`${code}\` | ${status} | ${meaning} | ${action} |`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+const document = await describeApi()
+const outputs = {
+  'docs/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
+  'docs/api.md': apiPage(document.paths as Record<string, Record<string, Operation>>),
+  'docs/errors.md': errorPage(),
+}
+
+let stale = 0
+for (const [name, text] of Object.entries(outputs)) {
+  const file = join(root, name)
+  if (!process.argv.includes('--check')) {
+    writeFileSync(file, text)
+  } else if (readFileSync(file, 'utf8') !== text) {
+    console.error(`${name} is out of date; make it with: make docs`)
+    stale += 1
+  }
+}
+process.exitCode = stale > 0 ? 1 : 0

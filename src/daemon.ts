@@ -1,0 +1,250 @@
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
+import { mkdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyServerFactory } from 'fastify'
+import { watchBodyRate } from './api/body-rate.ts'
+import { createCertificates } from './api/certificates.ts'
+import { limitConnections, type Connections } from './api/connections.ts'
+import { listen } from './api/listen.ts'
+import { createServer } from './api/server.ts'
+import { applyTimeouts, serverOptions } from './api/timeouts.ts'
+import { tlsOptions } from './api/tls.ts'
+import { registerAccessTokens } from './auth/access-token.ts'
+import { createAccounts } from './auth/accounts.ts'
+import { createAccountWatch } from './auth/account-watch.ts'
+import { createGuessGuard } from './auth/guess-guard.ts'
+import { createSecret, deriveKeys } from './auth/keys.ts'
+import { createLoginHistory } from './auth/login-history.ts'
+import { createLogin } from './auth/login.ts'
+import { createPam } from './auth/pam.ts'
+import { createPamSlots } from './auth/pam-slots.ts'
+import { createPasswordChange } from './auth/password-change.ts'
+import { createSessionAccess } from './auth/session-access.ts'
+import { createSessionStore } from './auth/session-store.ts'
+import { createSessions } from './auth/sessions.ts'
+import type { Config } from './config/schema.ts'
+import { createHostFiles } from './host/files.ts'
+import { settingsOf } from './host/settings.ts'
+import { createSnapshot } from './host/snapshot.ts'
+import { createJobs } from './jobs/jobs.ts'
+import { registerRooms } from './rooms.ts'
+import { openDatabase } from './store/database.ts'
+import { systemClock } from './system/clock.ts'
+import { sweepTemporary } from './system/files.ts'
+import type { Logger } from './system/log.ts'
+import { createRunner } from './system/runner.ts'
+import { readOrMakeSecret } from './system/secret-file.ts'
+import { createServiceManager } from './system/service-manager.ts'
+import { createTransientUnitRunner } from './system/transient-unit.ts'
+
+export interface DaemonOptions {
+  readonly config: Config
+  readonly log: Logger
+  readonly version: string
+  /** Milliseconds since 1970. */
+  readonly buildDate: number
+}
+
+export interface Daemon {
+  /** Ready once it takes connections and has looked at the host. */
+  start(): Promise<void>
+  /** Finishes what is in flight, in reverse order of the start. */
+  stop(): Promise<void>
+  /** Reads the certificate anew; connections live on. */
+  reload(): Promise<void>
+}
+
+// What is in flight gets this long; the unit's TimeoutStopSec is a little longer.
+const drainMs = 10_000
+
+/** Builds every part in start order. The one file that knows all the others. */
+export async function createDaemon({ config, log, version, buildDate }: DaemonOptions): Promise<Daemon> {
+  const clock = systemClock
+  const runner = createRunner()
+  const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
+
+  // State: database, secret, certificate.
+  const stateDirectory = config.state.directory
+  await mkdir(stateDirectory, { recursive: true, mode: 0o700 })
+  await sweepTemporary(stateDirectory)
+  const database = openDatabase(join(stateDirectory, 'edgehostd.db'), log)
+  const keys = deriveKeys(await readOrMakeSecret(join(stateDirectory, 'secret'), 32, createSecret))
+
+  // What this machine is.
+  const snapshot = await createSnapshot({
+    files: createHostFiles(),
+    runner,
+    clock,
+    log,
+    database,
+    config: config.host,
+    agentVersion: version,
+  })
+
+  // The HTTPS edge.
+  const certificates = createCertificates({
+    directory: join(stateDirectory, 'tls'),
+    own: ownCertificate(config),
+    buildDate,
+    clock,
+    log,
+    names: () => ({ hostName: snapshot.hostName(), addresses: snapshot.addresses() }),
+  })
+  await snapshot.refresh('all')
+  await certificates.ensure()
+  const edge = createEdge(config, log, certificates.material())
+  const { app } = createServer({
+    log,
+    bodyLimitBytes: config.api.body.limitBytes,
+    serverFactory: edge.serverFactory,
+    authenticate: (token) => sessions.authenticate(token),
+    onAuthenticated: (request) => edge.connections?.markAuthenticated(request.socket),
+  })
+
+  // Users: accounts, PAM, sessions.
+  const accounts = createAccounts({ runner, adminGroups: config.auth.adminGroups, markKey: keys.mark })
+  const sessions = createSessions({
+    store: createSessionStore(database),
+    accessTokens: await registerAccessTokens(app, keys.access),
+    refreshKey: keys.refresh,
+    clock,
+    log,
+    ...config.auth.tokens,
+  })
+  const history = createLoginHistory(database)
+  const pam = createPam({
+    runner,
+    privileged: systemd.isService ? createTransientUnitRunner(runner) : runner,
+    slots: createPamSlots({ cores: availableParallelism(), ...config.auth.pam }),
+    ...config.auth.pam,
+  })
+  const login = createLogin({
+    pam,
+    guard: createGuessGuard({ clock, ...config.auth.guard, isKnownAddress: history.isKnownAddress }),
+    accounts,
+    sessions,
+    history,
+    clock,
+    log,
+    allowAnyShell: config.auth.allowAnyShell,
+    refusalDelayMs: config.auth.refusalDelayMs,
+  })
+  const accountWatch = createAccountWatch({ accounts, sessions, clock, log })
+
+  await registerRooms(app, {
+    auth: {
+      login,
+      passwordChange: createPasswordChange({ login, pam, sessions, log }),
+      sessions: createSessionAccess({ sessions, accounts, clock }),
+      monotonic: () => clock.monotonic(),
+    },
+    host: { snapshot, settings: settingsOf(config.host.mode) },
+  })
+
+  const useCertificate = (isNew: boolean) => {
+    if (!isNew) return
+    edge.server?.setSecureContext(tlsOptions(certificates.material()))
+    log.info(
+      { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
+      'certificate in use',
+    )
+  }
+  const renewCertificate = async () => useCertificate(await certificates.ensure())
+
+  const jobs = createJobs(
+    [
+      {
+        name: 'host facts, seconds',
+        schedule: '*/10 * * * * *',
+        stuckAfterMs: 300_000,
+        run: () => snapshot.refresh('seconds'),
+      },
+      {
+        name: 'host facts, minutes',
+        schedule: '30 */5 * * * *',
+        stuckAfterMs: 900_000,
+        run: () => snapshot.refresh('minutes'),
+      },
+      { name: 'accounts', schedule: '15 * * * * *', stuckAfterMs: 900_000, run: () => accountWatch.check() },
+      { name: 'certificate', schedule: '45 7 * * * *', stuckAfterMs: 300_000, run: renewCertificate },
+    ],
+    { log, monotonic: () => clock.monotonic() },
+  )
+  snapshot.onAddressChange(() => {
+    renewCertificate().catch((error: unknown) =>
+      log.error({ err: error }, 'the certificate could not be renewed'),
+    )
+  })
+
+  let startJobs: NodeJS.Timeout | undefined
+
+  return {
+    async start() {
+      // Before the first request: accounts may have changed while the daemon was down.
+      await accountWatch.check()
+      const { address, port } = await listen(app, { ...config.api, listenFd: systemd.listenFd })
+      accountWatch.start()
+      // The scheduler loads the locale data for its first look at the clock; the first requests come before that.
+      startJobs = setTimeout(() => jobs.start(), 1_000)
+      systemd.startWatchdog(() => jobs.areMoving())
+      log.info(
+        { address, port, version, mode: config.host.mode, fingerprint: certificates.fingerprint() },
+        'listening',
+      )
+      await systemd.notify('--ready', `--status=listening on port ${port}`)
+    },
+    async stop() {
+      await systemd.notify('STOPPING=1')
+      clearTimeout(startJobs)
+      jobs.stop()
+      accountWatch.stop()
+      const deadline = setTimeout(() => edge.server?.closeAllConnections(), drainMs)
+      await app.close()
+      clearTimeout(deadline)
+      edge.stop()
+      systemd.stopWatchdog()
+      database.close()
+      log.info('stopped')
+    },
+    async reload() {
+      useCertificate(await certificates.reload())
+    },
+  }
+}
+
+function ownCertificate({ api: { tls } }: Config) {
+  const { certificateFile, keyFile } = tls
+  return certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined
+}
+
+/** The HTTPS server with its limits; Fastify makes it when it is ready for it. */
+function createEdge(config: Config, log: Logger, material: Parameters<typeof tlsOptions>[0]) {
+  const edge: {
+    server?: HttpsServer
+    connections?: Connections
+    serverFactory: FastifyServerFactory
+    stop: () => void
+  } = {
+    serverFactory(handler) {
+      const server = createHttpsServer(
+        { ...tlsOptions(material), ...serverOptions(config.api.timeouts) },
+        handler,
+      )
+      applyTimeouts(server, config.api.timeouts)
+      const connections = limitConnections(server, { ...config.api.connections, log })
+      const stopRate = watchBodyRate(server, config.api.body)
+      Object.assign(edge, {
+        server,
+        connections,
+        stop: () => {
+          connections.stop()
+          stopRate()
+        },
+      })
+      return server
+    },
+    stop: () => undefined,
+  }
+  return edge
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CertificateUnusable } from './api/certificates.ts'
+import { SocketMismatch } from './api/listen.ts'
+import { parseCommandLine } from './config/command-line.ts'
+import { explainConfig } from './config/explain.ts'
+import { helpText } from './config/help.ts'
+import { loadConfig, type LoadedConfig } from './config/load.ts'
+import { ConfigInvalid } from './config/problem.ts'
+import { createDaemon, type Daemon } from './daemon.ts'
+import { createFailedStarts } from './system/failed-starts.ts'
+import { createLog, type Logger } from './system/log.ts'
+
+// Baked in by the build.
+declare const __VERSION__: string
+declare const __BUILD_DATE__: number
+
+/** Exit codes, sysexits.h. */
+const exitCodes = { ok: 0, failed: 1, badConfiguration: 78 } as const
+
+async function main(): Promise<void> {
+  const commandLine = parseCommandLine(process.argv.slice(2))
+  switch (commandLine.action) {
+    case 'help':
+      process.stdout.write(helpText())
+      return
+    case 'version':
+      process.stdout.write(`edgehostd ${__VERSION__}\n`)
+      return
+    case 'check-config':
+    case 'print-config':
+      return showConfig(commandLine.action, () => loadConfig({ commandLine, environment: process.env }))
+    case 'run':
+      return run(() => loadConfig({ commandLine, environment: process.env }))
+  }
+}
+
+/** Answers a person: plain text, problems on standard error. */
+async function showConfig(
+  action: 'check-config' | 'print-config',
+  load: () => Promise<LoadedConfig>,
+): Promise<void> {
+  try {
+    const loaded = await load()
+    process.stdout.write(action === 'print-config' ? explainConfig(loaded) : 'the configuration is good\n')
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = exitCodes.badConfiguration
+  }
+}
+
+async function run(load: () => Promise<LoadedConfig>): Promise<void> {
+  const failedStarts = createFailedStarts(process.env.RUNTIME_DIRECTORY)
+  let log = createLog('info')
+  let daemon: Daemon
+  try {
+    const { config } = await load()
+    log = createLog(config.log.level)
+    daemon = await createDaemon({ config, log, version: __VERSION__, buildDate: __BUILD_DATE__ })
+    await daemon.start()
+  } catch (error) {
+    const exitCode = reportFailedStart(error, log)
+    await sleep(failedStarts.note())
+    process.exit(exitCode)
+  }
+  failedStarts.forget()
+  superviseProcess(daemon, log)
+}
+
+/** Says why the start failed, every problem on a line of its own. */
+function reportFailedStart(error: unknown, log: Logger): number {
+  if (error instanceof ConfigInvalid) {
+    for (const { place, message } of error.problems) log.fatal({ place }, message)
+    return exitCodes.badConfiguration
+  }
+  if (error instanceof SocketMismatch || error instanceof CertificateUnusable) {
+    log.fatal(error.message)
+    return exitCodes.badConfiguration
+  }
+  log.fatal({ err: error }, 'the daemon could not start')
+  return exitCodes.failed
+}
+
+/** Signals, and what nobody caught. */
+function superviseProcess(daemon: Daemon, log: Logger): void {
+  let isStopping = false
+  const stop = (signal: NodeJS.Signals) => {
+    // A second signal is impatience.
+    if (isStopping) process.exit(exitCodes.failed)
+    isStopping = true
+    log.debug({ signal }, 'stopping')
+    daemon.stop().then(
+      () => process.exit(exitCodes.ok),
+      (error: unknown) => die(error, 'the daemon could not stop in order'),
+    )
+  }
+  const die = (error: unknown, message: string) => {
+    log.fatal({ err: error }, message)
+    process.exit(exitCodes.failed)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  process.on('SIGHUP', () => {
+    daemon
+      .reload()
+      .catch((error: unknown) => log.error({ err: error }, 'the certificate could not be read anew'))
+  })
+  process.on('uncaughtException', (error) => die(error, 'an error that nobody caught'))
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.exit(exitCodes.failed)
+})

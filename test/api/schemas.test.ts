@@ -1,0 +1,51 @@
+import { Ajv } from 'ajv'
+import { pino } from 'pino'
+import { describe, expect, it } from 'vitest'
+import { createServer } from '../../src/api/server.ts'
+import { registerRooms } from '../../src/rooms.ts'
+
+interface Declared {
+  readonly name: string
+  readonly schema: Record<string, unknown>
+}
+
+async function declaredRoutes(): Promise<Declared[]> {
+  const { app } = createServer({
+    log: pino({ level: 'silent' }),
+    bodyLimitBytes: 1,
+    authenticate: () => undefined,
+    onAuthenticated: () => undefined,
+  })
+  const declared: Declared[] = []
+  app.addHook('onRoute', ({ method, url, schema }) => {
+    if (method !== 'HEAD') declared.push({ name: `${String(method)} ${url}`, schema: { ...schema } })
+  })
+  await registerRooms(app, { auth: {} as never, host: {} as never })
+  await app.ready()
+  return declared
+}
+
+describe('the schemas of every route', async () => {
+  const routes = await declaredRoutes()
+
+  it.each(routes)('$name follows JSON Schema', ({ schema }) => {
+    const ajv = new Ajv({ strict: false })
+    const replies = Object.values((schema['response'] ?? {}) as object)
+    const parts = [schema['body'], schema['querystring'], schema['params'], ...replies].filter(Boolean)
+    expect(parts.filter((part) => ajv.validateSchema(part as object) !== true)).toEqual([])
+  })
+
+  it.each(routes)('$name has a name, a summary, a room and a reply', ({ schema }) => {
+    expect(schema).toMatchObject({
+      operationId: expect.stringMatching(/^[a-z][A-Za-z]+$/),
+      summary: expect.stringMatching(/\S/),
+      tags: [expect.any(String)],
+      response: expect.anything(),
+    })
+  })
+
+  it('names each operation once', () => {
+    const names = routes.map(({ schema }) => schema['operationId'])
+    expect(new Set(names).size).toBe(names.length)
+  })
+})
