@@ -50,6 +50,8 @@ async function showConfig(
 }
 
 async function run(load: () => Promise<LoadedConfig>): Promise<void> {
+  // Whatever is written is the daemon's alone, also outside a unit.
+  process.umask(0o077)
   const failedStarts = createFailedStarts(process.env.RUNTIME_DIRECTORY)
   let log = createLog('info')
   let daemon: Daemon
