@@ -11,18 +11,8 @@ import { createServer } from './api/server.ts'
 import { applyTimeouts, serverOptions } from './api/timeouts.ts'
 import { tlsOptions } from './api/tls.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
-import { createAccounts } from './auth/accounts.ts'
-import { createAccountWatch } from './auth/account-watch.ts'
-import { createGuessGuard } from './auth/guess-guard.ts'
+import { createAuth } from './auth/auth.ts'
 import { createSecret, deriveKeys } from './auth/keys.ts'
-import { createLoginHistory } from './auth/login-history.ts'
-import { createLogin } from './auth/login.ts'
-import { createPam } from './auth/pam.ts'
-import { createPamSlots } from './auth/pam-slots.ts'
-import { createPasswordChange } from './auth/password-change.ts'
-import { createSessionAccess } from './auth/session-access.ts'
-import { createSessionStore } from './auth/session-store.ts'
-import { createSessions } from './auth/sessions.ts'
 import type { Config } from './config/schema.ts'
 import { createHostFiles } from './host/files.ts'
 import { settingsOf } from './host/settings.ts'
@@ -98,49 +88,27 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     log,
     bodyLimitBytes: config.api.body.limitBytes,
     serverFactory: edge.serverFactory,
-    authenticate: (token) => sessions.authenticate(token),
+    authenticate: (token) => auth.sessions.authenticate(token),
     onAuthenticated: (request) => edge.connections?.markAuthenticated(request.socket),
   })
 
   // Users: accounts, PAM, sessions.
-  const accounts = createAccounts({ runner, adminGroups: config.auth.adminGroups, markKey: keys.mark })
-  const sessions = createSessions({
-    store: createSessionStore(database),
-    accessTokens: await registerAccessTokens(app, keys.access),
-    refreshKey: keys.refresh,
-    clock,
-    log,
-    ...config.auth.tokens,
-  })
-  const history = createLoginHistory(database)
-  const pam = createPam({
+  const auth = createAuth({
+    settings: config.auth,
     runner,
-    privileged: systemd.isService ? createTransientUnitRunner(runner) : runner,
-    slots: createPamSlots({ cores: availableParallelism(), ...config.auth.pam }),
-    ...config.auth.pam,
-  })
-  const login = createLogin({
-    pam,
-    guard: createGuessGuard({ clock, ...config.auth.guard, isKnownAddress: history.isKnownAddress }),
-    accounts,
-    sessions,
-    history,
+    privileged:
+      systemd.runtimeDirectory === undefined
+        ? runner
+        : createTransientUnitRunner({ runner, runtimeDirectory: systemd.runtimeDirectory }),
+    database,
+    keys,
+    accessTokens: await registerAccessTokens(app, keys.access),
+    cores: availableParallelism(),
     clock,
     log,
-    allowAnyShell: config.auth.allowAnyShell,
-    refusalDelayMs: config.auth.refusalDelayMs,
   })
-  const accountWatch = createAccountWatch({ accounts, sessions, clock, log })
 
-  await registerRooms(app, {
-    auth: {
-      login,
-      passwordChange: createPasswordChange({ login, pam, sessions, log }),
-      sessions: createSessionAccess({ sessions, accounts, clock }),
-      monotonic: () => clock.monotonic(),
-    },
-    host: { snapshot, settings: settingsOf(config.host.mode) },
-  })
+  await registerRooms(app, { auth: auth.routes, host: { snapshot, settings: settingsOf(config.host.mode) } })
 
   const useCertificate = (isNew: boolean) => {
     if (!isNew) return
@@ -166,7 +134,12 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
         stuckAfterMs: 900_000,
         run: () => snapshot.refresh('minutes'),
       },
-      { name: 'accounts', schedule: '15 * * * * *', stuckAfterMs: 900_000, run: () => accountWatch.check() },
+      {
+        name: 'accounts',
+        schedule: '15 * * * * *',
+        stuckAfterMs: 900_000,
+        run: () => auth.accountWatch.check(),
+      },
       { name: 'certificate', schedule: '45 7 * * * *', stuckAfterMs: 300_000, run: renewCertificate },
     ],
     { log, monotonic: () => clock.monotonic() },
@@ -182,9 +155,9 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   return {
     async start() {
       // Before the first request: accounts may have changed while the daemon was down.
-      await accountWatch.check()
+      await auth.accountWatch.check()
       const { address, port } = await listen(app, { ...config.api, listenFd: systemd.listenFd })
-      accountWatch.start()
+      auth.accountWatch.start()
       // The scheduler loads the locale data for its first look at the clock; the first requests come before that.
       startJobs = setTimeout(() => jobs.start(), 1_000)
       systemd.startWatchdog(() => jobs.areMoving())
@@ -198,7 +171,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       await systemd.notify('STOPPING=1')
       clearTimeout(startJobs)
       jobs.stop()
-      accountWatch.stop()
+      auth.accountWatch.stop()
       const deadline = setTimeout(() => edge.server?.closeAllConnections(), drainMs)
       await app.close()
       clearTimeout(deadline)

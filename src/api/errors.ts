@@ -38,7 +38,8 @@ export function addErrorReplies(app: FastifyInstance, routes: RouteTable): void 
   })
 }
 
-function toAppError(error: FastifyError): AppError {
+/** What a client learns of an error. */
+export function toAppError(error: FastifyError): AppError {
   if (error instanceof AppError) return error
   if (error.validation) {
     const problem = error.validation[0]
@@ -55,7 +56,8 @@ function toAppError(error: FastifyError): AppError {
   return new AppError('Internal', 'the daemon failed; the reference finds the journal line', { cause: error })
 }
 
-function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** Sends the one error body. */
+export function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error.status >= 500)
     request.log.error({ ref: request.id, code: error.code, err: error.cause ?? error }, error.message)
   if (error.retryAfterSec !== undefined) void reply.header('retry-after', String(error.retryAfterSec))

@@ -4,7 +4,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { fastify, LogController, type FastifyBaseLogger, type FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
 import { unmapAddress } from '../system/address.ts'
-import { addErrorReplies, answerParserError } from './errors.ts'
+import { addErrorReplies, answerParserError, sendError, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addRequestLog } from './request-log.ts'
 import { collectRoutes, type RouteTable } from './route-table.ts'
@@ -46,6 +46,11 @@ export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: S
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: answerParserError,
+    // A path that cannot be routed meets no hook.
+    frameworkErrors(error, request, reply) {
+      reply.headers(securityHeaders).header('x-request-id', request.id)
+      void sendError(toAppError(error), request, reply)
+    },
     routerOptions: { maxParamLength: 256 },
     ...(serverFactory ? { serverFactory } : {}),
   }).withTypeProvider<TypeBoxTypeProvider>()
@@ -58,6 +63,8 @@ export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: S
     return known
   }
 
+  // No route takes text, and a page of another site can send it without a preflight.
+  app.removeContentTypeParser('text/plain')
   app.setValidatorCompiler(createValidatorCompiler())
   app.setSerializerCompiler(createSerializerCompiler())
   app.decorateRequest('address', '')

@@ -77,8 +77,8 @@ export function parseShells(text: string | undefined): string[] {
     .filter((line) => line.startsWith('/'))
 }
 
-/** Whether a shadow hash lets nobody in: locked by `passwd -l`, or never set. */
-export const isLockedHash = (hash: string) => hash.startsWith('!') || hash.startsWith('*')
+/** Whether a shadow hash was locked, by `passwd -l`. A `*` is none: directories print it for every account. */
+export const isLockedHash = (hash: string) => hash.startsWith('!')
 
 function findLine(text: string, name: string): string | undefined {
   // Else it would reach into the next field.

@@ -50,6 +50,7 @@ export function createAccountWatch({
   log,
   etc = '/etc',
 }: AccountWatchOptions): AccountWatch {
+  let isStopped = false
   let expiryTimer: NodeJS.Timeout | undefined
   let stopWatching = (): void => undefined
 
@@ -83,30 +84,42 @@ export function createAccountWatch({
   function checkAt(time: number): void {
     clearTimeout(expiryTimer)
     const waitMs = time - clock.now()
-    if (waitMs > 0 && waitMs <= longestWaitMs) expiryTimer = setTimeout(() => void check(), waitMs)
+    if (!isStopped && waitMs > 0 && waitMs <= longestWaitMs) expiryTimer = setTimeout(checkNow, waitMs)
   }
+
+  // By itself, so nobody else would hear of its error; an unheard one ends the process.
+  function checkNow(): void {
+    check().catch((error: unknown) => log.error({ err: error }, 'accounts could not be looked at'))
+  }
+
+  const warn = (error: unknown) =>
+    log.warn({ err: error }, 'account files are not watched; they are looked at every minute')
 
   return {
     check,
     start() {
       let timer: NodeJS.Timeout | undefined
-      // The folder, not the files: they are replaced, not written.
-      const watcher = watch(etc, (_event, file) => {
+      const onChange = (_event: string, file: string | null) => {
         if (file !== null && !watchedFiles.has(file)) return
         timer ??= setTimeout(() => {
           timer = undefined
-          void check()
+          checkNow()
         }, settleMs)
-      })
-      watcher.on('error', (error) =>
-        log.warn({ err: error }, 'account files are not watched; they are looked at every minute'),
-      )
-      stopWatching = () => {
-        clearTimeout(timer)
-        watcher.close()
+      }
+      try {
+        // The folder, not the files: they are replaced, not written.
+        const watcher = watch(etc, onChange).on('error', warn)
+        stopWatching = () => {
+          clearTimeout(timer)
+          watcher.close()
+        }
+      } catch (error) {
+        // inotify(7): a host may have used up its watches.
+        warn(error)
       }
     },
     stop() {
+      isStopped = true
       clearTimeout(expiryTimer)
       stopWatching()
     },

@@ -52,7 +52,15 @@ const dayMs = 86_400_000
  * directory may add, are asked of NSS with getent(1) and id(1).
  */
 export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: AccountsOptions): Accounts {
-  const read = (file: string) => readFile(join(etc, file), 'utf8').catch(() => undefined)
+  // A file that cannot be read says nothing about its accounts; only one that is not there does. Without root
+  // there is no shadow.
+  const read = (file: string) =>
+    readFile(join(etc, file), 'utf8').catch((error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT' && file !== 'passwd') return undefined
+      if (code === 'EACCES' && file === 'shadow') return undefined
+      throw error
+    })
 
   async function ask(program: string, ...args: string[]): Promise<string | undefined> {
     const result = await runner.run(program, args, { timeoutMs })
@@ -83,8 +91,8 @@ export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: A
         (isLocalOnlyFile(nsswitch)
           ? undefined
           : parsePasswdLine((await ask('getent', 'passwd', '--', name)) ?? ''))
-      // getent takes digits for a uid; PAM has let in an account of that very name.
-      if (!entry || (/^\d+$/.test(name) && entry.name !== name)) return undefined
+      // getent takes for a uid what strtoul(3) does; PAM has let in an account of that very name.
+      if (!entry || (/^\s*[+-]?\d+$/.test(name) && entry.name !== name)) return undefined
       const secret = local
         ? shadow === undefined
           ? undefined

@@ -2,10 +2,10 @@
 export interface FailureLog {
   /** Failures of the key within the window before `now`, monotonic milliseconds, and attempts that have not ended. */
   count(key: string, now: number): number
-  /** When the oldest counted failure leaves the window. */
+  /** When the oldest counted failure leaves the window; a second from now when attempts alone fill it. */
   nextFreeAt(key: string, now: number): number
   /** An attempt begins. */
-  begin(key: string): void
+  begin(key: string, now: number): void
   /** It ends; a failure is kept. */
   end(key: string, failedAt: number | undefined): void
 }
@@ -31,27 +31,32 @@ export function createFailureLog(limits: {
   }
 
   // The one with the fewest failures gives way, so that a flood of names does not wash away the one that counts.
-  function makeRoom(): void {
+  // What left the window counts no more, or the table would fill with it for good.
+  function makeRoom(now: number): void {
     let victim: string | undefined
     let fewest = Infinity
-    for (const [key, { times, pending }] of entries) {
-      if (pending > 0 || times.length >= fewest) continue
+    for (const [key, { pending }] of entries) {
+      const failures = recent(key, now).length
+      if (pending > 0 || failures >= fewest) continue
       victim = key
-      fewest = times.length
+      fewest = failures
     }
     if (victim !== undefined) entries.delete(victim)
   }
 
   return {
     count: (key, now) => recent(key, now).length + (entries.get(key)?.pending ?? 0),
-    nextFreeAt: (key, now) => (recent(key, now)[0] ?? now) + limits.windowMs,
-    begin(key) {
+    nextFreeAt(key, now) {
+      const times = recent(key, now)
+      return times.length < limits.perKey || times[0] === undefined ? now + 1_000 : times[0] + limits.windowMs
+    },
+    begin(key, now) {
       const known = entries.get(key)
       if (known) {
         known.pending += 1
         return
       }
-      if (entries.size >= limits.maximumKeys) makeRoom()
+      if (entries.size >= limits.maximumKeys) makeRoom(now)
       entries.set(key, { times: [], pending: 1 })
     },
     end(key, failedAt) {

@@ -4,15 +4,20 @@ import type { Clock } from '../system/clock.ts'
 import { createFailureLog } from './failure-log.ts'
 import { createCounters, type Counter } from './guess-counter.ts'
 
-export interface GuessGuardOptions {
-  readonly clock: Clock
+/** Bounds of the configuration. */
+export interface GuessLimits {
   readonly delayAfterFailures: number
   readonly firstDelaySeconds: number
   readonly lockAfterFailures: number
   readonly lockMinutes: number
   readonly addressLockAfterFailures: number
   readonly userFailuresPerHour: number
+  /** Counters kept in memory. */
   readonly trackedKeys: number
+}
+
+export interface GuessGuardOptions extends GuessLimits {
+  readonly clock: Clock
   /** Whether this user has logged in from this address before. */
   readonly isKnownAddress: (userName: string, addressGroup: string) => boolean
 }
@@ -129,7 +134,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
       const now = clock.monotonic()
       const touched = [pairs.touch(pair, now), addresses.touch(group, now)] as const
       for (const counter of touched) counter.pending += 1
-      users.begin(userName)
+      users.begin(userName, now)
       const end = (failedAt?: number) => {
         for (const counter of touched) counter.pending -= 1
         users.end(userName, failedAt)

@@ -8,10 +8,12 @@ import { isPossiblePassword, isPossibleUserName } from './credentials.ts'
 import type { GuessGuard } from './guess-guard.ts'
 import type { LoginHistory } from './login-history.ts'
 import type { Credentials, Pam } from './pam.ts'
+import type { PamSlots } from './pam-slots.ts'
 import type { Sessions, TokenPair } from './sessions.ts'
 
 export interface LoginOptions {
   readonly pam: Pam
+  readonly slots: PamSlots
   readonly guard: GuessGuard
   readonly accounts: Accounts
   readonly sessions: Sessions
@@ -43,33 +45,52 @@ export interface Login {
   check(request: LoginRequest, purpose: string): Promise<Account>
 }
 
-type Outcome = { readonly account: Account; readonly isExpired: boolean } | { readonly refusal: string }
+type Outcome =
+  | { readonly account: Account; readonly isExpired: boolean }
+  | { readonly refusal: string; readonly waitedMs?: number }
+
+const spareMs = 200
 
 /**
  * Logins. Whatever the reason of a refusal is, body, headers and the time it leaves are the same; only the journal
  * knows the difference.
  */
 export function createLogin(options: LoginOptions): Login {
-  const { pam, guard, accounts, sessions, history, clock, log, allowAnyShell } = options
+  const { pam, slots, guard, accounts, sessions, history, clock, log, allowAnyShell } = options
 
   async function decide(request: LoginRequest): Promise<Outcome> {
     const { userName, password } = request
     if (!isPossibleUserName(userName)) return { refusal: 'not a possible user name' }
     if (!isPossiblePassword(password)) return { refusal: 'not a possible password' }
-    const verdict = await pam.verify(request)
+    const { before, verdict, waitedMs } = await slots.run(async () => {
+      const waited = clock.monotonic() - request.arrivedAt
+      // Also before: a password that was right until a moment ago must not begin a session of the account as it is now.
+      const account = await accounts.read(userName).catch(() => undefined)
+      return { before: account, verdict: await pam.verify(request), waitedMs: waited }
+    })
+    // What is wrong with the account is for the journal only; a directory that is silent makes no try free.
+    if (verdict.kind === 'refused')
+      return { refusal: describeRefusal(verdict.reason, before, clock.now()), waitedMs }
     const account = await accounts.read(userName)
-    if (verdict.kind === 'refused') return { refusal: describeRefusal(verdict.reason, account, clock.now()) }
-    if (!account) return { refusal: 'accepted by PAM, but unknown to NSS' }
-    if (!allowAnyShell && !account.hasLoginShell) return { refusal: 'shell is not in /etc/shells' }
+    if (!account) return { refusal: 'accepted by PAM, but unknown to NSS', waitedMs }
+    if (before?.mark !== account.mark) return { refusal: 'the account changed during the login', waitedMs }
+    if (account.locked || (account.expiresAt !== undefined && account.expiresAt <= clock.now()))
+      return { refusal: describeRefusal('', account, clock.now()), waitedMs }
+    if (!allowAnyShell && !account.hasLoginShell) return { refusal: 'shell is not in /etc/shells', waitedMs }
     return { account, isExpired: verdict.kind === 'password-expired' }
   }
 
-  /** Waits until the moment at which every refusal leaves, however long PAM took. */
-  async function untilRefusal(arrivedAt: number): Promise<void> {
+  /**
+   * Waits until the moment at which a refusal leaves: the delay after the request arrived; later, after a wait in the
+   * queue or a slow PAM, at a full second, so that neither shows how long the check itself took.
+   */
+  async function untilRefusal(arrivedAt: number, waitedMs: number): Promise<void> {
+    const { refusalDelayMs } = options
     const elapsed = clock.monotonic() - arrivedAt
-    const leavesAt =
-      elapsed <= options.refusalDelayMs ? options.refusalDelayMs : Math.ceil(elapsed / 1_000) * 1_000
-    await sleep(leavesAt - elapsed)
+    // PAM's own delay has some tenths of a second to spare; a shorter wait than that disappears in it.
+    const earliest = waitedMs > spareMs ? waitedMs + refusalDelayMs : refusalDelayMs
+    const least = Math.max(earliest, elapsed)
+    await sleep((least <= refusalDelayMs ? refusalDelayMs : Math.ceil(least / 1_000) * 1_000) - elapsed)
   }
 
   async function verify(request: LoginRequest, purpose: string) {
@@ -86,7 +107,7 @@ export function createLogin(options: LoginOptions): Login {
       throw error
     }
     if ('refusal' in outcome) {
-      await untilRefusal(arrivedAt)
+      await untilRefusal(arrivedAt, outcome.waitedMs ?? 0)
       attempt.fail()
       log.info({ ...line, reason: outcome.refusal }, 'login refused')
       throw new AppError('InvalidCredentials', 'user name or password is wrong')

@@ -1,12 +1,16 @@
 import { AppError } from '../errors/app-error.ts'
 
-export interface PamSlotsOptions {
-  /** Children that may work at the same time: the cores of the machine. */
-  readonly cores: number
+/** Bounds of the configuration. */
+export interface PamLimits {
   /** Children in all, sleeping ones included. */
   readonly maximumChildren: number
   /** Logins that wait for a slot. */
   readonly queueLength: number
+}
+
+export interface PamSlotsOptions extends PamLimits {
+  /** Children that may work at the same time: the cores of the machine. */
+  readonly cores: number
 }
 
 /** Room for PAM children. */

@@ -2,13 +2,11 @@ import { access } from 'node:fs/promises'
 import { AppError } from '../errors/app-error.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import { parseRefusal, parseVerdict, type PamVerdict } from './pam-answer.ts'
-import type { PamSlots } from './pam-slots.ts'
 
 export interface PamOptions {
   readonly runner: CommandRunner
   /** Runs what must write outside the unit's sandbox: /etc/shadow. */
   readonly privileged: CommandRunner
-  readonly slots: PamSlots
   /** Absolute path of pamtester. */
   readonly program: string
   /** Name of the file in /etc/pam.d. */
@@ -27,7 +25,7 @@ export interface Credentials {
 export interface Pam {
   /**
    * Checks a password and the account behind it.
-   * @throws AppError PamUnavailable, TooManyLogins
+   * @throws AppError PamUnavailable
    */
   verify(
     credentials: Credentials,
@@ -47,7 +45,7 @@ export interface Pam {
  * PAM_DISALLOW_NULL_AUTHTOK an account without a password lets anyone in; without acct_mgmt expired accounts pass;
  * without PAM_CHANGE_EXPIRED_AUTHTOK the modules, called by root, skip the old password and the policy.
  */
-export function createPam({ runner, privileged, slots, program, service, timeoutMs }: PamOptions): Pam {
+export function createPam({ runner, privileged, program, service, timeoutMs }: PamOptions): Pam {
   const argumentsFor = ({ userName, address }: Credentials, ...operations: string[]) => [
     '-I',
     `rhost=${address}`,
@@ -74,13 +72,9 @@ export function createPam({ runner, privileged, slots, program, service, timeout
     async verify(credentials) {
       await requireService()
       const operations = ['authenticate(PAM_DISALLOW_NULL_AUTHTOK)', 'acct_mgmt']
-      const result = await slots
-        .run(() =>
-          runner.run(program, argumentsFor(credentials, ...operations), {
-            timeoutMs,
-            input: `${credentials.password}\n`,
-          }),
-        )
+      const input = `${credentials.password}\n`
+      const result = await runner
+        .run(program, argumentsFor(credentials, ...operations), { timeoutMs, input })
         .catch((error: unknown) => {
           throw error instanceof CommandFailed ? unavailable(error.message) : error
         })

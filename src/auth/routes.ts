@@ -35,10 +35,11 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   const { login, passwordChange, sessions, monotonic } = options
 
   /** What every check of a password is told about its request. */
-  const origin = (request: FastifyRequest, reply: FastifyReply) => ({
+  const origin = (request: FastifyRequest) => ({
     address: request.address,
     ref: request.id,
-    arrivedAt: monotonic() - reply.elapsedTime,
+    // With its last byte: whoever sends slowly would else use up the delay before PAM is asked.
+    arrivedAt: monotonic(),
   })
 
   app.post(
@@ -58,7 +59,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       const { username: userName, password } = request.body
       const { setCookie, extendedSession = false } = request.query
       const { tokens, isFirstLogin } = await login.login(
-        { userName, password, ...origin(request, reply) },
+        { userName, password, ...origin(request) },
         extendedSession,
       )
       if (setCookie !== false) setTokenCookies(reply, tokens)
@@ -128,7 +129,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       const userName = username || callerOf(request).userName
       const isLoggedIn = request.caller?.userName === userName
       await passwordChange.change(
-        { userName, password: oldPassword, newPassword, ...origin(request, reply) },
+        { userName, password: oldPassword, newPassword, ...origin(request) },
         isLoggedIn,
       )
       return reply.code(204).send(null)

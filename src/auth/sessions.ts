@@ -7,17 +7,21 @@ import type { Account } from './accounts.ts'
 import { makeRefreshToken, readRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
 
-export interface SessionsOptions {
-  readonly store: SessionStore
-  readonly accessTokens: AccessTokens
-  readonly refreshKey: Buffer
-  readonly clock: Clock
-  readonly log: Logger
+/** Bounds of the configuration. */
+export interface TokenLifetimes {
   readonly accessMinutes: number
   readonly renewalHours: number
   readonly extendedRenewalHours: number
   readonly maximumDays: number
   readonly replaySeconds: number
+}
+
+export interface SessionsOptions extends TokenLifetimes {
+  readonly store: SessionStore
+  readonly accessTokens: AccessTokens
+  readonly refreshKey: Buffer
+  readonly clock: Clock
+  readonly log: Logger
 }
 
 /** What a client gets for a login or a renewal. */
@@ -68,6 +72,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   // Checking a signature costs more than the rest of a read. What stands here was checked once; its end is
   // compared each time, and it goes with its session.
   const checked = new Map<string, { caller: SessionCaller; expiresAt: number }>()
+  const undeleted = new Set<string>()
   const refused = () =>
     new AppError('Unauthenticated', 'log in again: the refresh token is unknown, expired or revoked')
 
@@ -90,8 +95,23 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (known.length === 0) return
     for (const { uid } of known) sessions.delete(uid)
     for (const [token, { caller }] of checked) if (!sessions.has(caller.sessionUid)) checked.delete(token)
-    store.remove(known.map(({ uid }) => uid))
+    for (const { uid } of known) undeleted.add(uid)
+    removeEnded()
     for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
+  }
+
+  // A full disk must not keep a session alive; over a restart it would be, so the removal is tried again each minute.
+  function removeEnded(): void {
+    if (undeleted.size === 0) return
+    try {
+      store.remove([...undeleted])
+      undeleted.clear()
+    } catch (error) {
+      log.error(
+        { err: error, sessions: undeleted.size },
+        'ended sessions could not be removed from the disk yet',
+      )
+    }
   }
 
   function makeRoom(userName: string): void {

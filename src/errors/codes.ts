@@ -97,7 +97,7 @@ export const errorCodes = {
   PasswordChangeUnavailable: {
     status: 503,
     meaning: 'The transient unit that changes passwords could not be started.',
-    action: 'Check that the system bus runs (systemctl status dbus), or use passwd on the console.',
+    action: 'See journalctl -u edgehostd -p warning, or use passwd on the console.',
   },
   Internal: {
     status: 500,

@@ -47,23 +47,31 @@ export interface CommandRunner {
 // and output is parsed, so its language is fixed.
 const childEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' }
 
+const killAfterMs = 1_000
+
 /** Runs programs of this machine through execa. */
 export function createRunner(): CommandRunner {
   return {
     async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, signal, environment }) {
-      const result = await execa(program, args, {
+      const child = execa(program, args, {
         shell: false,
         reject: false,
         extendEnv: false,
         env: { ...childEnvironment, ...environment },
         cwd: '/',
         timeout: timeoutMs,
-        forceKillAfterDelay: 1_000,
+        forceKillAfterDelay: killAfterMs,
         maxBuffer: maxOutputBytes,
         stripFinalNewline: false,
         ...(input === undefined ? { stdin: 'ignore' } : { input }),
         ...(signal ? { cancelSignal: signal } : {}),
       })
+      // A program may be gone and have left a child that holds its output open: time is up for that too.
+      const deadline = setTimeout(() => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+      }, timeoutMs + killAfterMs)
+      const result = await child.finally(() => clearTimeout(deadline))
       if (result.timedOut) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
       if (result.isCanceled) throw new CommandFailed(program, 'aborted', '')
       if (result.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)

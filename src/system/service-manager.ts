@@ -2,8 +2,8 @@ import type { CommandRunner } from './runner.ts'
 
 /** systemd, as the manager of this process. Outside a unit every verb does nothing. */
 export interface ServiceManager {
-  /** Whether systemd started this very process. */
-  readonly isService: boolean
+  /** Runtime folder of the unit; undefined when systemd did not start this very process. */
+  readonly runtimeDirectory: string | undefined
   /** File descriptor of the socket that systemd holds for us, or undefined. */
   readonly listenFd: number | undefined
   /** Says something to systemd, see sd_notify(3): `READY=1`, `STOPPING=1`, `STATUS=…`. */
@@ -30,7 +30,15 @@ export function createServiceManager({
   environment: Readonly<Record<string, string | undefined>>
   pid: number
 }): ServiceManager {
-  const { NOTIFY_SOCKET, LISTEN_FDS, LISTEN_PID, SYSTEMD_EXEC_PID, WATCHDOG_USEC, WATCHDOG_PID } = environment
+  const {
+    NOTIFY_SOCKET,
+    LISTEN_FDS,
+    LISTEN_PID,
+    SYSTEMD_EXEC_PID,
+    WATCHDOG_USEC,
+    WATCHDOG_PID,
+    RUNTIME_DIRECTORY,
+  } = environment
   let watchdog: NodeJS.Timeout | undefined
 
   async function notify(...assignments: string[]): Promise<void> {
@@ -42,7 +50,7 @@ export function createServiceManager({
   }
 
   return {
-    isService: SYSTEMD_EXEC_PID === String(pid),
+    runtimeDirectory: SYSTEMD_EXEC_PID === String(pid) ? RUNTIME_DIRECTORY : undefined,
     listenFd: LISTEN_PID === String(pid) && Number(LISTEN_FDS) >= 1 ? firstListenFd : undefined,
     notify,
     startWatchdog(isMoving) {

@@ -1,29 +1,78 @@
-import type { CommandRunner } from './runner.ts'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { CommandResult, CommandRunner, RunOptions } from './runner.ts'
+
+export interface TransientUnitOptions {
+  readonly runner: CommandRunner
+  /** The unit's runtime folder, on a tmpfs and for nobody else. */
+  readonly runtimeDirectory: string
+  /** There when the system bus runs. */
+  readonly busSocket?: string
+}
 
 /**
  * A runner whose programs run outside the daemon's sandbox, as transient units of systemd with the rights of the
- * host: what must write /etc/shadow, for one. Standard input and output are passed through, so a secret stays off
- * the command line.
+ * host: what must write /etc/shadow, for one. A secret goes by standard input and stays off the command line.
+ *
+ * systemd-run(1) can pass standard input through and wait only over the system bus, which a minimal Debian does not
+ * have. Without one, input and output are files of the runtime folder, and the start job of a oneshot unit is what
+ * is waited for; that goes through systemd's own socket.
  */
-export function createTransientUnitRunner(runner: CommandRunner): CommandRunner {
+export function createTransientUnitRunner(options: TransientUnitOptions): CommandRunner {
+  const { runner, runtimeDirectory, busSocket = '/run/dbus/system_bus_socket' } = options
   return {
-    run: (program, args, options) =>
-      runner.run(
-        'systemd-run',
-        [
-          '--pipe',
-          '--wait',
-          '--collect',
-          '--quiet',
-          '--description=edgehostd: one privileged step',
-          // The unit gets the manager's environment, and its output is parsed.
-          '--setenv=LC_ALL=C',
-          '--',
-          program,
-          // systemd expands $NAME in command lines, systemd.service(5); a user name may hold one.
-          ...args.map((argument) => argument.replaceAll('$', '$$$$')),
-        ],
-        options,
-      ),
+    run(program, args, runOptions) {
+      // systemd expands $NAME in command lines, systemd.service(5); a user name may hold one.
+      const command = ['--', program, ...args.map((argument) => argument.replaceAll('$', '$$$$'))]
+      return existsSync(busSocket)
+        ? runner.run(
+            'systemd-run',
+            ['--pipe', '--wait', ...unitOptions(runOptions, 'RuntimeMaxSec'), ...command],
+            runOptions,
+          )
+        : runByFiles(runner, runtimeDirectory, command, runOptions)
+    },
   }
 }
+
+// Should the daemon be killed while it waits, the unit must not stay: `limit` is the property that its type obeys.
+const unitOptions = ({ timeoutMs }: RunOptions, limit: 'RuntimeMaxSec' | 'TimeoutStartSec') => [
+  '--collect',
+  '--quiet',
+  '--description=edgehostd: one privileged step',
+  // The unit gets the manager's environment, and its output is parsed.
+  '--setenv=LC_ALL=C',
+  `--property=${limit}=${Math.ceil(timeoutMs / 1_000)}`,
+]
+
+async function runByFiles(
+  runner: CommandRunner,
+  runtimeDirectory: string,
+  command: readonly string[],
+  { input = '', ...runOptions }: RunOptions,
+): Promise<CommandResult> {
+  const folder = await mkdtemp(join(runtimeDirectory, 'step-'))
+  const file = (name: string) => join(folder, name)
+  try {
+    await writeFile(file('input'), input, { mode: 0o600 })
+    const streams = [
+      '--service-type=oneshot',
+      `--property=StandardInput=file:${file('input')}`,
+      `--property=StandardOutput=truncate:${file('output')}`,
+      `--property=StandardError=truncate:${file('errors')}`,
+    ]
+    const started = await runner.run(
+      'systemd-run',
+      [...unitOptions(runOptions, 'TimeoutStartSec'), ...streams, ...command],
+      runOptions,
+    )
+    const [stdout, stderr] = await Promise.all([read(file('output')), read(file('errors'))])
+    // systemd-run says why a unit could not even be started; what the unit itself said comes before that.
+    return { ...started, stdout, stderr: stderr || started.stderr }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const read = (path: string) => readFile(path, 'utf8').catch(() => '')

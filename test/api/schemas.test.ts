@@ -30,8 +30,8 @@ describe('the schemas of every route', async () => {
 
   it.each(routes)('$name follows JSON Schema', ({ schema }) => {
     const ajv = new Ajv({ strict: false })
-    const replies = Object.values((schema['response'] ?? {}) as object)
-    const parts = [schema['body'], schema['querystring'], schema['params'], ...replies].filter(Boolean)
+    const replies = Object.values((schema.response ?? {}))
+    const parts = [schema.body, schema.querystring, schema.params, ...replies].filter(Boolean)
     expect(parts.filter((part) => ajv.validateSchema(part as object) !== true)).toEqual([])
   })
 
@@ -45,7 +45,7 @@ describe('the schemas of every route', async () => {
   })
 
   it('names each operation once', () => {
-    const names = routes.map(({ schema }) => schema['operationId'])
+    const names = routes.map(({ schema }) => schema.operationId)
     expect(new Set(names).size).toBe(names.length)
   })
 })

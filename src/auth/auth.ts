@@ -1,0 +1,90 @@
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import type { AccessTokens } from './access-token.ts'
+import { createAccounts } from './accounts.ts'
+import { createAccountWatch, type AccountWatch } from './account-watch.ts'
+import { createGuessGuard, type GuessLimits } from './guess-guard.ts'
+import type { AuthKeys } from './keys.ts'
+import { createLoginHistory } from './login-history.ts'
+import { createLogin } from './login.ts'
+import { createPam } from './pam.ts'
+import { createPamSlots, type PamLimits } from './pam-slots.ts'
+import { createPasswordChange } from './password-change.ts'
+import type { AuthRoutesOptions } from './routes.ts'
+import { createSessionAccess } from './session-access.ts'
+import { createSessionStore } from './session-store.ts'
+import { createSessions, type Sessions, type TokenLifetimes } from './sessions.ts'
+
+/** What an administrator may choose; the section `auth` of the configuration. */
+export interface AuthSettings {
+  readonly adminGroups: readonly string[]
+  readonly allowAnyShell: boolean
+  readonly refusalDelayMs: number
+  readonly pam: PamLimits & { readonly service: string; readonly program: string; readonly timeoutMs: number }
+  readonly guard: GuessLimits
+  readonly tokens: TokenLifetimes
+}
+
+export interface AuthOptions {
+  readonly settings: AuthSettings
+  readonly runner: CommandRunner
+  /** Runs what must write outside the unit's sandbox. */
+  readonly privileged: CommandRunner
+  readonly database: Database
+  readonly keys: AuthKeys
+  readonly accessTokens: AccessTokens
+  /** Cores of the machine. */
+  readonly cores: number
+  readonly clock: Clock
+  readonly log: Logger
+  /** Folder of passwd, shadow and group. */
+  readonly etc?: string
+}
+
+/** The room, put together. */
+export interface Auth {
+  readonly routes: AuthRoutesOptions
+  readonly sessions: Sessions
+  readonly accountWatch: AccountWatch
+}
+
+/** Builds the parts of the room in the order in which they need each other. */
+export function createAuth(options: AuthOptions): Auth {
+  const { settings, runner, privileged, database, keys, accessTokens, clock, log } = options
+  const etc = options.etc === undefined ? {} : { etc: options.etc }
+  const accounts = createAccounts({ runner, adminGroups: settings.adminGroups, markKey: keys.mark, ...etc })
+  const sessions = createSessions({
+    store: createSessionStore(database),
+    accessTokens,
+    refreshKey: keys.refresh,
+    clock,
+    log,
+    ...settings.tokens,
+  })
+  const history = createLoginHistory(database)
+  const pam = createPam({ runner, privileged, ...settings.pam })
+  const login = createLogin({
+    pam,
+    slots: createPamSlots({ cores: options.cores, ...settings.pam }),
+    guard: createGuessGuard({ clock, isKnownAddress: history.isKnownAddress, ...settings.guard }),
+    accounts,
+    sessions,
+    history,
+    clock,
+    log,
+    allowAnyShell: settings.allowAnyShell,
+    refusalDelayMs: settings.refusalDelayMs,
+  })
+  return {
+    routes: {
+      login,
+      passwordChange: createPasswordChange({ login, pam, sessions, log }),
+      sessions: createSessionAccess({ sessions, accounts, clock }),
+      monotonic: () => clock.monotonic(),
+    },
+    sessions,
+    accountWatch: createAccountWatch({ accounts, sessions, clock, log, ...etc }),
+  }
+}

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createServer } from '../../src/api/server.ts'
+import { captureLog } from '../support/https-server.ts'
+import { createTestEdge, loginPath, type ErrorReply, type TestEdge } from '../support/test-edge.ts'
+
+let edge: TestEdge
+beforeAll(async () => {
+  edge = await createTestEdge()
+})
+afterAll(() => edge.stop())
+
+describe('an error', () => {
+  it.each([
+    ['a path that is not there', 'GET', '/v1/nothing', 404, 'NotFound'],
+    ['the root', 'GET', '/', 404, 'NotFound'],
+    ['an undecodable path', 'GET', '/v1/%zz', 400, 'BadRequest'],
+    [
+      'a part of a path that is too long',
+      'DELETE',
+      `/v1/users/sessions/${'x'.repeat(300)}`,
+      414,
+      'UriTooLong',
+    ],
+    ['a method that is not there', 'PUT', loginPath, 405, 'MethodNotAllowed'],
+  ] as const)('for %s has the one body and a reference', async (_what, method, url, status, code) => {
+    const reply = await edge.app.inject({ method, url })
+    const body = reply.json<ErrorReply>()
+    expect([reply.statusCode, body.code]).toEqual([status, code])
+    expect(body.message).not.toBe('')
+    expect(body.ref).toBe(reply.headers['x-request-id'])
+    expect(reply.headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'x-frame-options': 'DENY',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'cache-control': 'no-store',
+    })
+  })
+
+  it('for a method that is not there lists those that are', async () => {
+    expect((await edge.app.inject({ method: 'PUT', url: loginPath })).headers.allow).toBe('POST')
+    const get = await edge.app.inject({ method: 'POST', url: '/v1/ping?x=1' })
+    expect(String(get.headers.allow).split(', ').sort()).toEqual(['GET', 'HEAD'])
+    const remove = await edge.app.inject({ method: 'GET', url: '/v1/users/sessions/some-uid' })
+    expect(remove.headers.allow).toBe('DELETE')
+  })
+
+  it('for a body that is too large is a 413', async () => {
+    const reply = await edge.post(loginPath, { username: 'x'.repeat(70_000), password: 'x' })
+    expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([413, 'PayloadTooLarge'])
+  })
+
+  it('has a reference of its own each time, and none that a client chose', async () => {
+    const replies = await Promise.all(
+      [1, 2].map(() =>
+        edge.app.inject({ url: '/v1/nothing', headers: { 'x-request-id': 'mine', 'request-id': 'mine' } }),
+      ),
+    )
+    const refs = replies.map((reply) => reply.json<ErrorReply>().ref)
+    expect(new Set(refs).size).toBe(2)
+    expect(refs).not.toContain('mine')
+  })
+})
+
+describe('a handler that breaks', () => {
+  it.each<[string, () => unknown]>([
+    [
+      'with an exception',
+      () => {
+        throw new Error('secret detail in /etc/shadow')
+      },
+    ],
+    [
+      'with an error that names a status of its own',
+      () => {
+        throw Object.assign(new Error('secret detail'), { statusCode: 418, code: 'E_OTHER' })
+      },
+    ],
+    [
+      'with a system error',
+      () => {
+        throw Object.assign(new Error("EACCES: secret detail '/etc/shadow'"), { code: 'EACCES', errno: -13 })
+      },
+    ],
+  ])('%s is a 500 that says nothing about the inside', async (_what, handler) => {
+    const { log, lines } = captureLog()
+    const { app } = createServer({
+      log,
+      bodyLimitBytes: 1_000,
+      authenticate: () => undefined,
+      onAuthenticated: () => undefined,
+    })
+    app.get('/broken', { config: { access: 'open' } }, async () => handler())
+    const reply = await app.inject({ url: '/broken' })
+    const { ref, ...body } = reply.json<ErrorReply>()
+    expect(reply.statusCode).toBe(500)
+    expect(body).toEqual({
+      code: 'Internal',
+      message: 'the daemon failed; the reference finds the journal line',
+    })
+    expect(reply.body + JSON.stringify(reply.headers)).not.toContain('secret detail')
+    const line = lines.find((each) => each.ref === ref && each.err !== undefined)
+    expect(JSON.stringify(line)).toContain('secret detail')
+    await app.close()
+  })
+})

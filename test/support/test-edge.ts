@@ -1,0 +1,151 @@
+import type { InjectOptions } from 'fastify'
+import { createServer } from '../../src/api/server.ts'
+import { registerAccessTokens } from '../../src/auth/access-token.ts'
+import { createAuth } from '../../src/auth/auth.ts'
+import type { GuessLimits } from '../../src/auth/guess-guard.ts'
+import { createSecret, deriveKeys } from '../../src/auth/keys.ts'
+import { settingsOf } from '../../src/host/settings.ts'
+import { registerRooms } from '../../src/rooms.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
+import { captureLog } from './https-server.ts'
+import { createRunningClock } from './turning-clock.ts'
+
+export interface TestEdgeOptions {
+  /** For a second edge on the same machine. */
+  readonly host?: FakeHost
+  readonly secret?: Buffer
+  readonly databaseFile?: string
+  readonly refusalDelayMs?: number
+  readonly guard?: Partial<GuessLimits>
+  readonly cores?: number
+  readonly queueLength?: number
+}
+
+export interface LoginReply {
+  readonly Token: { readonly Authorization: string; readonly RefreshToken: string }
+  readonly IsFirstLogin: boolean
+}
+
+export interface ErrorReply {
+  readonly code: string
+  readonly message: string
+  readonly details?: { readonly field?: string }
+  readonly ref?: string
+}
+
+export const loginPath = '/v1/users/default/login'
+export const renewalPath = '/v1/users/default/token/renewal'
+export const logoutPath = '/v1/users/default/logout'
+export const resetPath = '/v1/users/default/password/reset'
+export const currentPath = '/v1/users/current'
+export const sessionsPath = '/v1/users/sessions'
+
+/** The whole edge by `inject`; only the operating system below it is played. */
+export async function createTestEdge(options: TestEdgeOptions = {}) {
+  const host = options.host ?? (await createFakeHost())
+  const { runner, etc } = host
+  const clock = createRunningClock()
+  const { log, lines } = captureLog()
+  const secret = options.secret ?? createSecret()
+  const keys = deriveKeys(secret)
+  const database = openDatabase(options.databaseFile ?? ':memory:', log)
+  const { app, routes } = createServer({
+    log,
+    bodyLimitBytes: 65_536,
+    authenticate: (token) => sessions.authenticate(token),
+    onAuthenticated: () => undefined,
+  })
+  const accessTokens = await registerAccessTokens(app, keys.access)
+  const auth = createAuth({
+    settings: {
+      adminGroups: ['sudo'],
+      allowAnyShell: false,
+      refusalDelayMs: options.refusalDelayMs ?? 50,
+      // The service must be there for real: Debian's libpam brings this one.
+      pam: {
+        program: pamtester,
+        service: 'other',
+        timeoutMs: 20_000,
+        maximumChildren: 32,
+        queueLength: options.queueLength ?? 16,
+      },
+      guard: {
+        delayAfterFailures: 3,
+        firstDelaySeconds: 1,
+        lockAfterFailures: 5,
+        lockMinutes: 15,
+        addressLockAfterFailures: 20,
+        userFailuresPerHour: 100,
+        trackedKeys: 10_000,
+        ...options.guard,
+      },
+      tokens: {
+        accessMinutes: 15,
+        renewalHours: 2,
+        extendedRenewalHours: 24,
+        maximumDays: 7,
+        replaySeconds: 30,
+      },
+    },
+    runner,
+    privileged: runner,
+    database,
+    keys,
+    accessTokens,
+    cores: options.cores ?? 2,
+    clock,
+    log,
+    etc,
+  })
+  const { sessions } = auth
+  const body = Buffer.from('{"metadata":{}}')
+  await registerRooms(app, {
+    auth: auth.routes,
+    host: {
+      snapshot: {
+        current: () => ({ body, etag: '"1"', lastModified: new Date(0) }),
+        refresh: () => Promise.resolve(),
+      },
+      settings: settingsOf('airgap'),
+    },
+  })
+  await app.ready()
+
+  const post = (url: string, payload: unknown, extra: InjectOptions = {}) =>
+    app.inject({ method: 'POST', url, payload: payload as string, ...extra })
+  const tryLogin = (username: string, password: string, extra?: InjectOptions) =>
+    post(loginPath, { username, password }, extra)
+
+  return {
+    app,
+    routes,
+    host,
+    clock,
+    secret,
+    keys,
+    accessTokens,
+    sessions,
+    lines,
+    watch: auth.accountWatch,
+    post,
+    tryLogin,
+    /** Logs in for sure. */
+    async login(name: string, extra?: InjectOptions) {
+      const reply = await tryLogin(name, host.accounts.get(name)?.password ?? '', extra)
+      if (reply.statusCode !== 200) throw new Error(`${name}: ${reply.statusCode} ${reply.body}`)
+      const { Token } = reply.json<LoginReply>()
+      return { access: Token.Authorization, refresh: Token.RefreshToken, reply }
+    },
+    get: (url: string, token?: string) =>
+      app.inject({ method: 'GET', url, headers: token === undefined ? {} : { authorization: token } }),
+    pamCalls: () => host.calls.filter(({ program }) => program === pamtester),
+    async stop() {
+      await app.close()
+      database.close()
+      if (options.host === undefined) await host.remove()
+    },
+  }
+}
+
+export type TestEdge = Awaited<ReturnType<typeof createTestEdge>>

@@ -1,0 +1,27 @@
+import type { Clock } from '../../src/system/clock.ts'
+
+/** A clock whose hands a test turns. */
+export interface TurningClock extends Clock {
+  /** Both hands, milliseconds. */
+  turn(ms: number): void
+}
+
+/** Stands still between turns. */
+export function createTurningClock(now = Date.now()): TurningClock {
+  let passed = 0
+  return { now: () => now + passed, monotonic: () => 5_000 + passed, turn: (ms) => void (passed += ms) }
+}
+
+/** Runs with the machine's clock, ahead of it by what was turned: for code that also really waits. */
+export function createRunningClock(): TurningClock {
+  let ahead = 0
+  return {
+    now: () => Date.now() + ahead,
+    monotonic: () => performance.now() + ahead,
+    turn: (ms) => void (ahead += ms),
+  }
+}
+
+export const minuteMs = 60_000
+export const hourMs = 60 * minuteMs
+export const dayMs = 24 * hourMs

@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createJobs, type Job } from '../../src/jobs/jobs.ts'
+import { captureLog } from '../support/https-server.ts'
+
+let stop = () => {}
+beforeEach(() => void vi.useFakeTimers({ now: new Date('2026-01-01T00:00:00.500Z') }))
+afterEach(() => {
+  stop()
+  vi.useRealTimers()
+})
+
+function setUp(...table: Job[]) {
+  const { log, lines } = captureLog()
+  const jobs = createJobs(table, { log, monotonic: () => Date.now() })
+  jobs.start()
+  stop = () => jobs.stop()
+  return { jobs, lines }
+}
+const everySecond = { name: 'tick', schedule: '* * * * * *', stuckAfterMs: 3_000 }
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+
+describe('a job', () => {
+  it('runs by its schedule', async () => {
+    const run = vi.fn()
+    setUp({ ...everySecond, run })
+    await pass(5_000)
+    expect(run).toHaveBeenCalledTimes(5)
+  })
+
+  it('does not run before the start or after the stop', async () => {
+    const run = vi.fn()
+    const { jobs } = setUp({ ...everySecond, run })
+    jobs.stop()
+    await pass(5_000)
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  it('never overlaps itself', async () => {
+    let end = () => {}
+    const run = vi.fn(() => new Promise<void>((done) => (end = done)))
+    setUp({ ...everySecond, run })
+    await pass(5_000)
+    expect(run).toHaveBeenCalledTimes(1)
+    end()
+    await pass(1_000)
+    expect(run).toHaveBeenCalledTimes(2)
+  })
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('broken'))],
+    [
+      'throws',
+      () => {
+        throw new Error('broken')
+      },
+    ],
+  ])('that %s is logged and runs again', async (_what, fail) => {
+    const run = vi.fn<() => Promise<void>>(fail)
+    const { lines, jobs } = setUp({ ...everySecond, run })
+    await pass(2_000)
+    expect(run).toHaveBeenCalledTimes(2)
+    expect(lines.filter(({ msg, job }) => msg === 'job failed' && job === 'tick')).toHaveLength(2)
+    expect(jobs.areMoving()).toBe(true)
+  })
+
+  it('that runs longer than its time is stuck, until it ends', async () => {
+    let end = () => {}
+    const { jobs } = setUp({ ...everySecond, run: () => new Promise<void>((done) => (end = done)) })
+    await pass(3_400)
+    expect(jobs.areMoving()).toBe(true)
+    await pass(300)
+    expect(jobs.areMoving()).toBe(false)
+    end()
+    await pass(0)
+    expect(jobs.areMoving()).toBe(true)
+  })
+
+  it('that is stuck stops the watchdog although others move', async () => {
+    const { jobs } = setUp(
+      { ...everySecond, run: () => undefined },
+      { ...everySecond, name: 'stuck', run: () => new Promise<void>(() => undefined) },
+    )
+    await pass(10_000)
+    expect(jobs.areMoving()).toBe(false)
+  })
+})
