@@ -1,0 +1,71 @@
+# The front door. `make help` lists every target.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The pinned runtime comes from npm, whatever Node the machine has.
+ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
+RUNTIME := node_modules/node-linux-$(ARCH)/bin
+NODE := $(RUNTIME)/node
+export PATH := $(CURDIR)/$(RUNTIME):$(CURDIR)/node_modules/.bin:$(PATH)
+
+# npm's own record of what it laid out; older than the lockfile, or gone, it means: install.
+DEPENDENCIES := node_modules/.package-lock.json
+SOURCES := $(shell find src build docs/openapi.json -type f -not -name '*.md' 2>/dev/null) package.json
+
+.PHONY: help run test check e2e docs bench build package install uninstall clean
+
+help: ## list every target
+	@sed -nE 's/^([a-z0-9]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r name what; do \
+	  printf '  make %-10s %s\n' "$$name" "$$what"; done
+
+run: dist/main.mjs ## set up and run the daemon in the foreground on https://0.0.0.0:5080, all state under .run/
+	@exec build/run
+
+test: $(DEPENDENCIES) ## unit, API and host tests
+	@build/debian-packages pamtester openssl || echo "make test: what needs them is left out"
+	vitest run --project unit
+
+check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
+	tsc
+	eslint .
+	depcruise src
+	prettier --check --log-level warn .
+	node build/docs.ts --check
+
+e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
+	@build/debian-packages systemd-container debootstrap curl iproute2 openssl
+	@$(MAKE) package
+	vitest run --project e2e
+
+docs: $(DEPENDENCIES) ## write docs/api.md, docs/errors.md and docs/openapi.json anew
+	node build/docs.ts
+
+bench: dist/main.mjs ## figures against bare Fastify on the same runtime
+	@build/debian-packages pamtester || true
+	node bench/run.ts
+
+build: dist/main.mjs ## bundle the daemon into dist/
+
+package: dist/main.mjs ## dist/edgehostd_<version>_<architecture>.deb for amd64 and arm64
+	@node build/package.ts
+
+install: dist/main.mjs ## lay out what the package holds below DESTDIR
+	@node build/install.ts install '$(DESTDIR)'
+
+uninstall: $(DEPENDENCIES) ## take it away again, but for configuration and state
+	@node build/install.ts uninstall '$(DESTDIR)'
+
+clean: ## take away everything that was made here, but for Debian packages
+	rm -rf dist .run .cache coverage node_modules
+	if [ "$$(id -u)" = 0 ]; then rm -f /etc/pam.d/edgehostd-dev; fi
+
+$(DEPENDENCIES): package-lock.json package.json
+	npm ci --loglevel=error
+	@touch $@
+
+dist/main.mjs: $(DEPENDENCIES) $(SOURCES)
+	@node build/bundle.ts
+	@node dist/main.mjs --prime-cache
+	@echo 'built dist/main.mjs'

@@ -1,0 +1,90 @@
+// Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.mjs, which
+// loads it with V8's compile cache. docs/architecture.md says why two.
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { build, type BuildOptions } from 'esbuild'
+import { readBuildDate } from './build-date.ts'
+
+const root = `${import.meta.dirname}/..`
+const output = `${root}/dist`
+const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string }
+
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  // Names stay: a stack trace in a journal has to be readable without the tree.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  metafile: true,
+  write: false,
+} as const satisfies BuildOptions
+
+// CommonJS, since only a classic script can be compiled from a cache that holds its lazy functions too.
+const { text: daemon, inputs } = await bundle({
+  ...shared,
+  entryPoints: ['src/main.ts'],
+  format: 'cjs',
+  define: {
+    __VERSION__: JSON.stringify(version),
+    __BUILD_DATE__: String(readBuildDate() * 1000),
+    'import.meta.url': '__bundleUrl',
+    'import.meta.dirname': '__dirname',
+    'import.meta.filename': '__filename',
+  },
+  banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
+})
+// The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
+if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle holds characters outside ASCII')
+
+const { text: loader } = await bundle({
+  ...shared,
+  entryPoints: ['build/loader.ts'],
+  format: 'esm',
+  define: {
+    // V8 compares a cache with its source by length only, so the cache is named after the content.
+    __BUNDLE_HASH__: JSON.stringify(createHash('sha256').update(daemon).digest('hex').slice(0, 16)),
+  },
+})
+
+mkdirSync(output, { recursive: true })
+for (const name of readdirSync(output)) {
+  if (/^(main\.mjs|daemon[-.].*|third-party\.txt)$/.test(name)) rmSync(`${output}/${name}`)
+}
+writeFileSync(`${output}/daemon.cjs`, daemon)
+writeFileSync(`${output}/main.mjs`, loader)
+writeFileSync(`${output}/third-party.txt`, collectLicenses(inputs))
+
+async function bundle(
+  options: BuildOptions & { write: false; metafile: true },
+): Promise<{ text: string; inputs: string[] }> {
+  const { outputFiles, metafile } = await build(options)
+  const [file] = outputFiles
+  if (!file) throw new Error('esbuild wrote nothing')
+  return { text: file.text, inputs: Object.keys(metafile.inputs) }
+}
+
+/** The terms of every package whose code is in the bundle. */
+function collectLicenses(inputs: readonly string[]): string {
+  const folders = inputs.flatMap((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [])
+  return [...new Set(folders)]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(
+        readFileSync(`${root}/${folder}/package.json`, 'utf8'),
+      ) as {
+        name: string
+        version: string
+        license?: string
+      }
+      const files = readdirSync(`${root}/${folder}`).filter((entry) =>
+        /^(licen[cs]e|copying|notice)/i.test(entry),
+      )
+      const texts = files.sort().map((entry) => readFileSync(`${root}/${folder}/${entry}`, 'utf8').trim())
+      return `==== ${name} ${version} (${license ?? 'see below'})\n\n${texts.join('\n\n')}\n`
+    })
+    .join('\n')
+}

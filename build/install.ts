@@ -1,0 +1,32 @@
+// `make install` and `make uninstall`: the package's layout below DESTDIR, without the package.
+import { rmSync, rmdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { configurationPaths, layOut, listHostFiles, programPaths } from './layout.ts'
+
+const [action, destination = '/'] = process.argv.slice(2)
+const folder = destination === '' ? '/' : destination
+
+if (action === 'install') {
+  layOut(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
+  console.log(`installed below ${folder}`)
+  if (folder === '/') {
+    console.log(
+      'to start it: systemctl daemon-reload && systemctl enable --now edgehostd.socket edgehostd.service',
+    )
+  }
+} else if (action === 'uninstall') {
+  for (const path of programPaths) rmSync(join(folder, path), { force: true })
+  for (const path of ['usr/lib/edgehostd', 'usr/share/doc/edgehostd']) removeEmpty(join(folder, path))
+  const kept = [...configurationPaths, 'var/lib/edgehostd'].map((path) => join(folder, path))
+  console.log(`uninstalled; configuration and state are left: ${kept.join(' ')}`)
+} else {
+  throw new Error('usage: install.ts install|uninstall [DESTDIR]')
+}
+
+function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path)
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY'].includes(String((error as NodeJS.ErrnoException).code))) throw error
+  }
+}

@@ -1,0 +1,96 @@
+// What lies where on a host: one list for the package, `make install` and `make uninstall`.
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { readBuildDate } from './build-date.ts'
+import { fetchPamtester, fetchRuntime, type Architecture } from './parts.ts'
+
+const root = resolve(import.meta.dirname, '..')
+
+/** A file on a host. */
+export interface HostFile {
+  /** Without the leading slash. */
+  readonly path: string
+  readonly mode: 0o644 | 0o755
+  readonly content: string | Buffer
+  /** The administrator's once it is there; never overwritten. */
+  readonly isConfiguration?: boolean
+}
+
+/** Version from package.json. */
+export const version = (JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string })
+  .version
+
+/** Paths of everything that `listHostFiles` makes, without making it. */
+export const programPaths = [
+  'usr/lib/edgehostd/node',
+  'usr/lib/edgehostd/pamtester',
+  'usr/lib/edgehostd/main.mjs',
+  'usr/lib/edgehostd/daemon.cjs',
+  'usr/sbin/edgehostd',
+  'lib/systemd/system/edgehostd.service',
+  'lib/systemd/system/edgehostd.socket',
+  'usr/lib/tmpfiles.d/edgehostd.conf',
+  'usr/share/man/man8/edgehostd.8.gz',
+  'usr/share/doc/edgehostd/copyright',
+  'usr/share/doc/edgehostd/third-party.gz',
+  'usr/share/doc/edgehostd/changelog.gz',
+] as const
+
+export const configurationPaths = ['etc/edgehostd/config.yaml', 'etc/pam.d/edgehostd'] as const
+
+/** Every file of an installed host; needs a finished `make build`. */
+export function listHostFiles(architecture: Architecture): HostFile[] {
+  const runtime = fetchRuntime(architecture)
+  const pamtester = fetchPamtester(architecture)
+  const read = (path: string) => readFileSync(`${root}/${path}`)
+  const contents: Record<(typeof programPaths)[number], string | Buffer> = {
+    'usr/lib/edgehostd/node': runtime.program,
+    'usr/lib/edgehostd/pamtester': pamtester.program,
+    'usr/lib/edgehostd/main.mjs': read('dist/main.mjs'),
+    'usr/lib/edgehostd/daemon.cjs': read('dist/daemon.cjs'),
+    'usr/sbin/edgehostd': read('build/debian/edgehostd'),
+    'lib/systemd/system/edgehostd.service': read('systemd/edgehostd.service'),
+    'lib/systemd/system/edgehostd.socket': read('systemd/edgehostd.socket'),
+    'usr/lib/tmpfiles.d/edgehostd.conf': read('systemd/edgehostd.tmpfiles'),
+    'usr/share/man/man8/edgehostd.8.gz': gzipSync(read('systemd/edgehostd.8'), { level: 9 }),
+    'usr/share/doc/edgehostd/copyright': `${read('build/debian/copyright').toString()}\npamtester:\n\n${pamtester.license}`,
+    'usr/share/doc/edgehostd/third-party.gz': gzipSync(
+      `${read('dist/third-party.txt').toString()}\n==== Node.js\n\n${runtime.license}`,
+      { level: 9 },
+    ),
+    'usr/share/doc/edgehostd/changelog.gz': gzipSync(changelog(), { level: 9 }),
+  }
+  const executables = /^usr\/(lib\/edgehostd\/(node|pamtester)|sbin\/.*)$/
+  return [
+    ...programPaths.map((path): HostFile => {
+      return { path, mode: executables.test(path) ? 0o755 : 0o644, content: contents[path] }
+    }),
+    { path: configurationPaths[0], mode: 0o644, content: read('systemd/config.yaml'), isConfiguration: true },
+    {
+      path: configurationPaths[1],
+      mode: 0o644,
+      content: read('systemd/edgehostd.pam'),
+      isConfiguration: true,
+    },
+  ]
+}
+
+/** Writes files below a folder, with modes that do not depend on the umask. */
+export function layOut(files: readonly HostFile[], folder: string): void {
+  for (const { path, mode, content, isConfiguration } of files) {
+    const target = join(folder, path)
+    if (isConfiguration && existsSync(target)) continue
+    const made = mkdirSync(dirname(target), { recursive: true })
+    for (let made_ = dirname(target); made && made_.length >= made.length; made_ = dirname(made_)) {
+      chmodSync(made_, 0o755)
+    }
+    writeFileSync(target, content, { mode })
+    chmodSync(target, mode)
+  }
+}
+
+function changelog(): string {
+  const date = new Date(readBuildDate() * 1000).toUTCString().replace('GMT', '+0000')
+  return `edgehostd (${version}) stable; urgency=medium\n\n  * See the project's history.\n\n -- edgehostd <root@localhost>  ${date}\n`
+}

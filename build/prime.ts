@@ -1,0 +1,93 @@
+// Part of dist/main.mjs, for `main.mjs --prime-cache`: a daemon of its own in a folder that goes away again, on a
+// free port of the loopback, is asked one question, and what V8 has compiled by then is kept.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Script } from 'node:vm'
+import { crc32 } from 'node:zlib'
+
+const deadlineMs = 30_000
+
+/**
+ * Sets this process's environment and arguments so that the daemon starts beside any other. Called without a folder
+ * it never returns: it makes one and starts itself in it twice, since what the first start alone needs (making a
+ * certificate) would only burden the cache.
+ */
+export async function prepareDaemon(folder: string | undefined): Promise<void> {
+  if (folder === undefined) return primeTwice()
+  // Nothing of a unit, and nothing of the host's configuration, may reach this one.
+  for (const name of Object.keys(process.env)) {
+    if (/^(EDGEHOSTD_|LISTEN_|NOTIFY_|WATCHDOG_|RUNTIME_DIRECTORY)/.test(name))
+      Reflect.deleteProperty(process.env, name)
+  }
+  writeFileSync(`${folder}/config.yaml`, '', { mode: 0o600 })
+  process.argv.splice(
+    2,
+    Infinity,
+    `--config=${folder}/config.yaml`,
+    `--state.directory=${folder}`,
+    '--api.address=127.0.0.1',
+    `--api.port=${String(await findFreePort())}`,
+    '--log.level=fatal',
+  )
+}
+
+function primeTwice(): never {
+  const folder = mkdtempSync(join(tmpdir(), 'edgehostd-prime-'))
+  try {
+    const args = [...process.execArgv, ...process.argv.slice(1, 3), folder]
+    for (let times = 0; times < 2; times++) execFileSync(process.execPath, args, { stdio: 'inherit' })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  process.exit(0)
+}
+
+/** Waits until the daemon answers, writes the cache with a checksum behind it, and ends the process. */
+export async function writeCache(script: Script, file: string): Promise<void> {
+  const port = Number(process.argv.find((argument) => argument.startsWith('--api.port='))?.split('=')[1])
+  const giveUpAt = Date.now() + deadlineMs
+  while (!(await isAnswering(port))) {
+    if (Date.now() > giveUpAt) throw new Error(`the daemon did not answer within ${deadlineMs} ms`)
+    await sleep(20)
+  }
+  const data = script.createCachedData()
+  const checksum = Buffer.alloc(4)
+  checksum.writeUInt32LE(crc32(data))
+  const folder = dirname(file)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(`${file}.new`, Buffer.concat([data, checksum]), { mode: 0o644, flush: true })
+  renameSync(`${file}.new`, file)
+  for (const name of readdirSync(folder)) {
+    if (/^daemon-.*\.cache/.test(name) && name !== basename(file)) rmSync(`${folder}/${name}`)
+  }
+  process.exit(0)
+}
+
+function isAnswering(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    // Ourselves, over the loopback: there is nobody to verify.
+    const options = { host: '127.0.0.1', port, path: '/v1/ping', rejectUnauthorized: false, agent: false }
+    request(options, (reply) => {
+      reply.resume()
+      resolve(reply.statusCode === 200)
+    })
+      .on('error', () => resolve(false))
+      .end()
+  })
+}
+
+function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
