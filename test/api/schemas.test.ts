@@ -30,7 +30,7 @@ describe('the schemas of every route', async () => {
 
   it.each(routes)('$name follows JSON Schema', ({ schema }) => {
     const ajv = new Ajv({ strict: false })
-    const replies = Object.values((schema.response ?? {}))
+    const replies = Object.values(schema.response ?? {})
     const parts = [schema.body, schema.querystring, schema.params, ...replies].filter(Boolean)
     expect(parts.filter((part) => ajv.validateSchema(part as object) !== true)).toEqual([])
   })
