@@ -1,15 +1,10 @@
-import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { FastifyServerFactory } from 'fastify'
-import { watchBodyRate } from './api/body-rate.ts'
 import { createCertificates } from './api/certificates.ts'
-import { limitConnections, type Connections } from './api/connections.ts'
+import { createHttpsServer } from './api/https-server.ts'
 import { listen } from './api/listen.ts'
 import { createServer } from './api/server.ts'
-import { applyTimeouts, serverOptions } from './api/timeouts.ts'
-import { tlsOptions } from './api/tls.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
 import { createAuth } from './auth/auth.ts'
 import { createSecret, deriveKeys } from './auth/keys.ts'
@@ -58,6 +53,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   const stateDirectory = config.state.directory
   await mkdir(stateDirectory, { recursive: true, mode: 0o700 })
   await sweepTemporary(stateDirectory)
+  await sweepTemporary(join(stateDirectory, 'tls'))
   const database = openDatabase(join(stateDirectory, 'edgehostd.db'), log)
   const keys = deriveKeys(await readOrMakeSecret(join(stateDirectory, 'secret'), 32, createSecret))
 
@@ -83,13 +79,13 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   })
   await snapshot.refresh('all')
   await certificates.ensure()
-  const edge = createEdge(config, log, certificates.material())
+  const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
   const { app } = createServer({
     log,
     bodyLimitBytes: config.api.body.limitBytes,
-    serverFactory: edge.serverFactory,
+    serverFactory: https.serverFactory,
     authenticate: (token) => auth.sessions.authenticate(token),
-    onAuthenticated: (request) => edge.connections?.markAuthenticated(request.socket),
+    onAuthenticated: (request) => https.markAuthenticated(request.socket),
   })
 
   // Users: accounts, PAM, sessions.
@@ -112,7 +108,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
 
   const useCertificate = (isNew: boolean) => {
     if (!isNew) return
-    edge.server?.setSecureContext(tlsOptions(certificates.material()))
+    https.useCertificate(certificates.material())
     log.info(
       { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
       'certificate in use',
@@ -172,10 +168,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       clearTimeout(startJobs)
       jobs.stop()
       auth.accountWatch.stop()
-      const deadline = setTimeout(() => edge.server?.closeAllConnections(), drainMs)
+      const deadline = setTimeout(() => https.closeConnections(), drainMs)
       await app.close()
       clearTimeout(deadline)
-      edge.stop()
+      https.stop()
       systemd.stopWatchdog()
       database.close()
       log.info('stopped')
@@ -189,35 +185,4 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
 function ownCertificate({ api: { tls } }: Config) {
   const { certificateFile, keyFile } = tls
   return certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined
-}
-
-/** The HTTPS server with its limits; Fastify makes it when it is ready for it. */
-function createEdge(config: Config, log: Logger, material: Parameters<typeof tlsOptions>[0]) {
-  const edge: {
-    server?: HttpsServer
-    connections?: Connections
-    serverFactory: FastifyServerFactory
-    stop: () => void
-  } = {
-    serverFactory(handler) {
-      const server = createHttpsServer(
-        { ...tlsOptions(material), ...serverOptions(config.api.timeouts) },
-        handler,
-      )
-      applyTimeouts(server, config.api.timeouts)
-      const connections = limitConnections(server, { ...config.api.connections, log })
-      const stopRate = watchBodyRate(server, config.api.body)
-      Object.assign(edge, {
-        server,
-        connections,
-        stop: () => {
-          connections.stop()
-          stopRate()
-        },
-      })
-      return server
-    },
-    stop: () => undefined,
-  }
-  return edge
 }

@@ -1,0 +1,58 @@
+import { createServer, type Server } from 'node:https'
+import type { Socket } from 'node:net'
+import type { FastifyServerFactory } from 'fastify'
+import type { Logger } from 'pino'
+import { watchBodyRate, type BodyRate } from './body-rate.ts'
+import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
+import { applyTimeouts, serverOptions, type Timeouts } from './timeouts.ts'
+import { tlsOptions, type TlsMaterial } from './tls.ts'
+
+export interface HttpsServerOptions {
+  readonly timeouts: Timeouts
+  readonly connections: Omit<ConnectionLimits, 'log'>
+  readonly body: BodyRate
+  readonly material: TlsMaterial
+  readonly log: Logger
+}
+
+/** The HTTPS server with all its limits. Fastify makes it when it is ready for it. */
+export interface HttpsServer {
+  readonly serverFactory: FastifyServerFactory
+  /** New connections get this certificate; open ones live on. */
+  useCertificate(material: TlsMaterial): void
+  /** The connection of a logged-in user is not closed in favour of others. */
+  markAuthenticated(socket: Socket): void
+  /** Ends what is still open. */
+  closeConnections(): void
+  /** Stops watching; nothing is left that keeps the process alive. */
+  stop(): void
+}
+
+export function createHttpsServer({
+  timeouts,
+  connections,
+  body,
+  material,
+  log,
+}: HttpsServerOptions): HttpsServer {
+  let made: { server: Server; limits: Connections; stopRate: () => void } | undefined
+  return {
+    serverFactory(handler) {
+      const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
+      applyTimeouts(server, timeouts)
+      made = {
+        server,
+        limits: limitConnections(server, { ...connections, log }),
+        stopRate: watchBodyRate(server, body),
+      }
+      return server
+    },
+    useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),
+    markAuthenticated: (socket) => made?.limits.markAuthenticated(socket),
+    closeConnections: () => made?.server.closeAllConnections(),
+    stop() {
+      made?.limits.stop()
+      made?.stopRate()
+    },
+  }
+}
