@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Measure } from './figure.ts'
+import { logIn } from './rig.ts'
+import { readCpuMs } from './usage.ts'
+
+/** Processor time of the daemon and its children while nobody asks for anything and one session lives. */
+export const measureIdle: Measure = async (rig) => {
+  const seconds = rig.isQuick ? 30 : 300
+  const daemon = await rig.startDaemon()
+  const client = rig.client(daemon)
+  await logIn(client, rig.accounts.good)
+  client.close()
+  // What a start leaves to do, garbage collection above all, is not idling.
+  await sleep(10_000)
+  rig.say(`idle: ${seconds} s`)
+  const startedAt = performance.now()
+  const before = readCpuMs(daemon.pid, { children: true })
+  await sleep(seconds * 1_000)
+  const used = readCpuMs(daemon.pid, { children: true }) - before
+  const percent = (used / (performance.now() - startedAt)) * 100
+  await daemon.stop()
+  return [
+    {
+      name: 'idle CPU of a core',
+      value: { median: percent, min: percent, max: percent },
+      unit: '%',
+      target: '≤ 0.2 %',
+      stretch: '0.05 %',
+      note: `${used} ms in ${seconds} s, children included`,
+    },
+  ]
+}

@@ -1,0 +1,172 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeAccounts, type Account, type Accounts } from './accounts.ts'
+import { createClient, type Client } from './client.ts'
+import { findPort, startServer, type ServerProcess } from './server-process.ts'
+
+/** How thorough a run is. */
+export interface Pace {
+  readonly isQuick: boolean
+  /** Tells a person what is being done; nothing of it is a result. */
+  readonly say: (message: string) => void
+}
+
+/** What every figure is measured with. All of it is gone after `dispose`. */
+export interface Rig extends Pace {
+  readonly accounts: Accounts
+  /** The pamtester that the daemon runs. */
+  readonly pamtester: string
+  /** Processors for the server and for the load; nothing where there is only one. */
+  readonly cores: { readonly server: number; readonly load: number } | undefined
+  /** Starts the daemon as it ships. Its state is kept from start to start. */
+  startDaemon(options?: { readonly core?: number | undefined }): Promise<ServerProcess>
+  /** Starts bare Fastify with the daemon's certificate. */
+  startBare(options?: { readonly core?: number | undefined; readonly body?: Buffer }): Promise<ServerProcess>
+  /** A client of either. */
+  client(server: ServerProcess, from?: string): Client
+  /** Certificate that clients trust, a PEM file. */
+  readonly certificate: string
+  dispose(): Promise<void>
+}
+
+export interface RigOptions extends Pace {
+  /** The program that is measured: the bundle. */
+  readonly entry: string
+}
+
+const root = join(import.meta.dirname, '..')
+
+/** @throws Error saying what is missing; then nothing is left behind */
+export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Rig> {
+  const pamtester = find('pamtester')
+  const flags = readUnitFlags(join(root, 'systemd', 'edgehostd.service'))
+  const folder = mkdtempSync(join(tmpdir(), 'edgehostd-bench-'))
+  const started: Promise<ServerProcess>[] = []
+  const undo = [() => rmSync(folder, { recursive: true, force: true })]
+  const dispose = async () => {
+    // One that is just starting is waited for, or it would outlive this; stopping one again does nothing.
+    await Promise.allSettled(started.map(async (server) => (await server).stop()))
+    for (const step of undo.splice(0).reverse()) step()
+  }
+
+  const track = (server: Promise<ServerProcess>): Promise<ServerProcess> => {
+    started.push(server)
+    return server
+  }
+
+  try {
+    const accounts = makeAccounts(join(root, 'systemd', 'edgehostd.pam'))
+    undo.push(() => accounts.remove())
+    const state = join(folder, 'state')
+    const certificate = join(state, 'tls', 'certificate.pem')
+    const caches = join(folder, 'cache')
+    for (const each of [state, caches]) mkdirSync(each, { mode: 0o700 })
+    const config = join(folder, 'config.yaml')
+    // As the unit's CacheDirectory.
+    const environment = { CACHE_DIRECTORY: caches }
+    writeFileSync(config, JSON.stringify(configOf(state, accounts.service, pamtester)))
+
+    const rig: Rig = {
+      isQuick,
+      say,
+      accounts,
+      pamtester,
+      certificate,
+      cores: availableParallelism() > 1 && find('taskset') !== '' ? { server: 0, load: 1 } : undefined,
+      async startDaemon({ core } = {}) {
+        const port = await findPort()
+        const setting = [`--config=${config}`, `--api.port=${port}`]
+        return track(
+          startServer({
+            command: [process.execPath, ...flags, entry, ...setting],
+            port,
+            certificate,
+            path: '/v1/ping',
+            log: join(folder, 'daemon.log'),
+            environment,
+            core,
+          }),
+        )
+      },
+      async startBare({ core, body } = {}) {
+        const port = await findPort()
+        const bodyFile = join(folder, 'body')
+        if (body) writeFileSync(bodyFile, body)
+        const material = [join(state, 'tls', 'key.pem'), certificate, ...(body ? [bodyFile] : [])]
+        return track(
+          startServer({
+            command: [process.execPath, join(root, 'bench', 'bare-server.mjs'), String(port), ...material],
+            port,
+            certificate,
+            path: '/v1/ping',
+            log: join(folder, 'bare.log'),
+            core,
+          }),
+        )
+      },
+      client: ({ port }, from) =>
+        createClient({
+          port,
+          ca: readFileSync(certificate, 'utf8'),
+          ...(from === undefined ? {} : { from }),
+        }),
+      dispose,
+    }
+    // As the package does when it is installed.
+    execFileSync(process.execPath, [...flags, entry, '--prime-cache'], { env: environment, stdio: 'pipe' })
+    // The first start makes key, certificate and database.
+    const first = await rig.startDaemon()
+    await first.stop()
+    return rig
+  } catch (error) {
+    await dispose()
+    throw error
+  }
+}
+
+/** Logs in and gives the access token. */
+export async function logIn(client: Client, { userName: username, password }: Account): Promise<string> {
+  const reply = await client.send('POST', '/v1/users/default/login', { body: { username, password } })
+  if (reply.status !== 200) throw new Error(`the login answers ${reply.status}: ${reply.body.toString()}`)
+  return (JSON.parse(reply.body.toString()) as { Token: { Authorization: string } }).Token.Authorization
+}
+
+/** The default configuration but for the limits of logins, which a bench would run into. */
+function configOf(directory: string, service: string, program: string) {
+  const never = 1_000_000
+  return {
+    state: { directory },
+    api: { address: '127.0.0.1' },
+    auth: {
+      pam: { service, program },
+      guard: {
+        delayAfterFailures: never,
+        lockAfterFailures: never,
+        addressLockAfterFailures: never,
+        userFailuresPerHour: never,
+      },
+    },
+  }
+}
+
+/** V8's flags as the unit gives them. */
+function readUnitFlags(unit: string): string[] {
+  const [, command] = /^ExecStart=(.+)$/m.exec(readFileSync(unit, 'utf8')) ?? []
+  if (command === undefined) throw new Error(`${unit} has no ExecStart`)
+  const [, ...words] = command.split(/\s+/)
+  return words.slice(
+    0,
+    words.findIndex((word) => !word.startsWith('-')),
+  )
+}
+
+/** Absolute path of a program. */
+function find(program: string): string {
+  try {
+    return execFileSync('which', [program], { encoding: 'utf8' }).trim()
+  } catch (error) {
+    throw new Error(`${program} is not installed`, { cause: error })
+  }
+}

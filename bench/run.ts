@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Figure, Measure } from './figure.ts'
+import { measureIdle } from './idle.ts'
+import { measureLogin } from './login.ts'
+import { measureLoginsAtOnce } from './logins-at-once.ts'
+import { measureReads } from './reads.ts'
+import { measureRefusals } from './refusals.ts'
+import { createRig } from './rig.ts'
+import { measureStart } from './start.ts'
+import { readMachine, renderTable } from './table.ts'
+
+const figures: Readonly<Record<string, Measure>> = {
+  reads: measureReads,
+  start: measureStart,
+  login: measureLogin,
+  refusals: measureRefusals,
+  'logins-at-once': measureLoginsAtOnce,
+  idle: measureIdle,
+}
+
+const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]
+
+figures: ${Object.keys(figures).join(', ')}; all without one
+--quick       few rounds: whether it works, not how fast it is
+--json        for programs
+--entry=FILE  measure this program instead of dist/main.mjs
+`
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+    entry: { type: 'string', default: join(import.meta.dirname, '..', 'dist', 'main.mjs') },
+  },
+})
+
+function refuse(reason: string): never {
+  console.error(`bench: ${reason}`)
+  process.exit(1)
+}
+
+if (values.help) {
+  console.log(help)
+  process.exit(0)
+}
+const unknown = positionals.filter((name) => !(name in figures))
+if (unknown.length > 0) refuse(`there is no figure ${unknown.join(', ')}\n${help}`)
+if (process.getuid?.() !== 0)
+  refuse('needs root: it makes accounts and a PAM service, and removes them again')
+if (!existsSync(values.entry)) refuse(`${values.entry} is not there; make build makes it`)
+
+const rig = await createRig({
+  entry: values.entry,
+  isQuick: values.quick,
+  say: (message) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${message}`)
+  },
+})
+for (const [signal, exitCode] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const) {
+  process.once(signal, () => void rig.dispose().finally(() => process.exit(exitCode)))
+}
+
+const measured: Figure[] = []
+try {
+  for (const [name, measure] of Object.entries(figures)) {
+    if (positionals.length === 0 || positionals.includes(name)) measured.push(...(await measure(rig)))
+  }
+} finally {
+  await rig.dispose()
+  rig.say('')
+}
+const machine = readMachine()
+console.log(
+  values.json ? JSON.stringify({ machine, figures: measured }, null, 2) : renderTable(machine, measured),
+)

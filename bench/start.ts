@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Measure } from './figure.ts'
+import { noiseOf, pairedRatios, spread } from './numbers.ts'
+import { tooNoisy } from './reads.ts'
+import type { Rig } from './rig.ts'
+import type { ServerProcess } from './server-process.ts'
+import { readRssMiB } from './usage.ts'
+
+/**
+ * From the start of the process to the first 200 over HTTPS, as it ships: bundle, primed compile cache, the flags of
+ * the unit, state there; against bare Fastify from node_modules. Then what both hold in memory when nothing happens.
+ */
+export const measureStart: Measure = async (rig) => {
+  const rounds = rig.isQuick ? 3 : 15
+  const own: number[] = []
+  const base: number[] = []
+  const startOnce = async (start: () => Promise<ServerProcess>, times: number[]) => {
+    const server = await start()
+    times.push(server.startMs)
+    await server.stop()
+  }
+  for (let round = 0; round < rounds; round += 1) {
+    rig.say(`start: round ${round + 1} of ${rounds}`)
+    const both = [() => startOnce(rig.startBare, base), () => startOnce(rig.startDaemon, own)]
+    for (const each of round % 2 === 0 ? both : both.reverse()) await each()
+  }
+  const memory = await measureMemory(rig)
+  const noise = noiseOf(base)
+  return [
+    {
+      name: 'start to first 200 ÷ bare Fastify',
+      value: noise === undefined ? spread(pairedRatios(own, base)) : undefined,
+      unit: '',
+      target: '≤ 0.90',
+      stretch: '0.75',
+      note: noise === undefined ? `${rounds} pairs` : tooNoisy(noise),
+    },
+    { name: 'start to first 200', value: spread(own), unit: 'ms' },
+    { name: 'start to first 200, bare', value: spread(base), unit: 'ms' },
+    {
+      name: 'idle RSS ÷ bare Fastify',
+      value: spread(pairedRatios(memory.own, memory.base)),
+      unit: '',
+      target: '≤ 1.20',
+      stretch: '1.05',
+      note: `${memory.own.length} pairs, ${memory.idleSec} s after the start`,
+    },
+    { name: 'idle RSS', value: spread(memory.own), unit: 'MiB' },
+    { name: 'idle RSS, bare', value: spread(memory.base), unit: 'MiB' },
+  ]
+}
+
+async function measureMemory(rig: Rig) {
+  const rounds = rig.isQuick ? 1 : 3
+  // Longer than the interval of the most frequent job, so that each has run once.
+  const idleSec = rig.isQuick ? 3 : 12
+  const own: number[] = []
+  const base: number[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    rig.say(`idle RSS: round ${round + 1} of ${rounds}`)
+    const bare = await rig.startBare()
+    const daemon = await rig.startDaemon()
+    await sleep(idleSec * 1_000)
+    own.push(readRssMiB(daemon.pid))
+    base.push(readRssMiB(bare.pid))
+    await Promise.all([daemon.stop(), bare.stop()])
+  }
+  return { own, base, idleSec }
+}
