@@ -114,7 +114,8 @@ export function limitConnections(
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const connection = bySocket.get(request.socket)
-    if (!connection) return
+    // One that is never closed in favour of others needs no count.
+    if (!connection || connection.authenticated) return
     connection.requests += 1
     withhold(connection)
     response.once('close', () => {
@@ -134,7 +135,7 @@ export function limitConnections(
   return {
     markAuthenticated(socket) {
       const connection = bySocket.get(socket)
-      if (!connection) return
+      if (!connection || connection.authenticated) return
       connection.authenticated = true
       withhold(connection)
     },

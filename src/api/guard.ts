@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
-import type { Authenticate, Caller } from './access.ts'
+import type { Access, Authenticate, Caller } from './access.ts'
 
 /** Cookie that carries the access token, as published clients send it. */
 export const accessCookie = 'Authorization'
@@ -16,45 +16,44 @@ export interface GuardOptions {
 
 /**
  * The session guard: looks at the token when a request begins, before its body is read. A token that is valid
- * then covers the whole request, however long it takes.
+ * then covers the whole request, however long it takes. Each route gets a guard of its own, so that what it declares
+ * is looked at once and not at every request.
  */
 export function addGuard(app: FastifyInstance, { authenticate, onAuthenticated }: GuardOptions): void {
   app.decorateRequest('caller', null)
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { access, identifies } = request.routeOptions.config
-    const isOpen = access === 'open' || access === undefined
-    if (isOpen && !identifies) {
-      done()
-      return
-    }
-    const header = request.headers.authorization
-    const token = header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
-    const caller = token === undefined ? undefined : authenticate(token)
-    const refusal = refuse(request, caller, header === undefined)
-    if (refusal && !(isOpen && !caller)) {
-      done(refusal)
-      return
-    }
-    if (caller) {
+  app.addHook('onRoute', (route) => {
+    const { access = 'open', identifies = false } = route.config ?? {}
+    if (access === 'open' && !identifies) return
+    const guard: onRequestHookHandler = (request, _reply, done) => {
+      const header = request.headers.authorization
+      const token = header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
+      const caller = token === undefined ? undefined : authenticate(token)
+      if (caller === undefined) {
+        done(access === 'open' ? undefined : unauthenticated())
+        return
+      }
+      const refusal = refuse(request, access, caller, header === undefined)
+      if (refusal) {
+        done(refusal)
+        return
+      }
       request.caller = caller
       onAuthenticated(request)
+      done()
     }
-    done()
+    route.onRequest = [guard, ...[route.onRequest ?? []].flat()]
   })
 }
 
 function refuse(
   request: FastifyRequest,
-  caller: Caller | undefined,
+  access: Access,
+  caller: Caller,
   byCookie: boolean,
 ): AppError | undefined {
-  if (!caller)
-    return new AppError('Unauthenticated', 'log in first: the token is missing, expired or revoked')
   if (byCookie && !isSafe(request.method) && !isSameOrigin(request)) return crossOrigin()
-  if (request.routeOptions.config.access === 'admin' && caller.role !== 'admin') {
-    return new AppError('Forbidden', 'this needs an administrator of the host')
-  }
-  return undefined
+  if (access !== 'admin' || caller.role === 'admin') return undefined
+  return new AppError('Forbidden', 'this needs an administrator of the host')
 }
 
 /** Refuses a request that a cookie authenticates and that another site may have caused. For open routes that read cookies. */
@@ -64,7 +63,7 @@ export function requireSameOrigin(request: FastifyRequest): void {
 
 /** The user behind a request on a route that is not open. */
 export function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw new AppError('Unauthenticated', 'log in first')
+  if (!request.caller) throw unauthenticated()
   return request.caller
 }
 
@@ -86,6 +85,9 @@ function isSameOrigin(request: FastifyRequest): boolean {
     request.headers.origin !== undefined && request.headers.origin === `https://${request.headers.host ?? ''}`
   )
 }
+
+const unauthenticated = () =>
+  new AppError('Unauthenticated', 'log in first: the token is missing, expired or revoked')
 
 const crossOrigin = () =>
   new AppError(

@@ -32,8 +32,9 @@ export function addRequestLog(app: FastifyInstance, log: Logger): void {
 function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info' | 'error' {
   const status = reply.statusCode
   if (status >= 500) return 'error'
-  if (request.routeOptions.config.logsItself) return 'debug'
   const isRead = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
   const isRefusal = status === 401 || status === 403 || status === 429
-  return !isRead || isRefusal || reply.elapsedTime > slowMs ? 'info' : 'debug'
+  const isNotable = !isRead || isRefusal || reply.elapsedTime > slowMs
+  // Asking for the options of a route costs more than all the rest, so reads that went well are not asked.
+  return isNotable && !request.routeOptions.config.logsItself ? 'info' : 'debug'
 }

@@ -35,11 +35,12 @@ const securityHeaders = Object.freeze({
 export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: ServerOptions) {
   // Fastify's own chatter, a line for each address it listens on, is left out.
   const quiet: FastifyBaseLogger = log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level })
+  // A child logger for each request would cost more than the rest of a read; lines carry the ref themselves. A factory
+  // for this would do the same, but Fastify checks what comes out of one at each request.
+  quiet.child = () => quiet
   const app = fastify({
     loggerInstance: quiet,
     logController: new LogController({ disableRequestLogging: true }),
-    // A child logger for each request would cost more than the rest of a read; lines carry the ref themselves.
-    childLoggerFactory: (logger) => logger,
     genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
     // In-flight requests end in peace; idle connections are closed at once.
@@ -58,9 +59,11 @@ export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: S
   // One connection carries many requests, all from one address.
   const addresses = new WeakMap<object, string>()
   const addressOf = (socket: Socket) => {
-    const known = addresses.get(socket) ?? unmapAddress(socket.remoteAddress ?? '')
-    addresses.set(socket, known)
-    return known
+    const known = addresses.get(socket)
+    if (known !== undefined) return known
+    const address = unmapAddress(socket.remoteAddress ?? '')
+    addresses.set(socket, address)
+    return address
   }
 
   // No route takes text, and a page of another site can send it without a preflight.

@@ -72,6 +72,7 @@ export function createAuth(options: AuthOptions): Auth {
     accounts,
     sessions,
     history,
+    transaction: database.transaction,
     clock,
     log,
     allowAnyShell: settings.allowAnyShell,

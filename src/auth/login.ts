@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../errors/app-error.ts'
 import { addressGroup } from '../system/address.ts'
+import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { Account, Accounts } from './accounts.ts'
@@ -18,6 +19,7 @@ export interface LoginOptions {
   readonly accounts: Accounts
   readonly sessions: Sessions
   readonly history: LoginHistory
+  readonly transaction: Database['transaction']
   readonly clock: Clock
   readonly log: Logger
   readonly allowAnyShell: boolean
@@ -56,7 +58,7 @@ const spareMs = 200
  * knows the difference.
  */
 export function createLogin(options: LoginOptions): Login {
-  const { pam, slots, guard, accounts, sessions, history, clock, log, allowAnyShell } = options
+  const { pam, slots, guard, accounts, sessions, history, transaction, clock, log, allowAnyShell } = options
 
   async function decide(request: LoginRequest): Promise<Outcome> {
     const { userName, password } = request
@@ -135,8 +137,11 @@ export function createLogin(options: LoginOptions): Login {
           'the password has expired; set a new one with POST /v1/users/default/password/reset',
         )
       }
-      const isFirstLogin = history.record(account.name, addressGroup(request.address), clock.now())
-      const tokens = sessions.create(account, request.address, isExtended)
+      // Together, since each commit waits for the disk.
+      const { isFirstLogin, tokens } = transaction(() => ({
+        isFirstLogin: history.record(account.name, addressGroup(request.address), clock.now()),
+        tokens: sessions.create(account, request.address, isExtended),
+      }))
       log.info({ ...line, role: account.role, isFirstLogin }, 'login')
       return { tokens, isFirstLogin }
     },

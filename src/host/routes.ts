@@ -58,7 +58,7 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
   )
 }
 
-/** A buffer goes out as it is: Fastify serialises objects only. */
+/** Text goes out as it is: Fastify serialises objects only. */
 function send(known: string | undefined, reply: FastifyReply, current: SnapshotReply | undefined) {
   if (current === undefined) throw new AppError('NotReady', 'The host has not been looked at yet.')
   void reply.header('etag', current.etag)

@@ -6,7 +6,7 @@ import { migrations } from './migrations.ts'
 /** The daemon's records: one SQLite file in the state folder. */
 export interface Database {
   readonly sql: DatabaseSync
-  /** Runs `work` in one transaction; an exception rolls back and is thrown on. */
+  /** Runs `work` in one transaction, or as a part of the one that is open; an exception rolls back and is thrown on. */
   transaction<T>(work: () => T): T
   close(): void
 }
@@ -49,19 +49,24 @@ function open(file: string): Database {
   return {
     sql,
     transaction(work) {
+      if (isOpen(sql)) return work()
       sql.exec('BEGIN IMMEDIATE')
       try {
         const result = work()
         sql.exec('COMMIT')
         return result
       } catch (error) {
-        if (sql.isTransaction) sql.exec('ROLLBACK')
+        // SQLite rolls back by itself on some errors, sqlite3_get_autocommit.html says which.
+        if (isOpen(sql)) sql.exec('ROLLBACK')
         throw error
       }
     },
     close: () => sql.close(),
   }
 }
+
+// A function, since the compiler takes a property for unchanged after a look at it.
+const isOpen = (sql: DatabaseSync) => sql.isTransaction
 
 /** Applies the numbered migrations that the file has not seen; each one is its own transaction. */
 function migrate(sql: DatabaseSync): void {

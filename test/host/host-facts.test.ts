@@ -37,7 +37,7 @@ beforeAll(async () => {
     agentVersion: '0.0.0',
   })
   await snapshot.refresh('all')
-  host = JSON.parse(snapshot.current()!.body.toString())
+  host = JSON.parse(snapshot.current()!.body)
   expect(lines.filter(({ level }) => level >= 40)).toEqual([])
 })
 

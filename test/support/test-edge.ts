@@ -99,7 +99,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     etc,
   })
   const { sessions } = auth
-  const body = Buffer.from('{"metadata":{}}')
+  const body = '{"metadata":{}}'
   await registerRooms(app, {
     auth: auth.routes,
     host: {

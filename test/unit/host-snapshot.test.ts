@@ -56,7 +56,7 @@ function board(options: Partial<SnapshotOptions> = {}) {
 }
 
 // eslint-disable-next-line @typescript-eslint/no-unsafe-return -- the tests look at what is there
-const parse = (body: Buffer) => JSON.parse(body.toString())
+const parse = (body: string) => JSON.parse(body)
 const hostnameFile = '/proc/sys/kernel/hostname'
 
 describe('reply', () => {
