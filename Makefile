@@ -20,7 +20,7 @@ help: ## list every target
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r name what; do \
 	  printf '  make %-10s %s\n' "$$name" "$$what"; done
 
-run: dist/main.mjs ## set up and run the daemon in the foreground on https://0.0.0.0:5080, all state under .run/
+run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0.0.0:5080, all state under .run/
 	@exec build/run
 
 test: $(DEPENDENCIES) ## unit, API and host tests
@@ -35,23 +35,23 @@ check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documen
 	node build/docs.ts --check
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
-	@build/debian-packages systemd-container debootstrap curl iproute2 openssl
+	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 iproute2 openssl
 	@$(MAKE) package
 	vitest run --project e2e
 
 docs: $(DEPENDENCIES) ## write docs/api.md, docs/errors.md and docs/openapi.json anew
 	node build/docs.ts
 
-bench: dist/main.mjs ## figures against bare Fastify on the same runtime
+bench: dist/main.cjs ## figures against bare Fastify on the same runtime
 	@build/debian-packages pamtester || true
 	node bench/run.ts
 
-build: dist/main.mjs ## bundle the daemon into dist/
+build: dist/main.cjs ## bundle the daemon into dist/
 
-package: dist/main.mjs ## dist/edgehostd_<version>_<architecture>.deb for amd64 and arm64
+package: dist/main.cjs ## dist/edgehostd_<version>_<architecture>.deb for amd64 and arm64
 	@node build/package.ts
 
-install: dist/main.mjs ## lay out what the package holds below DESTDIR
+install: dist/main.cjs ## lay out what the package holds below DESTDIR
 	@node build/install.ts install '$(DESTDIR)'
 
 uninstall: $(DEPENDENCIES) ## take it away again, but for configuration and state
@@ -65,7 +65,7 @@ $(DEPENDENCIES): package-lock.json package.json
 	npm ci --loglevel=error
 	@touch $@
 
-dist/main.mjs: $(DEPENDENCIES) $(SOURCES)
+dist/main.cjs: $(DEPENDENCIES) $(SOURCES)
 	@node build/bundle.ts
-	@node dist/main.mjs --prime-cache
-	@echo 'built dist/main.mjs'
+	@node dist/main.cjs --prime-cache
+	@echo 'built dist/main.cjs'

@@ -25,7 +25,7 @@ const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure
 figures: ${Object.keys(figures).join(', ')}; all without one
 --quick       few rounds: whether it works, not how fast it is
 --json        for programs
---entry=FILE  measure this program instead of dist/main.mjs
+--entry=FILE  measure this program instead of dist/main.cjs
 `
 
 const { values, positionals } = parseArgs({
@@ -34,7 +34,7 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
-    entry: { type: 'string', default: join(import.meta.dirname, '..', 'dist', 'main.mjs') },
+    entry: { type: 'string', default: join(import.meta.dirname, '..', 'dist', 'main.cjs') },
   },
 })
 

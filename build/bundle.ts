@@ -1,4 +1,4 @@
-// Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.mjs, which
+// Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.cjs, which
 // loads it with V8's compile cache. docs/architecture.md says why two.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -43,8 +43,10 @@ if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle holds characters 
 const { text: loader } = await bundle({
   ...shared,
   entryPoints: ['build/loader.ts'],
-  format: 'esm',
+  // Classic too: Node's loader of modules costs 20 ms before the first line of ours.
+  format: 'cjs',
   define: {
+    'import.meta.dirname': '__dirname',
     // V8 compares a cache with its source by length only, so the cache is named after the content.
     __BUNDLE_HASH__: JSON.stringify(createHash('sha256').update(daemon).digest('hex').slice(0, 16)),
   },
@@ -55,7 +57,7 @@ for (const name of readdirSync(output)) {
   if (/^(main\.mjs|daemon[-.].*|third-party\.txt)$/.test(name)) rmSync(`${output}/${name}`)
 }
 writeFileSync(`${output}/daemon.cjs`, daemon)
-writeFileSync(`${output}/main.mjs`, loader)
+writeFileSync(`${output}/main.cjs`, loader)
 writeFileSync(`${output}/third-party.txt`, collectLicenses(inputs))
 
 async function bundle(

@@ -25,7 +25,7 @@ export const version = (JSON.parse(readFileSync(`${root}/package.json`, 'utf8'))
 export const programPaths = [
   'usr/lib/edgehostd/node',
   'usr/lib/edgehostd/pamtester',
-  'usr/lib/edgehostd/main.mjs',
+  'usr/lib/edgehostd/main.cjs',
   'usr/lib/edgehostd/daemon.cjs',
   'usr/sbin/edgehostd',
   'lib/systemd/system/edgehostd.service',
@@ -47,7 +47,7 @@ export function listHostFiles(architecture: Architecture): HostFile[] {
   const contents: Record<(typeof programPaths)[number], string | Buffer> = {
     'usr/lib/edgehostd/node': runtime.program,
     'usr/lib/edgehostd/pamtester': pamtester.program,
-    'usr/lib/edgehostd/main.mjs': read('dist/main.mjs'),
+    'usr/lib/edgehostd/main.cjs': read('dist/main.cjs'),
     'usr/lib/edgehostd/daemon.cjs': read('dist/daemon.cjs'),
     'usr/sbin/edgehostd': read('build/debian/edgehostd'),
     'lib/systemd/system/edgehostd.service': read('systemd/edgehostd.service'),

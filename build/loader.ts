@@ -1,10 +1,10 @@
-// dist/main.mjs: runs daemon.cjs beside it, compiled from a V8 cache where there is one. Node's own compile cache
+// dist/main.cjs: runs daemon.cjs beside it, compiled from a V8 cache where there is one. Node's own compile cache
 // holds only what was compiled at load; this one is taken from a daemon that has answered a request, which saves
 // a third of the start. Without a cache, or with one of another Node, the daemon starts all the same.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import vm from 'node:vm'
-import { crc32 } from 'node:zlib'
+import { checksumBytes, checksumOf } from './checksum.ts'
 
 declare const __BUNDLE_HASH__: string
 
@@ -22,13 +22,14 @@ const script = new vm.Script(
     importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   },
 )
-if (isPriming) {
+if (isPriming) void prime()
+else run()
+
+async function prime(): Promise<void> {
   const { prepareDaemon, writeCache } = await import('./prime.ts')
   await prepareDaemon(process.argv[3])
   run()
   await writeCache(script, cacheFile)
-} else {
-  run()
 }
 
 function run(): void {
@@ -41,8 +42,8 @@ function run(): void {
 function readCache(): Buffer | undefined {
   try {
     const file = readFileSync(cacheFile)
-    const data = file.subarray(0, -4)
-    return file.length > 4 && crc32(data) === file.readUInt32LE(data.length) ? data : undefined
+    const data = file.subarray(0, -checksumBytes)
+    return checksumOf(data).equals(file.subarray(-checksumBytes)) ? data : undefined
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-// Part of dist/main.mjs, for `main.mjs --prime-cache`: a daemon of its own in a folder that goes away again, on a
+// Part of dist/main.cjs, for `main.cjs --prime-cache`: a daemon of its own in a folder that goes away again, on a
 // free port of the loopback, is asked one question, and what V8 has compiled by then is kept.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Script } from 'node:vm'
-import { crc32 } from 'node:zlib'
+import { checksumOf } from './checksum.ts'
 
 const deadlineMs = 30_000
 
@@ -56,11 +56,9 @@ export async function writeCache(script: Script, file: string): Promise<void> {
     await sleep(20)
   }
   const data = script.createCachedData()
-  const checksum = Buffer.alloc(4)
-  checksum.writeUInt32LE(crc32(data))
   const folder = dirname(file)
   mkdirSync(folder, { recursive: true })
-  writeFileSync(`${file}.new`, Buffer.concat([data, checksum]), { mode: 0o644, flush: true })
+  writeFileSync(`${file}.new`, Buffer.concat([data, checksumOf(data)]), { mode: 0o644, flush: true })
   renameSync(`${file}.new`, file)
   for (const name of readdirSync(folder)) {
     if (/^daemon-.*\.cache/.test(name) && name !== basename(file)) rmSync(`${folder}/${name}`)

@@ -59,14 +59,16 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
     const { config } = await load()
     log = createLog(config.log.level)
     daemon = await createDaemon({ config, log, version: __VERSION__, buildDate: __BUILD_DATE__ })
-    await daemon.start()
+    // From here on a signal means an orderly stop, also while the start is not over.
+    const starting = daemon.start()
+    superviseProcess(daemon, starting, log)
+    await starting
   } catch (error) {
     const exitCode = reportFailedStart(error, log)
     await sleep(failedStarts.note())
     process.exit(exitCode)
   }
   failedStarts.forget()
-  superviseProcess(daemon, log)
 }
 
 /** Says why the start failed, every problem on a line of its own. */
@@ -84,17 +86,20 @@ function reportFailedStart(error: unknown, log: Logger): number {
 }
 
 /** Signals, and what nobody caught. */
-function superviseProcess(daemon: Daemon, log: Logger): void {
+function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger): void {
   let isStopping = false
   const stop = (signal: NodeJS.Signals) => {
     // A second signal is impatience.
     if (isStopping) process.exit(exitCodes.failed)
     isStopping = true
     log.debug({ signal }, 'stopping')
-    daemon.stop().then(
-      () => process.exit(exitCodes.ok),
-      (error: unknown) => die(error, 'the daemon could not stop in order'),
-    )
+    starting
+      .catch(() => undefined)
+      .then(() => daemon.stop())
+      .then(
+        () => process.exit(exitCodes.ok),
+        (error: unknown) => die(error, 'the daemon could not stop in order'),
+      )
   }
   const die = (error: unknown, message: string) => {
     log.fatal({ err: error }, message)

@@ -54,6 +54,8 @@ export function createRunner(): CommandRunner {
   return {
     async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, signal, environment }) {
       const child = execa(program, args, {
+        // Else every running child would take our SIGTERM for its own, and the daemon could not stop in order.
+        cleanup: false,
         shell: false,
         reject: false,
         extendEnv: false,

@@ -1,0 +1,256 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { EdgeHostInfo } from '../../src/host/schemas.ts'
+import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+import { eventually } from './host/eventually.ts'
+
+const right = 'right canary 0901'
+const gib = 1_024 ** 3
+
+let host: Edgehostd
+let token: string
+let seen: EdgeHostInfo
+let firstKey: string
+
+async function facts(): Promise<EdgeHostInfo> {
+  const { status, json } = await host.http('GET', '/v1/edge-mgmt/edgehosts/current?refresh=true', { token })
+  expect(status).toBe(200)
+  return json as EdgeHostInfo
+}
+
+const certificate = () => new X509Certificate(readFileSync(host.cacert))
+const publicKey = () => certificate().publicKey.export({ format: 'pem', type: 'spki' }).toString()
+
+/** Waits for the certificate that names this address, and trusts it from then on. */
+async function certificateFor(address: string): Promise<void> {
+  await eventually(async () => {
+    await host.trust()
+    expect(certificate().checkIP(address)).toBe(address)
+  })
+}
+
+beforeAll(async () => {
+  // A file system that lives on a real disk: the root of the test machine, not to be written to.
+  host = await bootEdgehostd({ lower: 'machine', nspawn: ['--bind-ro=/:/mnt/machine:norbind'] })
+  await host.addUser({ name: 'anna', password: right })
+  // Something to see of each kind.
+  await host.write(
+    '/etc/resolv.conf',
+    'search plant.example shop.example\nnameserver 10.77.0.2\nnameserver fd77::2\noptions ndots:2 timeout:1\n',
+  )
+  await host.write(
+    '/etc/systemd/timesyncd.conf.d/site.conf',
+    '[Time]\nNTP=10.77.0.2 time.plant.example\nFallbackNTP=10.77.0.3\n',
+  )
+  // timesyncd keeps away from containers and may not set this clock; what it would ask is all that matters here.
+  await host.write(
+    '/etc/systemd/system/systemd-timesyncd.service.d/container.conf',
+    '[Unit]\nConditionVirtualization=\nConditionCapability=\n[Service]\nAmbientCapabilities=\nCapabilityBoundingSet=\nExecStart=\nExecStart=/lib/systemd/systemd-timesyncd\n',
+  )
+  await host.sh('systemctl daemon-reload; systemctl start systemd-timesyncd')
+  await host.sh(`
+    ip route add default via 10.77.0.2
+    ip link add spare type veth peer name spur
+    ip address add 192.0.2.9/29 dev spare; ip address add 198.51.100.7/20 dev spur
+    ip link set spare up; ip link set spur up`)
+  firstKey = publicKey()
+  await certificateFor('192.0.2.9')
+  token = (await host.openSession('anna', right)).token
+  seen = await facts()
+})
+afterAll(() => host.unplug())
+
+interface Block {
+  readonly name: string
+  readonly type: string
+  readonly size: number
+  readonly 'maj:min': string
+  readonly children?: readonly Block[]
+}
+
+describe('the facts of the installed unit', () => {
+  it('are those of hostname, uname and dpkg', async () => {
+    expect(seen.status.hostName).toBe((await host.output(['hostname'])).trim())
+    expect(seen.spec.hardwareSpec.archType).toBe((await host.output(['dpkg', '--print-architecture'])).trim())
+    expect(seen.spec.hardwareSpec.os.kernelVersion).toBe((await host.output(['uname', '-r'])).trim())
+    const version = await host.output(['dpkg-query', '-W', '-f', '${Version}', 'edgehostd'])
+    expect(version.startsWith(seen.status.agentVersion)).toBe(true)
+  })
+
+  it('count the processors as nproc does', async () => {
+    expect(seen.spec.hardwareSpec.cpu.cores).toBe(Number(await host.output(['nproc'])))
+  })
+
+  it('give memory as /proc/meminfo does, in whole MiB', async () => {
+    const kib = Number(/^MemTotal:\s+(\d+) kB$/m.exec(await host.output(['cat', '/proc/meminfo']))![1])
+    expect(seen.spec.hardwareSpec.memory.sizeInMB).toBe(Math.floor(kib / 1_024))
+  })
+
+  it('name the system as os-release does', async () => {
+    const [family, version] = (await host.sh('. /etc/os-release; echo "$ID"; echo "$VERSION_ID"')).split('\n')
+    expect(seen.spec.hardwareSpec.os).toMatchObject({ family, version })
+  })
+
+  it('list the disks that lsblk lists, with their sizes', async () => {
+    const { blockdevices } = JSON.parse(await host.output(['lsblk', '-J', '-b', '-o', 'NAME,TYPE,SIZE'])) as {
+      blockdevices: Block[]
+    }
+    const disks = blockdevices.filter(
+      ({ name, type, size }) => type === 'disk' && size > 0 && !name.startsWith('zram'),
+    )
+    expect(seen.spec.hardwareSpec.disks.map(({ size }) => size).sort()).toEqual(
+      disks.map(({ size }) => Math.round(size / gib)).sort(),
+    )
+  })
+
+  it('list the file systems on disks as df does', async () => {
+    // Both look at a file system in use: a number may just be changing.
+    await eventually(async () => {
+      expect(partitionsOf(await facts())).toEqual([await fileSystemAt('/mnt/machine')])
+    })
+  })
+
+  it('list the addresses that ip lists, with masks and hardware addresses', async () => {
+    interface Link {
+      ifname: string
+      address: string
+      addr_info: { family: string; local: string; prefixlen: number }[]
+    }
+    const links = JSON.parse(await host.output(['ip', '-j', 'address'])) as Link[]
+    const expected = links.flatMap(({ ifname, address, addr_info }) => {
+      const ipv4 = addr_info.find(({ family }) => family === 'inet')
+      return ifname === 'lo' || !ipv4
+        ? []
+        : [{ nicName: ifname, macAddr: address, ip: ipv4.local, subnet: maskOf(ipv4.prefixlen) }]
+    })
+    expect(expected.length).toBe(3)
+    const byName = (a: { nicName: string }, b: { nicName: string }) => (a.nicName < b.nicName ? -1 : 1)
+    expect(
+      seen.spec.networkInfo
+        .map(({ nicName, macAddr, ip, subnet }) => ({ nicName, macAddr, ip, subnet }))
+        .sort(byName),
+    ).toEqual(expected.sort(byName))
+  })
+
+  it('know the default route that ip knows', async () => {
+    const [route] = JSON.parse(await host.output(['ip', '-j', 'route', 'show', 'default'])) as [
+      { dev: string; gateway: string },
+    ]
+    const defaults = seen.spec.networkInfo.filter(({ isDefault }) => isDefault)
+    expect(defaults.map(({ nicName, gateway }) => ({ dev: nicName, gateway }))).toEqual([
+      { dev: route.dev, gateway: route.gateway },
+    ])
+  })
+
+  it('name the servers, domains and options of resolv.conf', async () => {
+    const lines = (await host.output(['cat', '/etc/resolv.conf'])).split('\n').map((line) => line.split(' '))
+    const values = (key: string) =>
+      lines.filter(([keyword]) => keyword === key).flatMap(([, ...rest]) => rest)
+    expect(seen.status.dns).toEqual({
+      nameservers: values('nameserver'),
+      searchDomains: values('search'),
+      options: values('options'),
+    })
+  })
+
+  it('name the time servers that timedatectl names', async () => {
+    const shown = await host.output([
+      'timedatectl',
+      'show-timesync',
+      '-p',
+      'SystemNTPServers',
+      '-p',
+      'FallbackNTPServers',
+    ])
+    const values = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(shown)![1]!.split(' ')
+    expect(values('SystemNTPServers')).toEqual(['10.77.0.2', 'time.plant.example'])
+    expect(seen.status.ntp).toEqual({
+      ntpServers: values('SystemNTPServers'),
+      fallbackNtpServers: values('FallbackNTPServers'),
+    })
+  })
+
+  it('keep their id over restarts', async () => {
+    await host.output(['systemctl', 'restart', 'edgehostd'])
+    expect((await facts()).metadata.id).toBe(seen.metadata.id)
+    expect(seen.metadata.id).toMatch(/^edge-[0-9a-f]{32}$/)
+  })
+
+  it('say airgap, pending and not applicable until told otherwise', () => {
+    expect(seen.spec.connectionMode).toBe('airgap')
+    expect(seen.status).toMatchObject({
+      configurationStatus: 'pending',
+      registrationStatus: 'not applicable',
+    })
+  })
+
+  it('have an ETag that spares the same answer', async () => {
+    const path = '/v1/edge-mgmt/edgehosts/current'
+    const first = await host.http('GET', path, { token })
+    const etag = first.headers.etag?.[0] ?? ''
+    expect(etag).not.toBe('')
+    const again = await host.http('GET', path, { token, headers: { 'If-None-Match': etag } })
+    expect(again).toMatchObject({ status: 304, text: '' })
+  })
+})
+
+describe('a change of the host', () => {
+  it('of its name by hostnamectl is seen by the installed unit', async () => {
+    await host.output(['hostnamectl', 'set-hostname', 'press-17'])
+    expect((await facts()).status.hostName).toBe('press-17')
+    await eventually(async () => {
+      const { json } = await host.http('GET', '/v1/edge-mgmt/edgehosts/current', { token })
+      expect(json.status.hostName).toBe('press-17')
+    })
+  })
+
+  it('of an address is seen, and lastModifiedTimestamp moves with it', async () => {
+    const before = await facts()
+    await host.sh('ip address del 192.0.2.9/29 dev spare; ip address add 192.0.2.10/29 dev spare')
+    await certificateFor('192.0.2.10')
+    const after = await facts()
+    expect(after.spec.networkInfo.find(({ nicName }) => nicName === 'spare')?.ip).toBe('192.0.2.10')
+    expect(Date.parse(after.metadata.lastModifiedTimestamp)).toBeGreaterThan(
+      Date.parse(before.metadata.lastModifiedTimestamp),
+    )
+  })
+
+  it('of its addresses brings a new certificate of the same key, which a pin outlasts', () => {
+    expect(certificate().checkIP('192.0.2.10')).toBe('192.0.2.10')
+    expect(certificate().checkIP('192.0.2.9')).toBeUndefined()
+    expect(publicKey()).toBe(firstKey)
+  })
+
+  it('that is none leaves lastModifiedTimestamp alone', async () => {
+    const before = await facts()
+    await host.sh('head -c 50M /dev/urandom > /var/filler; sync')
+    expect((await facts()).metadata.lastModifiedTimestamp).toBe(before.metadata.lastModifiedTimestamp)
+  })
+
+  it('by a file system on /home is seen by the installed unit', async () => {
+    expect(partitionsOf(await facts())).not.toContainEqual(expect.objectContaining({ mountPoint: '/home' }))
+    await host.sh('mount --bind /mnt/machine /home; umount /mnt/machine')
+    try {
+      await eventually(async () => {
+        expect(partitionsOf(await facts())).toEqual([await fileSystemAt('/home')])
+      })
+    } finally {
+      await host.output(['umount', '/home'])
+    }
+  })
+})
+
+const partitionsOf = (info: EdgeHostInfo) =>
+  info.spec.hardwareSpec.disks.flatMap(({ partitions }) => partitions)
+
+async function fileSystemAt(mountPoint: string) {
+  const columns = '--output=fstype,size,used,avail'
+  const line = (await host.output(['df', '-B1', columns, mountPoint])).trim().split('\n').at(-1)!
+  const [fileSystemType, ...bytes] = line.trim().split(/\s+/)
+  const [totalSpace, usedSpace, freeSpace] = bytes.map((each) => Math.round(Number(each) / gib))
+  return { mountPoint, fileSystemType, totalSpace, usedSpace, freeSpace }
+}
+
+const maskOf = (length: number) =>
+  [24, 16, 8, 0].map((shift) => ((length === 0 ? 0 : ~0 << (32 - length)) >>> shift) & 255).join('.')

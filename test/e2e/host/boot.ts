@@ -1,0 +1,150 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, readFileSync, openSync, closeSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from './eventually.ts'
+import { run } from './process.ts'
+import { lowerFolder, type Lower } from './roots.ts'
+
+/** A booted systemd, as the machine sees it. */
+export interface Machine {
+  /** Process id of its PID 1; another one after a reboot. */
+  readonly leader: number
+  /** A folder of its own on the test machine. */
+  readonly folder: string
+  /** What PID 1 wrote on its console. */
+  console(): string
+  /** Shuts systemd down in order and boots it again, in a network of its own as before. */
+  reboot(): Promise<void>
+  /** Pulls the plug and takes every trace away. */
+  unplug(): Promise<void>
+}
+
+// Everything mounted here lives in the mount namespace of this one process and goes with it. Units that the machine
+// itself has enabled are nothing to the host: only what systemd wants by itself (journal, bus, logind) starts.
+const script = `
+set -eu
+folder=$1 name=$2 lower=$3 cgroups=$4; shift 4
+mount -t tmpfs -o mode=0755 tmpfs "$folder/cow"; mkdir "$folder/cow/upper" "$folder/cow/work"
+mount -t overlay overlay -o "lowerdir=$lower,upperdir=$folder/cow/upper,workdir=$folder/cow/work" "$folder/root"
+root=$folder/root
+: > "$root/etc/machine-id"; echo "$name" > "$root/etc/hostname"
+printf '127.0.0.1 localhost\\n::1 localhost\\n127.0.1.1 %s\\n' "$name" > "$root/etc/hosts"
+rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d
+# What the machine has and the package has to bring along must not be found by accident.
+rm -f "$root"/usr/bin/pamtester "$root"/usr/bin/node "$root"/usr/local/bin/node
+export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
+mkdir $cgroups
+# 133 is what it ends with when the host wants to be booted again.
+while true; do
+  code=0
+  (
+    for cgroup in $cgroups; do echo 0 > "$cgroup/cgroup.procs"; done
+    exec systemd-nspawn --directory="$root" --machine="$name" --boot --register=no --keep-unit --private-network --link-journal=no "$@"
+  ) || code=$?
+  [ $code = 133 ] || exit $code
+done
+`
+
+export interface BootOptions {
+  readonly lower: Lower
+  /** Further arguments of systemd-nspawn. */
+  readonly nspawn?: readonly string[]
+}
+
+/** Boots a root filesystem, copy on write, with systemd as PID 1 in a network of its own. Takes about a second. */
+export async function boot({ lower, nspawn: more = [] }: BootOptions): Promise<Machine> {
+  if (process.getuid?.() !== 0) throw new Error('booting hosts needs root')
+  const folder = await mkdtemp(join(tmpdir(), `edgehost-${process.pid}-`))
+  const name = folder.slice(folder.lastIndexOf('/') + 1).toLowerCase()
+  const cgroups = cgroupFolders(name)
+  await mkdir(join(folder, 'root'))
+  await mkdir(join(folder, 'cow'))
+  const log = join(folder, 'console')
+  const console = openSync(log, 'a')
+  // The host dies with the test process, whatever ends that: the kernel kills a process namespace with its first process.
+  const nspawn = spawn(
+    'setpriv',
+    [
+      ...['--pdeathsig', 'KILL', 'unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc'],
+      ...['--propagation', 'private', 'bash', '-c', script, 'boot', folder, name, await lowerFolder(lower)],
+      ...[cgroups.join(' '), ...more],
+    ],
+    { stdio: ['ignore', console, console], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' } },
+  )
+  closeSync(console)
+  const ended = new Promise<void>((resolve) => nspawn.once('exit', () => resolve()))
+  const unplug = async () => {
+    nspawn.kill('SIGKILL')
+    await ended
+    for (const cgroup of cgroups) await removeCgroup(cgroup)
+    await rm(folder, { recursive: true, force: true })
+  }
+  const readConsole = () => readFileSync(log, 'utf8')
+  try {
+    let leader = await leaderOf(nspawn, readConsole)
+    return {
+      get leader() {
+        return leader
+      },
+      folder,
+      console: readConsole,
+      async reboot() {
+        await run('nsenter', ['-t', String(leader), '-a', 'systemctl', 'reboot'])
+        leader = await leaderOf(nspawn, readConsole, leader)
+      },
+      unplug,
+    }
+  } catch (error) {
+    await unplug()
+    throw error
+  }
+}
+
+async function leaderOf(nspawn: ChildProcess, console: () => string, former?: number): Promise<number> {
+  return eventually(async () => {
+    if (nspawn.exitCode !== null)
+      throw new Error(`systemd-nspawn ended with ${nspawn.exitCode}:\n${console()}`)
+    const script = await firstChild(nspawn.pid)
+    const leader = await firstChild(await firstChild(script))
+    if (!leader || leader === former) throw new Error(`no PID 1 yet:\n${console()}`)
+    const { stdout } = await run('nsenter', ['-t', String(leader), '-a', 'systemctl', 'is-system-running'])
+    // "degraded" is the machine's affair: a unit of its own that cannot work in a container.
+    if (!/^(running|degraded)$/m.test(stdout)) throw new Error(`still ${stdout.trim()}:\n${console()}`)
+    return leader
+  }, 60_000)
+}
+
+async function firstChild(pid: number | undefined): Promise<number | undefined> {
+  if (!pid) return undefined
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return Number(children.split(' ')[0]) || undefined
+}
+
+/** Takes away what hosts of test processes that no longer live have left. */
+export async function sweep(): Promise<void> {
+  const left = (await readdir(tmpdir())).filter((name) => {
+    const owner = /^edgehost-(\d+)-/.exec(name)?.[1]
+    return owner !== undefined && !existsSync(`/proc/${owner}`)
+  })
+  for (const name of left) {
+    for (const cgroup of cgroupFolders(name.toLowerCase())) await removeCgroup(cgroup)
+    await rm(join(tmpdir(), name), { recursive: true, force: true })
+  }
+}
+
+function cgroupFolders(name: string): string[] {
+  // A cgroup of its own in the unified hierarchy, and in systemd's own where the machine is a hybrid.
+  if (existsSync('/sys/fs/cgroup/cgroup.controllers')) return [`/sys/fs/cgroup/${name}`]
+  return ['unified', 'systemd'].map((each) => `/sys/fs/cgroup/${each}/${name}`)
+}
+
+async function removeCgroup(folder: string): Promise<void> {
+  if (!existsSync(folder)) return
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) await removeCgroup(join(folder, entry.name))
+  }
+  // Busy until the last process of the host is reaped.
+  await eventually(() => rmdir(folder))
+}

@@ -1,0 +1,123 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { expect, inject } from 'vitest'
+import { bootHost, type Host, type HostOptions } from './host.ts'
+import type { Ask, Reply } from './http.ts'
+import { output } from './process.ts'
+import './global-setup.ts'
+
+/** What a login gives. */
+export interface Session {
+  readonly token: string
+  readonly refreshToken: string
+}
+
+/** A booted host with the package installed. */
+export interface Edgehostd extends Host {
+  login(username: string, password: string, ask?: Ask): Promise<Reply>
+  /** A login that has to succeed. */
+  openSession(username: string, password: string, ask?: Ask): Promise<Session>
+  renew(refreshToken: string, ask?: Ask): Promise<Reply>
+  /** The status a token gets for a read. */
+  statusOf(token: string): Promise<number>
+  /** Writes a configuration drop-in and restarts the daemon, which is ready again when this comes back. */
+  configure(name: string, yaml: string): Promise<void>
+  /** Writes a drop-in of the unit and restarts the daemon. */
+  configureUnit(name: string, text: string): Promise<void>
+  /** A property of edgehostd.service, as `systemctl show` gives it. */
+  property(name: string): Promise<string>
+  mainPid(): Promise<number>
+  /** Lines the daemon logged, parsed. */
+  log(): Promise<LogLine[]>
+  /** Trusts the certificate the daemon shows now; gives its SHA-256. */
+  trust(): Promise<void>
+  /** Every password and token that went over the wire so far. */
+  readonly secrets: ReadonlySet<string>
+}
+
+/** A line of the daemon's log. */
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string; readonly priority: number }
+
+/** Boots a host and installs the package on it. */
+export async function bootEdgehostd(options: HostOptions): Promise<Edgehostd> {
+  const host = await bootHost(options)
+  const edgehostd = asEdgehostd(host)
+  try {
+    await installPackage(host, await readFile(inject('deb')))
+    await edgehostd.trust()
+  } catch (error) {
+    await host.unplug()
+    throw error
+  }
+  return edgehostd
+}
+
+/** Installs a package with nothing but dpkg. */
+export async function installPackage(host: Host, deb: Buffer): Promise<void> {
+  await host.write('/root/edgehostd.deb', deb)
+  await host.output(['dpkg', '--install', '/root/edgehostd.deb'], {
+    env: { DEBIAN_FRONTEND: 'noninteractive' },
+  })
+}
+
+/** Gives a host the verbs of the daemon. */
+export function asEdgehostd(host: Host): Edgehostd {
+  const secrets = new Set<string>()
+  const keep = (reply: Reply) => {
+    const { Authorization, RefreshToken } = reply.json?.Token ?? reply.json ?? {}
+    for (const token of [Authorization, RefreshToken]) if (typeof token === 'string') secrets.add(token)
+    return reply
+  }
+  const edgehostd: Edgehostd = {
+    ...host,
+    get leader() {
+      return host.leader
+    },
+    secrets,
+    async http(method, path, ask) {
+      const { password, oldPassword, newPassword } = (ask?.body ?? {}) as Record<string, unknown>
+      for (const secret of [password, oldPassword, newPassword]) {
+        if (typeof secret === 'string' && secret.length >= 8) secrets.add(secret)
+      }
+      return keep(await host.http(method, path, ask))
+    },
+    login: (username, password, ask) =>
+      edgehostd.http('POST', '/v1/users/default/login', { ...ask, body: { username, password } }),
+    async openSession(username, password, ask) {
+      const reply = await edgehostd.login(username, password, ask)
+      expect(reply, `login of ${username}`).toMatchObject({ status: 200 })
+      return { token: reply.json.Token.Authorization, refreshToken: reply.json.Token.RefreshToken }
+    },
+    renew: (refreshToken, ask) =>
+      edgehostd.http('POST', '/v1/users/default/token/renewal', { ...ask, body: { refreshToken } }),
+    statusOf: async (token) => (await edgehostd.http('GET', '/v1/users/current', { token })).status,
+    async configure(name, yaml) {
+      await host.write(`/etc/edgehostd/config.d/${name}.yaml`, yaml)
+      await host.output(['systemctl', 'restart', 'edgehostd'])
+    },
+    async configureUnit(name, text) {
+      await host.write(`/etc/systemd/system/edgehostd.service.d/${name}.conf`, text)
+      await host.sh('systemctl daemon-reload; systemctl restart edgehostd')
+    },
+    property: async (name) =>
+      (await host.output(['systemctl', 'show', '--property', name, '--value', 'edgehostd'])).trim(),
+    mainPid: async () => Number(await edgehostd.property('MainPID')),
+    async log() {
+      return (await host.journal('edgehostd')).flatMap(({ message, priority }) => {
+        if (!message.startsWith('{')) return []
+        const line = JSON.parse(message) as Record<string, unknown>
+        return [{ ...line, msg: String(line.msg), priority }]
+      })
+    },
+    trust: () => trust(host),
+  }
+  return edgehostd
+}
+
+async function trust(host: Host): Promise<void> {
+  const shown = await output('nsenter', [
+    ...['-t', String(host.leader), '-n', 'openssl', 's_client', '-connect', '127.0.0.1:5080', '-showcerts'],
+  ])
+  const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(shown)?.[0]
+  if (!certificate) throw new Error(`no certificate in:\n${shown}`)
+  await writeFile(host.cacert, certificate)
+}

@@ -1,0 +1,110 @@
+import { run } from './process.ts'
+
+/** What a client asks. */
+export interface Ask {
+  /** Sent as `Authorization: <token>`. */
+  readonly token?: string | undefined
+  /** Sent as JSON; a string is sent as it is. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** Client address the request comes from; `loopback` asks from inside the host. */
+  readonly from?: string
+  /** PEM file to trust instead of the host's own certificate. */
+  readonly cacert?: string
+  readonly timeoutMs?: number
+}
+
+/** What came back, or `status` 0 and why nothing did. */
+export interface Reply {
+  readonly status: number
+  /** Names in lower case; repeated fields in order. */
+  readonly headers: Readonly<Record<string, readonly string[]>>
+  readonly text: string
+  /** The body as JSON; undefined when it is none. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into replies of every shape
+  readonly json: any
+  /** From the request being sent to the end of the answer, in milliseconds. */
+  readonly waitedMs: number
+  /** curl's own words when there was no reply. */
+  readonly failure: string
+}
+
+/** Asks by a real curl in the network namespace of a process; the certificate is always verified. */
+export async function curl(
+  namespace: number,
+  method: string,
+  url: string,
+  ask: Ask & { cacert: string },
+): Promise<Reply> {
+  const { token, body, headers = {}, from, cacert, timeoutMs = 60_000 } = ask
+  const fields = { ...(token === undefined ? {} : { Authorization: token }), ...headers }
+  if (body !== undefined && !('Content-Type' in fields))
+    Object.assign(fields, { 'Content-Type': 'application/json' })
+  const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+  const ended = await run(
+    'nsenter',
+    [
+      ...[
+        '-t',
+        String(namespace),
+        '-n',
+        'curl',
+        '--silent',
+        '--show-error',
+        '--include',
+        '--globoff',
+        '--path-as-is',
+      ],
+      ...['--http1.1', '--cacert', cacert, '--request', method, '--max-time', String(timeoutMs / 1_000)],
+      ...(method === 'HEAD' ? ['--head'] : []),
+      ...(from === undefined || from === 'loopback' ? [] : ['--interface', from]),
+      ...Object.entries(fields).flatMap(([name, value]) => [
+        '--header',
+        value === '' ? `${name};` : `${name}: ${value}`,
+      ]),
+      ...(payload === undefined ? [] : ['--data-binary', '@-']),
+      ...['--write-out', '%{stderr}\n%{time_pretransfer} %{time_total}', url],
+    ],
+    { ...(payload === undefined ? {} : { input: payload }), timeoutMs: timeoutMs + 10_000 },
+  )
+  return toReply(ended.stdout, ended.stderr)
+}
+
+function toReply(received: string, metrics: string): Reply {
+  const last = metrics.lastIndexOf('\n')
+  const [sent = 0, answered = 0] = metrics
+    .slice(last + 1)
+    .split(' ')
+    .map(Number)
+  let rest = received
+  let head = ''
+  // Interim replies (100 Continue) come before the real one.
+  do {
+    const end = rest.indexOf('\r\n\r\n')
+    if (end < 0) break
+    head = rest.slice(0, end)
+    rest = rest.slice(end + 4)
+  } while (/^HTTP\/\S+ 1\d\d/.test(head))
+  const [statusLine = '', ...lines] = head.split('\r\n')
+  const headers: Record<string, string[]> = {}
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    ;(headers[line.slice(0, colon).toLowerCase()] ??= []).push(line.slice(colon + 1).trim())
+  }
+  return {
+    status: Number(statusLine.split(' ')[1] ?? 0),
+    headers,
+    text: rest,
+    json: asJson(rest),
+    waitedMs: (answered - sent) * 1_000,
+    failure: metrics.slice(0, Math.max(last, 0)).trim(),
+  }
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}

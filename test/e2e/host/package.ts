@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { output, systemPath } from './process.ts'
+
+const checkout = join(import.meta.dirname, '../../..')
+
+/** What the package is made of. */
+const inputs = ['Makefile', 'build', 'certs', 'package-lock.json', 'package.json', 'src', 'systemd']
+
+/** The package of this checkout, made by `make package` when anything it is made of is newer; or the one E2E_DEB names. */
+export async function makePackage(): Promise<string> {
+  if (process.env.E2E_DEB) return process.env.E2E_DEB
+  const existing = await newestPackage()
+  if (existing && (await changedAt(existing)) > (await newestInput())) return existing
+  const runtime = join(process.execPath, '..')
+  await output('make', ['-C', checkout, 'package'], {
+    timeoutMs: 600_000,
+    env: { ...onlyStrings(process.env), PATH: `${runtime}:${process.env.PATH ?? systemPath}` },
+  })
+  const made = await newestPackage()
+  if (!made) throw new Error('make package left no dist/edgehostd_*_amd64.deb')
+  return made
+}
+
+/** The same package under another version: what an upgrade brings. */
+export async function repack(deb: string, version: string): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), 'edgehostd-repack-'))
+  try {
+    const tree = join(folder, 'tree')
+    await output('dpkg-deb', ['--raw-extract', deb, tree])
+    const control = join(tree, 'DEBIAN/control')
+    await writeFile(
+      control,
+      (await readFile(control, 'utf8')).replace(/^Version: .*$/m, `Version: ${version}`),
+    )
+    const made = join(folder, 'edgehostd.deb')
+    await output('dpkg-deb', ['--build', '--root-owner-group', '-Znone', tree, made])
+    return await readFile(made)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function newestPackage(): Promise<string | undefined> {
+  const dist = join(checkout, 'dist')
+  if (!existsSync(dist)) return undefined
+  const found = (await readdir(dist)).filter((name) => /^edgehostd_.*_amd64\.deb$/.test(name))
+  const dated = await Promise.all(
+    found.map(async (name) => ({ file: join(dist, name), at: await changedAt(join(dist, name)) })),
+  )
+  return dated.sort((a, b) => b.at - a.at)[0]?.file
+}
+
+async function newestInput(): Promise<number> {
+  const files = await Promise.all(
+    inputs.map(async (name) => {
+      const path = join(checkout, name)
+      if (!existsSync(path)) return []
+      if ((await stat(path)).isFile()) return [path]
+      const entries = await readdir(path, { recursive: true, withFileTypes: true })
+      return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    }),
+  )
+  return Math.max(...(await Promise.all(files.flat().map(changedAt))))
+}
+
+const changedAt = async (file: string) => (await stat(file)).mtimeMs
+
+const onlyStrings = (environment: NodeJS.ProcessEnv) =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >

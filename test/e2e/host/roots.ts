@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { output, systemPath } from './process.ts'
+
+/** The read-only lower layers that hosts are booted on. */
+export type Lower = 'machine' | 'minbase'
+
+/** Where what is made once per checkout stays. */
+export const cache = join(import.meta.dirname, '../../../.cache')
+
+/** The folder of a lower layer: this machine's own root, or a minimal Debian with systemd and nothing else. */
+export async function lowerFolder(lower: Lower): Promise<string> {
+  return lower === 'machine' ? '/' : minbase()
+}
+
+/** A debootstrap minbase tree of this machine's own release, from the mirror this machine's apt uses. */
+async function minbase(): Promise<string> {
+  const release = /^VERSION_CODENAME=(.+)$/m.exec(await readFile('/etc/os-release', 'utf8'))?.[1]
+  if (!release) throw new Error('/etc/os-release names no VERSION_CODENAME')
+  const folder = join(cache, `minbase-${release}`)
+  if (existsSync(folder)) return folder
+  const making = `${folder}.${process.pid}`
+  await mkdir(cache, { recursive: true })
+  try {
+    const proxy = Object.entries(process.env).filter(([name]) => /^https?_proxy$/i.test(name))
+    await output(
+      'debootstrap',
+      ['--variant=minbase', '--include=systemd-sysv', release, making, await mirror(release)],
+      {
+        timeoutMs: 600_000,
+        env: { PATH: systemPath, ...(Object.fromEntries(proxy) as Record<string, string>) },
+      },
+    )
+    // The package has to bring what it needs: no lists, no mirror, nothing fetched.
+    await rm(join(making, 'var/lib/apt/lists'), { recursive: true, force: true })
+    await rename(making, folder)
+  } finally {
+    await rm(making, { recursive: true, force: true })
+  }
+  return folder
+}
+
+async function mirror(release: string): Promise<string> {
+  const targets = await output('apt-get', [
+    'indextargets',
+    '--format',
+    '$(RELEASE) $(COMPONENT) $(REPO_URI)',
+    'Created-By: Packages',
+  ])
+  const line = targets.split('\n').find((target) => target.startsWith(`${release} main `))
+  if (!line) throw new Error(`apt knows no source for ${release} main; run apt-get update`)
+  return line.split(' ')[2]!
+}

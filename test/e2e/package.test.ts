@@ -1,0 +1,144 @@
+import { inject, afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { asEdgehostd, installPackage, type Edgehostd, type Session } from './host/edgehostd.ts'
+import { eventually } from './host/eventually.ts'
+import { bootHost } from './host/host.ts'
+import { readFile } from 'node:fs/promises'
+import { repack } from './host/package.ts'
+
+const right = 'right canary 1101'
+
+let host: Edgehostd
+let session: Session
+let hostId: string
+
+beforeAll(async () => {
+  host = asEdgehostd(await bootHost({ lower: 'minbase', wire: false }))
+  await host.addUser({ name: 'anna', password: right })
+})
+afterAll(() => host.unplug())
+
+const facts = (token: string) => host.http('GET', '/v1/edge-mgmt/edgehosts/current', { token })
+
+// One life of a package, told in order: each step stands on the one before.
+describe('the package in a minimal Debian without a route', () => {
+  it('finds no bus, no curl, no Node, no pamtester and no route there', async () => {
+    for (const program of ['dbus-daemon', 'curl', 'node', 'pamtester', 'openssl', 'ip']) {
+      expect((await host.run(['sh', '-c', `command -v ${program}`])).stdout).toBe('')
+    }
+    expect((await host.output(['cat', '/proc/net/route'])).trim().split('\n')).toHaveLength(1)
+  })
+
+  it('installs from its one file, and is active by its own word when dpkg is done', async () => {
+    await installPackage(host, await readFile(inject('deb')))
+    expect(await host.property('ActiveState')).toBe('active')
+    expect(await host.property('SubState')).toBe('running')
+    expect(await host.property('StatusText')).toMatch(/listening/)
+    await host.trust()
+  })
+
+  it('lets a real account in', async () => {
+    session = await host.openSession('anna', right)
+  })
+
+  it('says what the host is', async () => {
+    const reply = await facts(session.token)
+    expect(reply).toMatchObject({
+      status: 200,
+      json: { status: { hostName: (await host.output(['hostname'])).trim() } },
+    })
+    hostId = reply.json.metadata.id as string
+    expect(hostId).toMatch(/^edge-[0-9a-f]{32}$/)
+  })
+
+  it('comes up by itself after a reboot, the same host with the same sessions', async () => {
+    await host.reboot()
+    await eventually(async () => {
+      expect(await host.property('ActiveState')).toBe('active')
+    })
+    expect(await facts(session.token)).toMatchObject({ status: 200, json: { metadata: { id: hostId } } })
+  })
+
+  it('lets a fresh account of chage -d 0 in, once it has set its password', async () => {
+    const renewed = 'renewed canary 1102'
+    await host.addUser({ name: 'fresh', password: right })
+    await host.output(['chage', '-d', '0', 'fresh'])
+    expect(await host.login('fresh', right)).toMatchObject({ status: 401, json: { code: 'PasswordExpired' } })
+    const reply = await host.http('POST', '/v1/users/default/password/reset', {
+      body: { username: 'fresh', oldPassword: right, newPassword: renewed },
+    })
+    expect(reply).toMatchObject({ status: 204 })
+    expect((await host.login('fresh', renewed)).status).toBe(200)
+  })
+
+  it('needs nothing that a minimal Debian does not have', async () => {
+    expect((await host.output(['dpkg', '--audit'])).trim()).toBe('')
+    const depends = await host.output(['dpkg-query', '-W', '-f', '${Depends}', 'edgehostd'])
+    for (const name of depends
+      .split(/[,|]/)
+      .map((each) => each.trim().split(/[ :]/)[0]!)
+      .filter(Boolean)) {
+      expect((await host.run(['dpkg-query', '-W', name])).exitCode, name).toBe(0)
+    }
+  })
+
+  it('treats its configuration as the administrator’s', async () => {
+    const conffiles = await host.output(['dpkg-query', '-W', '-f', '${Conffiles}', 'edgehostd'])
+    expect(conffiles).toContain('/etc/edgehostd/config.yaml')
+    expect(conffiles).toContain('/etc/pam.d/edgehostd')
+    expect((await host.run(['/usr/lib/edgehostd/node', '--version'])).stdout).toMatch(/^v24\./)
+    expect((await host.run(['sh', '-c', 'ls /usr/share/man/man8/edgehostd.8*'])).exitCode).toBe(0)
+  })
+
+  it('keeps state and configuration over an upgrade, without a closed port', async () => {
+    await host.write('/etc/edgehostd/config.d/site.yaml', 'host: {name: press-17}\n')
+    await host.sh('echo "# of this site" >> /etc/edgehostd/config.yaml')
+    const pid = await host.mainPid()
+    const version = await host.output(['dpkg-query', '-W', '-f', '${Version}', 'edgehostd'])
+    const load = await host.startLoad({ path: '/v1/edge-mgmt/edgehosts/current', token: session.token })
+    await installPackage(host, await repack(inject('deb'), `${version}+upgrade`))
+    expect(await host.output(['dpkg-query', '-W', '-f', '${Version}', 'edgehostd'])).toBe(
+      `${version}+upgrade`,
+    )
+    expect(await host.property('ActiveState')).toBe('active')
+    expect(await host.mainPid()).not.toBe(pid)
+    expect(Object.keys((await load.stop()).outcomes)).toEqual(['200'])
+    expect(await host.read('/etc/edgehostd/config.yaml')).toMatch(/# of this site/)
+    const reply = await facts(session.token)
+    expect(reply).toMatchObject({ status: 200, json: { metadata: { id: hostId, name: 'press-17' } } })
+  })
+
+  it('stops at its removal, and keeps state and configuration', async () => {
+    await host.output(['dpkg', '--remove', 'edgehostd'])
+    expect((await host.http('GET', '/v1/ping')).status).toBe(0)
+    expect(
+      (await host.run(['systemctl', 'is-active', 'edgehostd.service', 'edgehostd.socket'])).stdout,
+    ).not.toMatch(/^active/m)
+    expect((await host.run(['pgrep', '-f', '/usr/lib/edgehostd'])).stdout).toBe('')
+    expect((await host.run(['ls', '/usr/lib/edgehostd'])).exitCode).not.toBe(0)
+    expect(await host.sh('ls /var/lib/edgehostd')).not.toBe('')
+    expect(await host.read('/etc/edgehostd/config.yaml')).toMatch(/# of this site/)
+  })
+
+  it('is the same host again when it comes back', async () => {
+    await installPackage(host, await readFile(inject('deb')))
+    await eventually(async () => {
+      expect((await facts(session.token)).json.metadata.id).toBe(hostId)
+    })
+  })
+
+  it('takes its state away at the purge', async () => {
+    await host.output(['dpkg', '--purge', 'edgehostd'])
+    const left = await host.run([
+      'ls',
+      '-d',
+      '/var/lib/edgehostd',
+      '/var/cache/edgehostd',
+      '/run/edgehostd',
+      '/etc/pam.d/edgehostd',
+    ])
+    expect(left.stdout).toBe('')
+    // What the administrator added is not the package's to delete.
+    expect(await host.sh('ls /etc/edgehostd/config.yaml 2> /dev/null || true')).toBe('')
+    expect(await host.output(['systemctl', 'list-units', '--all', '--no-legend', 'edgehostd*'])).toBe('')
+  })
+})
