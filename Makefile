@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
 # The pinned runtime comes from npm, whatever Node the machine has.
@@ -35,7 +36,7 @@ check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documen
 	node build/docs.ts --check
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
-	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 iproute2 openssl
+	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2
 	@$(MAKE) package
 	vitest run --project e2e
 
@@ -67,5 +68,5 @@ $(DEPENDENCIES): package-lock.json package.json
 
 dist/main.cjs: $(DEPENDENCIES) $(SOURCES)
 	@node build/bundle.ts
-	@node dist/main.cjs --prime-cache
+	@timeout 120 node dist/main.cjs --prime-cache
 	@echo 'built dist/main.cjs'

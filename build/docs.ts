@@ -29,6 +29,7 @@ interface Schema {
   type?: string | string[]
   title?: string
   const?: unknown
+  enum?: unknown[]
   description?: string
   default?: unknown
   required?: string[]
@@ -114,6 +115,8 @@ const who = (operation: Operation) =>
   ({ open: 'anyone', viewer: 'logged in', admin: 'administrators' })[operation['x-access']] ??
   operation['x-access']
 
+const cell = (text: string) => text.replaceAll('|', '\\|')
+
 function rows(part: { content?: Record<string, { schema: Schema }> } | undefined, place: string): string[] {
   const schema = Object.values(part?.content ?? {})[0]?.schema
   const object = schema?.anyOf?.find(({ properties }) => properties) ?? schema
@@ -124,12 +127,13 @@ function rows(part: { content?: Record<string, { schema: Schema }> } | undefined
 
 function fieldRow(name: string, place: string, required: boolean, schema: Schema): string {
   const fallback = schema.default === undefined ? '' : ` Default: \`${JSON.stringify(schema.default)}\`.`
-  return `| \`${name}\` | ${place} | ${typeOf(schema)} | ${required ? 'yes' : ''} | ${schema.description ?? ''}${fallback} |`
+  return `| \`${name}\` | ${place} | ${typeOf(schema)} | ${required ? 'yes' : ''} | ${cell(schema.description ?? '')}${fallback} |`
 }
 
 function typeOf(schema: Schema): string {
   if (schema.title === 'Error') return '[error](errors.md)'
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
+  if (schema.enum) return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(' or ')
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ')
   if (schema.type === 'array') return `array of ${typeOf(schema.items ?? {})}`
   if (schema.properties) {
@@ -157,7 +161,7 @@ function errorPage(): string {
   for (const [code, { status, meaning, action }] of Object.entries(errorCodes).sort(([a], [b]) =>
     a.localeCompare(b),
   )) {
-    lines.push(`| \`${code}\` | ${status} | ${meaning} | ${action} |`)
+    lines.push(`| \`${code}\` | ${status} | ${cell(meaning)} | ${cell(action)} |`)
   }
   return `${lines.join('\n')}\n`
 }

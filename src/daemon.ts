@@ -152,7 +152,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     async start() {
       // Before the first request: accounts may have changed while the daemon was down.
       await auth.accountWatch.check()
-      const { address, port } = await listen(app, { ...config.api, listenFd: systemd.listenFd })
+      const { address, port } = await listen(app, { ...config.api, inherited: systemd.listenFds })
       auth.accountWatch.start()
       // The scheduler loads the locale data for its first look at the clock; the first requests come before that.
       startJobs = setTimeout(() => jobs.start(), 1_000)
@@ -161,10 +161,11 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
         { address, port, version, mode: config.host.mode, fingerprint: certificates.fingerprint() },
         'listening',
       )
-      await systemd.notify('--ready', `--status=listening on port ${port}`)
+      await systemd.notify('READY=1', `STATUS=listening on port ${port}`)
     },
     async stop() {
-      await systemd.notify('STOPPING=1')
+      // Not waited for: what is in flight matters more than that systemd knows.
+      systemd.notify('STOPPING=1').catch((error: unknown) => log.warn({ err: error }, 'systemd was not told'))
       clearTimeout(startJobs)
       jobs.stop()
       auth.accountWatch.stop()

@@ -21,8 +21,6 @@ export type Authenticate = (token: string) => Caller | undefined
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
-    /** The room writes its own log line for requests of this route. */
-    logsItself?: boolean
     /** An open route that acts for the caller when there is a good token. */
     identifies?: boolean
   }

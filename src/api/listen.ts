@@ -1,20 +1,25 @@
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
-import type { AddressInfo } from 'node:net'
+import { isIPv6, SocketAddress, type AddressInfo } from 'node:net'
 
 /** The socket that systemd holds is not the one that the configuration asks for. */
 export class SocketMismatch extends Error {
   override readonly name = 'SocketMismatch'
 }
 
-export interface ListenOptions {
+interface Place {
   readonly address: string
   readonly port: number
-  /** Socket inherited from systemd; it stays open over restarts, so no connection is refused. */
-  readonly listenFd: number | undefined
+}
+
+export interface ListenOptions extends Place {
+  /** Sockets inherited from systemd; they stay open over restarts, so no connection is refused. */
+  readonly inherited: number
 }
 
 // As many as the kernel allows (net.core.somaxconn): a restart must not refuse anyone.
 const backlog = 4_096
+// sd_listen_fds(3): inherited sockets begin here.
+const firstListenFd = 3
 
 /**
  * Takes connections: on the inherited socket, or on one of its own. `::` is both families, and IPv4 alone on a
@@ -23,20 +28,25 @@ const backlog = 4_096
  */
 export async function listen(
   app: FastifyInstance,
-  { address, port, listenFd }: ListenOptions,
+  { address, port, inherited }: ListenOptions,
 ): Promise<AddressInfo> {
-  if (listenFd !== undefined) {
-    // Node takes a descriptor here; Fastify's types only know addresses.
-    await app.listen({ fd: listenFd, backlog } as FastifyListenOptions)
-    const bound = app.server.address() as AddressInfo
-    const isSame =
-      bound.port === port && (bound.address === address || (isAny(address) && isAny(bound.address)))
-    if (isSame) return bound
-    await app.close()
+  if (inherited > 1) {
     throw new SocketMismatch(
-      `edgehostd.socket listens on ${describe(bound)}, the configuration says ${describe({ address, port })}: ` +
-        'change one of them; the socket with: systemctl edit edgehostd.socket',
+      `edgehostd.socket listens on ${inherited} addresses, the daemon takes one: ` +
+        'put an empty ListenStream= before the new one with: systemctl edit edgehostd.socket',
     )
+  }
+  if (inherited === 1) {
+    let mismatch: SocketMismatch | undefined
+    // Judged before the event loop turns: nobody may be served where the configuration does not want it.
+    app.server.once('listening', () => {
+      mismatch = compare(app.server.address() as AddressInfo, { address, port })
+      if (mismatch) app.server.close()
+    })
+    // Node takes a descriptor here; Fastify's types only know addresses.
+    await app.listen({ fd: firstListenFd, backlog } as FastifyListenOptions)
+    if (mismatch) throw mismatch
+    return app.server.address() as AddressInfo
   }
   try {
     await app.listen({ host: address, port, backlog })
@@ -47,7 +57,19 @@ export async function listen(
   return app.server.address() as AddressInfo
 }
 
-const isAny = (address: string) => address === '::' || address === '0.0.0.0'
+function compare(bound: Place, wanted: Place): SocketMismatch | undefined {
+  // A machine without IPv6 has 0.0.0.0 where the unit says every address.
+  const isSame =
+    canonical(bound) === canonical(wanted) || (wanted.address === '::' && bound.address === '0.0.0.0')
+  if (isSame && bound.port === wanted.port) return undefined
+  return new SocketMismatch(
+    `edgehostd.socket listens on ${describe(bound)}, the configuration says ${describe(wanted)}: ` +
+      'change one of them; the socket with: systemctl edit edgehostd.socket',
+  )
+}
 
-const describe = ({ address, port }: { address: string; port: number }) =>
+const canonical = ({ address }: Place) =>
+  new SocketAddress({ address, family: isIPv6(address) ? 'ipv6' : 'ipv4' }).address
+
+const describe = ({ address, port }: Place) =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`

@@ -34,7 +34,5 @@ function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info'
   if (status >= 500) return 'error'
   const isRead = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
   const isRefusal = status === 401 || status === 403 || status === 429
-  const isNotable = !isRead || isRefusal || reply.elapsedTime > slowMs
-  // Asking for the options of a route costs more than all the rest, so reads that went well are not asked.
-  return isNotable && !request.routeOptions.config.logsItself ? 'info' : 'debug'
+  return !isRead || isRefusal || reply.elapsedTime > slowMs ? 'info' : 'debug'
 }

@@ -24,7 +24,6 @@ const securityHeaders = Object.freeze({
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
 })
 

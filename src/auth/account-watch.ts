@@ -39,7 +39,8 @@ export function reasonToEnd(
   if (account.locked) return 'account locked'
   if (account.expiresAt !== undefined && account.expiresAt <= now) return 'account expired'
   if (account.mark !== session.accountMark) return 'password changed'
-  if (session.role === 'admin' && account.role !== 'admin') return 'left the administrators'
+  if (session.role === 'admin' && account.role !== 'admin' && account.isRoleKnown)
+    return 'left the administrators'
   return undefined
 }
 
@@ -74,9 +75,10 @@ export function createAccountWatch({
   async function check(): Promise<void> {
     sessions.expire()
     const names = new Set(sessions.list().map(({ userName }) => userName))
-    // One after the other: a directory may need a child process for each.
+    // One after the other, since a directory needs child processes for each; local ones first, they need none.
+    const inOrder = [...names].sort((a, b) => Number(accounts.isLocal(b)) - Number(accounts.isLocal(a)))
     let nextExpiry = Infinity
-    for (const name of names) nextExpiry = Math.min(nextExpiry, await checkUser(name))
+    for (const name of inOrder) nextExpiry = Math.min(nextExpiry, await checkUser(name))
     checkAt(nextExpiry)
   }
 

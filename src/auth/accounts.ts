@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CommandRunner } from '../system/runner.ts'
+import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import {
   findPasswd,
   findShadow,
@@ -19,6 +19,8 @@ export interface Account {
   /** As NSS returns it, which may differ from what was typed. */
   readonly name: string
   readonly role: 'admin' | 'viewer'
+  /** False when a directory that may add groups did not answer. */
+  readonly isRoleKnown: boolean
   readonly source: 'local' | 'directory'
   readonly locked: boolean
   /** Milliseconds since 1970 from which the account is expired. */
@@ -31,6 +33,8 @@ export interface Account {
 
 /** Reads accounts through NSS. */
 export interface Accounts {
+  /** Whether the account is in the local files, which takes no child process to read. */
+  isLocal(name: string): boolean
   /** @returns nothing when there is no such account */
   read(name: string): Promise<Account | undefined>
 }
@@ -54,13 +58,17 @@ const dayMs = 86_400_000
 export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: AccountsOptions): Accounts {
   // A file that cannot be read says nothing about its accounts; only one that is not there does. Without root
   // there is no shadow.
-  const read = (file: string) =>
-    readFile(join(etc, file), 'utf8').catch((error: unknown) => {
+  // In one go: each of these files is a few kilobytes, and a turn through the thread pool costs more than all five.
+  const read = (file: string) => {
+    try {
+      return readFileSync(join(etc, file), 'utf8')
+    } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT' && file !== 'passwd') return undefined
       if (code === 'EACCES' && file === 'shadow') return undefined
       throw error
-    })
+    }
+  }
 
   async function ask(program: string, ...args: string[]): Promise<string | undefined> {
     const result = await runner.run(program, args, { timeoutMs })
@@ -81,10 +89,14 @@ export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: A
     (await runner.run('getent', ['group', '--', ...adminGroups], { timeoutMs })).stdout
 
   return {
+    isLocal: (name) => findPasswd(read('passwd') ?? '', name) !== undefined,
+
     async read(name) {
-      const [passwd = '', shadow, group = '', nsswitch = '', shells] = await Promise.all(
-        ['passwd', 'shadow', 'group', 'nsswitch.conf', 'shells'].map(read),
-      )
+      const passwd = read('passwd') ?? ''
+      const shadow = read('shadow')
+      const group = read('group') ?? ''
+      const nsswitch = read('nsswitch.conf') ?? ''
+      const shells = read('shells')
       const local = findPasswd(passwd, name)
       const entry =
         local ??
@@ -98,13 +110,21 @@ export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: A
           ? undefined
           : findShadow(shadow, entry.name)
         : findShadow((await ask('getent', 'shadow', '--', entry.name)) ?? '', entry.name)
-      const isAdmin =
-        entry.uid === 0 ||
-        groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each)) ||
-        ((!local || !isLocalOnly(nsswitch, 'group')) && (await isAdminByNss(entry.name)))
+      const isAdminByFiles =
+        entry.uid === 0 || groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each))
+      const asksDirectory = !isAdminByFiles && (!local || !isLocalOnly(nsswitch, 'group'))
+      // A directory that is silent must not lock a local operator out, nor make an administrator of anyone.
+      const byDirectory = asksDirectory
+        ? await isAdminByNss(entry.name).catch((error: unknown) => {
+            if (local && error instanceof CommandFailed) return undefined
+            throw error
+          })
+        : false
+      const isAdmin = isAdminByFiles || byDirectory === true
       return {
         name: entry.name,
         role: isAdmin ? 'admin' : 'viewer',
+        isRoleKnown: byDirectory !== undefined,
         source: local ? 'local' : 'directory',
         locked: secret !== undefined && isLockedHash(secret.hash),
         expiresAt: secret?.expireDay === undefined ? undefined : secret.expireDay * dayMs,

@@ -73,7 +73,11 @@ export function createLogin(options: LoginOptions): Login {
     // What is wrong with the account is for the journal only; a directory that is silent makes no try free.
     if (verdict.kind === 'refused')
       return { refusal: describeRefusal(verdict.reason, before, clock.now()), waitedMs }
-    const account = await accounts.read(userName)
+    const account = await accounts.read(userName).catch((error: unknown) => {
+      throw new AppError('PamUnavailable', "the host's directory of accounts did not answer", {
+        cause: error,
+      })
+    })
     if (!account) return { refusal: 'accepted by PAM, but unknown to NSS', waitedMs }
     if (before?.mark !== account.mark) return { refusal: 'the account changed during the login', waitedMs }
     if (account.locked || (account.expiresAt !== undefined && account.expiresAt <= clock.now()))

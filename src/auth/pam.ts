@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { AppError } from '../errors/app-error.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import { parseRefusal, parseVerdict, type PamVerdict } from './pam-answer.ts'
@@ -55,22 +55,14 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
   ]
 
   // A missing service file is not an error to PAM: it falls back to `other`, which on Debian authenticates.
-  async function requireService(): Promise<void> {
+  function requireService(): void {
     const files = [`/etc/pam.d/${service}`, `/usr/lib/pam.d/${service}`]
-    const found = await Promise.all(
-      files.map((file) =>
-        access(file).then(
-          () => true,
-          () => false,
-        ),
-      ),
-    )
-    if (!found.includes(true)) throw unavailable(`/etc/pam.d/${service} is missing`)
+    if (!files.some((file) => existsSync(file))) throw unavailable(`/etc/pam.d/${service} is missing`)
   }
 
   return {
     async verify(credentials) {
-      await requireService()
+      requireService()
       const operations = ['authenticate(PAM_DISALLOW_NULL_AUTHTOK)', 'acct_mgmt']
       const input = `${credentials.password}\n`
       const result = await runner
@@ -84,7 +76,7 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
     },
 
     async changePassword({ newPassword, ...credentials }) {
-      await requireService()
+      requireService()
       const input = `${credentials.password}\n${newPassword}\n${newPassword}\n`
       const operation = 'chauthtok(PAM_CHANGE_EXPIRED_AUTHTOK)'
       const result = await privileged

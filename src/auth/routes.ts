@@ -45,7 +45,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/default/login',
     {
-      config: { access: 'open', logsItself: true },
+      config: { access: 'open' },
       schema: {
         operationId: 'login',
         tags: ['users'],
@@ -114,7 +114,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/default/password/reset',
     {
-      config: { access: 'open', identifies: true, logsItself: true },
+      config: { access: 'open', identifies: true },
       schema: {
         operationId: 'resetPassword',
         tags: ['users'],

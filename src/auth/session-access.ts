@@ -30,6 +30,9 @@ export interface SessionView {
   readonly isCurrent: boolean
 }
 
+// A list has at most this many items; the way to the next page comes with the list queries.
+const pageSize = 50
+
 export function createSessionAccess({
   sessions,
   accounts,
@@ -58,10 +61,10 @@ export function createSessionAccess({
         .list()
         .filter(({ userName }) => caller.role === 'admin' || userName === caller.userName)
         .sort((a, b) => b.renewedAt - a.renewedAt)
-        .map((session) => viewOf(session, caller))
+      const page = items.slice(0, pageSize).map((session) => viewOf(session, caller))
       return {
-        items,
-        listmeta: { continue: '', count: items.length, limit: items.length, offset: items.length },
+        items: page,
+        listmeta: { continue: '', count: items.length, limit: page.length, offset: page.length },
       }
     },
 

@@ -47,7 +47,7 @@ export const errorCodes = {
   RequestTimeout: {
     status: 408,
     meaning: 'The request arrived too slowly.',
-    action: 'Send at least 1 KiB/s.',
+    action: 'Send faster; api.body in the configuration says how fast.',
   },
   PayloadTooLarge: {
     status: 413,

@@ -11,6 +11,9 @@ export interface Job {
   run(): Promise<void> | void
 }
 
+// The table has a job every few seconds and one every minute; a scheduler that is silent for longer is dead.
+const longestPauseMs = 150_000
+
 export interface Jobs {
   start(): void
   stop(): void
@@ -24,10 +27,13 @@ export function createJobs(
   { log, monotonic }: { log: Logger; monotonic: () => number },
 ): Jobs {
   const runningSince = new Map<string, number>()
+  // Of any job; undefined while none is scheduled.
+  let lastBegunAt: number | undefined
   let tasks: ScheduledTask[] = []
 
   async function runOnce(job: Job): Promise<void> {
-    runningSince.set(job.name, monotonic())
+    lastBegunAt = monotonic()
+    runningSince.set(job.name, lastBegunAt)
     try {
       await job.run()
     } catch (error) {
@@ -39,6 +45,7 @@ export function createJobs(
 
   return {
     start() {
+      lastBegunAt = monotonic()
       tasks = table.map((job) =>
         schedule(job.schedule, () => runOnce(job), {
           name: job.name,
@@ -57,8 +64,10 @@ export function createJobs(
     stop() {
       for (const task of tasks) void task.destroy()
       tasks = []
+      lastBegunAt = undefined
     },
     areMoving: () =>
+      monotonic() - (lastBegunAt ?? monotonic()) <= longestPauseMs &&
       table.every(
         ({ name, stuckAfterMs }) => monotonic() - (runningSince.get(name) ?? monotonic()) <= stuckAfterMs,
       ),

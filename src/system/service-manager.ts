@@ -4,8 +4,8 @@ import type { CommandRunner } from './runner.ts'
 export interface ServiceManager {
   /** Runtime folder of the unit; undefined when systemd did not start this very process. */
   readonly runtimeDirectory: string | undefined
-  /** File descriptor of the socket that systemd holds for us, or undefined. */
-  readonly listenFd: number | undefined
+  /** How many sockets systemd holds for us. */
+  readonly listenFds: number
   /** Says something to systemd, see sd_notify(3): `READY=1`, `STOPPING=1`, `STATUS=…`. */
   notify(...assignments: string[]): Promise<void>
   /** Feeds the watchdog at half its time for as long as `isMoving` says so. */
@@ -13,8 +13,6 @@ export interface ServiceManager {
   stopWatchdog(): void
 }
 
-// sd_listen_fds(3): inherited sockets begin here.
-const firstListenFd = 3
 const notifyTimeoutMs = 5_000
 
 /**
@@ -51,7 +49,7 @@ export function createServiceManager({
 
   return {
     runtimeDirectory: SYSTEMD_EXEC_PID === String(pid) ? RUNTIME_DIRECTORY : undefined,
-    listenFd: LISTEN_PID === String(pid) && Number(LISTEN_FDS) >= 1 ? firstListenFd : undefined,
+    listenFds: LISTEN_PID === String(pid) ? Number(LISTEN_FDS) || 0 : 0,
     notify,
     startWatchdog(isMoving) {
       if (!WATCHDOG_USEC || (WATCHDOG_PID && WATCHDOG_PID !== String(pid))) return

@@ -50,7 +50,6 @@ describe('refusals', () => {
       'content-length': String(reply.body.length),
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'content-type': 'application/json; charset=utf-8',
-      'referrer-policy': 'no-referrer',
       'strict-transport-security': 'max-age=63072000',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',

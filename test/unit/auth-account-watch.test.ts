@@ -9,6 +9,7 @@ import { createTurningClock } from '../support/turning-clock.ts'
 const account: Account = {
   name: 'bob',
   role: 'viewer',
+  isRoleKnown: true,
   source: 'local',
   locked: false,
   expiresAt: undefined,
@@ -62,6 +63,7 @@ function setUp(records: SessionRecord[], accounts: Record<string, Account | Erro
   }
   const watch = createAccountWatch({
     accounts: {
+      isLocal: () => true,
       read: (name) => {
         asked.push(name)
         const found = accounts[name]

@@ -14,6 +14,7 @@ import { createTurningClock, dayMs, hourMs, minuteMs } from '../support/turning-
 const bob: Account = {
   name: 'bob',
   role: 'viewer',
+  isRoleKnown: true,
   source: 'local',
   locked: false,
   expiresAt: undefined,
