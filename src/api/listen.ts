@@ -37,15 +37,18 @@ export async function listen(
     )
   }
   if (inherited === 1) {
-    let mismatch: SocketMismatch | undefined
     // Judged before the event loop turns: nobody may be served where the configuration does not want it.
-    app.server.once('listening', () => {
-      mismatch = compare(app.server.address() as AddressInfo, { address, port })
-      if (mismatch) app.server.close()
+    const refusal = new Promise<never>((_, reject) => {
+      app.server.once('listening', () => {
+        const mismatch = compare(app.server.address() as AddressInfo, { address, port })
+        if (!mismatch) return
+        // After Fastify's own listener, which asks the server for its address.
+        process.nextTick(() => app.server.close())
+        reject(mismatch)
+      })
     })
     // Node takes a descriptor here; Fastify's types only know addresses.
-    await app.listen({ fd: firstListenFd, backlog } as FastifyListenOptions)
-    if (mismatch) throw mismatch
+    await Promise.race([app.listen({ fd: firstListenFd, backlog } as FastifyListenOptions), refusal])
     return app.server.address() as AddressInfo
   }
   try {
