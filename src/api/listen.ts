@@ -47,8 +47,9 @@ export async function listen(
         reject(mismatch)
       })
     })
-    // Node takes a descriptor here; Fastify's types only know addresses.
-    await Promise.race([app.listen({ fd: firstListenFd, backlog } as FastifyListenOptions), refusal])
+    // Node takes a descriptor here; Fastify's types only know addresses. Without a host it would look for a second one.
+    const options = { fd: firstListenFd, host: address, backlog } as FastifyListenOptions
+    await Promise.race([app.listen(options), refusal])
     return app.server.address() as AddressInfo
   }
   try {
