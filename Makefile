@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
 RUNTIME := node_modules/node-linux-$(ARCH)/bin
 NODE := $(RUNTIME)/node
+# What `make package` makes packages for.
+ARCHITECTURES ?= amd64 arm64
 export PATH := $(CURDIR)/$(RUNTIME):$(CURDIR)/node_modules/.bin:$(PATH)
 
 # npm's own record of what it laid out; older than the lockfile, or gone, it means: install.
@@ -37,7 +39,7 @@ check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documen
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2
-	@$(MAKE) package
+	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 
 docs: $(DEPENDENCIES) ## write docs/api.md, docs/errors.md and docs/openapi.json anew
@@ -50,7 +52,7 @@ bench: dist/main.cjs ## figures against bare Fastify on the same runtime
 build: dist/main.cjs ## bundle the daemon into dist/
 
 package: dist/main.cjs ## dist/edgehostd_<version>_<architecture>.deb for amd64 and arm64
-	@node build/package.ts
+	@node build/package.ts $(ARCHITECTURES)
 
 install: dist/main.cjs ## lay out what the package holds below DESTDIR
 	@node build/install.ts install '$(DESTDIR)'

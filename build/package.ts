@@ -1,4 +1,4 @@
-// Makes dist/edgehostd_<version>_<architecture>.deb for both architectures, the same bytes on every machine.
+// Makes dist/edgehostd_<version>_<architecture>.deb for each architecture named, the same bytes on every machine.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -10,7 +10,8 @@ import type { Architecture } from './parts.ts'
 const root = resolve(import.meta.dirname, '..')
 const scripts = ['postinst', 'prerm', 'postrm'] as const
 
-for (const architecture of ['amd64', 'arm64'] as const) {
+for (const architecture of process.argv.slice(2)) {
+  if (architecture !== 'amd64' && architecture !== 'arm64') throw new Error(`no package for ${architecture}`)
   const folder = `${root}/.cache/package-${architecture}`
   const target = `${root}/dist/edgehostd_${version}_${architecture}.deb`
   rmSync(folder, { recursive: true, force: true })

@@ -28,24 +28,32 @@ export function fetchRuntime(architecture: Architecture): Part {
   }
   const locked = lock.packages[`node_modules/${name}`]
   if (!locked?.integrity?.startsWith('sha512-')) throw new Error(`package-lock.json does not pin ${name}`)
+  // npm ci has laid out the one of this machine and checked it against the same hash.
+  const installed = `${root}/node_modules/${name}`
+  if (existsSync(`${installed}/bin/node`)) return readRuntime(installed)
   const archive = `${cache}/${name}-${locked.version}.tgz`
   if (!existsSync(archive)) {
     mkdirSync(cache, { recursive: true })
     say(`fetching ${name} ${locked.version}`)
-    execFileSync('npm', ['pack', '--silent', `--pack-destination=${cache}`, `${name}@${locked.version}`], {
-      cwd: root,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
+    execFileSync(
+      'npm',
+      ['pack', '--silent', '--fetch-retries=5', `--pack-destination=${cache}`, `${name}@${locked.version}`],
+      {
+        cwd: root,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      },
+    )
   }
   requireHash(archive, 'sha512', 'base64', locked.integrity.slice('sha512-'.length))
   return unpacked(`runtime-${architecture}`, (folder) => {
     const members = ['package/bin/node', 'package/LICENSE']
     execFileSync('tar', ['-xzf', archive, '-C', folder, ...members])
-    return {
-      program: readFileSync(`${folder}/package/bin/node`),
-      license: readFileSync(`${folder}/package/LICENSE`, 'utf8'),
-    }
+    return readRuntime(`${folder}/package`)
   })
+}
+
+function readRuntime(folder: string): Part {
+  return { program: readFileSync(`${folder}/bin/node`), license: readFileSync(`${folder}/LICENSE`, 'utf8') }
 }
 
 /**
@@ -66,7 +74,16 @@ export function fetchPamtester(architecture: Architecture): Part {
     const url = `${findArchive()}${poolPath}`
     execFileSync(
       '/usr/lib/apt/apt-helper',
-      ['-o', 'APT::Sandbox::User=root', 'download-file', url, archive, `SHA256:${sha256}`],
+      [
+        '-o',
+        'APT::Sandbox::User=root',
+        '-o',
+        'Acquire::Retries=5',
+        'download-file',
+        url,
+        archive,
+        `SHA256:${sha256}`,
+      ],
       options,
     )
   }
