@@ -1,5 +1,6 @@
 // `make install` and `make uninstall`: the package's layout below DESTDIR, without the package.
-import { rmSync, rmdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { configurationPaths, layOut, listHostFiles, programPaths } from './layout.ts'
 
@@ -10,11 +11,17 @@ if (action === 'install') {
   layOut(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
   console.log(`installed below ${folder}`)
   if (folder === '/') {
-    console.log(
-      'to start it: systemctl daemon-reload && systemctl enable --now edgehostd.socket edgehostd.service',
-    )
+    console.log('to start it: systemctl daemon-reload && systemd-tmpfiles --create edgehostd.conf && \\')
+    console.log('  edgehostd --prime-cache; systemctl enable --now edgehostd.socket edgehostd.service')
   }
 } else if (action === 'uninstall') {
+  // While its program is there, so that it ends in order.
+  if (folder === '/' && existsSync('/run/systemd/system')) {
+    execFileSync('systemctl', ['disable', '--now', 'edgehostd.socket', 'edgehostd.service'], {
+      stdio: 'inherit',
+    })
+  }
+  rmSync(join(folder, 'var/cache/edgehostd'), { recursive: true, force: true })
   for (const path of programPaths) rmSync(join(folder, path), { force: true })
   for (const path of ['usr/lib/edgehostd', 'usr/share/doc/edgehostd']) removeEmpty(join(folder, path))
   const kept = [...configurationPaths, 'var/lib/edgehostd'].map((path) => join(folder, path))
