@@ -1,7 +1,7 @@
 import type { Logger } from '../system/log.ts'
 
-/** How soon a fact may change: never while the daemon runs, within minutes, within seconds. */
-export type RefreshClass = 'never' | 'minutes' | 'seconds'
+/** How soon a fact is read again: within minutes or seconds. What never changes is read once, at the start. */
+export type RefreshClass = 'minutes' | 'seconds'
 
 /** Something known about the host, with what is needed to know it anew. */
 export interface Fact<T> {

@@ -19,7 +19,7 @@ import { readHostName, readOperatingSystem } from './operating-system.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 
 /** `all` reads every fact, the others those of their class. */
-export type RefreshScope = 'all' | Exclude<RefreshClass, 'never'>
+export type RefreshScope = 'all' | RefreshClass
 
 /** The reply as it goes over the wire. */
 export interface SnapshotReply {
@@ -147,7 +147,7 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
 
   const refreshNow = async (scopes: ReadonlySet<RefreshScope>) => {
     const due = Object.values(facts).filter(
-      ({ refreshClass }) => scopes.has('all') || (refreshClass !== 'never' && scopes.has(refreshClass)),
+      ({ refreshClass }) => scopes.has('all') || scopes.has(refreshClass),
     )
     await Promise.all(due.map((fact) => fact.refresh()))
     publish()
