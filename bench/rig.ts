@@ -63,10 +63,9 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
     const certificate = join(state, 'tls', 'certificate.pem')
     const caches = join(folder, 'cache')
     for (const each of [state, caches]) mkdirSync(each, { mode: 0o700 })
-    const config = join(folder, 'config.yaml')
     // As the unit's CacheDirectory.
     const environment = { CACHE_DIRECTORY: caches }
-    writeFileSync(config, JSON.stringify(configOf(state, accounts.service, pamtester)))
+    const settings = settingsOf(state, accounts.service, pamtester)
 
     const rig: Rig = {
       isQuick,
@@ -77,10 +76,9 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
       cores: availableParallelism() > 1 && find('taskset') !== '' ? { server: 0, load: 1 } : undefined,
       async startDaemon({ core } = {}) {
         const port = await findPort()
-        const setting = [`--config=${config}`, `--api.port=${port}`]
         return track(
           startServer({
-            command: [process.execPath, ...flags, entry, ...setting],
+            command: [process.execPath, ...flags, entry, ...settings, `--api.port=${port}`],
             port,
             certificate,
             path: '/v1/ping',
@@ -133,22 +131,20 @@ export async function logIn(client: Client, { userName: username, password }: Ac
   return (JSON.parse(reply.body.toString()) as { Token: { Authorization: string } }).Token.Authorization
 }
 
-/** The default configuration but for the limits of logins, which a bench would run into. */
-function configOf(directory: string, service: string, program: string) {
+/** The shipped configuration, and as flags what a bench needs: a place of its own, and no limits of logins. */
+function settingsOf(directory: string, service: string, program: string): string[] {
   const never = 1_000_000
-  return {
-    state: { directory },
-    api: { address: '127.0.0.1' },
-    auth: {
-      pam: { service, program },
-      guard: {
-        delayAfterFailures: never,
-        lockAfterFailures: never,
-        addressLockAfterFailures: never,
-        userFailuresPerHour: never,
-      },
-    },
-  }
+  return Object.entries({
+    config: join(root, 'systemd', 'config.yaml'),
+    'state.directory': directory,
+    'api.address': '127.0.0.1',
+    'auth.pam.service': service,
+    'auth.pam.program': program,
+    'auth.guard.delayAfterFailures': never,
+    'auth.guard.lockAfterFailures': never,
+    'auth.guard.addressLockAfterFailures': never,
+    'auth.guard.userFailuresPerHour': never,
+  }).map(([name, value]) => `--${name}=${value}`)
 }
 
 /** V8's flags as the unit gives them. */

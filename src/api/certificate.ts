@@ -6,9 +6,8 @@ import {
   type KeyObject,
   type X509Certificate,
 } from 'node:crypto'
-import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { isLinkLocal, unmapAddress } from '../system/address.ts'
+import { isAddress, isLinkLocal, unmapAddress } from '../system/address.ts'
 
 /** What clients may call this host. */
 export interface HostNames {
@@ -38,8 +37,8 @@ const commonNameLimit = 64
 export function subjectNames({ hostName, fqdn = '', addresses }: HostNames): SubjectNames {
   const dns = [hostName, fqdn]
     .map((name) => domainToASCII(name.replace(/\.$/, '')).toLowerCase())
-    .filter((name) => dnsName.test(name) && isIP(name) === 0)
-  const ip = addresses.map(unmapAddress).filter((address) => isIP(address) !== 0)
+    .filter((name) => dnsName.test(name) && !isAddress(name))
+  const ip = addresses.map(unmapAddress).filter(isAddress)
   return {
     dns: [...new Set([...dns, 'localhost'])],
     ip: [...new Set([...ip, '127.0.0.1', '::1'])],

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
-import { isIPv6, SocketAddress, type AddressInfo } from 'node:net'
+import { SocketAddress, type AddressInfo } from 'node:net'
 
 /** The socket that systemd holds is not the one that the configuration asks for. */
 export class SocketMismatch extends Error {
@@ -73,7 +73,7 @@ function compare(bound: Place, wanted: Place): SocketMismatch | undefined {
 }
 
 const canonical = ({ address }: Place) =>
-  new SocketAddress({ address, family: isIPv6(address) ? 'ipv6' : 'ipv4' }).address
+  new SocketAddress({ address, family: address.includes(':') ? 'ipv6' : 'ipv4' }).address
 
 const describe = ({ address, port }: Place) =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
