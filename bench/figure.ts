@@ -1,5 +1,5 @@
+import { noiseOf, pairedRatios, spread, type Spread } from './numbers.ts'
 import type { Rig } from './rig.ts'
-import type { Spread } from './numbers.ts'
 
 /** One line of the table. */
 export interface Figure {
@@ -15,3 +15,19 @@ export interface Figure {
 
 /** Takes the measurements behind a few lines of the table. */
 export type Measure = (rig: Rig) => Promise<Figure[]>
+
+/** What a line may say beside its value. */
+export type Remarks = Pick<Figure, 'target' | 'stretch' | 'note'>
+
+/** The line of a ratio, measured in pairs; without a value when the baseline alone moved too much to tell. */
+export function ratioFigure(
+  name: string,
+  own: readonly number[],
+  base: readonly number[],
+  remarks: Remarks = {},
+): Figure {
+  const noise = noiseOf(base)
+  if (noise === undefined) return { name, value: spread(pairedRatios(own, base)), unit: '', ...remarks }
+  const note = `too noisy to tell: the baseline alone moved by a factor of ${noise.toFixed(1)}`
+  return { name, value: undefined, unit: '', ...remarks, note }
+}

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Measure } from './figure.ts'
+import { single } from './numbers.ts'
 import { logIn } from './rig.ts'
 import { readCpuMs } from './usage.ts'
 
@@ -22,7 +23,7 @@ export const measureIdle: Measure = async (rig) => {
   return [
     {
       name: 'idle CPU of a core',
-      value: { median: percent, min: percent, max: percent },
+      value: single(percent),
       unit: '%',
       target: '≤ 0.2 %',
       stretch: '0.05 %',

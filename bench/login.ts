@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Measure } from './figure.ts'
-import { noiseOf, pairedRatios, spread } from './numbers.ts'
-import { tooNoisy } from './reads.ts'
+import { ratioFigure, type Measure } from './figure.ts'
+import { spread } from './numbers.ts'
 import { logIn, type Rig } from './rig.ts'
 
 /** A login with the right password on a living connection against the same pamtester started by Node alone. */
@@ -23,16 +22,12 @@ export const measureLogin: Measure = async (rig) => {
   }
   client.close()
   await daemon.stop()
-  const noise = noiseOf(base)
   return [
-    {
-      name: 'login ÷ pamtester alone',
-      value: noise === undefined ? spread(pairedRatios(own, base)) : undefined,
-      unit: '',
+    ratioFigure('login ÷ pamtester alone', own, base, {
       target: '≤ 1.10',
       stretch: '1.05',
-      note: noise === undefined ? `${pairs} pairs, keep-alive` : tooNoisy(noise),
-    },
+      note: `${pairs} pairs, keep-alive`,
+    }),
     { name: 'login', value: spread(own), unit: 'ms' },
     { name: 'login, pamtester alone', value: spread(base), unit: 'ms' },
   ]

@@ -25,6 +25,11 @@ export function spread(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }
 
+/** The spread of a figure that is measured only once. */
+export function single(value: number): Spread {
+  return { median: value, min: value, max: value }
+}
+
 /** Ratios of a candidate to a baseline, measured in pairs. */
 export function pairedRatios(candidate: readonly number[], baseline: readonly number[]): number[] {
   return candidate.map((value, index) => value / (baseline[index] ?? Number.NaN))

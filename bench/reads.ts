@@ -1,6 +1,6 @@
-import type { Figure, Measure } from './figure.ts'
+import { ratioFigure, type Measure, type Remarks } from './figure.ts'
 import { findLoadGenerator, type LoadResult } from './load.ts'
-import { noiseOf, pairedRatios, spread } from './numbers.ts'
+import { spread } from './numbers.ts'
 import { logIn } from './rig.ts'
 import { readCpuMs } from './usage.ts'
 
@@ -49,20 +49,16 @@ export const measureReads: Measure = async (rig) => {
   await Promise.all([daemon.stop(), bare.stop()])
 
   const how = `${generator.name}, ${connections} connections, ${rounds} pairs of ${seconds} s, ${body.length} bytes`
-  const ratio = (name: string, of: (slice: Slice) => number, rest: Partial<Figure>): Figure => {
-    const noise = noiseOf(base.map(of))
-    return noise === undefined
-      ? { name, value: spread(pairedRatios(own.map(of), base.map(of))), unit: '', ...rest }
-      : { name, value: undefined, unit: '', ...rest, note: tooNoisy(noise) }
-  }
+  const ratio = (name: string, of: (slice: Slice) => number, remarks?: Remarks) =>
+    ratioFigure(name, own.map(of), base.map(of), remarks)
   return [
     ratio('reads: requests/s ÷ bare Fastify', (each) => each.perSecond, {
       target: '≥ 0.70',
       stretch: '0.85',
       note: how,
     }),
-    ratio('reads: CPU a request ÷ bare Fastify', (each) => each.cpuUsPerRequest, {}),
-    ratio('reads: p99 ÷ bare Fastify', (each) => each.p99Ms, {}),
+    ratio('reads: CPU a request ÷ bare Fastify', (each) => each.cpuUsPerRequest),
+    ratio('reads: p99 ÷ bare Fastify', (each) => each.p99Ms),
     { name: 'reads: requests/s', value: spread(own.map((each) => each.perSecond)), unit: 'req/s' },
     { name: 'reads: CPU a request', value: spread(own.map((each) => each.cpuUsPerRequest)), unit: 'us' },
     {
@@ -73,6 +69,3 @@ export const measureReads: Measure = async (rig) => {
     { name: 'reads: p99', value: spread(own.map((each) => each.p99Ms)), unit: 'ms' },
   ]
 }
-
-export const tooNoisy = (noise: number) =>
-  `too noisy to tell: the baseline alone moved by a factor of ${noise.toFixed(1)}`

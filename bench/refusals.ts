@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, Reply } from './client.ts'
 import type { Figure, Measure } from './figure.ts'
-import { chanceOfSame, median, spread } from './numbers.ts'
+import { chanceOfSame, median, single, spread } from './numbers.ts'
 
 const kinds = ['wrong', 'unknown', 'locked'] as const
 type Kind = (typeof kinds)[number]
@@ -53,7 +53,7 @@ export const measureRefusals: Measure = async (rig) => {
   return [
     {
       name: 'refusals: largest difference of medians',
-      value: { median: difference, min: difference, max: difference },
+      value: single(difference),
       unit: 'ms',
       target: '≤ 2 ms',
       stretch: 'none visible',

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Measure } from './figure.ts'
-import { noiseOf, pairedRatios, spread } from './numbers.ts'
-import { tooNoisy } from './reads.ts'
+import { ratioFigure, type Measure } from './figure.ts'
+import { pairedRatios, spread } from './numbers.ts'
 import type { Rig } from './rig.ts'
 import type { ServerProcess } from './server-process.ts'
 import { readRssMiB } from './usage.ts'
@@ -25,16 +24,12 @@ export const measureStart: Measure = async (rig) => {
     for (const each of round % 2 === 0 ? both : both.reverse()) await each()
   }
   const memory = await measureMemory(rig)
-  const noise = noiseOf(base)
   return [
-    {
-      name: 'start to first 200 ÷ bare Fastify',
-      value: noise === undefined ? spread(pairedRatios(own, base)) : undefined,
-      unit: '',
+    ratioFigure('start to first 200 ÷ bare Fastify', own, base, {
       target: '≤ 0.90',
       stretch: '0.75',
-      note: noise === undefined ? `${rounds} pairs` : tooNoisy(noise),
-    },
+      note: `${rounds} pairs`,
+    }),
     { name: 'start to first 200', value: spread(own), unit: 'ms' },
     { name: 'start to first 200, bare', value: spread(base), unit: 'ms' },
     {

@@ -12,8 +12,6 @@ import { isAddress, isLinkLocal, unmapAddress } from '../system/address.ts'
 /** What clients may call this host. */
 export interface HostNames {
   readonly hostName: string
-  /** With its domain, where that is known. */
-  readonly fqdn?: string
   /** Temporary addresses (RFC 8981) had better not be among them: each new one renews the certificate. */
   readonly addresses: readonly string[]
 }
@@ -34,10 +32,9 @@ const dnsName =
 const commonNameLimit = 64
 
 /** Host name, all addresses and the three names of loopback; what cannot stand in a certificate is left out. */
-export function subjectNames({ hostName, fqdn = '', addresses }: HostNames): SubjectNames {
-  const dns = [hostName, fqdn]
-    .map((name) => domainToASCII(name.replace(/\.$/, '')).toLowerCase())
-    .filter((name) => dnsName.test(name) && !isAddress(name))
+export function subjectNames({ hostName, addresses }: HostNames): SubjectNames {
+  const name = domainToASCII(hostName.replace(/\.$/, '')).toLowerCase()
+  const dns = dnsName.test(name) && !isAddress(name) ? [name] : []
   const ip = addresses.map(unmapAddress).filter(isAddress)
   return {
     dns: [...new Set([...dns, 'localhost'])],

@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { STATUS_CODES } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { errorCodes, type ErrorCode } from '../errors/codes.ts'
+import { unmapAddress } from '../system/address.ts'
+import type { Logger } from '../system/log.ts'
 import type { RouteTable } from './route-table.ts'
 import { describeProblem } from './compilers.ts'
+import { describeRequest } from './request-log.ts'
 
 // What Fastify itself refuses, by the status it gives.
 const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
@@ -56,22 +60,28 @@ export function toAppError(error: FastifyError): AppError {
   return new AppError('Internal', 'the daemon failed; the reference finds the journal line', { cause: error })
 }
 
-/** Sends the one error body. */
+/** Sends the one error body. A failure of ours is logged here, with what the request log would say. */
 export function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (error.status >= 500)
-    request.log.error({ ref: request.id, code: error.code, err: error.cause ?? error }, error.message)
+  void reply.code(error.status)
+  if (error.status >= 500) {
+    const { code, cause = error } = error
+    request.log.error({ ...describeRequest(request, reply), code, err: cause }, 'request failed')
+  }
   if (error.retryAfterSec !== undefined) void reply.header('retry-after', String(error.retryAfterSec))
   return reply
-    .code(error.status)
-    .type('application/json; charset=utf-8')
+    .type(contentType)
     .serializer((body: unknown) => JSON.stringify(body))
-    .send({
-      code: error.code,
-      message: error.message,
-      ...(error.details ? { details: error.details } : {}),
-      ref: request.id,
-    })
+    .send(errorBody(error, request.id))
 }
+
+const contentType = 'application/json; charset=utf-8'
+
+const errorBody = ({ code, message, details }: AppError, ref: string) => ({
+  code,
+  message,
+  ...(details ? { details } : {}),
+  ref,
+})
 
 const parserCodes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'HeadersTooLarge',
@@ -79,16 +89,22 @@ const parserCodes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /** Answers what is not even HTTP: the same body, then the connection is closed. */
-export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy(error)
-    return
+export function createParserErrorReply(log: Logger) {
+  return (error: Error & { code?: string }, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy(error)
+      return
+    }
+    const code = parserCodes[error.code ?? ''] ?? 'BadRequest'
+    const { status } = errorCodes[code]
+    const ref = randomUUID()
+    // Not the error itself: it holds what was sent.
+    const address = unmapAddress(socket.remoteAddress ?? '')
+    log.debug({ ref, status, address, reason: error.code }, 'request could not be read')
+    const body = JSON.stringify(errorBody(new AppError(code, 'the request could not be read as HTTP'), ref))
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${contentType}\r\n` +
+        `X-Request-Id: ${ref}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    )
   }
-  const code = parserCodes[error.code ?? ''] ?? 'BadRequest'
-  const { status } = errorCodes[code]
-  const body = JSON.stringify({ code, message: 'the request could not be read as HTTP' })
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
 }

@@ -3,35 +3,36 @@ import type { Logger } from 'pino'
 
 const slowMs = 1_000
 
+/** What a line says of a request and its reply. */
+export function describeRequest(request: FastifyRequest, reply: FastifyReply) {
+  return {
+    ref: request.id,
+    method: request.method,
+    // The query is left out: it may hold what a client should not have put there.
+    path: request.url.split('?', 1)[0],
+    status: reply.statusCode,
+    durationMs: Math.round(reply.elapsedTime),
+    address: request.address,
+    ...(request.caller ? { user: request.caller.userName } : {}),
+  }
+}
+
 /**
- * One line a request. Changes, refusals, failures and slow requests are `info` or above; other reads are `debug`,
- * so that the journal of a healthy host is quiet.
+ * One line a request. Changes, refusals and slow requests are `info`, other reads `debug`, so that the journal of a
+ * healthy host is quiet. The line of a failure is written by `sendError`, with its reason: this hook is not called
+ * when the client has gone.
  */
 export function addRequestLog(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
     const level = levelOf(request, reply)
-    if (log.isLevelEnabled(level)) {
-      log[level](
-        {
-          ref: request.id,
-          method: request.method,
-          // The query is left out: it may hold what a client should not have put there.
-          path: request.url.split('?', 1)[0],
-          status: reply.statusCode,
-          durationMs: Math.round(reply.elapsedTime),
-          address: request.address,
-          ...(request.caller ? { user: request.caller.userName } : {}),
-        },
-        'request',
-      )
-    }
+    if (level && log.isLevelEnabled(level)) log[level](describeRequest(request, reply), 'request')
     done()
   })
 }
 
-function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info' | 'error' {
+function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info' | undefined {
   const status = reply.statusCode
-  if (status >= 500) return 'error'
+  if (status >= 500) return undefined
   const isRead = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
   const isRefusal = status === 401 || status === 403 || status === 429
   return !isRead || isRefusal || reply.elapsedTime > slowMs ? 'info' : 'debug'

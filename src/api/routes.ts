@@ -22,7 +22,7 @@ export const apiRoutes: FastifyPluginAsyncTypebox = async (app) => {
     {
       config: { access: 'open' },
       schema: {
-        operationId: 'readOpenapi',
+        operationId: 'getOpenapi',
         tags: ['service'],
         summary: 'This API as an OpenAPI document',
         response: { 200: Type.Record(Type.String(), Type.Unknown()) },

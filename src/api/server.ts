@@ -4,7 +4,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { fastify, LogController, type FastifyBaseLogger, type FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
 import { unmapAddress } from '../system/address.ts'
-import { addErrorReplies, answerParserError, sendError, toAppError } from './errors.ts'
+import { addErrorReplies, createParserErrorReply, sendError, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addRequestLog } from './request-log.ts'
 import { collectRoutes, type RouteTable } from './route-table.ts'
@@ -45,7 +45,7 @@ export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: S
     // In-flight requests end in peace; idle connections are closed at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: answerParserError,
+    clientErrorHandler: createParserErrorReply(log),
     // A path that cannot be routed meets no hook.
     frameworkErrors(error, request, reply) {
       reply.headers(securityHeaders).header('x-request-id', request.id)

@@ -42,14 +42,24 @@ export interface Login {
   /**
    * Checks a password exactly as a login does, but for its expiry: counted, delayed and refused alike.
    * @param purpose what the journal calls it
+   * @param refuse makes the error of a refusal
    * @throws AppError as `login`, without PasswordExpired
    */
-  check(request: LoginRequest, purpose: string): Promise<Account>
+  check(request: LoginRequest, purpose: string, refuse?: Refuse): Promise<Account>
 }
 
-type Outcome =
+/** Makes the error of a refusal; `words` are PAM's own, where it was PAM that refused. */
+export type Refuse = (words?: string) => AppError
+
+/** `refusal` is for the journal only. */
+type Finding =
   | { readonly account: Account; readonly isExpired: boolean }
-  | { readonly refusal: string; readonly waitedMs?: number }
+  | { readonly refusal: string; readonly words?: string }
+
+/** With how long the request waited before PAM was asked; nothing when it was not. */
+type Outcome = Finding & { readonly waitedMs?: number }
+
+type PamAnswer = Awaited<ReturnType<Pam['verify']>>
 
 const spareMs = 200
 
@@ -70,19 +80,23 @@ export function createLogin(options: LoginOptions): Login {
       const account = await accounts.read(userName).catch(() => undefined)
       return { before: account, verdict: await pam.verify(request), waitedMs: waited }
     })
+    return { ...(await judge(userName, verdict, before)), waitedMs }
+  }
+
+  async function judge(userName: string, verdict: PamAnswer, before: Account | undefined): Promise<Finding> {
     // What is wrong with the account is for the journal only; a directory that is silent makes no try free.
     if (verdict.kind === 'refused')
-      return { refusal: describeRefusal(verdict.reason, before, clock.now()), waitedMs }
+      return { refusal: describeRefusal(verdict.reason, before, clock.now()), words: verdict.reason }
     const account = await accounts.read(userName).catch((error: unknown) => {
       throw new AppError('PamUnavailable', "the host's directory of accounts did not answer", {
         cause: error,
       })
     })
-    if (!account) return { refusal: 'accepted by PAM, but unknown to NSS', waitedMs }
-    if (before?.mark !== account.mark) return { refusal: 'the account changed during the login', waitedMs }
+    if (!account) return { refusal: 'accepted by PAM, but unknown to NSS' }
+    if (before?.mark !== account.mark) return { refusal: 'the account changed during the login' }
     if (account.locked || (account.expiresAt !== undefined && account.expiresAt <= clock.now()))
-      return { refusal: describeRefusal('', account, clock.now()), waitedMs }
-    if (!allowAnyShell && !account.hasLoginShell) return { refusal: 'shell is not in /etc/shells', waitedMs }
+      return { refusal: describeRefusal('', account, clock.now()) }
+    if (!allowAnyShell && !account.hasLoginShell) return { refusal: 'shell is not in /etc/shells' }
     return { account, isExpired: verdict.kind === 'password-expired' }
   }
 
@@ -99,7 +113,7 @@ export function createLogin(options: LoginOptions): Login {
     await sleep((least <= refusalDelayMs ? refusalDelayMs : Math.ceil(least / 1_000) * 1_000) - elapsed)
   }
 
-  async function verify(request: LoginRequest, purpose: string) {
+  async function verify(request: LoginRequest, purpose: string, refuse: Refuse) {
     const { userName, address, ref, arrivedAt } = request
     // The journal gets the name as it was typed only if it can be one; people type passwords into the wrong field.
     const line = { ref, user: isPossibleUserName(userName) ? userName : undefined, address, purpose }
@@ -116,7 +130,7 @@ export function createLogin(options: LoginOptions): Login {
       await untilRefusal(arrivedAt, outcome.waitedMs ?? 0)
       attempt.fail()
       log.info({ ...line, reason: outcome.refusal }, 'login refused')
-      throw new AppError('InvalidCredentials', 'user name or password is wrong')
+      throw refuse(outcome.words)
     }
     attempt.succeed()
     return { ...outcome, line: { ...line, user: outcome.account.name } }
@@ -133,7 +147,7 @@ export function createLogin(options: LoginOptions): Login {
 
   return {
     async login(request, isExtended) {
-      const { account, isExpired, line } = await verify(request, 'login')
+      const { account, isExpired, line } = await verify(request, 'login', invalidCredentials)
       if (isExpired) {
         log.info({ ...line, reason: 'password expired' }, 'login refused')
         throw new AppError(
@@ -149,9 +163,12 @@ export function createLogin(options: LoginOptions): Login {
       log.info({ ...line, role: account.role, isFirstLogin }, 'login')
       return { tokens, isFirstLogin }
     },
-    check: async (request, purpose) => (await verify(request, purpose)).account,
+    check: async (request, purpose, refuse = invalidCredentials) =>
+      (await verify(request, purpose, refuse)).account,
   }
 }
+
+const invalidCredentials: Refuse = () => new AppError('InvalidCredentials', 'user name or password is wrong')
 
 function describeRefusal(pamReason: string, account: Account | undefined, now: number): string {
   if (!account) return 'unknown user'

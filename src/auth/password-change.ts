@@ -1,7 +1,7 @@
 import { AppError } from '../errors/app-error.ts'
 import type { Logger } from '../system/log.ts'
 import { isPossiblePassword } from './credentials.ts'
-import type { Login, LoginRequest } from './login.ts'
+import type { Login, LoginRequest, Refuse } from './login.ts'
 import type { Pam } from './pam.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -23,17 +23,6 @@ export interface PasswordChange {
 }
 
 export function createPasswordChange({ login, pam, sessions, log }: PasswordChangeOptions): PasswordChange {
-  async function checkOld(request: LoginRequest, isLoggedIn: boolean) {
-    try {
-      return await login.check(request, 'password change')
-    } catch (error) {
-      if (!isLoggedIn || !(error instanceof AppError) || error.code !== 'InvalidCredentials') throw error
-      throw new AppError('OldPasswordWrong', 'oldPassword is wrong: Authentication failure', {
-        details: { field: 'oldPassword' },
-      })
-    }
-  }
-
   return {
     async change({ newPassword, ...request }, isLoggedIn) {
       if (!isPossiblePassword(newPassword)) {
@@ -41,7 +30,7 @@ export function createPasswordChange({ login, pam, sessions, log }: PasswordChan
           details: { field: 'newPassword' },
         })
       }
-      const account = await checkOld(request, isLoggedIn)
+      const account = await login.check(request, 'password change', isLoggedIn ? oldPasswordWrong : undefined)
       const words = await pam.changePassword({ ...request, userName: account.name, newPassword })
       if (words !== undefined)
         throw new AppError('PasswordRefused', words, { details: { field: 'newPassword' } })
@@ -53,3 +42,8 @@ export function createPasswordChange({ login, pam, sessions, log }: PasswordChan
     },
   }
 }
+
+const oldPasswordWrong: Refuse = (words) =>
+  new AppError('OldPasswordWrong', words ? `oldPassword is wrong: ${words}` : 'oldPassword is wrong', {
+    details: { field: 'oldPassword' },
+  })

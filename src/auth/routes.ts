@@ -141,7 +141,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     {
       config: { access: 'viewer' },
       schema: {
-        operationId: 'readCurrentUser',
+        operationId: 'getCurrentUser',
         tags: ['users'],
         summary: 'Who this token belongs to',
         response: { 200: CurrentUser, ...errorReplies(401) },

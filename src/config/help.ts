@@ -23,6 +23,7 @@ Options:
                     Drop-ins are read from config.d/*.yaml beside it.
   --check-config    Check the configuration and exit: 0 when it is good, 78 when it is not.
   --print-config    Print the effective configuration, each value with where it came from, and exit.
+  --prime-cache     Compile the program into CACHE_DIRECTORY for faster starts, and exit. Must come first.
   --version         Print the version and exit.
   --help            Print this text and exit.
 

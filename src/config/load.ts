@@ -14,8 +14,6 @@ export interface LoadedConfig {
   readonly config: Config
   /** Dotted path → `default`, `file:line`, `environment NAME` or `flag --name`; unset optional keys are absent. */
   readonly sources: ReadonlyMap<string, string>
-  /** Files that were read, weakest first. */
-  readonly files: readonly string[]
 }
 
 export interface LoadConfigOptions {
@@ -33,7 +31,6 @@ interface Findings {
   readonly settings: Setting[]
   readonly mentioned: Map<string, string>
   readonly problems: Problem[]
-  readonly files: string[]
   understood: boolean
 }
 
@@ -45,7 +42,7 @@ interface Findings {
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { commandLine, environment, defaultFile = '/etc/edgehostd/config.yaml' } = options
   const keys = listKeys(ConfigSchema)
-  const findings: Findings = { settings: [], mentioned: new Map(), problems: [], files: [], understood: true }
+  const findings: Findings = { settings: [], mentioned: new Map(), problems: [], understood: true }
 
   const named = commandLine.configFile ?? (environment[fileVariable] || undefined)
   const file = named ?? defaultFile
@@ -62,7 +59,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const sources = new Map<string, string>()
   // Every value was checked against its key of ConfigSchema, and a test holds the defaults to it.
   const config = complete(ConfigSchema, '', effective, sources) as Config
-  return { config, sources, files: findings.files }
+  return { config, sources }
 }
 
 async function addFile(findings: Findings, keys: readonly Key[], file: string, mayBeMissing: boolean) {
@@ -75,7 +72,6 @@ async function addFile(findings: Findings, keys: readonly Key[], file: string, m
     findings.problems.push({ place: place + line, message: read.reason })
     return
   }
-  findings.files.push(file)
   if (isBlank(read.text)) return
   // Loaded only for a file that says something: the shipped one is all comments, and the library takes longer
   // to load than everything else here.

@@ -16,15 +16,14 @@ export interface RunOptions {
   readonly input?: string
   /** Most bytes kept of each output stream; a program that writes more is ended. */
   readonly maxOutputBytes?: number
-  readonly signal?: AbortSignal
   /** Beside the fixed environment; never a secret, every user of the host may read it. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** The program could not be run to its end: not found, timed out, too much output, aborted. */
+/** The program could not be run to its end: not found, timed out, too much output. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
-  readonly reason: 'not-started' | 'timed-out' | 'output-too-large' | 'aborted'
+  readonly reason: 'not-started' | 'timed-out' | 'output-too-large'
 
   constructor(program: string, reason: CommandFailed['reason'], detail: string) {
     super(`${program}: ${reason}${detail ? ` (${detail})` : ''}`)
@@ -45,14 +44,14 @@ export interface CommandRunner {
 
 // Nothing is inherited: a hostile PATH, LD_PRELOAD or NODE_OPTIONS of the daemon must not reach a child,
 // and output is parsed, so its language is fixed.
-const childEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' }
+export const childEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' }
 
 const killAfterMs = 1_000
 
 /** Runs programs of this machine through execa. */
 export function createRunner(): CommandRunner {
   return {
-    async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, signal, environment }) {
+    async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, environment }) {
       const child = execa(program, args, {
         // Else every running child would take our SIGTERM for its own, and the daemon could not stop in order.
         cleanup: false,
@@ -66,7 +65,6 @@ export function createRunner(): CommandRunner {
         maxBuffer: maxOutputBytes,
         stripFinalNewline: false,
         ...(input === undefined ? { stdin: 'ignore' } : { input }),
-        ...(signal ? { cancelSignal: signal } : {}),
       })
       // A program may be gone and have left a child that holds its output open: time is up for that too.
       const deadline = setTimeout(() => {
@@ -75,7 +73,6 @@ export function createRunner(): CommandRunner {
       }, timeoutMs + killAfterMs)
       const result = await child.finally(() => clearTimeout(deadline))
       if (result.timedOut) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
-      if (result.isCanceled) throw new CommandFailed(program, 'aborted', '')
       if (result.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
       // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
       if (result.exitCode === undefined && result.signal === undefined) {

@@ -157,10 +157,14 @@ describe('guessing', () => {
     const { access } = await edge.login('bob')
     const body = { oldPassword: 'wrong', newPassword: 'long enough' }
     const codes: string[] = []
+    const messages: string[] = []
     for (let count = 0; count < 4; count += 1) {
       const reply = await edge.post(resetPath, body, { headers: { authorization: access } })
-      codes.push(reply.json<ErrorReply>().code)
+      const { code, message } = reply.json<ErrorReply>()
+      codes.push(code)
+      messages.push(message)
     }
+    expect(messages[0]).toBe('oldPassword is wrong: Authentication failure')
     expect(codes).toEqual(['OldPasswordWrong', 'OldPasswordWrong', 'OldPasswordWrong', 'TooManyAttempts'])
   })
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createServer } from '../../src/api/server.ts'
 import { captureLog } from '../support/https-server.ts'
@@ -61,6 +63,17 @@ describe('an error', () => {
   })
 })
 
+function createBareEdge() {
+  const { log, lines } = captureLog()
+  const { app } = createServer({
+    log,
+    bodyLimitBytes: 1_000,
+    authenticate: () => ({ userName: 'bob', role: 'viewer', sessionUid: 'any' }),
+    onAuthenticated: () => undefined,
+  })
+  return { app, lines }
+}
+
 describe('a handler that breaks', () => {
   it.each<[string, () => unknown]>([
     [
@@ -82,15 +95,9 @@ describe('a handler that breaks', () => {
       },
     ],
   ])('%s is a 500 that says nothing about the inside', async (_what, handler) => {
-    const { log, lines } = captureLog()
-    const { app } = createServer({
-      log,
-      bodyLimitBytes: 1_000,
-      authenticate: () => undefined,
-      onAuthenticated: () => undefined,
-    })
-    app.get('/broken', { config: { access: 'open' } }, async () => handler())
-    const reply = await app.inject({ url: '/broken' })
+    const { app, lines } = createBareEdge()
+    app.get('/broken', { config: { access: 'viewer' } }, async () => handler())
+    const reply = await app.inject({ url: '/broken?query', headers: { authorization: 'any' } })
     const { ref, ...body } = reply.json<ErrorReply>()
     expect(reply.statusCode).toBe(500)
     expect(body).toEqual({
@@ -98,8 +105,31 @@ describe('a handler that breaks', () => {
       message: 'the daemon failed; the reference finds the journal line',
     })
     expect(reply.body + JSON.stringify(reply.headers)).not.toContain('secret detail')
-    const line = lines.find((each) => each.ref === ref && each.err !== undefined)
-    expect(JSON.stringify(line)).toContain('secret detail')
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatchObject({
+      ref,
+      level: 50,
+      method: 'GET',
+      path: '/broken',
+      status: 500,
+      durationMs: expect.any(Number),
+      user: 'bob',
+    })
+    expect(JSON.stringify(lines[0]?.err)).toContain('secret detail')
+    await app.close()
+  })
+
+  it('is in the journal also when the client has gone', async () => {
+    const { app, lines } = createBareEdge()
+    app.get('/slow', { config: { access: 'open' } }, async ({ raw }) => {
+      client.destroy()
+      await once(raw.socket, 'close')
+      throw new Error('secret detail')
+    })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const client = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+    client.write('GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await expect.poll(() => lines).toMatchObject([{ level: 50, path: '/slow', status: 500 }])
     await app.close()
   })
 })

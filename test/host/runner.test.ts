@@ -144,13 +144,6 @@ describe('a limit', () => {
     const run = runner.run('yes', [], { timeoutMs, maxOutputBytes: 1_000 })
     expect(await failure(run)).toBe('output-too-large')
   })
-
-  it('set by the caller ends the program', async () => {
-    const abort = new AbortController()
-    const run = runner.run('sleep', ['60'], { timeoutMs, signal: abort.signal })
-    abort.abort()
-    expect(await failure(run)).toBe('aborted')
-  })
 })
 
 it('an error of the runner names the program, and not what it was given', async () => {

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { answerParserError } from '../../src/api/errors.ts'
+import { createParserErrorReply } from '../../src/api/errors.ts'
 import type { TlsMaterial } from '../../src/api/tls.ts'
 import {
+  captureLog,
   generous,
   makeMaterial,
   openTcp,
@@ -24,6 +25,36 @@ async function lifeOf(client: Client): Promise<number> {
   return performance.now() - start
 }
 
+it.each([
+  ['what is not HTTP', 'hello\r\n\r\n', 400, 'BadRequest'],
+  ['a header that never ends', 'GET / HTTP/1.1\r\na: b\r\n', 408, 'RequestTimeout'],
+  [
+    'a header that is too large',
+    `GET / HTTP/1.1\r\na: ${'x'.repeat(17_000)}\r\n\r\n`,
+    431,
+    'HeadersTooLarge',
+  ],
+])(
+  '%s gets the one error body, with a reference that finds the journal line',
+  async (_what, text, status, code) => {
+    const { server, port, stop } = await startServer(material, () => undefined, {
+      ...generous,
+      headersMs: 500,
+    })
+    const { log, lines } = captureLog()
+    server.on('clientError', createParserErrorReply(log))
+    const client = await openTls(port, material.cert)
+    client.socket.write(text)
+    await lifeOf(client)
+    const [head = '', body = ''] = client.received.split('\r\n\r\n')
+    const ref = /^X-Request-Id: (\S+)$/m.exec(head)?.[1]
+    expect(head).toContain(`HTTP/1.1 ${status} `)
+    expect(JSON.parse(body)).toEqual({ code, message: 'the request could not be read as HTTP', ref })
+    expect(lines.filter((line) => line.ref === ref)).toMatchObject([{ status, address: '127.0.0.1' }])
+    await stop()
+  },
+)
+
 describe.concurrent('timeouts', () => {
   it('close a TCP connection that never begins TLS', async () => {
     const { port, stop } = await startServer(material, () => undefined, { ...generous, handshakeMs: 500 })
@@ -38,7 +69,7 @@ describe.concurrent('timeouts', () => {
       ...generous,
       handshakeMs: 500,
     })
-    server.on('clientError', answerParserError)
+    server.on('clientError', createParserErrorReply(captureLog().log))
     const silent = await openTcp(port)
     const half = await openTcp(port)
     // The header of a TLS record whose content never comes.

@@ -75,6 +75,10 @@ test('a flag is not taken for the value of the one before it', () => {
   ])
 })
 
+test('the help lists --prime-cache too, which the loader around the program takes', () => {
+  expect(helpText()).toContain('\n  --prime-cache ')
+})
+
 test('the help names every key with its default', () => {
   const text = helpText()
   for (const { path, schema } of listKeys(ConfigSchema)) {

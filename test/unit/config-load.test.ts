@@ -34,13 +34,12 @@ async function problemsOf(loading: Promise<unknown>): Promise<string[]> {
 
 describe('layers', () => {
   test('nothing at all gives the defaults', async () => {
-    const { config, sources, files } = await load()
+    const { config, sources } = await load()
     expect(config.api.port).toBe(5080)
     expect(config.api.tls).toEqual({})
     expect(config.auth.adminGroups).toEqual(['sudo', 'wheel', 'edgehostd-admin'])
     expect(sources.get('api.port')).toBe('default')
     expect(sources.has('host.id')).toBe(false)
-    expect(files).toEqual([])
   })
 
   const layers = [
@@ -73,13 +72,12 @@ describe('layers', () => {
 
   test('drop-ins come in byte order, and only visible names ending in .yaml', async () => {
     for (const name of ['b.yaml', 'B.yaml', 'é.yaml', '\u{1f600}.yaml', '\uffee.yaml']) {
-      write(`config.d/${name}`, '')
+      write(`config.d/${name}`, 'unheard: 1\n')
     }
     for (const name of ['b.yaml~', 'c.yml', '.#b.yaml', 'README', 'b.yaml.dpkg-old']) {
       write(`config.d/${name}`, 'broken: [')
     }
-    const { files } = await load()
-    const names = files.map((name) => name.slice(`${folder}/config.d/`.length))
+    const names = (await problemsOf(load())).map((line) => /^config\.d\/(.+?):1:1: /.exec(line)?.[1])
     expect(names).toEqual(['B.yaml', 'b.yaml', 'é.yaml', '\uffee.yaml', '\u{1f600}.yaml'])
   })
 
@@ -92,9 +90,8 @@ describe('layers', () => {
     'a file that holds %j sets nothing',
     async (text) => {
       write('config.yaml', text)
-      const { sources, files } = await load()
+      const { sources } = await load()
       expect([...new Set(sources.values())]).toEqual(['default'])
-      expect(files).toEqual([file])
     },
   )
 
@@ -118,8 +115,10 @@ describe('layers', () => {
     write('config.d/a.yaml', 'log: {level: debug}\n')
     const other = join(folder, 'other/site.yaml')
     const byFlag = await load({ EDGEHOSTD_CONFIG: '/nowhere' }, ['--config', other])
-    expect([byFlag.config.api.port, byFlag.config.log.level]).toEqual([7, 'info'])
-    expect((await load({ EDGEHOSTD_CONFIG: other })).files).toEqual([other])
+    const byVariable = await load({ EDGEHOSTD_CONFIG: other })
+    for (const { config } of [byFlag, byVariable]) {
+      expect([config.api.port, config.log.level]).toEqual([7, 'info'])
+    }
   })
 
   test('the configuration is frozen all the way down, and its defaults are its own', async () => {
