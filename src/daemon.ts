@@ -10,13 +10,16 @@ import { createAuth } from './auth/auth.ts'
 import { createSecret, deriveKeys } from './auth/keys.ts'
 import type { Config } from './config/schema.ts'
 import { createHostFiles } from './host/files.ts'
+import { createNetworkWatch } from './host/network/network-watch.ts'
 import { settingsOf } from './host/settings.ts'
 import { createSnapshot } from './host/snapshot.ts'
 import { createJobs } from './jobs/jobs.ts'
+import { createJobTable } from './jobs/table.ts'
 import { registerRooms } from './rooms.ts'
 import { openDatabase } from './store/database.ts'
 import { systemClock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
+import { createFollower } from './system/follower.ts'
 import type { Logger } from './system/log.ts'
 import { createRunner } from './system/runner.ts'
 import { readOrMakeSecret } from './system/secret-file.ts'
@@ -32,7 +35,7 @@ export interface DaemonOptions {
 }
 
 export interface Daemon {
-  /** Ready once it takes connections and has looked at the host. */
+  /** Ready once it takes connections. */
   start(): Promise<void>
   /** Finishes what is in flight, in reverse order of the start. */
   stop(): Promise<void>
@@ -57,10 +60,16 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   const database = openDatabase(join(stateDirectory, 'edgehostd.db'), log)
   const keys = deriveKeys(await readOrMakeSecret(join(stateDirectory, 'secret'), 32, createSecret))
 
+  const privileged =
+    systemd.runtimeDirectory === undefined
+      ? runner
+      : createTransientUnitRunner({ runner, runtimeDirectory: systemd.runtimeDirectory })
+
   // What this machine is.
   const snapshot = await createSnapshot({
     files: createHostFiles(),
     runner,
+    privileged,
     clock,
     log,
     database,
@@ -77,7 +86,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     log,
     names: () => ({ hostName: snapshot.hostName(), addresses: snapshot.addresses() }),
   })
-  await snapshot.refresh('all')
+  await snapshot.refreshNames()
   await certificates.ensure()
   const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
   const { app } = createServer({
@@ -92,10 +101,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   const auth = createAuth({
     settings: config.auth,
     runner,
-    privileged:
-      systemd.runtimeDirectory === undefined
-        ? runner
-        : createTransientUnitRunner({ runner, runtimeDirectory: systemd.runtimeDirectory }),
+    privileged,
     database,
     keys,
     accessTokens: await registerAccessTokens(app, keys.access),
@@ -116,37 +122,27 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   }
   const renewCertificate = async () => useCertificate(await certificates.ensure())
 
-  const jobs = createJobs(
-    [
-      {
-        name: 'host facts, seconds',
-        schedule: '*/10 * * * * *',
-        stuckAfterMs: 300_000,
-        run: () => snapshot.refresh('seconds'),
-      },
-      {
-        name: 'host facts, minutes',
-        schedule: '30 */5 * * * *',
-        stuckAfterMs: 900_000,
-        run: () => snapshot.refresh('minutes'),
-      },
-      {
-        name: 'accounts',
-        schedule: '15 * * * * *',
-        stuckAfterMs: 900_000,
-        run: () => auth.accountWatch.check(),
-      },
-      { name: 'certificate', schedule: '45 7 * * * *', stuckAfterMs: 300_000, run: renewCertificate },
-    ],
-    { log, monotonic: () => clock.monotonic() },
-  )
-  snapshot.onAddressChange(() => {
+  const networkWatch = createNetworkWatch(createFollower({ log }), () => void snapshot.refresh('network'))
+  const table = createJobTable({
+    refreshSeconds: () =>
+      snapshot.refresh('seconds', ...(networkWatch.isWatching() ? [] : (['network'] as const))),
+    refreshMinutes: () => snapshot.refresh('minutes', 'network'),
+    checkAccounts: () => auth.accountWatch.check(),
+    renewCertificate,
+  })
+  const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
+  snapshot.onNamesChange(() => {
     renewCertificate().catch((error: unknown) =>
       log.error({ err: error }, 'the certificate could not be renewed'),
     )
   })
 
-  let startJobs: NodeJS.Timeout | undefined
+  const startBackground = () => {
+    void snapshot.firstLook()
+    networkWatch.start()
+    jobs.start()
+  }
+  let starting: NodeJS.Timeout | undefined
 
   return {
     async start() {
@@ -154,8 +150,8 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       await auth.accountWatch.check()
       const { address, port } = await listen(app, { ...config.api, inherited: systemd.listenFds })
       auth.accountWatch.start()
-      // The scheduler loads the locale data for its first look at the clock; the first requests come before that.
-      startJobs = setTimeout(() => jobs.start(), 1_000)
+      // Whoever waits for the daemon comes first; one that asks about the host begins the look at it himself.
+      starting = setTimeout(startBackground, 1_000)
       systemd.startWatchdog(() => jobs.areMoving())
       log.info(
         { address, port, version, mode: config.host.mode, fingerprint: certificates.fingerprint() },
@@ -166,8 +162,9 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     async stop() {
       // Not waited for: what is in flight matters more than that systemd knows.
       systemd.notify('STOPPING=1').catch((error: unknown) => log.warn({ err: error }, 'systemd was not told'))
-      clearTimeout(startJobs)
+      clearTimeout(starting)
       jobs.stop()
+      networkWatch.stop()
       auth.accountWatch.stop()
       const deadline = setTimeout(() => https.closeConnections(), drainMs)
       await app.close()

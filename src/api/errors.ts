@@ -19,7 +19,6 @@ const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
   414: 'UriTooLong',
   415: 'UnsupportedMediaType',
   431: 'HeadersTooLarge',
-  503: 'NotReady',
 }
 
 /** Turns whatever a handler throws into the one error body; a 500 says nothing about the inside. */

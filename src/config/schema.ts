@@ -11,6 +11,14 @@ const path = (example: string, description: string) =>
   Type.String({ ...absolutePath, examples: [example], description })
 const positive = (fallback: number, maximum: number, description: string) =>
   Type.Integer({ minimum: 1, maximum, default: fallback, description })
+const identitySources = [
+  'product-uuid',
+  'product-serial',
+  'board-serial',
+  'chassis-serial',
+  'device-tree-serial',
+  'machine-id',
+]
 
 const Host = Type.Object(
   {
@@ -19,9 +27,19 @@ const Host = Type.Object(
         pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
         accepts: '1 to 128 letters, digits, dots, dashes and underscores, the first a letter or digit',
         examples: ['press-3'],
-        description:
-          'Identity of this host, taken whole; without it the product UUID or the machine-id is used.',
+        description: 'Identity of this host, taken whole; without it identitySources are asked.',
       }),
+    ),
+    identitySources: Type.Array(
+      Type.String({
+        pattern: `^(${identitySources.join('|')}|/[^\\0]*[^/\\0])$`,
+        accepts: `${identitySources.join(', ')} or the absolute path of a file`,
+      }),
+      {
+        default: ['product-uuid', 'machine-id'],
+        description:
+          'Where the identity comes from at the first start, the strongest first; placeholders of vendors are passed over. Of a file the first line counts. Without any of them it is random.',
+      },
     ),
     name: Type.Optional(
       Type.String({

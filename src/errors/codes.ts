@@ -104,11 +104,6 @@ export const errorCodes = {
     meaning: 'The daemon failed; the reference finds the journal line.',
     action: 'journalctl -u edgehostd | grep the ref.',
   },
-  NotReady: {
-    status: 503,
-    meaning: 'The daemon has just started and has not looked at the host yet, or it is stopping.',
-    action: 'Try again in a second.',
-  },
 } as const satisfies Record<string, { status: number; meaning: string; action: string }>
 
 /** A stable `UpperCamelCase` name from the table. */

@@ -1,25 +1,32 @@
-import type { Disk } from './disks.ts'
-import type { Dns } from './dns.ts'
-import type { Gpu } from './gpus.ts'
-import type { Network } from './network.ts'
-import type { Ntp } from './ntp.ts'
+import type { Disk } from './storage/disks.ts'
+import type { Dns } from './network/dns.ts'
+import type { Gpu } from './graphics/gpus.ts'
+import { toGiB, toMiB } from './memory.ts'
+import type { Network } from './network/network.ts'
+import type { Ntp } from './time/ntp.ts'
 import type { OperatingSystem } from './operating-system.ts'
-import { toMiB } from './memory.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 import { settingsOf } from './settings.ts'
+import type { Space } from './storage/space.ts'
 
 /** What is known about the host at a moment; undefined is what could not be read yet. */
 export interface HostFacts {
   readonly cores: number | undefined
   readonly disks: readonly Disk[] | undefined
   readonly dns: Dns | undefined
-  readonly gpus: readonly Gpu[] | undefined
+  readonly gpus: readonly Gpu[]
   readonly hostName: string | undefined
+  /** Name servers by interface index. */
+  readonly linkDns: ReadonlyMap<number, readonly string[]> | undefined
   /** Bytes. */
   readonly memory: number | undefined
   readonly network: Network | undefined
   readonly ntp: Ntp | undefined
   readonly operatingSystem: OperatingSystem | undefined
+  /** Undefined on a machine without EFI too. */
+  readonly secureBoot: boolean | undefined
+  /** How full the file system at a mount point is. */
+  readonly spaceOf: (mountPoint: string) => Space | undefined
 }
 
 /** What does not come from the machine. */
@@ -32,10 +39,10 @@ export interface HostSettings {
   readonly archType: string
 }
 
-/** A fact that cannot be read, and why. */
+/** A fact, or a part of one, that cannot be read, and why. */
 export interface Failure {
-  readonly name: string
-  readonly reason: string
+  readonly fact: string
+  readonly message: string
 }
 
 /** The reply, but for the times in its metadata. */
@@ -54,16 +61,17 @@ export function toDocument(
       hardwareSpec: {
         archType: settings.archType,
         cpu: facts.cores === undefined ? {} : { cores: facts.cores },
-        disks: facts.disks ?? [],
-        gpus: facts.gpus ?? [],
+        disks: (facts.disks ?? []).map((disk) => toDisk(disk, facts.spaceOf)),
+        gpus: facts.gpus,
         memory: facts.memory === undefined ? {} : { sizeInMB: toMiB(facts.memory) },
         os: facts.operatingSystem ?? {},
       },
+      ...(facts.secureBoot === undefined ? {} : { hostInfo: { secureBoot: facts.secureBoot } }),
       managementMode: settingsOf(settings.mode).managementMode,
-      networkInfo: (facts.network?.nics ?? []).map((nic) => ({
+      networkInfo: (facts.network?.nics ?? []).map(({ index, ...nic }) => ({
         ...nic,
         // Servers of the whole host are asked over the default interface, unless links have their own.
-        dns: nic.dns ?? (nic.isDefault ? dns.nameservers : []),
+        dns: facts.linkDns?.get(index) ?? (nic.isDefault ? dns.nameservers : []),
       })),
     },
     status: {
@@ -79,6 +87,19 @@ export function toDocument(
   }
 }
 
-function toCondition({ name, reason }: Failure) {
-  return { message: reason, reason: 'CannotBeRead', status: 'False', type: name }
+function toDisk({ fileSystems, ...disk }: Disk, spaceOf: HostFacts['spaceOf']) {
+  const partitions = fileSystems.map(({ fileSystemType, mountPoint }) => {
+    const space = spaceOf(mountPoint)
+    return {
+      fileSystemType,
+      ...(space ? { freeSpace: toGiB(space.free) } : {}),
+      mountPoint,
+      ...(space ? { totalSpace: toGiB(space.total), usedSpace: toGiB(space.used) } : {}),
+    }
+  })
+  return { ...disk, partitions }
+}
+
+function toCondition({ fact, message }: Failure) {
+  return { message, reason: 'CannotBeRead', status: 'False', type: fact }
 }

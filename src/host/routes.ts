@@ -2,12 +2,11 @@ import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { errorReplies } from '../api/schemas.ts'
-import { AppError } from '../errors/app-error.ts'
 import { EdgeHostInfo, Settings } from './schemas.ts'
 import type { Snapshot, SnapshotReply } from './snapshot.ts'
 
 export interface HostRoutesOptions {
-  readonly snapshot: Pick<Snapshot, 'current' | 'refresh'>
+  readonly snapshot: Pick<Snapshot, 'current' | 'firstLook' | 'refresh'>
   readonly settings: Settings
 }
 
@@ -33,15 +32,16 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
         response: {
           200: EdgeHostInfo,
           304: Type.Null({ description: 'The client holds the current reply.' }),
-          ...errorReplies(400, 401, 503),
+          ...errorReplies(400, 401),
         },
       },
     },
     // Not async: this is the reply that is polled, and a promise costs it a fiftieth of its throughput.
     (request, reply) => {
       const answer = () => void send(request.headers['if-none-match'], reply, snapshot.current())
-      if (request.query.refresh !== true) answer()
-      else void snapshot.refresh('all').then(answer)
+      if (request.query.refresh === true) void snapshot.refresh('all').then(answer)
+      else if (snapshot.current() === undefined) void snapshot.firstLook().then(answer)
+      else answer()
     },
   )
 
@@ -62,7 +62,7 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
 
 /** Text goes out as it is: Fastify serialises objects only. */
 function send(known: string | undefined, reply: FastifyReply, current: SnapshotReply | undefined) {
-  if (current === undefined) throw new AppError('NotReady', 'The host has not been looked at yet.')
+  if (current === undefined) throw new Error('a look at the host left no reply')
   void reply.header('etag', current.etag)
   if (known !== undefined && namesEtag(known, current.etag)) return reply.code(304).send()
   return reply.header('content-type', 'application/json; charset=utf-8').send(current.body)

@@ -26,8 +26,19 @@ const Gpu = Type.Object({
     description: 'Number to PCI address with underscores, for example 0000_11_00_0.',
   }),
   gpuCount: Type.Integer({ minimum: 1 }),
-  model: text('As the driver says it.'),
+  memory: text('Of each, for example 40960 MiB.'),
+  migCapable: Type.Optional(
+    Type.Boolean({ description: 'Whether they can be divided into instances (MIG).' }),
+  ),
+  migStrategy: text('none, single or mixed.'),
+  model: text('As the driver says it, else as pci.ids has it.'),
   vendor: text('For example NVIDIA.'),
+})
+
+const HostInfo = Type.Object({
+  secureBoot: Type.Optional(
+    Type.Boolean({ description: 'Whether UEFI Secure Boot was on at the start; absent without EFI.' }),
+  ),
 })
 
 const HardwareSpec = Type.Object({
@@ -73,6 +84,7 @@ export const EdgeHostInfo = Type.Object(
     spec: Type.Object({
       connectionMode: Type.String({ description: 'airgap or connected.' }),
       hardwareSpec: HardwareSpec,
+      hostInfo: Type.Optional(HostInfo),
       managementMode: Type.String({ description: 'local or central.' }),
       networkInfo: Type.Array(Nic),
     }),
@@ -87,8 +99,13 @@ export const EdgeHostInfo = Type.Object(
       }),
       hostName: text('The name it has now.'),
       ntp: Type.Object({
+        connectionRetrySec: text('Seconds before a server that did not answer is asked again.'),
         fallbackNtpServers: Type.Array(Type.String()),
         ntpServers: Type.Array(Type.String()),
+        pollIntervalMaxSec: text('Seconds, for example 2048.'),
+        pollIntervalMinSec: text('Seconds, for example 32.'),
+        rootDistanceMaxSec: text('Seconds that the way to the reference clock may take.'),
+        saveIntervalSec: text('Seconds between two saves of the clock to disk.'),
       }),
       registrationStatus: Type.String({ description: 'not applicable in airgap mode.' }),
     }),

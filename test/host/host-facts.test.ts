@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createHostFiles } from '../../src/host/files.ts'
-import { idOfMachineId } from '../../src/host/identity.ts'
+import { idOfMachineId } from '../../src/host/identity/identity.ts'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { createSnapshot, type Snapshot } from '../../src/host/snapshot.ts'
 import { openDatabase } from '../../src/store/database.ts'
@@ -30,10 +30,11 @@ beforeAll(async () => {
   snapshot = await createSnapshot({
     files: createHostFiles(),
     runner,
+    privileged: runner,
     clock: systemClock,
     log,
     database: openDatabase(':memory:', log),
-    config: { mode: 'airgap' },
+    config: { identitySources: ['product-uuid', 'machine-id'], mode: 'airgap' },
     agentVersion: '0.0.0',
   })
   await snapshot.refresh('all')

@@ -104,7 +104,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     auth: auth.routes,
     host: {
       snapshot: {
-        current: () => ({ body, etag: '"1"', lastModified: new Date(0) }),
+        current: () => ({ body, etag: '"1"' }),
+        firstLook: () => Promise.resolve(),
         refresh: () => Promise.resolve(),
       },
       settings: settingsOf('airgap'),

@@ -1,66 +1,71 @@
 import { describe, expect, it } from 'vitest'
-import { readDisks, type Statfs } from '../../src/host/disks.ts'
-import { hostMounts, parseMountinfo, readMounts } from '../../src/host/mounts.ts'
+import { readDisks } from '../../src/host/storage/disks.ts'
+import { hostMounts, parseMountinfo, readMounts } from '../../src/host/storage/mounts.ts'
 import { machine } from '../fixtures/host/tree.ts'
-
-const gib = 2 ** 30
-/** 24 GiB, 9 used, 13 left to users, 2 reserved. */
-const statfs: Statfs = async () => ({
-  bsize: 4096,
-  blocks: (24 * gib) / 4096,
-  bfree: (15 * gib) / 4096,
-  bavail: (13 * gib) / 4096,
-})
-const space = { totalSpace: 24, usedSpace: 9, freeSpace: 13 }
 
 describe('disks of a rack server', () => {
   it('are each physical disk once, with bus, vendor, size and the file systems that live on it', async () => {
-    const root = { fileSystemType: 'ext4', mountPoint: '/', ...space }
-    expect(await readDisks(machine('rack-server'), statfs)).toEqual([
+    const root = { fileSystemType: 'ext4', mountPoint: '/' }
+    expect(await readDisks(machine('rack-server'))).toEqual([
       {
         controller: 'SCSI',
         vendor: 'SEAGATE',
         size: 300,
-        partitions: [{ fileSystemType: 'btrfs', mountPoint: '/srv/shop data', ...space }],
+        fileSystems: [{ fileSystemType: 'btrfs', mountPoint: '/srv/shop data' }],
       },
-      { controller: 'SATA', size: 3726, partitions: [] },
+      { controller: 'SATA', size: 3726, fileSystems: [] },
       {
         controller: 'NVME',
         vendor: 'Samsung',
         size: 894,
-        partitions: [root, { fileSystemType: 'vfat', mountPoint: '/boot/efi', ...space }],
+        fileSystems: [root, { fileSystemType: 'vfat', mountPoint: '/boot/efi' }],
       },
-      { controller: 'NVME', size: 894, partitions: [root] },
+      { controller: 'NVME', size: 894, fileSystems: [root] },
     ])
-  })
-
-  it('do not ask file systems that are on no disk, or on a pod', async () => {
-    const asked: string[] = []
-    await readDisks(machine('rack-server'), (path) => {
-      asked.push(path)
-      return statfs(path)
-    })
-    expect(asked).toEqual(['/', '/boot/efi', '/srv/shop data'])
   })
 })
 
 it('shows eMMC without its boot areas, and mounts by our own list where PID 1 shows none', async () => {
-  expect(await readDisks(machine('single-board'), statfs)).toEqual([
-    { controller: 'MMC', size: 29, partitions: [{ fileSystemType: 'ext4', mountPoint: '/', ...space }] },
+  expect(await readDisks(machine('single-board'))).toEqual([
+    { controller: 'MMC', size: 29, fileSystems: [{ fileSystemType: 'ext4', mountPoint: '/' }] },
   ])
 })
 
 it('shows no disk in a container on an overlay', async () => {
-  expect(await readDisks(machine('container'), statfs)).toEqual([])
+  expect(await readDisks(machine('container'))).toEqual([])
 })
 
-it('does not ask a FUSE file system how full it is', async () => {
+it('shows a disk with two paths once, with what is mounted of it', async () => {
+  const port = (host: number) =>
+    `/sys/devices/pci0000:00/0000:00:0${host}.0/host${host}/target${host}:0:0/${host}:0:0:0`
+  const path = (host: number, name: string) => `
+/sys/block/${name} -> ..${port(host).slice('/sys'.length)}/block/${name}
+${port(host)}/block/${name}/size = 2097152000
+${port(host)}/block/${name}/device -> ../../../${host}:0:0:0
+${port(host)}/block/${name}/holders/dm-0 -> ../../../../../../../../virtual/block/dm-0
+${port(host)}/subsystem -> ../../../../../../bus/scsi
+${port(host)}/vendor = NETAPP
+/sys/devices/virtual/block/dm-0/slaves/${name} -> ../../../..${port(host).slice('/sys/devices'.length)}/block/${name}
+`
   const files = machine(
-    'single-board',
-    '/proc/1/mountinfo <<\n25 1 179:2 / /media/stick rw - fuseblk /dev/mmcblk0p2 rw\n>>\n',
+    '',
+    `${path(1, 'sda')}${path(2, 'sdb')}
+/sys/block/dm-0 -> ../devices/virtual/block/dm-0
+/sys/devices/virtual/block/dm-0/dm/uuid = mpath-3600a098038304437415d4b6a59682f52
+/sys/dev/block/253:0 -> ../../devices/virtual/block/dm-0
+/proc/1/mountinfo <<
+25 1 253:0 / /srv rw,relatime - xfs /dev/mapper/mpatha rw
+>>
+`,
   )
-  const [disk] = await readDisks(files, () => Promise.reject(new Error('asked')))
-  expect(disk?.partitions).toEqual([{ fileSystemType: 'fuseblk', mountPoint: '/media/stick' }])
+  expect(await readDisks(files)).toEqual([
+    {
+      controller: 'SCSI',
+      vendor: 'NETAPP',
+      size: 1000,
+      fileSystems: [{ fileSystemType: 'xfs', mountPoint: '/srv' }],
+    },
+  ])
 })
 
 it('knows a virtio disk without calling its transport a vendor', async () => {
@@ -74,7 +79,7 @@ ${disk}/device -> ../../../virtio1
 /sys/devices/pci0000:00/0000:00:02.0/virtio1/subsystem -> ../../../../bus/virtio
 `,
   )
-  expect(await readDisks(files, statfs)).toEqual([{ controller: 'VIRTIO', size: 256, partitions: [] }])
+  expect(await readDisks(files)).toEqual([{ controller: 'VIRTIO', size: 256, fileSystems: [] }])
 })
 
 it('follows LVM on LUKS down to the disk', async () => {
@@ -94,12 +99,12 @@ ${usb}/block/sda/sda3/partition = 3
 >>
 `,
   )
-  expect(await readDisks(files, statfs)).toEqual([
+  expect(await readDisks(files)).toEqual([
     {
       controller: 'USB',
       vendor: 'SanDisk',
       size: 119,
-      partitions: [{ fileSystemType: 'xfs', mountPoint: '/', ...space }],
+      fileSystems: [{ fileSystemType: 'xfs', mountPoint: '/' }],
     },
   ])
 })

@@ -9,13 +9,13 @@ import type { SnapshotReply } from '../../src/host/snapshot.ts'
 const reply: SnapshotReply = {
   body: '{ "metadata": {  "id": "edge-1" }, "unknown": 1 }',
   etag: '"a1"',
-  lastModified: new Date(0),
 }
 
 async function server(current: () => SnapshotReply | undefined = () => reply) {
   const app = fastify()
   const refreshed: string[] = []
-  const snapshot = { current, refresh: async (scope: string) => void refreshed.push(scope) }
+  const note = async (what: string) => void refreshed.push(what)
+  const snapshot = { current, refresh: note, firstLook: () => note('first look') }
   const accesses: unknown[] = []
   app.addHook('onRoute', ({ config }) => void accesses.push(config?.access))
   let serialised = 0
@@ -72,9 +72,10 @@ it('refuses a refresh that is neither true nor false', async () => {
   expect(response.json().message).toContain('refresh')
 })
 
-it('is not ready before the first snapshot stands', async () => {
-  const response = await (await server(() => undefined)).get(path)
-  expect(response.json()).toMatchObject({ code: 'NotReady' })
+it('waits for the first look when nobody has looked yet', async () => {
+  const { get, refreshed } = await server(() => (refreshed.length > 0 ? reply : undefined))
+  expect((await get(path)).rawPayload.toString()).toBe(reply.body)
+  expect(refreshed).toEqual(['first look'])
 })
 
 it('tells how the host is installed and managed', async () => {

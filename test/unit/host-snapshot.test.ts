@@ -1,20 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import type { Statfs } from '../../src/host/disks.ts'
 import type { HostFiles } from '../../src/host/files.ts'
-import { createSnapshot, type SnapshotOptions } from '../../src/host/snapshot.ts'
+import type { EdgeHostInfo } from '../../src/host/schemas.ts'
+import { createSnapshot, type SnapshotOptions, type SnapshotReply } from '../../src/host/snapshot.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { clockAt, programs, recordingLog } from '../fixtures/host/edges.ts'
+import { programs, recordingLog } from '../fixtures/host/edges.ts'
 import { machine } from '../fixtures/host/tree.ts'
 
-const gib = 2 ** 30
-const usage =
-  (usedGib: number): Statfs =>
-  async () => ({
-    bsize: gib,
-    blocks: 24,
-    bfree: 24 - usedGib,
-    bavail: 22 - usedGib,
-  })
+const identitySources = ['product-uuid', 'machine-id']
+/** What stat(1) says of 24 GiB, 2 of them kept for root. */
+const usage = (usedGib: number) => `${2 ** 30} 24 ${24 - usedGib} ${22 - usedGib}\n`
 
 /** A board whose parts a test can change: files in front of the fixture, figures, and the time. */
 function board(options: Partial<SnapshotOptions> = {}) {
@@ -35,17 +29,18 @@ function board(options: Partial<SnapshotOptions> = {}) {
       return state.files.get(path) ?? files.text(path)
     },
   }
+  const { runner } = programs({ stat: () => usage(state.used) })
+  const runners = { runner, privileged: runner }
   const database = options.database ?? openDatabase(':memory:', log)
   const build = () =>
     createSnapshot({
       files: overlaid,
-      runner: programs().runner,
+      ...runners,
       clock: { now: () => state.now, monotonic: () => state.now },
       log,
       database,
-      config: { mode: 'airgap' },
+      config: { identitySources, mode: 'airgap' },
       agentVersion: '0.1.0',
-      statfs: (path) => usage(state.used)(path),
       ipv4Addresses: () =>
         new Map([['eth0', state.addresses.map((ip) => ({ ip, subnet: '255.255.255.0' }))]]),
       totalMemory: async () => 7930.5 * 2 ** 20,
@@ -57,6 +52,7 @@ function board(options: Partial<SnapshotOptions> = {}) {
 
 // eslint-disable-next-line @typescript-eslint/no-unsafe-return -- the tests look at what is there
 const parse = (body: string) => JSON.parse(body)
+const modifiedOf = ({ body }: SnapshotReply) => (parse(body) as EdgeHostInfo).metadata.lastModifiedTimestamp
 const hostnameFile = '/proc/sys/kernel/hostname'
 
 describe('reply', () => {
@@ -122,7 +118,9 @@ describe('reply', () => {
   })
 
   it('names a connected host as one', async () => {
-    const snapshot = await board({ config: { id: 'kiosk-7', name: 'Kiosk', mode: 'connected' } }).build()
+    const snapshot = await board({
+      config: { identitySources, id: 'kiosk-7', name: 'Kiosk', mode: 'connected' },
+    }).build()
     await snapshot.refresh('all')
     const { metadata, spec, status } = parse(snapshot.current()!.body)
     expect(metadata).toMatchObject({ id: 'kiosk-7', name: 'Kiosk' })
@@ -153,11 +151,11 @@ describe('time of the last change', () => {
     const first = snapshot.current()!
     state.now = 5_000
     state.used = 12
-    await snapshot.refresh('seconds')
+    await snapshot.refresh('minutes')
     const second = snapshot.current()!
     expect(parse(second.body).spec.hardwareSpec.disks[0].partitions[0].usedSpace).toBe(12)
     expect(second.etag).not.toBe(first.etag)
-    expect(second.lastModified).toEqual(first.lastModified)
+    expect(modifiedOf(second)).toBe(modifiedOf(first))
   })
 
   it('survives a restart and moves with the facts', async () => {
@@ -166,7 +164,7 @@ describe('time of the last change', () => {
     state.now = 60_000
     const snapshot = await build()
     await snapshot.refresh('all')
-    expect(snapshot.current()!.lastModified).toEqual(new Date(1_000))
+    expect(modifiedOf(snapshot.current()!)).toBe('1970-01-01T00:00:01.000Z')
     state.files.set(hostnameFile, 'renamed\n')
     await snapshot.refresh('all')
     expect(parse(snapshot.current()!.body).metadata).toMatchObject({
@@ -177,18 +175,42 @@ describe('time of the last change', () => {
 })
 
 describe('refresh', () => {
-  it('of the seconds class leaves the minutes class alone', async () => {
+  it('of one class leaves the others alone', async () => {
     const { build, state } = board()
     const snapshot = await build()
     await snapshot.refresh('all')
-    state.reads.length = 0
+    const files = {
+      seconds: '/proc/1/mountinfo',
+      network: '/proc/net/route',
+      minutes: '/sys/devices/system/cpu/online',
+    }
+    for (const scope of ['seconds', 'network', 'minutes'] as const) {
+      state.reads.length = 0
+      await snapshot.refresh(scope)
+      expect(Object.values(files).filter((file) => state.reads.includes(file))).toEqual([files[scope]])
+    }
+  })
+
+  it('never reads again what never changes', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    const read = () => state.reads.filter((path) => path.includes('SecureBoot')).length
+    const once = read()
+    expect(once).toBeGreaterThan(0)
+    await snapshot.refresh('all')
+    expect(read()).toBe(once)
+  })
+
+  it('that comes first is one for all who ask before it ends', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
     await snapshot.refresh('seconds')
-    expect(state.reads).toContain('/proc/net/route')
-    expect(state.reads).not.toContain('/sys/devices/system/cpu/online')
+    expect(snapshot.current()).toBeUndefined()
     state.reads.length = 0
-    await snapshot.refresh('minutes')
-    expect(state.reads).toContain('/sys/devices/system/cpu/online')
-    expect(state.reads).not.toContain('/proc/net/route')
+    await Promise.all([snapshot.firstLook(), snapshot.firstLook()])
+    expect(snapshot.current()).toBeDefined()
+    expect(state.reads.filter((path) => path === hostnameFile)).toHaveLength(1)
   })
 
   it('is shared by those who ask while one is running, and sees what they changed before', async () => {
@@ -231,48 +253,67 @@ describe('a fact that cannot be read', () => {
 
   it('that hangs delays nothing but itself and is not started a second time', async () => {
     let asked = 0
-    const answer = Promise.withResolvers<Awaited<ReturnType<Statfs>>>()
-    const { build } = board({
-      deadlineMs: 20,
-      statfs: () => {
+    const answer = Promise.withResolvers<string>()
+    const { runner } = programs({
+      stat: () => {
         asked += 1
         return answer.promise
       },
     })
-    const snapshot = await build()
+    const snapshot = await board({ deadlineMs: 20, runner }).build()
     await snapshot.refresh('all')
     await snapshot.refresh('all')
     const hanging = parse(snapshot.current()!.body)
     expect(asked).toBe(1)
-    expect(hanging.spec.hardwareSpec.cpu).toEqual({ cores: 4 })
-    expect(hanging.status.conditions).toMatchObject([{ type: 'disks', message: 'no answer within 20 ms' }])
-    answer.resolve(await usage(9)('/'))
+    expect(hanging.spec.hardwareSpec.disks).toMatchObject([{ partitions: [{ mountPoint: '/' }] }])
+    expect(hanging.spec.hardwareSpec.disks[0].partitions[0].totalSpace).toBeUndefined()
+    expect(hanging.status.conditions).toMatchObject([{ type: 'space', message: '/: no answer within 20 ms' }])
+    answer.resolve(usage(9))
     await snapshot.refresh('all')
-    expect(parse(snapshot.current()!.body).spec.hardwareSpec.disks).toHaveLength(1)
+    const answered = parse(snapshot.current()!.body)
+    expect(answered.spec.hardwareSpec.disks[0].partitions[0].totalSpace).toBe(24)
+    expect(answered.status.conditions).toBeUndefined()
+  })
+
+  it('in part is a condition for that part', async () => {
+    const snapshot = await board({ runner: programs({ stat: 'stat: what?' }).runner }).build()
+    await snapshot.refresh('all')
+    const { status } = parse(snapshot.current()!.body)
+    expect(status.conditions).toMatchObject([{ type: 'space', message: '/: stat said stat: what?' }])
   })
 })
 
-it('tells who listens when addresses come or go, and only then', async () => {
+it('tells who listens when addresses or the name change, and only then', async () => {
   const { build, state } = board()
   const snapshot = await build()
-  const heard: (readonly string[])[] = []
-  const end = snapshot.onAddressChange((addresses) => heard.push(addresses))
-  await snapshot.refresh('all')
+  const heard: string[] = []
+  const end = snapshot.onNamesChange(() =>
+    heard.push([snapshot.hostName(), ...snapshot.addresses()].join(' ')),
+  )
+  await snapshot.refreshNames()
   await snapshot.refresh('all')
   state.addresses = ['192.0.2.7', '192.0.2.8']
+  await snapshot.refresh('network')
+  state.files.set(hostnameFile, 'renamed\n')
   await snapshot.refresh('seconds')
   end()
   state.addresses = []
-  await snapshot.refresh('seconds')
+  await snapshot.refresh('network')
   expect(heard).toEqual([
-    ['192.0.2.7', '2001:db8::10'],
-    ['192.0.2.7', '192.0.2.8', '2001:db8::10'],
+    'board 192.0.2.7 2001:db8::10',
+    'board 192.0.2.7 192.0.2.8 2001:db8::10',
+    'renamed 192.0.2.7 192.0.2.8 2001:db8::10',
   ])
   expect(snapshot.addresses()).toEqual(['2001:db8::10'])
 })
 
-it('has its identity before the first refresh', async () => {
+it('answers although the database cannot be written to', async () => {
   const { log } = recordingLog()
-  const snapshot = await board({ clock: clockAt(5), database: openDatabase(':memory:', log) }).build()
-  expect(snapshot.id()).toBe('edge-ce16a10221d81f285f28c81b01ad7195')
+  const database = openDatabase(':memory:', log)
+  const { build, lines } = board({ database })
+  const snapshot = await build()
+  database.sql.exec('DROP TABLE host')
+  await snapshot.refresh('all')
+  expect(parse(snapshot.current()!.body).status.hostName).toBe('board')
+  expect(lines.filter(({ level }) => level === 50)).toHaveLength(1)
 })

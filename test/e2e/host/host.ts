@@ -132,7 +132,7 @@ export async function bootHost(options: HostOptions): Promise<Host> {
   return host
 }
 
-function toJournalLine(line: string): JournalLine {
+export function toJournalLine(line: string): JournalLine {
   const entry = JSON.parse(line) as Record<string, string | number[]>
   const message = entry.MESSAGE ?? ''
   return {

@@ -1,4 +1,4 @@
-import type { HostFiles } from './files.ts'
+import type { HostFiles } from '../files.ts'
 
 /** One line of mountinfo, unescaped. */
 export interface Mount {

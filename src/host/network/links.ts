@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
-import type { HostFiles } from './files.ts'
-import { parseAssignments } from './operating-system.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { HostFiles } from '../files.ts'
+import { parseAssignments } from '../operating-system.ts'
 
 /** A network interface as the kernel lists it. */
 export interface Link {
@@ -28,8 +29,14 @@ export async function readLinks(files: HostFiles, wanted: ReadonlySet<string>): 
   const names = (await files.names('/sys/class/net')).filter(
     (name) => name !== 'lo' && (wanted.has(name) || !belongsToPods.test(name)),
   )
-  const links = await Promise.all(names.map((name) => readLink(files, name)))
-  return links.filter((link) => link !== undefined).sort((a, b) => a.index - b.index)
+  const links: Link[] = []
+  for (const [count, name] of names.entries()) {
+    // Kernel files are read in place: with hundreds of interfaces others must have their turn in between.
+    if (count % 16 === 15) await turn()
+    const link = await readLink(files, name)
+    if (link) links.push(link)
+  }
+  return links.sort((a, b) => a.index - b.index)
 }
 
 /** undefined for what is no interface, for example the file bonding_masters. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Database } from '../store/database.ts'
-import type { Clock } from '../system/clock.ts'
-import type { Logger } from '../system/log.ts'
-import type { HostFiles } from './files.ts'
-import { chooseIdentity } from './identity.ts'
+import type { Database } from '../../store/database.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Logger } from '../../system/log.ts'
+import type { HostFiles } from '../files.ts'
+import { readIdentity, type Identity } from './identity.ts'
 
 /** What is stored about this host: who it is, since when, and when its facts last changed. */
 export interface HostRecord {
@@ -14,6 +14,17 @@ export interface HostRecord {
    * @returns that time
    */
   noteFacts(hash: string): Date
+}
+
+export interface HostRecordOptions {
+  readonly files: HostFiles
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Logger
+  /** `host.id` of the configuration, taken whole. */
+  readonly configuredId: string | undefined
+  /** `host.identitySources` of the configuration, the strongest first; asked when nothing is stored. */
+  readonly identitySources: readonly string[]
 }
 
 interface Row {
@@ -27,26 +38,15 @@ interface Row {
  * Reads the stored record, or chooses an identity and stores it. The last one chosen stays, over restarts
  * and changes of the hardware; a configured id wins over it and takes its place.
  */
-export async function openHostRecord(options: {
-  readonly files: HostFiles
-  readonly database: Database
-  readonly clock: Clock
-  readonly log: Logger
-  readonly configuredId: string | undefined
-}): Promise<HostRecord> {
-  const { files, database, clock, log, configuredId } = options
+export async function openHostRecord(options: HostRecordOptions): Promise<HostRecord> {
+  const { database, clock, log } = options
   const { sql } = database
   const stored = sql.prepare('SELECT id, created_at, facts_hash, modified_at FROM host').get() as
     Row | undefined
-  const identity = chooseIdentity({
-    configured: configuredId,
-    stored: stored?.id,
-    productUuid: await files.text('/sys/class/dmi/id/product_uuid'),
-    machineId: await files.text('/etc/machine-id'),
-  })
+  const identity = await chooseIdentity(options, stored?.id)
   const id = identity?.id ?? `edge-${randomBytes(16).toString('hex')}`
   if (identity === undefined) {
-    log.warn({ id }, 'the machine has neither a product UUID nor a machine-id: its id is random')
+    log.warn({ id, sources: options.identitySources }, 'no source has an identity: the id is random')
   } else if (stored === undefined) {
     log.info(identity, 'the id of this host is chosen')
   }
@@ -73,4 +73,14 @@ export async function openHostRecord(options: {
       return new Date(noted.modifiedAt)
     },
   }
+}
+
+/** A configured id wins over the stored one, that over what the machine says now. */
+async function chooseIdentity(
+  { files, log, configuredId, identitySources }: HostRecordOptions,
+  stored: string | undefined,
+): Promise<Identity | undefined> {
+  if (configuredId !== undefined) return { id: configuredId, source: 'configuration' }
+  if (stored !== undefined) return { id: stored, source: 'stored' }
+  return readIdentity(files, identitySources, log)
 }

@@ -1,16 +1,19 @@
 import { networkInterfaces } from 'node:os'
-import type { HostFiles } from './files.ts'
-import { readLinkDns } from './dns.ts'
+import type { HostFiles } from '../files.ts'
 import { readLinks, readMac, type Link } from './links.ts'
 import {
   formatIpv6,
+  parseConnectedRoutes,
   parseIpv4DefaultRoutes,
   parseIpv6DefaultRoutes,
+  parseLocalAddresses,
   type DefaultRoute,
 } from './routing-table.ts'
 
-/** A network interface as the wire shows it, but for DNS servers that hold for the whole host. */
+/** A network interface as the wire shows it, but for its DNS servers. */
 export interface Nic {
+  /** Of the kernel. */
+  readonly index: number
   readonly nicName: string
   readonly ip?: string
   /** IPv4: dotted mask. IPv6: length of the prefix as text. */
@@ -18,8 +21,6 @@ export interface Nic {
   readonly gateway?: string
   readonly macAddr?: string
   readonly isDefault: boolean
-  /** Servers of this link alone; undefined when nobody keeps such. */
-  readonly dns?: readonly string[]
 }
 
 export interface Network {
@@ -52,11 +53,12 @@ export const readIpv4Addresses: Ipv4Addresses = () => {
   return found
 }
 
-/** Reads interfaces from /sys/class/net, addresses, routes from /proc/net and DNS servers by link. */
+/** Reads interfaces from /sys/class/net, addresses and routes from /proc/net. */
 export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promise<Network> {
-  const ipv4Routes = parseIpv4DefaultRoutes((await files.text('/proc/net/route')) ?? '')
+  const routes = (await files.text('/proc/net/route')) ?? ''
+  const ipv4Routes = parseIpv4DefaultRoutes(routes)
   const ipv6Routes = parseIpv6DefaultRoutes((await files.text('/proc/net/ipv6_route')) ?? '')
-  const ipv4Addresses = ipv4()
+  const ipv4Addresses = new Map(ipv4())
   const ipv6Addresses = parseIpv6Addresses((await files.text('/proc/net/if_inet6')) ?? '')
   const addressesOf = (name: string) => ({
     ipv4: ipv4Addresses.get(name) ?? [],
@@ -68,7 +70,11 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
   // A container has no hardware of its own: there an interface with an address is what the host has.
   const isContainers = ({ name }: Link) => !hasHardware && Object.values(addressesOf(name)).flat().length > 0
   const shown = links.filter((link) => link.kind !== 'virtual' || routed.has(link.name) || isContainers(link))
-  const linkDns = await readLinkDns(files)
+  const quiet = shown.map(({ name }) => name).filter((name) => !ipv4Addresses.has(name))
+  if (quiet.length > 0) {
+    const local = parseLocalAddresses((await files.text('/proc/net/fib_trie')) ?? '')
+    for (const each of quietAddresses(quiet, routes, local, ipv4Addresses)) ipv4Addresses.set(...each)
+  }
   const chosen = (ipv4Routes[0] ?? ipv6Routes[0])?.nicName
 
   const toNic = async (link: Link): Promise<Nic> => {
@@ -77,10 +83,9 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
     const tables = ipv4.length === 0 && ipv6.length > 0 ? [ipv6Routes] : [ipv4Routes, ipv6Routes]
     const gateway = gatewayOf(link.name, tables)
     const macAddr = await readMac(files, link)
-    const dns = linkDns.get(link.index)
     return {
-      ...(dns ? { dns } : {}),
       ...(gateway ? { gateway } : {}),
+      index: link.index,
       ...(ipv4[0] ?? ipv6[0]),
       isDefault: link.name === chosen,
       ...(macAddr ? { macAddr } : {}),
@@ -91,6 +96,33 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
     nics: await Promise.all(shown.map(toNic)),
     addresses: shown.flatMap(({ name }) => Object.values(addressesOf(name)).flat()).map(({ ip }) => ip),
   }
+}
+
+/**
+ * Addresses of links without carrier, which getifaddrs(3) of Node leaves out: each local address that nobody else
+ * has, by the connected network that it lies in.
+ */
+function quietAddresses(
+  names: readonly string[],
+  routes: string,
+  local: readonly string[],
+  known: ReadonlyMap<string, readonly Address[]>,
+): readonly (readonly [string, readonly Address[]])[] {
+  const taken = new Set([...known.values()].flat().map(({ ip }) => ip))
+  const free = local.filter((address) => !taken.has(address) && !address.startsWith('127.'))
+  const connected = parseConnectedRoutes(routes)
+  return names.flatMap((name) => {
+    const networks = connected.filter(({ nicName }) => nicName === name)
+    const addresses = networks.flatMap(({ network, mask }) =>
+      free.filter((ip) => isWithin(ip, network, mask)).map((ip) => ({ ip, subnet: mask })),
+    )
+    return addresses.length > 0 ? [[name, addresses] as const] : []
+  })
+}
+
+function isWithin(ip: string, network: string, mask: string): boolean {
+  const [address, base, bits] = [ip, network, mask].map((text) => text.split('.').map(Number))
+  return address?.every((byte, index) => (byte & (bits?.[index] ?? 0)) === base?.[index]) ?? false
 }
 
 function gatewayOf(name: string, tables: readonly (readonly DefaultRoute[])[]): string | undefined {

@@ -1,5 +1,6 @@
-import type { HostFiles } from './files.ts'
-import { parseAssignments } from './operating-system.ts'
+import type { HostFiles } from '../files.ts'
+import { parseAssignments } from '../operating-system.ts'
+import { isServiceRunning } from '../services.ts'
 
 /** How this host resolves names. */
 export interface Dns {
@@ -11,13 +12,24 @@ export interface Dns {
 
 // Where systemd-resolved listens itself (systemd-resolved.service(8)); the servers it asks are elsewhere.
 const stubs = new Set(['127.0.0.53', '127.0.0.54'])
+const resolved = 'systemd-resolved.service'
 
-/** Reads /etc/resolv.conf and, where that names resolved's stub, the servers behind it. */
+/**
+ * Asks the files of a systemd-resolved that runs: its servers and search domains, of the host before those of
+ * links, and the fallback servers only where there is no other (systemd-resolved.service(8)). Servers on another
+ * port than 53, and of links for single domains only, are not among them. Programs read
+ * /etc/resolv.conf, which answers for the options, and for everything where resolved does not run. It leaves
+ * its files behind when it stops; they count then only as what is behind the stub.
+ */
 export async function readDns(files: HostFiles): Promise<Dns> {
-  const dns = parseResolvConf((await files.text('/etc/resolv.conf')) ?? '')
-  if (dns.nameservers.length === 0 || !dns.nameservers.every((server) => stubs.has(server))) return dns
-  const behind = await files.text('/run/systemd/resolve/resolv.conf')
-  return behind === undefined ? dns : { ...dns, nameservers: parseResolvConf(behind).nameservers }
+  const configured = parseResolvConf((await files.text('/etc/resolv.conf')) ?? '')
+  if (!isOnlyStub(configured) && !(await isServiceRunning(files, resolved))) return configured
+  const known = await files.text('/run/systemd/resolve/resolv.conf')
+  return known === undefined ? configured : { ...parseResolvConf(known), options: configured.options }
+}
+
+function isOnlyStub({ nameservers }: Dns): boolean {
+  return nameservers.length > 0 && nameservers.every((server) => stubs.has(server))
 }
 
 /** Parses resolv.conf(5): the last `search` or `domain` wins, the rest adds up. */
@@ -41,16 +53,18 @@ export function parseResolvConf(text: string): Dns {
 }
 
 /**
- * DNS servers by interface index, where systemd keeps them apart: resolved's link state (set over its bus,
- * for example by NetworkManager) and networkd's. Links without such a file are not in the map.
+ * DNS servers by interface index, where systemd keeps them apart: networkd's link state, which stays in force
+ * when networkd stops, and that of a resolved that runs (set over its bus, for example by NetworkManager).
+ * Links without such a file are not in the map.
  */
 export async function readLinkDns(files: HostFiles): Promise<ReadonlyMap<number, readonly string[]>> {
   const found = new Map<number, readonly string[]>()
+  const sources = [{ folder: '/run/systemd/netif/links', key: 'DNS' }]
   // The later folder is the stronger: what was set over the bus replaces what networkd knows.
-  for (const [folder, key] of [
-    ['/run/systemd/netif/links', 'DNS'],
-    ['/run/systemd/resolve/netif', 'SERVERS'],
-  ] as const) {
+  if (await isServiceRunning(files, resolved)) {
+    sources.push({ folder: '/run/systemd/resolve/netif', key: 'SERVERS' })
+  }
+  for (const { folder, key } of sources) {
     for (const index of await files.names(folder)) {
       const value = parseAssignments((await files.text(`${folder}/${index}`)) ?? '').get(key)
       const servers = unique((value ?? '').split(/\s+/).map(serverAddress))

@@ -1,0 +1,120 @@
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { readCores } from './cpu.ts'
+import { readDisks } from './storage/disks.ts'
+import { readDns, readLinkDns } from './network/dns.ts'
+import type { Failure, HostFacts } from './document.ts'
+import { createFact, type FactOptions, type RefreshClass } from './fact.ts'
+import type { HostFiles } from './files.ts'
+import { readDisplayControllers, toGpus } from './graphics/gpus.ts'
+import { readTotalMemory } from './memory.ts'
+import { readIpv4Addresses, readNetwork, type Ipv4Addresses } from './network/network.ts'
+import { readNvidia } from './graphics/nvidia.ts'
+import { readNtp } from './time/ntp.ts'
+import { readHostName, readOperatingSystem } from './operating-system.ts'
+import { readSecureBoot } from './secure-boot.ts'
+import { createSpaces } from './storage/space.ts'
+
+/** `all` reads every fact that can change, a class its own. */
+export type RefreshScope = 'all' | RefreshClass
+
+/** Everything that is known about the host: one source and one class for each fact (docs/host-facts.md). */
+export interface Facts {
+  /** As last read. */
+  values(): HostFacts
+  /** What cannot be read at the moment. */
+  failures(): readonly Failure[]
+  /** Reads the facts of these scopes; returns when each has been read or was cut off. */
+  refresh(scopes: ReadonlySet<RefreshScope>): Promise<void>
+  /** Reads what is needed before the host can be reached: its name and its network. */
+  refreshNames(): Promise<void>
+}
+
+export interface FactsOptions {
+  readonly files: HostFiles
+  readonly runner: CommandRunner
+  /** Runs programs that need the machine's devices, which the unit's sandbox hides. */
+  readonly privileged: CommandRunner
+  readonly log: Logger
+  // The two questions that no file of a fixture tree can answer.
+  readonly ipv4Addresses?: Ipv4Addresses
+  readonly totalMemory?: typeof readTotalMemory
+  /** A fact that takes longer counts as failed. */
+  readonly deadlineMs?: number
+}
+
+/** The table of facts. */
+export function createFacts(options: FactsOptions): Facts {
+  const { files, runner, privileged, log, deadlineMs = 5_000 } = options
+  const { ipv4Addresses = readIpv4Addresses, totalMemory = readTotalMemory } = options
+  const fact = <T>(
+    name: string,
+    refreshClass: RefreshClass,
+    read: () => Promise<T>,
+    rest: Partial<FactOptions<T>> = {},
+  ) => createFact({ name, refreshClass, read, log, deadlineMs, ...rest })
+
+  const facts = {
+    cores: fact('cores', 'minutes', () => readCores(files)),
+    disks: fact('disks', 'seconds', () => readDisks(files)),
+    dns: fact('dns', 'seconds', () => readDns(files)),
+    displayControllers: fact('gpus', 'minutes', () => readDisplayControllers(files)),
+    hostName: fact('hostName', 'seconds', () => readHostName(files)),
+    linkDns: fact('linkDns', 'seconds', () => readLinkDns(files)),
+    memory: fact('memory', 'minutes', totalMemory),
+    network: fact('network', 'network', () => readNetwork(files, ipv4Addresses)),
+    nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
+      problemsOf: ({ problems }) => problems,
+    }),
+    ntp: fact('ntp', 'minutes', () => readNtp(files, runner), { problemsOf: ({ problems }) => problems }),
+    operatingSystem: fact('operatingSystem', 'minutes', () => readOperatingSystem(files)),
+    secureBoot: fact('secureBoot', 'never', () => readSecureBoot(files)),
+  }
+  const all = Object.values(facts)
+  const spaces = createSpaces({ runner, log, deadlineMs })
+
+  const mountPoints = () => [
+    ...new Set(
+      (facts.disks.value() ?? []).flatMap((disk) => disk.fileSystems.map((each) => each.mountPoint)),
+    ),
+  ]
+  let hasReadAll = false
+
+  return {
+    values: () => ({
+      cores: facts.cores.value(),
+      disks: facts.disks.value(),
+      dns: facts.dns.value(),
+      gpus: toGpus(facts.displayControllers.value() ?? [], facts.nvidia.value()?.gpus ?? new Map()),
+      hostName: facts.hostName.value(),
+      linkDns: facts.linkDns.value(),
+      memory: facts.memory.value(),
+      network: facts.network.value(),
+      ntp: facts.ntp.value()?.ntp,
+      operatingSystem: facts.operatingSystem.value(),
+      secureBoot: facts.secureBoot.value(),
+      spaceOf: spaces.of,
+    }),
+    failures: () => [
+      ...all.flatMap(({ name, failures }) => failures().map((message) => ({ fact: name, message }))),
+      ...spaces.problems().map((message) => ({ fact: 'space', message })),
+    ],
+    async refresh(scopes) {
+      const isAll = scopes.has('all')
+      const isDue = ({ refreshClass, failures }: (typeof all)[number]) =>
+        refreshClass === 'never' ? !hasReadAll || failures().length > 0 : isAll || scopes.has(refreshClass)
+      const due = all.filter(isDue)
+      if (isAll) hasReadAll = true
+      const spacesDue = async () => {
+        if (!due.includes(facts.disks) && !scopes.has('minutes')) return
+        if (due.includes(facts.disks)) await facts.disks.refresh()
+        await spaces.refresh(mountPoints(), isAll || scopes.has('minutes') ? 'all' : 'new')
+      }
+      const others = due.filter((each) => each !== facts.disks)
+      await Promise.all([...others.map((each) => each.refresh()), spacesDue()])
+    },
+    async refreshNames() {
+      await Promise.all([facts.hostName.refresh(), facts.network.refresh()])
+    },
+  }
+}

@@ -1,0 +1,111 @@
+import { basename } from 'node:path'
+import { readDiskVendor, type Controller } from './disk-vendor.ts'
+import type { HostFiles } from '../files.ts'
+import { toGiB } from '../memory.ts'
+import { hostMounts, readMounts } from './mounts.ts'
+import { disksOfMount } from './volumes.ts'
+
+/** A physical disk and the mounted file systems that live on it. */
+export interface Disk {
+  readonly controller?: Controller
+  readonly vendor?: string
+  /** Whole GiB. */
+  readonly size: number
+  readonly fileSystems: readonly FileSystem[]
+}
+
+export interface FileSystem {
+  readonly fileSystemType: string
+  readonly mountPoint: string
+}
+
+/** Reads disks from /sys/block and from mountinfo what is mounted of them. */
+export async function readDisks(files: HostFiles): Promise<readonly Disk[]> {
+  const disks = await listDisks(files)
+  const under = new Map<string, FileSystem[]>(disks.map(({ name }) => [name, []]))
+  const first = new Map(disks.flatMap(({ name, paths }) => paths.map((path) => [path, name] as const)))
+  for (const mount of hostMounts(await readMounts(files))) {
+    const names = await disksOfMount(files, mount)
+    const { fileSystemType, mountPoint } = mount
+    for (const name of new Set(names.map((each) => first.get(each)))) {
+      if (name !== undefined) under.get(name)?.push({ fileSystemType, mountPoint })
+    }
+  }
+  return disks.map(({ name, disk }) => ({ ...disk, fileSystems: under.get(name) ?? [] }))
+}
+
+interface BlockDisk {
+  /** The kernel's name, for example `sda`. */
+  readonly name: string
+  /** The names of all ways to it: its own and, with device-mapper multipath, those of its other paths. */
+  readonly paths: readonly string[]
+  readonly disk: Omit<Disk, 'fileSystems'>
+}
+
+// Optical, floppy, flash without wear levelling, network block devices, and eMMC's boot and RPMB areas,
+// which the kernel lists as disks of their own.
+const noDisk = /^(sr|fd|mtdblock|rbd|nbd|drbd)\d|^mmcblk\d+(boot|gp|rpmb)/
+
+async function listDisks(files: HostFiles): Promise<readonly BlockDisk[]> {
+  const names = (await files.names('/sys/block')).filter((name) => !noDisk.test(name))
+  const found = await Promise.all(names.map((name) => readDisk(files, name)))
+  // By length first: sdz comes before sdaa, nvme2n1 before nvme10n1.
+  const disks = found
+    .filter((disk) => disk !== undefined)
+    .sort((a, b) => a.name.length - b.name.length || (a.name < b.name ? -1 : 1))
+  const once = new Map<string, BlockDisk>()
+  for (const { multipath = '', ...disk } of disks) {
+    const key = multipath || disk.name
+    const known = once.get(key)
+    once.set(key, known ? { ...known, paths: [...known.paths, disk.name] } : { ...disk, paths: [disk.name] })
+  }
+  return [...once.values()]
+}
+
+/** undefined for what is no physical disk, and for a drive without a medium. */
+async function readDisk(
+  files: HostFiles,
+  name: string,
+): Promise<(Omit<BlockDisk, 'paths'> & { readonly multipath: string | undefined }) | undefined> {
+  const path = await files.link(`/sys/block/${name}`)
+  // loop, ram, zram, dm and md are virtual; so is the one node of an NVMe disk with several paths, whose
+  // paths are hidden in turn.
+  if (!path || (path.startsWith('/sys/devices/virtual/') && !path.includes('/nvme-subsystem/')))
+    return undefined
+  if ((await files.text(`${path}/hidden`))?.trim() === '1') return undefined
+  // Always in units of 512 bytes, whatever the disk's block size.
+  const sectors = Number(await files.text(`${path}/size`))
+  if (!(sectors > 0)) return undefined
+  const controller = controllerOf(name, path, basename((await files.link(`${path}/device/subsystem`)) ?? ''))
+  const vendor = await readDiskVendor(files, path, controller)
+  const disk = {
+    ...(controller ? { controller } : {}),
+    size: toGiB(sectors * 512),
+    ...(vendor ? { vendor } : {}),
+  }
+  return { name, multipath: await readMultipath(files, path), disk }
+}
+
+/**
+ * The bus a disk hangs on.
+ * @param path its folder under /sys/devices: the chain of buses down to it
+ * @param subsystem of its device
+ */
+export function controllerOf(name: string, path: string, subsystem: string): Controller | undefined {
+  if (name.startsWith('nvme')) return 'NVME'
+  if (name.startsWith('mmcblk')) return 'MMC'
+  if (/\/usb\d+\//.test(path)) return 'USB'
+  if (/\/ata\d+\//.test(path)) return 'SATA'
+  if (subsystem === 'virtio') return 'VIRTIO'
+  if (subsystem === 'scsi') return 'SCSI'
+  return undefined
+}
+
+/** The identity of the device-mapper multipath map that a disk is a path of (dm-mpath.rst), where it is one. */
+async function readMultipath(files: HostFiles, path: string): Promise<string | undefined> {
+  for (const holder of await files.names(`${path}/holders`)) {
+    const uuid = (await files.text(`/sys/block/${holder}/dm/uuid`))?.trim()
+    if (uuid?.startsWith('mpath-')) return uuid
+  }
+  return undefined
+}

@@ -1,0 +1,83 @@
+import type { Logger } from '../../system/log.ts'
+import type { CommandRunner } from '../../system/runner.ts'
+import { createFact, type Fact } from '../fact.ts'
+
+/** How full a file system is, in bytes. */
+export interface Space {
+  /** f_blocks of statfs(2). */
+  readonly total: number
+  /** f_blocks − f_bfree. */
+  readonly used: number
+  /** f_bavail: what a user can still write. */
+  readonly free: number
+}
+
+/** Knows how full file systems are, by mount point. */
+export interface Spaces {
+  of(mountPoint: string): Space | undefined
+  /** Asks the file systems of these mount points, or only those that were not asked before; forgets all others. */
+  refresh(mountPoints: readonly string[], which: 'all' | 'new'): Promise<void>
+  /** Why file systems did not answer, one line each. */
+  problems(): readonly string[]
+}
+
+export interface SpacesOptions {
+  readonly runner: CommandRunner
+  readonly log: Logger
+  /** A file system that takes longer does not answer. */
+  readonly deadlineMs: number
+}
+
+// One that hangs must not hold up those behind it for long.
+const atOnce = 4
+
+/**
+ * Each file system is asked by a child of its own, stat(1): one on a dying disk may never answer, and in this process
+ * four such would hold every thread that does file I/O. A child that hangs is left alone and has no second one.
+ */
+export function createSpaces({ runner, log, deadlineMs }: SpacesOptions): Spaces {
+  const facts = new Map<string, Fact<Space>>()
+
+  const factOf = (mountPoint: string): Fact<Space> => {
+    const known = facts.get(mountPoint)
+    if (known) return known
+    const read = () => readSpace(runner, mountPoint, deadlineMs)
+    const fact = createFact({
+      name: `space of ${mountPoint}`,
+      refreshClass: 'minutes',
+      read,
+      deadlineMs,
+      log,
+    })
+    facts.set(mountPoint, fact)
+    return fact
+  }
+
+  return {
+    of: (mountPoint) => facts.get(mountPoint)?.value(),
+    async refresh(mountPoints, which) {
+      for (const known of facts.keys()) {
+        if (!mountPoints.includes(known)) facts.delete(known)
+      }
+      const due = mountPoints.filter((mountPoint) => which === 'all' || !facts.has(mountPoint)).map(factOf)
+      const next = async (): Promise<void> => {
+        for (let fact = due.shift(); fact; fact = due.shift()) await fact.refresh()
+      }
+      await Promise.all(Array.from({ length: atOnce }, next))
+    },
+    problems: () =>
+      [...facts].flatMap(([mountPoint, fact]) => fact.failures().map((reason) => `${mountPoint}: ${reason}`)),
+  }
+}
+
+/** Asks stat(1) of coreutils for block size, blocks, free and available blocks. */
+async function readSpace(runner: CommandRunner, mountPoint: string, timeoutMs: number): Promise<Space> {
+  const args = ['--file-system', '--format=%S %b %f %a', '--', mountPoint]
+  const { exitCode, stdout, stderr } = await runner.run('stat', args, { timeoutMs })
+  const [blockSize, blocks, free, available] = stdout.trim().split(' ').map(Number)
+  if (exitCode !== 0 || blockSize === undefined || blocks === undefined) {
+    throw new Error(stderr.trim() || `stat ended with ${exitCode ?? 'a signal'}`)
+  }
+  if (free === undefined || available === undefined) throw new Error(`stat said ${stdout}`)
+  return { total: blocks * blockSize, used: (blocks - free) * blockSize, free: available * blockSize }
+}

@@ -1,0 +1,97 @@
+import type { CommandRunner } from '../../system/runner.ts'
+import { ask } from '../ask.ts'
+import type { HostFiles } from '../files.ts'
+import { parseAssignments } from '../operating-system.ts'
+import { figuresOf, unique, words, type Ntp, type NtpReading } from './time-source.ts'
+import { parseTimeSpan } from './time-span.ts'
+
+const systemdFolders = [
+  '/etc/systemd',
+  '/run/systemd',
+  '/usr/local/lib/systemd',
+  '/usr/lib/systemd',
+  '/lib/systemd',
+]
+const timeoutMs = 3_000
+
+/**
+ * Asks systemd-timesyncd; only for when it runs: the call would start it by its bus name. The files answer
+ * what it does not say, and everything where it does not answer.
+ */
+export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
+  const configured = parseTimesyncdConf(await readTimesyncdConf(files))
+  // timesyncd works without the bus, timedatectl does not.
+  const hasBus = (await files.names('/run/dbus')).includes('system_bus_socket')
+  if (!hasBus) return { ntp: configured, problems: [] }
+  const answer = await ask(runner, 'timedatectl', ['show-timesync'], timeoutMs)
+  if ('problem' in answer) return { ntp: configured, problems: [answer.problem] }
+  return { ntp: { ...configured, ...parseShowTimesync(answer.stdout) }, problems: [] }
+}
+
+/** What the files tell systemd-timesyncd to do; undefined where it is not installed. */
+export async function readTimesyncdConfiguration(files: HostFiles): Promise<Ntp | undefined> {
+  for (const folder of systemdFolders) {
+    if ((await files.text(`${folder}/system/systemd-timesyncd.service`)) !== undefined) {
+      return parseTimesyncdConf(await readTimesyncdConf(files))
+    }
+  }
+  return undefined
+}
+
+/** Parses `timedatectl show-timesync`: servers of the configuration, of DHCP (link) and of programs (runtime). */
+export function parseShowTimesync(text: string): Ntp {
+  const values = parseAssignments(text)
+  const servers = (key: string) => words(values.get(key) ?? '')
+  const span = (key: string) => parseTimeSpan(values.get(key) ?? '')
+  return {
+    ...figuresOf({
+      pollIntervalMaxSec: span('PollIntervalMaxUSec'),
+      pollIntervalMinSec: span('PollIntervalMinUSec'),
+      rootDistanceMaxSec: span('RootDistanceMaxUSec'),
+    }),
+    fallbackNtpServers: unique(servers('FallbackNTPServers')),
+    ntpServers: unique(['RuntimeNTPServers', 'SystemNTPServers', 'LinkNTPServers'].flatMap(servers)),
+  }
+}
+
+/** The main file and its drop-ins, weakest first, by the rules of timesyncd.conf(5). */
+async function readTimesyncdConf(files: HostFiles): Promise<string> {
+  const dropIns = new Map<string, string>()
+  let main: string | undefined
+  for (const folder of systemdFolders) {
+    main ??= await files.text(`${folder}/timesyncd.conf`)
+    const names = await files.names(`${folder}/timesyncd.conf.d`)
+    for (const name of names.filter((name) => name.endsWith('.conf') && !dropIns.has(name))) {
+      dropIns.set(name, (await files.text(`${folder}/timesyncd.conf.d/${name}`)) ?? '')
+    }
+  }
+  const sorted = [...dropIns].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text)
+  return [main ?? '', ...sorted].join('\n')
+}
+
+/**
+ * Parses timesyncd.conf(5). Lists: each line adds, an empty one takes back what came before. Spans: the last
+ * one that can be read wins.
+ */
+export function parseTimesyncdConf(text: string): Ntp {
+  const lists = new Map<string, string[]>()
+  const spans = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    const [, key = '', value = ''] = /^\s*([A-Za-z]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+    const span = parseTimeSpan(value)
+    if (key === 'NTP' || key === 'FallbackNTP') {
+      lists.set(key, value ? [...(lists.get(key) ?? []), ...words(value)] : [])
+    } else if (span !== undefined) spans.set(key, span)
+  }
+  return {
+    ...figuresOf({
+      connectionRetrySec: spans.get('ConnectionRetrySec'),
+      pollIntervalMaxSec: spans.get('PollIntervalMaxSec'),
+      pollIntervalMinSec: spans.get('PollIntervalMinSec'),
+      rootDistanceMaxSec: spans.get('RootDistanceMaxSec'),
+      saveIntervalSec: spans.get('SaveIntervalSec'),
+    }),
+    fallbackNtpServers: unique(lists.get('FallbackNTP') ?? []),
+    ntpServers: unique(lists.get('NTP') ?? []),
+  }
+}

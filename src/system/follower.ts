@@ -1,0 +1,112 @@
+import { execa } from 'execa'
+import type { Logger } from './log.ts'
+import { childEnvironment } from './runner.ts'
+
+export interface FollowOptions {
+  /** One line of standard output as it comes, without its end. */
+  readonly onLine: (line: string) => void
+  /** The program runs (again): whatever happened before now was not seen. */
+  readonly onStart?: () => void
+  /** Why the program is gone; it is started again after a pause. */
+  readonly onEnd?: (reason: string) => void
+}
+
+/** A long-lived child. */
+export interface Following {
+  isRunning(): boolean
+  /** Ends it for good. */
+  stop(): void
+}
+
+/** Programs that run as long as the daemon does and tell something line by line. */
+export interface CommandFollower {
+  /**
+   * Starts a program and keeps it running: when it ends it is started again, after a pause that doubles from 1 s to
+   * 5 min and is forgotten once it has run for a minute.
+   * @param program absolute path, or a name looked up in the system folders
+   */
+  follow(program: string, args: readonly string[], options: FollowOptions): Following
+}
+
+export interface FollowerOptions {
+  readonly log: Logger
+  readonly firstPauseMs?: number
+  readonly longestPauseMs?: number
+  /** One that ran this long was well. */
+  readonly wellAfterMs?: number
+}
+
+/** Follows programs of this machine through execa. */
+export function createFollower(options: FollowerOptions): CommandFollower {
+  const { log, firstPauseMs = 1_000, longestPauseMs = 300_000, wellAfterMs = 60_000 } = options
+  return {
+    follow(program, args, { onLine, onStart, onEnd }) {
+      let child: ReturnType<typeof start> | undefined
+      let timer: NodeJS.Timeout | undefined
+      let pauseMs = firstPauseMs
+      let isStopped = false
+
+      const begin = () => {
+        const startedAt = performance.now()
+        child = start(program, args)
+        if (child.pid !== undefined) onStart?.()
+        void readLines(child.stdout, onLine)
+        void child.then(({ exitCode, signal, code, stderr }) => {
+          child = undefined
+          if (isStopped) return
+          if (performance.now() - startedAt >= wellAfterMs) pauseMs = firstPauseMs
+          const cause = exitCode === undefined ? (signal ?? code ?? 'not started') : `exit code ${exitCode}`
+          const reason = [cause, stderr.trim()].filter(Boolean).join(': ')
+          log.debug({ program, reason, pauseMs }, 'a program that is followed has ended')
+          timer = setTimeout(begin, pauseMs)
+          timer.unref()
+          pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+          onEnd?.(reason)
+        })
+      }
+      begin()
+
+      return {
+        isRunning: () => child?.pid !== undefined,
+        stop() {
+          isStopped = true
+          clearTimeout(timer)
+          child?.kill('SIGTERM')
+        },
+      }
+    },
+  }
+}
+
+function start(program: string, args: readonly string[]) {
+  return execa(program, args, {
+    // Outside a unit nobody else ends it when the daemon is gone.
+    cleanup: true,
+    shell: false,
+    reject: false,
+    extendEnv: false,
+    env: childEnvironment,
+    cwd: '/',
+    stdin: 'ignore',
+    // It may talk for months: nothing is kept but the end of its complaints.
+    buffer: { stdout: false, stderr: true },
+    maxBuffer: { stdout: Infinity, stderr: 4_096 },
+    forceKillAfterDelay: 1_000,
+  })
+}
+
+// A line that never ends must not fill the memory.
+const longestLine = 65_536
+
+async function readLines(stream: AsyncIterable<unknown>, onLine: (line: string) => void): Promise<void> {
+  let rest = ''
+  try {
+    for await (const chunk of stream) {
+      const lines = (rest + String(chunk)).split('\n')
+      rest = (lines.pop() ?? '').slice(-longestLine)
+      for (const line of lines) onLine(line)
+    }
+  } catch {
+    // The stream breaks with the program, whose end is told by the other way.
+  }
+}
