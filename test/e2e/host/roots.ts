@@ -14,11 +14,19 @@ export async function lowerFolder(lower: Lower): Promise<string> {
   return lower === 'machine' ? '/' : minbase()
 }
 
-/** A debootstrap minbase tree of this machine's own release, from the mirror this machine's apt uses. */
-async function minbase(): Promise<string> {
+const minbase = () => debian('minbase', ['systemd-sysv'])
+
+/** The name of this machine's own release, for example bookworm. */
+export async function releaseName(): Promise<string> {
   const release = /^VERSION_CODENAME=(.+)$/m.exec(await readFile('/etc/os-release', 'utf8'))?.[1]
   if (!release) throw new Error('/etc/os-release names no VERSION_CODENAME')
-  const folder = join(cache, `minbase-${release}`)
+  return release
+}
+
+/** A debootstrap minbase tree of this machine's own release with these packages, from the mirror its apt uses. */
+export async function debian(name: string, packages: readonly string[]): Promise<string> {
+  const release = await releaseName()
+  const folder = join(cache, `${name}-${release}`)
   if (existsSync(folder)) return folder
   const making = `${folder}.${process.pid}`
   await mkdir(cache, { recursive: true })
@@ -26,7 +34,7 @@ async function minbase(): Promise<string> {
     const proxy = Object.entries(process.env).filter(([name]) => /^https?_proxy$/i.test(name))
     await output(
       'debootstrap',
-      ['--variant=minbase', '--include=systemd-sysv', release, making, await mirror(release)],
+      ['--variant=minbase', `--include=${packages.join(',')}`, release, making, await mirror(release)],
       {
         timeoutMs: 600_000,
         env: { PATH: systemPath, ...(Object.fromEntries(proxy) as Record<string, string>) },
