@@ -49,7 +49,7 @@ const drainMs = 10_000
 /** Builds every part in start order. The one file that knows all the others. */
 export async function createDaemon({ config, log, version, buildDate }: DaemonOptions): Promise<Daemon> {
   const clock = systemClock
-  const runner = createRunner()
+  const runner = createRunner(log)
   const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
 
   // State: database, secret, certificate.

@@ -48,6 +48,7 @@ export function createFollower(options: FollowerOptions): CommandFollower {
 
       const begin = () => {
         const startedAt = performance.now()
+        log.debug({ program }, 'a program is started')
         child = start(program, args)
         if (child.pid !== undefined) onStart?.()
         void readLines(child.stdout, onLine)

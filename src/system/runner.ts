@@ -1,4 +1,5 @@
 import { execa } from 'execa'
+import type { Logger } from './log.ts'
 
 /** How a command ended. A non-zero exit code is data, not an error. */
 export interface CommandResult {
@@ -48,10 +49,14 @@ export const childEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL:
 
 const killAfterMs = 1_000
 
-/** Runs programs of this machine through execa. */
-export function createRunner(): CommandRunner {
+/**
+ * Runs programs of this machine through execa.
+ * @param log told at level debug of every program that is started
+ */
+export function createRunner(log?: Logger): CommandRunner {
   return {
     async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, environment }) {
+      log?.debug({ program }, 'a program is started')
       const child = execa(program, args, {
         // Else every running child would take our SIGTERM for its own, and the daemon could not stop in order.
         cleanup: false,

@@ -165,10 +165,24 @@ describe('the facts of the installed unit', () => {
     ])
     const values = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(shown)![1]!.split(' ')
     expect(values('SystemNTPServers')).toEqual(['10.77.0.2', 'time.plant.example'])
-    expect(seen.status.ntp).toEqual({
+    expect(seen.status.ntp).toMatchObject({
       ntpServers: values('SystemNTPServers'),
       fallbackNtpServers: values('FallbackNTPServers'),
     })
+  })
+
+  it('give the poll figures that timedatectl gives, in seconds', async () => {
+    const properties = {
+      rootDistanceMaxSec: 'RootDistanceMaxUSec',
+      pollIntervalMinSec: 'PollIntervalMinUSec',
+      pollIntervalMaxSec: 'PollIntervalMaxUSec',
+    }
+    for (const [field, property] of Object.entries(properties)) {
+      const span = (await host.output(['timedatectl', 'show-timesync', '--value', '-p', property])).trim()
+      // systemd's own arithmetic: the line "us: 2048000000".
+      const us = /^\s*us: (\d+)$/m.exec(await host.output(['systemd-analyze', 'timespan', span]))![1]
+      expect(seen.status.ntp).toMatchObject({ [field]: String(Number(us) / 1e6) })
+    }
   })
 
   it('keep their id over restarts', async () => {
@@ -196,13 +210,14 @@ describe('the facts of the installed unit', () => {
 })
 
 describe('a change of the host', () => {
-  it('of its name by hostnamectl is seen by the installed unit', async () => {
+  it('of its name by hostnamectl is seen by the installed unit, and stands in its certificate', async () => {
     await host.output(['hostnamectl', 'set-hostname', 'press-17'])
-    expect((await facts()).status.hostName).toBe('press-17')
     await eventually(async () => {
-      const { json } = await host.http('GET', '/v1/edge-mgmt/edgehosts/current', { token })
-      expect(json.status.hostName).toBe('press-17')
+      await host.trust()
+      expect(certificate().checkHost('press-17')).toBe('press-17')
     })
+    const { json } = await host.http('GET', '/v1/edge-mgmt/edgehosts/current', { token })
+    expect(json.status.hostName).toBe('press-17')
   })
 
   it('of an address is seen, and lastModifiedTimestamp moves with it', async () => {
