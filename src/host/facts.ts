@@ -13,6 +13,7 @@ import { readNvidia } from './graphics/nvidia.ts'
 import { readNtp } from './time/ntp.ts'
 import { readHostName, readOperatingSystem } from './operating-system.ts'
 import { readSecureBoot } from './secure-boot.ts'
+import { createMountTable } from './storage/mounts.ts'
 import { createSpaces } from './storage/space.ts'
 
 /** `all` reads every fact that can change, a class its own. */
@@ -54,9 +55,10 @@ export function createFacts(options: FactsOptions): Facts {
     rest: Partial<FactOptions<T>> = {},
   ) => createFact({ name, refreshClass, read, log, deadlineMs, ...rest })
 
+  const mountTable = createMountTable(files)
   const facts = {
     cores: fact('cores', 'minutes', () => readCores(files)),
-    disks: fact('disks', 'seconds', () => readDisks(files)),
+    disks: fact('disks', 'seconds', async () => readDisks(files, await mountTable.read())),
     dns: fact('dns', 'seconds', () => readDns(files)),
     displayControllers: fact('gpus', 'minutes', () => readDisplayControllers(files)),
     hostName: fact('hostName', 'seconds', () => readHostName(files)),

@@ -22,17 +22,17 @@ const absent = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EACCE
 export function createHostFiles(root = '/'): HostFiles {
   return {
     text: (path) =>
-      isKernelMemory(path)
+      isMemory(path)
         ? ifPresent(() => readFileSync(join(root, path), 'utf8'))
         : ifPresent(() => readFile(join(root, path), 'utf8')),
     names: async (path) => {
-      const names = await (isKernelMemory(path)
+      const names = await (isMemory(path)
         ? ifPresent(() => readdirSync(join(root, path)))
         : ifPresent(() => readdir(join(root, path))))
       return names?.sort() ?? []
     },
     link: async (path) => {
-      const target = await (isKernelMemory(path)
+      const target = await (isMemory(path)
         ? ifPresent(() => readlinkSync(join(root, path)))
         : ifPresent(() => readlink(join(root, path))))
       return target === undefined ? undefined : resolve(dirname(path), target)
@@ -41,11 +41,12 @@ export function createHostFiles(root = '/'): HostFiles {
 }
 
 /**
- * /proc and /sys are answered from kernel memory: read in place they cost a fifth of the CPU time that
- * the thread pool costs (docs/host-facts.md). Everything else may be on a disk that does not answer.
+ * /proc and /sys are answered from kernel memory, and so is /run of systemd and udev, a tmpfs: read in place they
+ * cost a fifth of the CPU time that the thread pool costs (docs/host-facts.md). Everything else may be on a disk
+ * that does not answer.
  */
-function isKernelMemory(path: string): boolean {
-  return path.startsWith('/sys/') || path.startsWith('/proc/')
+function isMemory(path: string): boolean {
+  return /^\/(sys|proc|run\/systemd|run\/udev)\//.test(path)
 }
 
 async function ifPresent<T>(read: () => T | Promise<T>): Promise<T | undefined> {

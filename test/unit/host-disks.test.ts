@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import type { HostFiles } from '../../src/host/files.ts'
 import { readDisks } from '../../src/host/storage/disks.ts'
-import { hostMounts, parseMountinfo, readMounts } from '../../src/host/storage/mounts.ts'
+import { createMountTable, hostMounts, parseMountinfo } from '../../src/host/storage/mounts.ts'
 import { machine } from '../fixtures/host/tree.ts'
+
+const disksOf = async (files: HostFiles) => readDisks(files, await createMountTable(files).read())
 
 describe('disks of a rack server', () => {
   it('are each physical disk once, with bus, vendor, size and the file systems that live on it', async () => {
     const root = { fileSystemType: 'ext4', mountPoint: '/' }
-    expect(await readDisks(machine('rack-server'))).toEqual([
+    expect(await disksOf(machine('rack-server'))).toEqual([
       {
         controller: 'SCSI',
         vendor: 'SEAGATE',
@@ -26,13 +29,13 @@ describe('disks of a rack server', () => {
 })
 
 it('shows eMMC without its boot areas, and mounts by our own list where PID 1 shows none', async () => {
-  expect(await readDisks(machine('single-board'))).toEqual([
+  expect(await disksOf(machine('single-board'))).toEqual([
     { controller: 'MMC', size: 29, fileSystems: [{ fileSystemType: 'ext4', mountPoint: '/' }] },
   ])
 })
 
 it('shows no disk in a container on an overlay', async () => {
-  expect(await readDisks(machine('container'))).toEqual([])
+  expect(await disksOf(machine('container'))).toEqual([])
 })
 
 it('shows a disk with two paths once, with what is mounted of it', async () => {
@@ -58,7 +61,7 @@ ${port(host)}/vendor = NETAPP
 >>
 `,
   )
-  expect(await readDisks(files)).toEqual([
+  expect(await disksOf(files)).toEqual([
     {
       controller: 'SCSI',
       vendor: 'NETAPP',
@@ -79,7 +82,7 @@ ${disk}/device -> ../../../virtio1
 /sys/devices/pci0000:00/0000:00:02.0/virtio1/subsystem -> ../../../../bus/virtio
 `,
   )
-  expect(await readDisks(files)).toEqual([{ controller: 'VIRTIO', size: 256, fileSystems: [] }])
+  expect(await disksOf(files)).toEqual([{ controller: 'VIRTIO', size: 256, fileSystems: [] }])
 })
 
 it('follows LVM on LUKS down to the disk', async () => {
@@ -99,7 +102,7 @@ ${usb}/block/sda/sda3/partition = 3
 >>
 `,
   )
-  expect(await readDisks(files)).toEqual([
+  expect(await disksOf(files)).toEqual([
     {
       controller: 'USB',
       vendor: 'SanDisk',
@@ -122,7 +125,16 @@ describe('mounts', () => {
     expect(hostMounts(parseMountinfo(text)).map(({ fileSystemType }) => fileSystemType)).toEqual(['tmpfs'])
   })
 
+  it('are parsed again only when they have changed', async () => {
+    let text = '1 0 8:1 / /mnt rw - ext4 /dev/sda1 rw\n'
+    const table = createMountTable({ ...machine(''), text: async () => text })
+    const first = await table.read()
+    expect(await table.read()).toBe(first)
+    text += '2 1 8:2 / /srv rw - ext4 /dev/sda2 rw\n'
+    expect((await table.read()).map(({ mountPoint }) => mountPoint)).toEqual(['/mnt', '/srv'])
+  })
+
   it('fail loudly when no list can be read', async () => {
-    await expect(readMounts(machine(''))).rejects.toThrow('mountinfo')
+    await expect(createMountTable(machine('')).read()).rejects.toThrow('mountinfo')
   })
 })

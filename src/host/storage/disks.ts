@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { readDiskVendor, type Controller } from './disk-vendor.ts'
 import type { HostFiles } from '../files.ts'
 import { toGiB } from '../memory.ts'
-import { hostMounts, readMounts } from './mounts.ts'
+import type { Mount } from './mounts.ts'
 import { disksOfMount } from './volumes.ts'
 
 /** A physical disk and the mounted file systems that live on it. */
@@ -19,12 +19,15 @@ export interface FileSystem {
   readonly mountPoint: string
 }
 
-/** Reads disks from /sys/block and from mountinfo what is mounted of them. */
-export async function readDisks(files: HostFiles): Promise<readonly Disk[]> {
+/**
+ * Reads disks from /sys/block.
+ * @param mounts of the host, to see which of them live on which disk
+ */
+export async function readDisks(files: HostFiles, mounts: readonly Mount[]): Promise<readonly Disk[]> {
   const disks = await listDisks(files)
   const under = new Map<string, FileSystem[]>(disks.map(({ name }) => [name, []]))
   const first = new Map(disks.flatMap(({ name, paths }) => paths.map((path) => [path, name] as const)))
-  for (const mount of hostMounts(await readMounts(files))) {
+  for (const mount of mounts) {
     const names = await disksOfMount(files, mount)
     const { fileSystemType, mountPoint } = mount
     for (const name of new Set(names.map((each) => first.get(each)))) {

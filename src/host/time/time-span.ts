@@ -22,7 +22,8 @@ export function parseTimeSpan(text: string): number | undefined {
   // Added up in whole microseconds, as systemd does: fractions of seconds would not add up to a round sum.
   let microseconds = 0
   while (rest !== '') {
-    const [whole, amount = '', unit = ''] = /^(\d+(?:\.\d+)?|\.\d+)\s*([a-z\u00b5\u03bc]*)\s*/i.exec(rest) ?? []
+    const [whole, amount = '', unit = ''] =
+      /^(\d+(?:\.\d+)?|\.\d+)\s*([a-z\u00b5\u03bc]*)\s*/i.exec(rest) ?? []
     const factor = unit === '' ? second : units.get(unit)
     if (whole === undefined || factor === undefined) return undefined
     microseconds += Math.round(Number(amount) * factor)
