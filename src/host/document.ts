@@ -2,6 +2,7 @@ import type { Disk } from './storage/disks.ts'
 import type { Dns } from './network/dns.ts'
 import type { Gpu } from './graphics/gpus.ts'
 import { toGiB, toMiB } from './memory.ts'
+import type { LinkServers } from './network/link-dns.ts'
 import type { Network } from './network/network.ts'
 import type { Ntp } from './time/ntp.ts'
 import type { OperatingSystem } from './operating-system.ts'
@@ -17,7 +18,7 @@ export interface HostFacts {
   readonly gpus: readonly Gpu[]
   readonly hostName: string | undefined
   /** Name servers by interface index. */
-  readonly linkDns: ReadonlyMap<number, readonly string[]> | undefined
+  readonly linkDns: LinkServers | undefined
   /** Bytes. */
   readonly memory: number | undefined
   readonly network: Network | undefined

@@ -1,8 +1,10 @@
+import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { readCores } from './cpu.ts'
 import { readDisks } from './storage/disks.ts'
-import { readDns, readLinkDns } from './network/dns.ts'
+import { readDns } from './network/dns.ts'
+import { createLinkDns } from './network/link-dns.ts'
 import type { Failure, HostFacts } from './document.ts'
 import { createFact, type FactOptions, type RefreshClass } from './fact.ts'
 import type { HostFiles } from './files.ts'
@@ -36,6 +38,7 @@ export interface FactsOptions {
   readonly runner: CommandRunner
   /** Runs programs that need the machine's devices, which the unit's sandbox hides. */
   readonly privileged: CommandRunner
+  readonly clock: Clock
   readonly log: Logger
   // The two questions that no file of a fixture tree can answer.
   readonly ipv4Addresses?: Ipv4Addresses
@@ -46,7 +49,7 @@ export interface FactsOptions {
 
 /** The table of facts. */
 export function createFacts(options: FactsOptions): Facts {
-  const { files, runner, privileged, log, deadlineMs = 5_000 } = options
+  const { files, runner, privileged, clock, log, deadlineMs = 5_000 } = options
   const { ipv4Addresses = readIpv4Addresses, totalMemory = readTotalMemory } = options
   const fact = <T>(
     name: string,
@@ -62,7 +65,14 @@ export function createFacts(options: FactsOptions): Facts {
     dns: fact('dns', 'seconds', () => readDns(files)),
     displayControllers: fact('gpus', 'minutes', () => readDisplayControllers(files)),
     hostName: fact('hostName', 'seconds', () => readHostName(files)),
-    linkDns: fact('linkDns', 'seconds', () => readLinkDns(files)),
+    linkDns: fact(
+      'linkDns',
+      'seconds',
+      createLinkDns({ files, runner, monotonic: () => clock.monotonic() }),
+      {
+        problemsOf: ({ problems }) => problems,
+      },
+    ),
     memory: fact('memory', 'minutes', totalMemory),
     network: fact('network', 'network', () => readNetwork(files, ipv4Addresses)),
     nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
@@ -89,7 +99,7 @@ export function createFacts(options: FactsOptions): Facts {
       dns: facts.dns.value(),
       gpus: toGpus(facts.displayControllers.value() ?? [], facts.nvidia.value()?.gpus ?? new Map()),
       hostName: facts.hostName.value(),
-      linkDns: facts.linkDns.value(),
+      linkDns: facts.linkDns.value()?.servers,
       memory: facts.memory.value(),
       network: facts.network.value(),
       ntp: facts.ntp.value()?.ntp,

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../store/database.ts'
-import type { Clock } from '../system/clock.ts'
 import { archTypeOf } from './cpu.ts'
 import { toDocument, type HostDocument } from './document.ts'
 import { createFacts, type FactsOptions, type RefreshScope } from './facts.ts'
@@ -36,7 +35,6 @@ export interface Snapshot {
 }
 
 export interface SnapshotOptions extends FactsOptions {
-  readonly clock: Clock
   readonly database: Database
   readonly config: {
     readonly id?: string

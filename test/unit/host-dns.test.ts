@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { parseResolvConf, readDns, readLinkDns } from '../../src/host/network/dns.ts'
+import type { HostFiles } from '../../src/host/files.ts'
+import { parseResolvConf, readDns } from '../../src/host/network/dns.ts'
+import { createLinkDns } from '../../src/host/network/link-dns.ts'
 import { isServiceRunning } from '../../src/host/services.ts'
+import { programs } from '../fixtures/host/edges.ts'
 import { machine } from '../fixtures/host/tree.ts'
 
 const group = (hierarchy: string, unit = 'systemd-resolved.service') => `${hierarchy}/system.slice/${unit}`
@@ -117,22 +120,55 @@ options rotate
 describe('name servers of a link', () => {
   const networkd =
     '/run/systemd/netif/links/2 = DNS=192.0.2.153 192.0.2.154:5353 fe80::53%eth0#dns.example [2001:db8::53]:5353\n'
-  const bus =
-    '/run/systemd/resolve/netif/2 = SERVERS=203.0.113.53\n/run/systemd/resolve/netif/3 = SERVERS=203.0.113.54\n'
+  const byNetworkd = new Map([[2, ['192.0.2.153', '192.0.2.154', 'fe80::53', '2001:db8::53']]])
+  // Captured from resolvectl 252.
+  const shown = `Global: 192.0.2.53
+Link 2 (eth0): 203.0.113.53 203.0.113.55:5353
+Link 3 (wlan0): 2001:db8::54%3#dns.example
+Link 4 (docker0):
+`
+  function reader(files: HostFiles, outputs: Parameters<typeof programs>[0] = {}) {
+    const { runner, ran } = programs(outputs)
+    const state = { now: 0 }
+    return { read: createLinkDns({ files, runner, monotonic: () => state.now }), ran, state }
+  }
 
-  it('are those of networkd, as addresses', async () => {
-    expect(await readLinkDns(machine('', networkd))).toEqual(
-      new Map([[2, ['192.0.2.153', '192.0.2.154', 'fe80::53', '2001:db8::53']]]),
-    )
+  it('are those of networkd, as addresses, where resolved does not run', async () => {
+    const { read, ran } = reader(machine('', networkd + populated(0)), { resolvectl: shown })
+    expect(await read()).toEqual({ servers: byNetworkd, problems: [] })
+    expect(ran).toEqual([])
   })
 
-  it('are those set over the bus of resolved while it runs', async () => {
-    expect(await readLinkDns(machine('', networkd + bus + populated(1)))).toEqual(
-      new Map([
-        [2, ['203.0.113.53']],
-        [3, ['203.0.113.54']],
+  it('are those that a running resolved tells', async () => {
+    const { read } = reader(machine('', networkd + resolved + populated(1)), { resolvectl: shown })
+    expect(await read()).toEqual({
+      servers: new Map([
+        [2, ['203.0.113.53', '203.0.113.55']],
+        [3, ['2001:db8::54']],
       ]),
-    )
-    expect([...(await readLinkDns(machine('', networkd + bus + populated(0)))).keys()]).toEqual([2])
+      problems: [],
+    })
+  })
+
+  it('are asked for again when the list of all servers has changed, and after five minutes', async () => {
+    const files = machine('', resolved + populated(1))
+    let list = 'nameserver 192.0.2.53'
+    const text = async (path: string) =>
+      path === '/run/systemd/resolve/resolv.conf' ? list : files.text(path)
+    const { read, ran, state } = reader({ ...files, text }, { resolvectl: shown })
+    await read()
+    await read()
+    expect(ran).toEqual(['resolvectl dns'])
+    list += '\nnameserver 192.0.2.54'
+    await read()
+    expect(ran).toHaveLength(2)
+    state.now = 300_000
+    await read()
+    expect(ran).toHaveLength(3)
+  })
+
+  it('are those of networkd where the tool fails, which is a problem', async () => {
+    const { read } = reader(machine('', networkd + resolved + populated(1)))
+    expect(await read()).toEqual({ servers: byNetworkd, problems: ['resolvectl: not-started (ENOENT)'] })
   })
 })

@@ -14,7 +14,11 @@ async function replyOf(
   options: Partial<SnapshotOptions> = {},
 ): Promise<EdgeHostInfo> {
   const { log, lines } = recordingLog()
-  const { runner } = programs({ stat: `${2 ** 30} 100 60 55\n`, [queryLine]: answer('Disabled', 'Disabled') })
+  const { runner } = programs({
+    resolvectl: 'Global:\nLink 3 (wlp0s20f3): 192.168.43.254\n',
+    stat: `${2 ** 30} 100 60 55\n`,
+    [queryLine]: answer('Disabled', 'Disabled'),
+  })
   const snapshot = await createSnapshot({
     files: machine(name),
     runner,

@@ -1,5 +1,4 @@
 import type { HostFiles } from '../files.ts'
-import { parseAssignments } from '../operating-system.ts'
 import { isServiceRunning } from '../services.ts'
 
 /** How this host resolves names. */
@@ -12,7 +11,7 @@ export interface Dns {
 
 // Where systemd-resolved listens itself (systemd-resolved.service(8)); the servers it asks are elsewhere.
 const stubs = new Set(['127.0.0.53', '127.0.0.54'])
-const resolved = 'systemd-resolved.service'
+export const resolvedService = 'systemd-resolved.service'
 
 /**
  * Asks the files of a systemd-resolved that runs: its servers and search domains, of the host before those of
@@ -23,7 +22,7 @@ const resolved = 'systemd-resolved.service'
  */
 export async function readDns(files: HostFiles): Promise<Dns> {
   const configured = parseResolvConf((await files.text('/etc/resolv.conf')) ?? '')
-  if (!isOnlyStub(configured) && !(await isServiceRunning(files, resolved))) return configured
+  if (!isOnlyStub(configured) && !(await isServiceRunning(files, resolvedService))) return configured
   const known = await files.text('/run/systemd/resolve/resolv.conf')
   return known === undefined ? configured : { ...parseResolvConf(known), options: configured.options }
 }
@@ -52,30 +51,8 @@ export function parseResolvConf(text: string): Dns {
   }
 }
 
-/**
- * DNS servers by interface index, where systemd keeps them apart: networkd's link state, which stays in force
- * when networkd stops, and that of a resolved that runs (set over its bus, for example by NetworkManager).
- * Links without such a file are not in the map.
- */
-export async function readLinkDns(files: HostFiles): Promise<ReadonlyMap<number, readonly string[]>> {
-  const found = new Map<number, readonly string[]>()
-  const sources = [{ folder: '/run/systemd/netif/links', key: 'DNS' }]
-  // The later folder is the stronger: what was set over the bus replaces what networkd knows.
-  if (await isServiceRunning(files, resolved)) {
-    sources.push({ folder: '/run/systemd/resolve/netif', key: 'SERVERS' })
-  }
-  for (const { folder, key } of sources) {
-    for (const index of await files.names(folder)) {
-      const value = parseAssignments((await files.text(`${folder}/${index}`)) ?? '').get(key)
-      const servers = unique((value ?? '').split(/\s+/).map(serverAddress))
-      if (servers.length > 0) found.set(Number(index), servers)
-    }
-  }
-  return found
-}
-
 /** The address in systemd's `ADDRESS[:PORT][%INTERFACE][#NAME]`, an IPv6 one with a port in brackets. */
-function serverAddress(server: string): string {
+export function serverAddress(server: string): string {
   const bare = server.split(/[#%]/)[0] ?? ''
   const bracketed = /^\[(.+)\]/.exec(bare)
   if (bracketed) return bracketed[1] ?? ''
