@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
 RUNTIME := node_modules/node-linux-$(ARCH)/bin
 NODE := $(RUNTIME)/node
+# A PC is emulated on PCs alone.
+EMULATOR := $(if $(filter x64,$(ARCH)),qemu-system-x86 kmod)
 # What `make package` makes packages for.
 ARCHITECTURES ?= amd64 arm64
 export PATH := $(CURDIR)/$(RUNTIME):$(CURDIR)/node_modules/.bin:$(PATH)
@@ -38,7 +40,7 @@ check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documen
 	node build/docs.ts --check
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
-	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2
+	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 $(EMULATOR)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 

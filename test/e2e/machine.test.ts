@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { EdgeHostInfo } from '../../src/host/schemas.ts'
+import { eventually } from './host/eventually.ts'
+import { network, storage } from './machine/furnishing.ts'
+import { cards } from './machine/hardware.ts'
+import { startEdgehostd, type MachineHost } from './machine/machine-host.ts'
+import { canEmulate } from './machine/machine.ts'
+import { disksOf, nicsOf, serversOf } from './machine/tools.ts'
+
+const right = 'right canary 1101'
+const path = '/v1/edge-mgmt/edgehosts/current'
+/** How late a change may be seen by who does not ask for a fresh look. */
+const boundMs = 12_000
+
+let host: MachineHost
+let token: string
+let seen: EdgeHostInfo
+
+/** What the daemon answers; `fresh` has it look anew first. */
+async function facts(fresh: boolean): Promise<EdgeHostInfo> {
+  const reply = await host.http('GET', fresh ? `${path}?refresh=true` : path, { token })
+  // Another address brings another certificate.
+  if (reply.failure.includes('certificate')) await host.trust()
+  expect(reply, reply.failure).toMatchObject({ status: 200 })
+  return reply.json as EdgeHostInfo
+}
+
+const nic = (info: EdgeHostInfo, name: string) =>
+  info.spec.networkInfo.find(({ nicName }) => nicName === name)
+
+const mountPoints = (info: EdgeHostInfo) =>
+  info.spec.hardwareSpec.disks.flatMap(({ partitions }) => partitions.map(({ mountPoint }) => mountPoint))
+
+/** The mount points under each disk of a bus. */
+const under = (controller: string) =>
+  seen.spec.hardwareSpec.disks
+    .filter((disk) => disk.controller === controller)
+    .map(({ partitions }) => partitions.map(({ mountPoint }) => mountPoint))
+
+/** Waits until the reply of who asks as usual shows a change, no longer than the bound. */
+async function follows(check: (info: EdgeHostInfo) => void): Promise<void> {
+  await eventually(async () => check(await facts(false)), boundMs)
+}
+
+// The emulated machine is a PC: elsewhere there is nothing to test with.
+describe.skipIf(!canEmulate)('on a machine of its own', () => {
+  beforeAll(async () => {
+    host = await startEdgehostd()
+    await host.sh(storage)
+    await host.sh(network)
+    await host.setCarrier('unplugged', false)
+    await host.addUser({ name: 'anna', password: right })
+    // Its certificate follows the addresses it has been given.
+    token = await eventually(async () => {
+      await host.trust()
+      return (await host.openSession('anna', right)).token
+    }, 60_000)
+    seen = await eventually(() => facts(true), 60_000)
+  }, 600_000)
+  afterAll(() => host.unplug())
+
+  describe('the disks of the reply', () => {
+    it('are those that lsblk, findmnt and df show, each once, with the file systems that live on it', async () => {
+      // A file system in use is looked at twice: a number may just be changing.
+      await eventually(async () => {
+        const { disks } = (await facts(true)).spec.hardwareSpec
+        const shown = disks.map(({ controller, size, partitions }) => ({ controller, size, partitions }))
+        expect(sorted(shown)).toEqual(sorted(await disksOf(host)))
+      }, 60_000)
+    })
+
+    it('are of every bus the machine has, without the CD-ROM and the loops', () => {
+      const buses = seen.spec.hardwareSpec.disks.map(({ controller }) => controller).sort()
+      expect(buses).toEqual(['MMC', 'NVME', 'NVME', 'SATA', 'SATA', 'SCSI', 'USB', 'VIRTIO'])
+    })
+
+    it('show a mirror under both of its disks', () => {
+      expect(under('NVME')).toEqual([['/srv/raid'], ['/srv/raid']])
+    })
+
+    it('show a volume that spans two disks under both, and one on a single disk there only', () => {
+      expect(under('SATA').sort()).toEqual([['/srv/data'], ['/srv/data', '/srv/lone']])
+    })
+
+    it('show what is encrypted under the disk that holds it', () => {
+      expect(under('USB')).toEqual([['/srv/secret']])
+    })
+
+    it('show a partition and a whole disk', () => {
+      expect(under('MMC')).toEqual([['/srv/sd']])
+      expect(under('SCSI')).toEqual([['/srv/sas']])
+    })
+
+    it('show no tmpfs, bind mount, overlay, squashfs, loop or volume of a pod', () => {
+      expect([...new Set(mountPoints(seen))].sort()).toEqual(
+        ['/', '/srv/data', '/srv/lone', '/srv/raid', '/srv/sas', '/srv/sd', '/srv/secret'].sort(),
+      )
+    })
+  })
+
+  describe('the network of the reply', () => {
+    it('is what ip shows of cards, bonds, bridges and VLANs', async () => {
+      const shown = seen.spec.networkInfo.map((each) => without(each, 'dns'))
+      expect(sorted(shown)).toEqual(sorted(await nicsOf(host)))
+    })
+
+    it('has the cards, the bond, the VLAN and the bridge, and nothing that pods bring', () => {
+      const names = seen.spec.networkInfo.map(({ nicName }) => nicName).sort()
+      const composed = ['bond0', 'bond0.20', 'br0']
+      expect(names).toEqual([...Object.values(cards).map(({ nicName }) => nicName), ...composed].sort())
+    })
+
+    it('has one default, the route of the lowest metric, and the gateways of the others', () => {
+      const defaults = seen.spec.networkInfo.filter(({ isDefault }) => isDefault)
+      expect(defaults.map(({ nicName, gateway }) => ({ nicName, gateway }))).toEqual([
+        { nicName: 'bond0', gateway: '192.0.2.254' },
+      ])
+      expect(nic(seen, cards.uplink.nicName)).toMatchObject({ gateway: '10.0.2.2', isDefault: false })
+    })
+
+    it('shows the primary one of several addresses', () => {
+      expect(nic(seen, cards.uplink.nicName)).toMatchObject({ ip: '10.0.2.15', subnet: '255.255.255.0' })
+    })
+
+    it('shows the address of a card without carrier', () => {
+      expect(nic(seen, cards.unplugged.nicName)).toMatchObject({
+        ip: '192.168.77.5',
+        subnet: '255.255.252.0',
+      })
+    })
+
+    it('shows IPv6 where there is nothing else, with its own gateway', () => {
+      expect(nic(seen, cards.six.nicName)).toMatchObject({
+        ip: '2001:db8:6::5',
+        subnet: '64',
+        gateway: '2001:db8:6::1',
+        isDefault: false,
+      })
+    })
+
+    it('names the servers that resolvectl names by link', async () => {
+      const shown = seen.spec.networkInfo.map(({ nicName, dns }) => ({ nicName, dns }))
+      expect(sorted(shown)).toEqual(sorted(await serversOf(host, shown)))
+    })
+  })
+
+  describe('the rest of the reply', () => {
+    it('names the display adapter by its address', async () => {
+      const classes = await host.sh('grep -l ^0x03 /sys/bus/pci/devices/*/class')
+      const addresses = classes
+        .trim()
+        .split('\n')
+        .map((file) => file.split('/')[5]!.replace(/[:.]/g, '_'))
+      expect(seen.spec.hardwareSpec.gpus.flatMap((gpu) => Object.values(gpu.addresses))).toEqual(addresses)
+    })
+
+    it('has the id of the board', async () => {
+      const uuid = (await host.read('/sys/class/dmi/id/product_uuid')).trim()
+      expect(seen.metadata.id.toLowerCase()).toContain(uuid.replaceAll('-', '').toLowerCase().slice(0, 8))
+    })
+
+    it('names the time server that chrony asks', async () => {
+      const [line] = (await host.output(['chronyc', '-c', '-n', 'sources'])).trim().split('\n')
+      expect(seen.status.ntp.ntpServers).toEqual([line!.split(',')[2]])
+    })
+
+    it('has no condition', () => {
+      expect(seen.status.conditions ?? []).toEqual([])
+    })
+  })
+
+  describe('a reply that nobody asked to be fresh', () => {
+    it('follows an address that is added', async () => {
+      await host.output(['ip', 'address', 'add', '192.168.88.1/30', 'dev', cards.right.nicName])
+      await follows((info) =>
+        expect(nic(info, cards.right.nicName)).toMatchObject({
+          ip: '192.168.88.1',
+          subnet: '255.255.255.252',
+        }),
+      )
+    })
+
+    it('follows a VLAN that is removed', async () => {
+      await host.output(['ip', 'link', 'del', 'bond0.20'])
+      await follows((info) => expect(nic(info, 'bond0.20')).toBeUndefined())
+    })
+
+    it('follows the default route to another card', async () => {
+      await host.output(['ip', 'route', 'del', 'default', 'metric', '50'])
+      await follows((info) => {
+        expect(nic(info, cards.uplink.nicName)).toMatchObject({ isDefault: true })
+        expect(nic(info, 'bond0')).toMatchObject({ isDefault: false })
+      })
+    })
+
+    it('follows a file system that is unmounted', async () => {
+      await host.output(['umount', '/srv/sd'])
+      await follows((info) => expect(mountPoints(info)).not.toContain('/srv/sd'))
+    })
+
+    it('follows a disk that is plugged in, and pulled', async () => {
+      const sizes = (info: EdgeHostInfo) =>
+        info.spec.hardwareSpec.disks
+          .filter(({ controller }) => controller === 'SCSI')
+          .map(({ size }) => size)
+          .sort()
+      await host.plug('extra')
+      await follows((info) => expect(sizes(info)).toEqual([2, 4]))
+      await host.pull('extra')
+      await follows((info) => expect(sizes(info)).toEqual([2]))
+    })
+  })
+})
+
+function sorted<T>(list: readonly T[]): T[] {
+  return [...list].sort((a, b) => (inOrder(a) < inOrder(b) ? -1 : 1))
+}
+
+function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => name !== key)) as Omit<T, K>
+}
+
+/** A text to sort by, whatever order properties come in. */
+const inOrder = (value: unknown) =>
+  typeof value === 'object' && value !== null
+    ? JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : JSON.stringify(value)

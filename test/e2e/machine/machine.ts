@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from '../host/eventually.ts'
+import { systemPath } from '../host/process.ts'
+import { layHardware } from './hardware.ts'
+import { makeImage } from './image.ts'
+import { openMonitor, type Monitor } from './monitor.ts'
+import { openShell, shellPort, type Shell } from './shell.ts'
+
+/** A machine of its own: emulated hardware, Debian's kernel, systemd. */
+export interface Machine {
+  readonly shell: Shell
+  readonly monitor: Monitor
+  /** Process id of QEMU, in whose network namespace 127.0.0.1:5080 leads into the machine. */
+  readonly pid: number
+  /** A folder of its own on the test machine. */
+  readonly folder: string
+  /** Kernel and systemd on the serial console. */
+  console(): string
+  /** Pulls the plug and takes every trace away. */
+  unplug(): Promise<void>
+}
+
+/** Whether this test machine can start one: the emulated one is a PC. */
+export const canEmulate = process.arch === 'x64'
+
+// Every unit that is waited for and every mitigation against neighbours costs seconds where no hypervisor helps.
+const kernelArguments =
+  'console=ttyS0 quiet panic=1 mitigations=off nowatchdog tsc=reliable systemd.show_status=error fsck.mode=skip'
+
+/**
+ * Starts a machine and waits until systemd has started everything, by emulation alone: half a minute.
+ * @param deb a package that it has installed
+ */
+export async function startMachine(deb: string): Promise<Machine> {
+  if (process.getuid?.() !== 0) throw new Error('starting machines needs root')
+  const image = await makeImage(deb)
+  const folder = await mkdtemp(join(tmpdir(), `edgehost-${process.pid}-`))
+  const path = (name: string) => join(folder, name)
+  const shell = await openShell(path('shell'))
+  const monitor = await openMonitor(path('monitor'))
+  const log = openSync(path('qemu'), 'a')
+  const qemu = spawn(
+    'setpriv',
+    [
+      // Dies with the test process, whatever ends that.
+      ...['--pdeathsig', 'KILL', 'unshare', '--net', 'sh', '-euc', 'ip link set lo up; exec "$@"', 'sh'],
+      ...['qemu-system-x86_64', '-nodefaults', '-no-user-config', '-no-reboot', '-display', 'none'],
+      ...['-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max,la57=off', '-smp', '2', '-m', '1024'],
+      ...[
+        '-uuid',
+        randomUUID(),
+        '-kernel',
+        image.kernel,
+        '-initrd',
+        image.initramfs,
+        '-append',
+        kernelArguments,
+      ],
+      ...['-serial', `file:${path('console')}`],
+      ...['-chardev', `socket,id=monitor,path=${path('monitor')}`, '-mon', 'chardev=monitor,mode=control'],
+      ...['-chardev', `socket,id=shell,path=${path('shell')}`, '-device', 'virtio-serial-pci'],
+      ...['-device', `virtserialport,chardev=shell,name=${shellPort}`],
+      // What is written goes into a file without a name and with the process.
+      ...['-drive', `if=none,id=root,format=raw,snapshot=on,file=${image.root}`],
+      ...['-device', 'virtio-blk-pci,drive=root'],
+      // A CD-ROM, whatever is on it.
+      ...['-drive', `if=none,id=disc,format=raw,media=cdrom,readonly=on,file=${image.initramfs}`],
+      ...['-device', 'ide-cd,bus=ide.2,drive=disc'],
+      ...(await layHardware(folder)),
+    ],
+    { stdio: ['ignore', log, log], env: { PATH: systemPath, LC_ALL: 'C', TMPDIR: folder } },
+  )
+  closeSync(log)
+  const ended = new Promise<void>((resolve) => qemu.once('exit', () => resolve()))
+  const console = () => readFileSync(path('qemu'), 'utf8') + readConsole(path('console'))
+  const unplug = async () => {
+    qemu.kill('SIGKILL')
+    await ended
+    shell.close()
+    monitor.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await Promise.race([
+      started(shell),
+      ended.then(() => {
+        throw new Error('QEMU has ended')
+      }),
+    ])
+    return { shell, monitor, pid: qemu.pid!, folder, console, unplug }
+  } catch (error) {
+    const shown = console()
+    await unplug()
+    throw new Error(`the machine has not started:\n${shown}`, { cause: error })
+  }
+}
+
+async function started(shell: Shell): Promise<void> {
+  await eventually(async () => {
+    const { stdout } = await shell.run(['systemctl', 'is-system-running', '--wait'], { timeoutMs: 200_000 })
+    if (stdout.trim() === 'running') return
+    const failed = await shell.run(['systemctl', 'list-units', '--failed', '--no-legend'])
+    throw new Error(`${stdout.trim()}: ${failed.stdout}`)
+  }, 1_000)
+}
+
+function readConsole(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    // QEMU ended before it opened its console.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
+  }
+}
