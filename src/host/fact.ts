@@ -29,25 +29,27 @@ export interface FactOptions<T> {
 }
 
 /**
- * A fact that `read` knows how to read. A failure is logged once, and so is its end. A reader that takes
- * longer than `deadlineMs` counts as failed and is left alone: it is not started again while it hangs.
+ * A fact that `read` knows how to read. Who asks while it is being read shares the reading that comes next, since the
+ * one under way may have looked before the change that the caller wants to see. A failure is logged once, and so is
+ * its end. A reader that takes longer than `deadlineMs` counts as failed and is left alone: nobody waits for it again,
+ * and no second one is started while it hangs.
  */
 export function createFact<T>(options: FactOptions<T>): Fact<T> {
   const { name, refreshClass, read, problemsOf, deadlineMs, log } = options
   let value: T | undefined
   let failures: readonly string[] = []
-  let pending: Promise<void> | undefined
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  let isLate = false
 
-  const note = (next: readonly string[], error?: unknown) => {
-    if (next.length > 0 && failures.length === 0) {
-      log.warn(
-        { fact: name, ...(error ? { err: error } : { problems: next }) },
-        'a fact of the host cannot be read',
-      )
-    } else if (next.length === 0 && failures.length > 0) {
+  const note = (now: readonly string[], error?: unknown) => {
+    if (now.length > 0 && failures.length === 0) {
+      const why = error === undefined ? { problems: now } : { err: error }
+      log.warn({ fact: name, ...why }, 'a fact of the host cannot be read')
+    } else if (now.length === 0 && failures.length > 0) {
       log.info({ fact: name }, 'a fact of the host can be read again')
     }
-    failures = next
+    failures = now
   }
   const succeeded = (read: T) => {
     value = read
@@ -55,21 +57,37 @@ export function createFact<T>(options: FactOptions<T>): Fact<T> {
   }
   const failed = (error: unknown) => note([error instanceof Error ? error.message : String(error)], error)
 
+  const start = () => {
+    running = read()
+      .then(succeeded, failed)
+      .finally(() => {
+        running = undefined
+        isLate = false
+      })
+    return running
+  }
+  const startNext = (current: Promise<void>) =>
+    current.then(() => {
+      next = undefined
+      return start()
+    })
+
   return {
     name,
     refreshClass,
     value: () => value,
-    failures: () => failures,
+    failures: () =>
+      running !== undefined && value === undefined && failures.length === 0 ? ['no answer yet'] : failures,
     async refresh() {
-      pending ??= read()
-        .then(succeeded, failed)
-        .finally(() => (pending = undefined))
+      if (isLate) return
+      const fresh = running === undefined ? start() : (next ??= startNext(running))
       const deadline = Promise.withResolvers<'late'>()
       const timer = setTimeout(() => deadline.resolve('late'), deadlineMs)
-      if ((await Promise.race([pending, deadline.promise])) === 'late') {
-        failed(new Error(`no answer within ${deadlineMs} ms`))
-      }
+      const end = await Promise.race([fresh, deadline.promise])
       clearTimeout(timer)
+      if (end !== 'late') return
+      isLate = true
+      failed(new Error(`no answer within ${deadlineMs} ms`))
     },
   }
 }

@@ -17,13 +17,13 @@ export interface SnapshotReply {
 /** What the host is, kept ready. Requests read `current()`; jobs call `refresh()`. */
 export interface Snapshot {
   /**
-   * Reads the facts of the scopes anew and returns when the reply holds them. Calls that come while one is
-   * running share the next one. A fact that cannot be read keeps its value; nothing is thrown for it.
+   * Reads the facts of the scopes anew and returns when the reply holds them. A fact that cannot be read keeps its
+   * value; nothing is thrown for it.
    */
   refresh(...scopes: readonly RefreshScope[]): Promise<void>
   /** undefined before the first look is complete. */
   current(): SnapshotReply | undefined
-  /** The first `refresh('all')`, begun by whoever needs it first. */
+  /** Begins the first `refresh('all')` if nobody has; returns when there is a reply. */
   firstLook(): Promise<void>
   /** Reads only name and addresses, which the certificate needs before anybody can ask. */
   refreshNames(): Promise<void>
@@ -108,39 +108,34 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
     for (const listener of listeners) listener()
   }
 
-  let hasReadAll = false
-  const refreshNow = async (scopes: ReadonlySet<RefreshScope>) => {
-    await facts.refresh(scopes)
-    // Before everything was looked at once, a part would be taken for the whole.
-    hasReadAll ||= scopes.has('all')
-    if (hasReadAll) publish()
+  // Before everything was looked at once, a part would be taken for the whole.
+  let hasLooked = false
+  const known = Promise.withResolvers<undefined>()
+  const tell = (isWhole: boolean) => {
+    hasLooked ||= isWhole
+    if (hasLooked) {
+      publish()
+      known.resolve(undefined)
+    }
     announceNames()
   }
-
-  let running: Promise<void> | undefined
-  let next: { readonly scopes: Set<RefreshScope>; readonly done: Promise<void> } | undefined
-  const refresh = (...wanted: readonly RefreshScope[]): Promise<void> => {
-    if (next !== undefined) {
-      for (const scope of wanted) next.scopes.add(scope)
-      return next.done
-    }
-    const scopes = new Set(wanted)
-    const begin = () => {
-      next = undefined
-      running = refreshNow(scopes).finally(() => (running = undefined))
-      return running
-    }
-    if (running === undefined) return begin()
-    // A refresh that is under way may have read before the caller's change: the caller shares the one after.
-    next = { scopes, done: running.then(begin, begin) }
-    return next.done
+  const refresh = async (...scopes: readonly RefreshScope[]) => {
+    const isWhole = scopes.includes('all')
+    // A fact that is slow keeps nobody from seeing the others.
+    const early = setTimeout(() => tell(isWhole), patienceMs)
+    await facts.refresh(new Set(scopes))
+    clearTimeout(early)
+    tell(isWhole)
   }
 
   let first: Promise<void> | undefined
   return {
     refresh,
     current: () => reply,
-    firstLook: () => (first ??= refresh('all')),
+    firstLook() {
+      first ??= refresh('all')
+      return known.promise
+    },
     async refreshNames() {
       await facts.refreshNames()
       announceNames()
@@ -153,6 +148,9 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
     },
   }
 }
+
+// Far more than a look takes, also on a small board; what takes longer is shown when it comes.
+const patienceMs = 1_000
 
 // Keys that do not count as a change of the host.
 const passing = new Set(['usedSpace', 'freeSpace', 'conditions'])

@@ -198,6 +198,35 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       await follows((info) => expect(mountPoints(info)).not.toContain('/srv/sd'))
     })
 
+    it('says which file system of a disk hangs, and stays fresh in all else', async () => {
+      // mount(2), which Perl's base has no word for, of FUSE on a disk; nobody answers what the kernel asks.
+      const script = `open(F, "+<", "/dev/fuse") or die "$!";
+        my $options = "fd=" . fileno(F) . ",rootmode=40000,user_id=0,group_id=0,blksize=512";
+        syscall(165, my $a = "/dev/disk/by-id/wwn-0x5000c50000000001", my $b = "/srv/hung", my $c = "fuseblk", 0, $options) == 0 or die "$!";
+        sleep`
+      await host.sh('modprobe fuse; umount /srv/sas; mkdir /srv/hung')
+      await host.output(['systemd-run', '--unit', 'hung', 'perl', '-e', script])
+      const message = '/srv/hung: no answer within 5000 ms'
+      const hung = await eventually(async () => {
+        const info = await facts(false)
+        expect(info.status.conditions).toMatchObject([{ type: 'space', message }])
+        return info
+      }, 30_000)
+      const partition = hung.spec.hardwareSpec.disks
+        .flatMap(({ partitions }) => partitions)
+        .find(({ mountPoint }) => mountPoint === '/srv/hung')
+      expect(partition).toEqual({ fileSystemType: 'fuseblk', mountPoint: '/srv/hung' })
+      await host.output(['ip', 'address', 'add', '192.168.89.1/30', 'dev', cards.right.nicName])
+      await host.output(['ip', 'address', 'del', '192.168.88.1/30', 'dev', cards.right.nicName])
+      await follows((info) => expect(nic(info, cards.right.nicName)).toMatchObject({ ip: '192.168.89.1' }))
+      // Nothing piles up behind it.
+      await eventually(async () =>
+        expect((await host.sh('pgrep --count --exact stat || true')).trim()).toBe('0'),
+      )
+      await host.sh('systemctl stop hung; umount --lazy /srv/hung || true')
+      await follows((info) => expect(info.status.conditions).toBeUndefined())
+    })
+
     it('follows a disk that is plugged in, and pulled', async () => {
       const sizes = (info: EdgeHostInfo) =>
         info.spec.hardwareSpec.disks

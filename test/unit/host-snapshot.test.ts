@@ -275,6 +275,23 @@ describe('a fact that cannot be read', () => {
     expect(answered.status.conditions).toBeUndefined()
   })
 
+  it('that takes its time keeps nobody from seeing the others, at the first look and later', async () => {
+    const answer = Promise.withResolvers<string>()
+    const { build, state } = board({ runner: programs({ stat: () => answer.promise }).runner })
+    const snapshot = await build()
+    await snapshot.firstLook()
+    const first = parse(snapshot.current()!.body)
+    expect(first.status.hostName).toBe('board')
+    expect(first.status.conditions).toMatchObject([{ type: 'space', message: '/: no answer yet' }])
+    state.files.set(hostnameFile, 'renamed\n')
+    await snapshot.refresh('seconds')
+    expect(snapshot.hostName()).toBe('renamed')
+    expect(parse(snapshot.current()!.body).status.hostName).toBe('renamed')
+    answer.resolve(usage(9))
+    await snapshot.refresh('all')
+    expect(parse(snapshot.current()!.body).status.conditions).toBeUndefined()
+  })
+
   it('in part is a condition for that part', async () => {
     const snapshot = await board({ runner: programs({ stat: 'stat: what?' }).runner }).build()
     await snapshot.refresh('all')
