@@ -16,6 +16,8 @@ export interface LoadOrder {
   readonly connections: number
   readonly seconds: number
   readonly core: number | undefined
+  /** Command in front of the generator, for example one that enters a namespace. */
+  readonly enter?: readonly string[]
 }
 
 /** Puts load on a server from a process of its own. */
@@ -93,8 +95,10 @@ export function parseAutocannon(text: string): LoadResult {
   return { requests: total, perSecond: total / result.duration, p99Ms: result.latency.p99 }
 }
 
-async function start({ core, seconds }: LoadOrder, command: readonly [string, ...string[]]): Promise<string> {
-  const [program, ...args] = pinned(command, core)
+async function start(order: LoadOrder, command: readonly [string, ...string[]]): Promise<string> {
+  const { core, seconds, enter = [] } = order
+  const [first = '', ...rest] = [...enter, ...command]
+  const [program, ...args] = pinned([first, ...rest], core)
   const { stdout } = await execute(program, args, { timeout: (seconds + 10) * 1_000 })
   return stdout
 }

@@ -20,8 +20,17 @@ export interface Rig extends Pace {
   readonly pamtester: string
   /** Processors for the server and for the load; nothing where there is only one. */
   readonly cores: { readonly server: number; readonly load: number } | undefined
+  /** Everything is here that is made for this run. */
+  readonly folder: string
+  /** V8's flags as the unit gives them. */
+  readonly flags: readonly string[]
+  /** How the daemon is started as it ships, on a port that nobody listens on. */
+  daemonOrder(settings?: Settings): Promise<DaemonOrder>
   /** Starts the daemon as it ships. Its state is kept from start to start. */
-  startDaemon(options?: { readonly core?: number | undefined }): Promise<ServerProcess>
+  startDaemon(options?: {
+    readonly core?: number | undefined
+    readonly settings?: Settings
+  }): Promise<ServerProcess>
   /** Starts bare Fastify with the daemon's certificate. */
   startBare(options?: { readonly core?: number | undefined; readonly body?: Buffer }): Promise<ServerProcess>
   /** A client of either. */
@@ -29,6 +38,15 @@ export interface Rig extends Pace {
   /** Certificate that clients trust, a PEM file. */
   readonly certificate: string
   dispose(): Promise<void>
+}
+
+/** The daemon's settings by their names. */
+export type Settings = Readonly<Record<string, string | number>>
+
+export interface DaemonOrder {
+  readonly command: readonly [string, ...string[]]
+  readonly port: number
+  readonly environment: NodeJS.ProcessEnv
 }
 
 export interface RigOptions extends Pace {
@@ -65,7 +83,7 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
     for (const each of [state, caches]) mkdirSync(each, { mode: 0o700 })
     // As the unit's CacheDirectory.
     const environment = { CACHE_DIRECTORY: caches }
-    const settings = settingsOf(state, accounts.service, pamtester)
+    const fixed = settingsOf(state, accounts.service, pamtester)
 
     const rig: Rig = {
       isQuick,
@@ -74,19 +92,18 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
       pamtester,
       certificate,
       cores: availableParallelism() > 1 && find('taskset') !== '' ? { server: 0, load: 1 } : undefined,
-      async startDaemon({ core } = {}) {
+      folder,
+      flags,
+      async daemonOrder(settings = {}) {
         const port = await findPort()
-        return track(
-          startServer({
-            command: [process.execPath, ...flags, entry, ...settings, `--api.port=${port}`],
-            port,
-            certificate,
-            path: '/v1/ping',
-            log: join(folder, 'daemon.log'),
-            environment,
-            core,
-          }),
-        )
+        const all = Object.entries({ ...fixed, ...settings, 'api.port': port })
+        const words = all.map(([name, value]) => `--${name}=${value}`)
+        return { command: [process.execPath, ...flags, entry, ...words], port, environment }
+      },
+      async startDaemon({ core, settings } = {}) {
+        const order = await rig.daemonOrder(settings)
+        const log = join(folder, 'daemon.log')
+        return track(startServer({ ...order, certificate, path: '/v1/ping', log, core }))
       },
       async startBare({ core, body } = {}) {
         const port = await findPort()
@@ -132,9 +149,9 @@ export async function logIn(client: Client, { userName: username, password }: Ac
 }
 
 /** The shipped configuration, and as flags what a bench needs: a place of its own, and no limits of logins. */
-function settingsOf(directory: string, service: string, program: string): string[] {
+function settingsOf(directory: string, service: string, program: string): Settings {
   const never = 1_000_000
-  return Object.entries({
+  return {
     config: join(root, 'systemd', 'config.yaml'),
     'state.directory': directory,
     'api.address': '127.0.0.1',
@@ -144,7 +161,7 @@ function settingsOf(directory: string, service: string, program: string): string
     'auth.guard.lockAfterFailures': never,
     'auth.guard.addressLockAfterFailures': never,
     'auth.guard.userFailuresPerHour': never,
-  }).map(([name, value]) => `--${name}=${value}`)
+  }
 }
 
 /** V8's flags as the unit gives them. */

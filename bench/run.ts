@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Figure, Measure } from './figure.ts'
+import { measureFirstLook } from './first-look.ts'
 import { measureIdle } from './idle.ts'
 import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
+import { measurePrograms } from './programs.ts'
 import { measureReads } from './reads.ts'
 import { measureRefusals } from './refusals.ts'
 import { createRig } from './rig.ts'
+import { measureScale } from './scale.ts'
 import { measureStart } from './start.ts'
 import { readMachine, renderTable } from './table.ts'
 
@@ -17,7 +20,10 @@ const figures: Readonly<Record<string, Measure>> = {
   login: measureLogin,
   refusals: measureRefusals,
   'logins-at-once': measureLoginsAtOnce,
+  'first-look': measureFirstLook,
   idle: measureIdle,
+  programs: measurePrograms,
+  scale: measureScale,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]

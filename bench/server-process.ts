@@ -11,6 +11,8 @@ export interface ServerProcess {
   readonly port: number
   /** From the start of the process to the end of the first 200. */
   readonly startMs: number
+  /** File of what it writes. */
+  readonly log: string
   /** Asks it to end and waits until it has. */
   stop(): Promise<void>
 }
@@ -66,7 +68,7 @@ export async function startServer(order: ServerOrder): Promise<ServerProcess> {
     const startMs = performance.now() - startedAt
     client.close()
     if (status !== 200) throw new Error(`${path} answers ${status}`)
-    return { pid, port, startMs, stop }
+    return { pid, port, startMs, log, stop }
   } catch (error) {
     await stop()
     throw error

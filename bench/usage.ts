@@ -22,15 +22,17 @@ export function readRssMiB(pid: number): number {
  * their libraries. Processes that end meanwhile do not count.
  */
 export function readTreeMiB(pid: number): number {
-  return (
-    readPssMiB(pid) +
-    readWords(`/proc/${pid}/task/${pid}/children`).reduce((sum, child) => sum + readTreeMiB(Number(child)), 0)
-  )
+  return readPssMiB(pid) + childrenOf(pid).reduce((sum, child) => sum + readTreeMiB(child), 0)
+}
+
+/** Processes that the main thread of this one has started and that are still there. */
+export function childrenOf(pid: number): number[] {
+  return readWords(`/proc/${pid}/task/${pid}/children`).map(Number)
 }
 
 /** How many processes stand below this one. */
 export function countBelow(pid: number): number {
-  return readWords(`/proc/${pid}/task/${pid}/children`).length
+  return childrenOf(pid).length
 }
 
 function readPssMiB(pid: number): number {

@@ -1,5 +1,5 @@
 // Part of dist/main.cjs, for `main.cjs --prime-cache`: a daemon of its own in a folder that goes away again, on a
-// free port of the loopback, is asked one question, and what V8 has compiled by then is kept.
+// free port of the loopback, is asked one question and looks at the host once; what V8 has compiled by then is kept.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -11,6 +11,8 @@ import type { Script } from 'node:vm'
 import { checksumOf } from './checksum.ts'
 
 const deadlineMs = 30_000
+// The daemon begins its first look at the host a second after its start; what that needs belongs into the cache too.
+const firstLookMs = 3_000
 
 /**
  * Sets this process's environment and arguments so that the daemon starts beside any other. Called without a folder
@@ -55,6 +57,7 @@ export async function writeCache(script: Script, file: string): Promise<void> {
     if (Date.now() > giveUpAt) throw new Error(`the daemon did not answer within ${deadlineMs} ms`)
     await sleep(20)
   }
+  await sleep(firstLookMs)
   const data = script.createCachedData()
   const folder = dirname(file)
   mkdirSync(folder, { recursive: true })

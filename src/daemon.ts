@@ -9,8 +9,8 @@ import { registerAccessTokens } from './auth/access-token.ts'
 import { createAuth } from './auth/auth.ts'
 import { createSecret, deriveKeys } from './auth/keys.ts'
 import type { Config } from './config/schema.ts'
+import { createChangeWatches } from './host/change-watch.ts'
 import { createHostFiles } from './host/files.ts'
-import { createNetworkWatch } from './host/network/network-watch.ts'
 import { settingsOf } from './host/settings.ts'
 import { createSnapshot } from './host/snapshot.ts'
 import { createJobs } from './jobs/jobs.ts'
@@ -122,11 +122,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   }
   const renewCertificate = async () => useCertificate(await certificates.ensure())
 
-  const networkWatch = createNetworkWatch(createFollower({ log }), () => void snapshot.refresh('network'))
+  const watches = createChangeWatches(createFollower({ log }), (part) => void snapshot.refresh(part))
   const table = createJobTable({
-    refreshSeconds: () =>
-      snapshot.refresh('seconds', ...(networkWatch.isWatching() ? [] : (['network'] as const))),
-    refreshMinutes: () => snapshot.refresh('minutes', 'network'),
+    refreshSeconds: () => snapshot.refresh('seconds', ...watches.unwatched()),
+    refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts'),
     checkAccounts: () => auth.accountWatch.check(),
     renewCertificate,
   })
@@ -139,7 +138,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
 
   const startBackground = () => {
     void snapshot.firstLook()
-    networkWatch.start()
+    watches.start()
     jobs.start()
   }
   let starting: NodeJS.Timeout | undefined
@@ -164,7 +163,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       systemd.notify('STOPPING=1').catch((error: unknown) => log.warn({ err: error }, 'systemd was not told'))
       clearTimeout(starting)
       jobs.stop()
-      networkWatch.stop()
+      watches.stop()
       auth.accountWatch.stop()
       const deadline = setTimeout(() => https.closeConnections(), drainMs)
       await app.close()

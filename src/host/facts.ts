@@ -15,7 +15,7 @@ import { readNvidia } from './graphics/nvidia.ts'
 import { readNtp } from './time/ntp.ts'
 import { readHostName, readOperatingSystem } from './operating-system.ts'
 import { readSecureBoot } from './secure-boot.ts'
-import { createMountTable } from './storage/mounts.ts'
+import { readMounts } from './storage/mounts.ts'
 import { createSpaces } from './storage/space.ts'
 
 /** `all` reads every fact that can change, a class its own. */
@@ -58,10 +58,10 @@ export function createFacts(options: FactsOptions): Facts {
     rest: Partial<FactOptions<T>> = {},
   ) => createFact({ name, refreshClass, read, log, deadlineMs, ...rest })
 
-  const mountTable = createMountTable(files)
+  const mounts = fact('mounts', 'mounts', () => readMounts(files))
   const facts = {
     cores: fact('cores', 'minutes', () => readCores(files)),
-    disks: fact('disks', 'seconds', async () => readDisks(files, await mountTable.read())),
+    disks: fact('disks', 'seconds', () => readDisks(files, mounts.value() ?? [])),
     dns: fact('dns', 'seconds', () => readDns(files)),
     displayControllers: fact('gpus', 'minutes', () => readDisplayControllers(files)),
     hostName: fact('hostName', 'seconds', () => readHostName(files)),
@@ -74,6 +74,7 @@ export function createFacts(options: FactsOptions): Facts {
       },
     ),
     memory: fact('memory', 'minutes', totalMemory),
+    mounts,
     network: fact('network', 'network', () => readNetwork(files, ipv4Addresses)),
     nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
       problemsOf: ({ problems }) => problems,
@@ -117,13 +118,14 @@ export function createFacts(options: FactsOptions): Facts {
         refreshClass === 'never' ? !hasReadAll || failures().length > 0 : isAll || scopes.has(refreshClass)
       const due = all.filter(isDue)
       if (isAll) hasReadAll = true
-      const spacesDue = async () => {
-        if (!due.includes(facts.disks) && !scopes.has('minutes')) return
-        if (due.includes(facts.disks)) await facts.disks.refresh()
+      // What lives on a disk is known only after what is mounted, and how full it is only after that.
+      const storage = async () => {
+        if (due.includes(mounts)) await mounts.refresh()
+        if (due.includes(mounts) || due.includes(facts.disks)) await facts.disks.refresh()
         await spaces.refresh(mountPoints(), isAll || scopes.has('minutes') ? 'all' : 'new')
       }
-      const others = due.filter((each) => each !== facts.disks)
-      await Promise.all([...others.map((each) => each.refresh()), spacesDue()])
+      const others = due.filter((each) => each !== facts.disks && each !== mounts)
+      await Promise.all([...others.map((each) => each.refresh()), storage()])
     },
     async refreshNames() {
       await Promise.all([facts.hostName.refresh(), facts.network.refresh()])

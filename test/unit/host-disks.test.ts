@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { HostFiles } from '../../src/host/files.ts'
 import { readDisks } from '../../src/host/storage/disks.ts'
-import { createMountTable, hostMounts, parseMountinfo } from '../../src/host/storage/mounts.ts'
+import { hostMounts, parseMountinfo, readMounts } from '../../src/host/storage/mounts.ts'
 import { machine } from '../fixtures/host/tree.ts'
 
-const disksOf = async (files: HostFiles) => readDisks(files, await createMountTable(files).read())
+const disksOf = async (files: HostFiles) => readDisks(files, await readMounts(files))
 
 describe('disks of a rack server', () => {
   it('are each physical disk once, with bus, vendor, size and the file systems that live on it', async () => {
@@ -125,16 +125,7 @@ describe('mounts', () => {
     expect(hostMounts(parseMountinfo(text)).map(({ fileSystemType }) => fileSystemType)).toEqual(['tmpfs'])
   })
 
-  it('are parsed again only when they have changed', async () => {
-    let text = '1 0 8:1 / /mnt rw - ext4 /dev/sda1 rw\n'
-    const table = createMountTable({ ...machine(''), text: async () => text })
-    const first = await table.read()
-    expect(await table.read()).toBe(first)
-    text += '2 1 8:2 / /srv rw - ext4 /dev/sda2 rw\n'
-    expect((await table.read()).map(({ mountPoint }) => mountPoint)).toEqual(['/mnt', '/srv'])
-  })
-
   it('fail loudly when no list can be read', async () => {
-    await expect(createMountTable(machine('')).read()).rejects.toThrow('mountinfo')
+    await expect(readMounts(machine(''))).rejects.toThrow('mountinfo')
   })
 })

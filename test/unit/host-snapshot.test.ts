@@ -180,11 +180,12 @@ describe('refresh', () => {
     const snapshot = await build()
     await snapshot.refresh('all')
     const files = {
-      seconds: '/proc/1/mountinfo',
+      seconds: '/etc/resolv.conf',
+      mounts: '/proc/1/mountinfo',
       network: '/proc/net/route',
       minutes: '/sys/devices/system/cpu/online',
     }
-    for (const scope of ['seconds', 'network', 'minutes'] as const) {
+    for (const scope of ['seconds', 'mounts', 'network', 'minutes'] as const) {
       state.reads.length = 0
       await snapshot.refresh(scope)
       expect(Object.values(files).filter((file) => state.reads.includes(file))).toEqual([files[scope]])

@@ -133,6 +133,8 @@ function gatewayOf(name: string, tables: readonly (readonly DefaultRoute[])[]): 
 const temporary = 0x01
 const dadFailed = 0x08
 const deprecated = 0x20
+// Scope 00; the link-local addresses of hundreds of pods' interfaces are left aside like this for a quarter.
+const globalIpv6 = /^[0-9a-f]{32} \S+ \S+ 00 .*/gm
 
 /**
  * Global IPv6 addresses of /proc/net/if_inet6 by interface (net/ipv6/addrconf.c, if6_seq_show). Temporary
@@ -140,10 +142,10 @@ const deprecated = 0x20
  */
 export function parseIpv6Addresses(text: string): ReadonlyMap<string, readonly Address[]> {
   const found = new Map<string, (Address & { readonly flags: number })[]>()
-  for (const line of text.split('\n')) {
-    const [digits, , length, scope, flagText, name] = line.trim().split(/\s+/)
+  for (const line of text.match(globalIpv6) ?? []) {
+    const [digits, , length, , flagText, name] = line.trim().split(/\s+/)
     const flags = parseInt(flagText ?? '', 16)
-    if (!name || !digits || !length || scope !== '00' || (flags & (temporary | dadFailed)) !== 0) continue
+    if (!name || !digits || !length || (flags & (temporary | dadFailed)) !== 0) continue
     const address = {
       ip: formatIpv6(digits),
       subnet: String(parseInt(length, 16)),

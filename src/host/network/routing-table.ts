@@ -55,13 +55,15 @@ export function parseLocalAddresses(text: string): readonly string[] {
   return [...new Set(found)]
 }
 
+// Destination ::/0; a Kubernetes node has thousands of others, and telling them apart like this costs a fifth.
+const ipv6Default = /^0{32} 00 .*/gm
+
 /** Default routes of /proc/net/ipv6_route (net/ipv6/route.c, rt6_info_route), strongest first. */
 export function parseIpv6DefaultRoutes(text: string): readonly DefaultRoute[] {
   const unspecified = '0'.repeat(32)
-  const routes = text.split('\n').flatMap((line): DefaultRoute[] => {
-    const [destination, length, , , gateway, metric, , , flags, nicName] = line.trim().split(/\s+/)
-    if (!nicName || !gateway || destination !== unspecified || length !== '00') return []
-    if (!isUsable(parseInt(flags ?? '', 16))) return []
+  const routes = (text.match(ipv6Default) ?? []).flatMap((line): DefaultRoute[] => {
+    const [, , , , gateway, metric, , , flags, nicName] = line.trim().split(/\s+/)
+    if (!nicName || !gateway || !isUsable(parseInt(flags ?? '', 16))) return []
     const next = gateway === unspecified ? {} : { gateway: formatIpv6(gateway) }
     return [{ nicName, metric: parseInt(metric ?? '', 16), ...next }]
   })

@@ -13,30 +13,15 @@ export interface Mount {
   readonly options: readonly string[]
 }
 
-/** The mounts of this host. */
-export interface MountTable {
-  /**
-   * Those that an operator would call a file system of this host and that may live on a disk; the same list while
-   * nothing changes.
-   */
-  read(): Promise<readonly Mount[]>
-}
-
 /**
- * Reads mountinfo of PID 1, which has the host's mounts even inside the sandbox of our unit; where that process
- * is hidden from us (hidepid in proc(5)), our own must do. A text that has not changed is not parsed again: a
- * Kubernetes node has hundreds of lines.
+ * The mounts that an operator would call a file system of this host and that may live on a disk. From mountinfo of
+ * PID 1, which has the host's even inside the sandbox of our unit; where that process is hidden from us (hidepid in
+ * proc(5)), our own must do.
  */
-export function createMountTable(files: HostFiles): MountTable {
-  let last = { text: '', mounts: [] as readonly Mount[] }
-  return {
-    async read() {
-      const text = (await files.text('/proc/1/mountinfo')) || (await files.text('/proc/self/mountinfo'))
-      if (!text) throw new Error('neither /proc/1/mountinfo nor /proc/self/mountinfo can be read')
-      if (text !== last.text) last = { text, mounts: hostMounts(parseMountinfo(text)).filter(mayLiveOnDisk) }
-      return last.mounts
-    },
-  }
+export async function readMounts(files: HostFiles): Promise<readonly Mount[]> {
+  const text = (await files.text('/proc/1/mountinfo')) || (await files.text('/proc/self/mountinfo'))
+  if (!text) throw new Error('neither /proc/1/mountinfo nor /proc/self/mountinfo can be read')
+  return hostMounts(parseMountinfo(text)).filter(mayLiveOnDisk)
 }
 
 /** File systems without a device have a number of major 0, btrfs among them: it has several devices. */
