@@ -76,6 +76,8 @@ function askTools(): Omit<FirstLook, 'lookMs'> {
 }
 
 async function measure(): Promise<FirstLook> {
+  // By then the daemon has told systemd that it is ready, through a program too.
+  await runner.run('true', [], { timeoutMs: 5_000 })
   const early = first === 'tools' ? askTools() : undefined
   const lookMs = await look()
   return { lookMs, ...(early ?? askTools()) }

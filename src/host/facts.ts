@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
@@ -84,6 +85,7 @@ export function createFacts(options: FactsOptions): Facts {
     secureBoot: fact('secureBoot', 'never', () => readSecureBoot(files)),
   }
   const all = Object.values(facts)
+  const asksPrograms = new Set<(typeof all)[number]>([facts.linkDns, facts.ntp, facts.nvidia])
   const spaces = createSpaces({ runner, log, deadlineMs })
 
   const mountPoints = () => [
@@ -125,7 +127,13 @@ export function createFacts(options: FactsOptions): Facts {
         await spaces.refresh(mountPoints(), isAll || scopes.has('minutes') ? 'all' : 'new')
       }
       const others = due.filter((each) => each !== facts.disks && each !== mounts)
-      await Promise.all([...others.map((each) => each.refresh()), storage()])
+      const [programs, files] = [true, false].map((runs) =>
+        others.filter((each) => asksPrograms.has(each) === runs),
+      )
+      // While programs run, the files are read.
+      const asked = [storage(), ...(programs ?? []).map((each) => each.refresh())]
+      await turn()
+      await Promise.all([...asked, ...(files ?? []).map((each) => each.refresh())])
     },
     async refreshNames() {
       await Promise.all([facts.hostName.refresh(), facts.network.refresh()])

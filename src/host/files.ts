@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
@@ -21,32 +21,38 @@ const absent = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EACCE
  */
 export function createHostFiles(root = '/'): HostFiles {
   return {
-    text: (path) =>
+    text: async (path) =>
       isMemory(path)
-        ? ifPresent(() => readFileSync(join(root, path), 'utf8'))
+        ? ifThere(join(root, path), (file) => readFileSync(file, 'utf8'))
         : ifPresent(() => readFile(join(root, path), 'utf8')),
     names: async (path) => {
-      const names = await (isMemory(path)
-        ? ifPresent(() => readdirSync(join(root, path)))
-        : ifPresent(() => readdir(join(root, path))))
+      const names = isMemory(path)
+        ? await ifThere(join(root, path), (folder) => readdirSync(folder))
+        : await ifPresent(() => readdir(join(root, path)))
       return names?.sort() ?? []
     },
     link: async (path) => {
-      const target = await (isMemory(path)
-        ? ifPresent(() => readlinkSync(join(root, path)))
-        : ifPresent(() => readlink(join(root, path))))
+      const target = isMemory(path)
+        ? await ifThere(join(root, path), (link) => readlinkSync(link))
+        : await ifPresent(() => readlink(join(root, path)))
       return target === undefined ? undefined : resolve(dirname(path), target)
     },
   }
 }
 
 /**
- * /proc and /sys are answered from kernel memory, and so is /run of systemd and udev, a tmpfs: read in place they
+ * /proc and /sys are answered from kernel memory, and so is /run, a tmpfs (file-hierarchy(7)): read in place they
  * cost a fifth of the CPU time that the thread pool costs (docs/host-facts.md). Everything else may be on a disk
  * that does not answer.
  */
 function isMemory(path: string): boolean {
-  return /^\/(sys|proc|run\/systemd|run\/udev)\//.test(path)
+  return /^\/(sys|proc|run)\//.test(path)
+}
+
+/** Half of what is asked for is not there, and an exception costs ten times as much as a look before. */
+async function ifThere<T>(path: string, read: (path: string) => T): Promise<T | undefined> {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined
+  return ifPresent(() => read(path))
 }
 
 async function ifPresent<T>(read: () => T | Promise<T>): Promise<T | undefined> {

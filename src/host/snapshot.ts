@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../store/database.ts'
 import { archTypeOf } from './cpu.ts'
 import { toDocument, type HostDocument } from './document.ts'
@@ -17,8 +18,8 @@ export interface SnapshotReply {
 /** What the host is, kept ready. Requests read `current()`; jobs call `refresh()`. */
 export interface Snapshot {
   /**
-   * Reads the facts of the scopes anew and returns when the reply holds them. A fact that cannot be read keeps its
-   * value; nothing is thrown for it.
+   * Reads the facts of the scopes anew and returns when the reply holds them. Calls that come while one is running
+   * share the next one. A fact that cannot be read keeps its value; nothing is thrown for it.
    */
   refresh(...scopes: readonly RefreshScope[]): Promise<void>
   /** undefined before the first look is complete. */
@@ -119,13 +120,35 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
     }
     announceNames()
   }
-  const refresh = async (...scopes: readonly RefreshScope[]) => {
-    const isWhole = scopes.includes('all')
+  const look = async (scopes: ReadonlySet<RefreshScope>) => {
+    const isWhole = scopes.has('all')
     // A fact that is slow keeps nobody from seeing the others.
     const early = setTimeout(() => tell(isWhole), patienceMs)
-    await facts.refresh(new Set(scopes))
+    await facts.refresh(scopes)
     clearTimeout(early)
     tell(isWhole)
+  }
+
+  let current: Promise<void> | undefined
+  let next: { readonly scopes: Set<RefreshScope>; readonly done: Promise<void> } | undefined
+  const refresh = (...wanted: readonly RefreshScope[]): Promise<void> => {
+    if (next !== undefined) {
+      for (const scope of wanted) next.scopes.add(scope)
+      return next.done
+    }
+    const scopes = new Set(wanted)
+    const begin = async () => {
+      // A look that is under way may have been before the caller's change. One that hangs is not waited for.
+      if (current) await Promise.race([current, sleep(patienceMs, undefined, { ref: false })])
+      next = undefined
+      const mine = look(scopes)
+      current = mine
+      await mine
+      if (current === mine) current = undefined
+    }
+    const done = Promise.resolve().then(begin)
+    next = { scopes, done }
+    return done
   }
 
   let first: Promise<void> | undefined

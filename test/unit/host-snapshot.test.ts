@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { HostFiles } from '../../src/host/files.ts'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions, type SnapshotReply } from '../../src/host/snapshot.ts'
@@ -218,6 +218,7 @@ describe('refresh', () => {
     const { build, state } = board()
     const snapshot = await build()
     const first = snapshot.refresh('all')
+    await vi.waitFor(() => expect(state.reads).toContain(hostnameFile))
     state.files.set(hostnameFile, 'renamed\n')
     const waiting = Array.from({ length: 50 }, () => snapshot.refresh('all'))
     await Promise.all([first, ...waiting])

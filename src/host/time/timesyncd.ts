@@ -19,13 +19,15 @@ const timeoutMs = 3_000
  * what it does not say, and everything where it does not answer.
  */
 export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
-  const configured = parseTimesyncdConf(await readTimesyncdConf(files))
   // timesyncd works without the bus, timedatectl does not.
   const hasBus = (await files.names('/run/dbus')).includes('system_bus_socket')
-  if (!hasBus) return { ntp: configured, problems: [] }
-  const answer = await ask(runner, 'timedatectl', ['show-timesync'], timeoutMs)
-  if ('problem' in answer) return { ntp: configured, problems: [answer.problem] }
-  return { ntp: { ...configured, ...parseShowTimesync(answer.stdout) }, problems: [] }
+  // The files are read while the program runs.
+  const answer = hasBus ? ask(runner, 'timedatectl', ['show-timesync'], timeoutMs) : undefined
+  const ntp = parseTimesyncdConf(await readTimesyncdConf(files))
+  const said = await answer
+  if (said === undefined) return { ntp, problems: [] }
+  if ('problem' in said) return { ntp, problems: [said.problem] }
+  return { ntp: { ...ntp, ...parseShowTimesync(said.stdout) }, problems: [] }
 }
 
 /** What the files tell systemd-timesyncd to do; undefined where it is not installed. */
