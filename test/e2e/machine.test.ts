@@ -221,7 +221,9 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       await follows((info) => expect(nic(info, cards.right.nicName)).toMatchObject({ ip: '192.168.89.1' }))
       // Nothing piles up behind it.
       await eventually(async () =>
-        expect((await host.sh('cat /proc/[0-9]*/comm 2> /dev/null | grep -cx stat || true')).trim()).toBe('0'),
+        expect((await host.sh('cat /proc/[0-9]*/comm 2> /dev/null | grep -cx stat || true')).trim()).toBe(
+          '0',
+        ),
       )
       await host.sh('systemctl stop hung; umount --lazy /srv/hung || true')
       await follows((info) => expect(info.status.conditions).toBeUndefined())
