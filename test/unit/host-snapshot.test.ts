@@ -272,7 +272,9 @@ describe('a fact that cannot be read', () => {
     expect(asked).toBe(1)
     expect(hanging.spec.hardwareSpec.disks).toMatchObject([{ partitions: [{ mountPoint: '/' }] }])
     expect(hanging.spec.hardwareSpec.disks[0].partitions[0].totalSpace).toBeUndefined()
-    expect(hanging.status.conditions).toMatchObject([{ type: 'space', message: '/: no answer within 400 ms' }])
+    expect(hanging.status.conditions).toMatchObject([
+      { type: 'space', message: '/: no answer within 400 ms' },
+    ])
     answer.resolve(usage(9))
     await snapshot.refresh('all')
     const answered = parse(snapshot.current()!.body)
