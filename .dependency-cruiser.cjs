@@ -6,10 +6,12 @@ const rooms = {
   system: ['errors'],
   store: ['errors'],
   config: ['errors'],
-  host: ['errors', 'system', 'store'],
-  auth: ['errors', 'system', 'store'],
+  lists: ['errors'],
+  host: ['errors', 'system', 'store', 'lists'],
+  audit: ['errors', 'system', 'store', 'lists'],
+  auth: ['errors', 'system', 'store', 'lists', 'audit'],
   jobs: ['errors'],
-  api: ['errors', 'system'],
+  api: ['errors', 'system', 'lists'],
 }
 
 const roomLaw = Object.entries(rooms).map(([room, mayUse]) => ({
@@ -22,10 +24,10 @@ const roomLaw = Object.entries(rooms).map(([room, mayUse]) => ({
 
 const routesLaw = Object.keys(rooms).map((room) => ({
   name: `routes-${room}`,
-  comment: `src/${room}/routes.ts may use its own room, errors and api`,
+  comment: `src/${room}/routes.ts may use its own room, errors, lists and api`,
   severity: 'error',
   from: { path: `^src/${room}/routes\\.ts$` },
-  to: { path: '^src/', pathNot: `^src/(${room}|api|errors)/` },
+  to: { path: '^src/', pathNot: `^src/(${room}|api|errors|lists)/` },
 }))
 
 module.exports = {

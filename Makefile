@@ -38,6 +38,7 @@ check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documen
 	depcruise src
 	prettier --check --log-level warn .
 	node build/docs.ts --check
+	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 $(EMULATOR)

@@ -148,7 +148,7 @@ export async function logIn(client: Client, { userName: username, password }: Ac
   return (JSON.parse(reply.body.toString()) as { Token: { Authorization: string } }).Token.Authorization
 }
 
-/** The shipped configuration, and as flags what a bench needs: a place of its own, and no limits of logins. */
+/** The shipped configuration, and as flags what a bench needs: a place of its own, and limits that nobody meets. */
 function settingsOf(directory: string, service: string, program: string): Settings {
   const never = 1_000_000
   return {
@@ -161,6 +161,8 @@ function settingsOf(directory: string, service: string, program: string): Settin
     'auth.guard.lockAfterFailures': never,
     'auth.guard.addressLockAfterFailures': never,
     'auth.guard.userFailuresPerHour': never,
+    'api.rateLimits.requestsPerSecond': 100_000,
+    'api.rateLimits.login.requestsPerSecond': 100_000,
   }
 }
 

@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 import type { Figure, Measure } from './figure.ts'
 import { measureFirstLook } from './first-look.ts'
 import { measureIdle } from './idle.ts'
+import { measureLists } from './lists.ts'
+import { measureLimits } from './limits.ts'
 import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
 import { measurePrograms } from './programs.ts'
@@ -23,7 +25,9 @@ const figures: Readonly<Record<string, Measure>> = {
   'first-look': measureFirstLook,
   idle: measureIdle,
   programs: measurePrograms,
+  lists: measureLists,
   scale: measureScale,
+  limits: measureLimits,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]

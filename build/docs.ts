@@ -5,69 +5,41 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import swagger from '@fastify/swagger'
 import { pino } from 'pino'
 import { createServer } from '../src/api/server.ts'
 import { errorCodes } from '../src/errors/codes.ts'
 import { registerRooms } from '../src/rooms.ts'
+import {
+  collectDocument,
+  finishDocument,
+  type ApiDocument,
+  type Examples,
+  type Operation,
+  type Schema,
+  type Stage,
+} from './openapi.ts'
 
 const root = join(import.meta.dirname, '..')
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
-
-interface Operation {
-  operationId: string
-  summary: string
-  tags: string[]
-  'x-access': string
-  security?: unknown[]
-  parameters?: { name: string; in: string; required?: boolean; description?: string; schema: Schema }[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
-  responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>
-}
-
-interface Schema {
-  type?: string | string[]
-  title?: string
-  const?: unknown
-  enum?: unknown[]
-  description?: string
-  default?: unknown
-  required?: string[]
-  properties?: Record<string, Schema>
-  items?: Schema
-  anyOf?: Schema[]
-}
 
 async function describeApi() {
   const { app } = createServer({
     log: pino({ level: 'silent' }),
     bodyLimitBytes: 1,
+    mode: 'airgap',
     authenticate: () => undefined,
     onAuthenticated: () => undefined,
   })
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'edgehostd service API',
-        version,
-        description: 'The API of an edge host, on port 5080.',
-      },
-      components: { securitySchemes: { token: { type: 'apiKey', in: 'header', name: 'Authorization' } } },
-    },
-    transform: ({ schema, url, route }) => {
-      const access = route.config?.access ?? 'viewer'
-      const security = access === 'open' ? [] : [{ token: [] }]
-      return { url, schema: { ...schema, security, 'x-access': access } as typeof schema }
-    },
-  })
+  await collectDocument(app, version)
   // Nothing is called: only what the routes declare is read.
-  await registerRooms(app, { auth: {} as never, host: {} as never })
+  await registerRooms(app, { api: {} as never, audit: {} as never, auth: {} as never, host: {} as never })
   await app.ready()
-  return app.swagger()
+  const examples = JSON.parse(readFileSync(join(root, 'docs/examples.json'), 'utf8')) as Examples
+  const declared = app.swagger() as unknown as ApiDocument
+  return { declared, document: finishDocument(declared, examples) }
 }
 
-function apiPage(paths: Record<string, Record<string, Operation>>): string {
+function apiPage({ paths }: ApiDocument): string {
   const lines = ['# Service API', '', '<!-- Made by `make docs` from the routes; do not edit. -->', '']
   lines.push(
     '`https://<host>:5080`. Bodies are JSON. Send the token of a login in the header `Authorization`. Every error',
@@ -101,12 +73,18 @@ function apiPage(paths: Record<string, Record<string, Operation>>): string {
       ),
       ...rows(operation.requestBody, 'body'),
     ]
+    if (operation.description) lines.push('', operation.description)
+    const life = operation['x-lifecycle']
+    if (life) lines.push('', describeLife(life))
     if (fields.length > 0)
       lines.push('', '| Field | In | Type | Required | Meaning |', '|---|---|---|---|---|', ...fields)
     lines.push('', '| Status | Reply |', '|---|---|')
-    for (const [status, reply] of Object.entries(operation.responses)) {
+    const replies = Object.entries(operation.responses)
+    for (const [status, reply] of replies.filter(([status]) => Number(status) < 400)) {
       lines.push(`| ${status} | ${describeReply(reply)} |`)
     }
+    const errors = replies.map(([status]) => status).filter((status) => Number(status) >= 400)
+    lines.push(`| ${errors.join(', ')} | [error](errors.md) |`)
   }
   return `${lines.join('\n')}\n`
 }
@@ -114,6 +92,9 @@ function apiPage(paths: Record<string, Record<string, Operation>>): string {
 const who = (operation: Operation) =>
   ({ open: 'anyone', viewer: 'logged in', admin: 'administrators' })[operation['x-access']] ??
   operation['x-access']
+
+const describeLife = ({ phase, date, successor }: Stage) =>
+  `**${phase === 'sunset' ? 'Works until' : 'Deprecated since'} ${date}.**${successor === undefined ? '' : ` Use \`${successor}\`.`}`
 
 const cell = (text: string) => text.replaceAll('|', '\\|')
 
@@ -131,7 +112,6 @@ function fieldRow(name: string, place: string, required: boolean, schema: Schema
 }
 
 function typeOf(schema: Schema): string {
-  if (schema.title === 'Error') return '[error](errors.md)'
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
   if (schema.enum) return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(' or ')
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ')
@@ -166,10 +146,10 @@ function errorPage(): string {
   return `${lines.join('\n')}\n`
 }
 
-const document = await describeApi()
+const { declared, document } = await describeApi()
 const outputs = {
   'docs/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
-  'docs/api.md': apiPage(document.paths as Record<string, Record<string, Operation>>),
+  'docs/api.md': apiPage(declared),
   'docs/errors.md': errorPage(),
 }
 

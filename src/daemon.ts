@@ -1,7 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { createAudit } from './audit/audit.ts'
 import { createCertificates } from './api/certificates.ts'
+import { createHealth } from './api/health.ts'
 import { createHttpsServer } from './api/https-server.ts'
 import { listen } from './api/listen.ts'
 import { createServer } from './api/server.ts'
@@ -15,8 +17,11 @@ import { settingsOf } from './host/settings.ts'
 import { createSnapshot } from './host/snapshot.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { createJobTable } from './jobs/table.ts'
+import { createContinueTokens } from './lists/continue-token.ts'
 import { registerRooms } from './rooms.ts'
 import { openDatabase } from './store/database.ts'
+import { createReader } from './store/reader.ts'
+import { createWriteProbe } from './store/write-probe.ts'
 import { systemClock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import { createFollower } from './system/follower.ts'
@@ -59,6 +64,9 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   await sweepTemporary(join(stateDirectory, 'tls'))
   const database = openDatabase(join(stateDirectory, 'edgehostd.db'), log)
   const keys = deriveKeys(await readOrMakeSecret(join(stateDirectory, 'secret'), 32, createSecret))
+  const listTokens = createContinueTokens(keys.lists)
+  const reader = createReader(database.sql)
+  const audit = createAudit({ settings: config.audit, database, read: reader.read, clock, log })
 
   const privileged =
     systemd.runtimeDirectory === undefined
@@ -75,6 +83,13 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     database,
     config: config.host,
     agentVersion: version,
+    onNewIdentity: ({ id, source }) =>
+      audit.record({
+        action: 'create',
+        kind: 'edgehost',
+        resourceUid: id,
+        message: `Choose the id of this host, from ${source}`,
+      }),
   })
 
   // The HTTPS edge.
@@ -86,13 +101,26 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     log,
     names: () => ({ hostName: snapshot.hostName(), addresses: snapshot.addresses() }),
   })
+  const noteCertificate = (isNew: boolean) => {
+    if (!isNew) return
+    const notAfter = new Date(certificates.notAfter()).toISOString()
+    audit.record({
+      action: 'create',
+      kind: 'certificate',
+      resourceUid: certificates.fingerprint(),
+      message: `Put a certificate to use, good until ${notAfter}`,
+    })
+  }
   await snapshot.refreshNames()
-  await certificates.ensure()
+  noteCertificate(await certificates.ensure())
   const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
   const { app } = createServer({
     log,
     bodyLimitBytes: config.api.body.limitBytes,
     serverFactory: https.serverFactory,
+    rateLimits: { settings: config.api.rateLimits, monotonic: () => clock.monotonic() },
+    mode: config.host.mode,
+    audit: audit.requests,
     authenticate: (token) => auth.sessions.authenticate(token),
     onAuthenticated: (request) => https.markAuthenticated(request.socket),
   })
@@ -105,15 +133,31 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     database,
     keys,
     accessTokens: await registerAccessTokens(app, keys.access),
+    listTokens,
+    record: audit.record,
     cores: availableParallelism(),
     clock,
     log,
   })
 
-  await registerRooms(app, { auth: auth.routes, host: { snapshot, settings: settingsOf(config.host.mode) } })
+  const health = createHealth({
+    alive: { jobs: () => jobs.areMoving() },
+    ready: {
+      database: createWriteProbe(database, { log, monotonic: () => clock.monotonic() }),
+      'host facts': () => snapshot.current() !== undefined,
+    },
+    log,
+  })
+  await registerRooms(app, {
+    api: { health },
+    audit: { audits: audit.routes(snapshot.id), listTokens, now: () => clock.now() },
+    auth: auth.routes,
+    host: { snapshot, settings: settingsOf(config.host.mode) },
+  })
 
   const useCertificate = (isNew: boolean) => {
     if (!isNew) return
+    noteCertificate(isNew)
     https.useCertificate(certificates.material())
     log.info(
       { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
@@ -128,6 +172,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts'),
     checkAccounts: () => auth.accountWatch.check(),
     renewCertificate,
+    async keepAudit() {
+      audit.announceHead()
+      await audit.retain()
+    },
   })
   const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
   snapshot.onNamesChange(() => {
@@ -157,6 +205,11 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
         'listening',
       )
       await systemd.notify('READY=1', `STATUS=listening on port ${port}`)
+      audit.record({
+        action: 'action',
+        kind: 'daemon',
+        message: `Start version ${version} in mode ${config.host.mode}`,
+      })
     },
     async stop() {
       // Not waited for: what is in flight matters more than that systemd knows.
@@ -170,6 +223,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       clearTimeout(deadline)
       https.stop()
       systemd.stopWatchdog()
+      audit.stop()
+      audit.record({ action: 'action', kind: 'daemon', message: 'Stop' })
+      audit.announceHead()
+      await reader.close()
       database.close()
       log.info('stopped')
     },

@@ -1,17 +1,21 @@
 import type { FastifyInstance } from 'fastify'
-import { apiRoutes } from './api/routes.ts'
+import { apiRoutes, type ApiRoutesOptions } from './api/routes.ts'
+import { auditRoutes, type AuditRoutesOptions } from './audit/routes.ts'
 import { authRoutes, type AuthRoutesOptions } from './auth/routes.ts'
 import { hostRoutes, type HostRoutesOptions } from './host/routes.ts'
 
 /** What each room's routes need. */
 export interface Rooms {
+  readonly api: ApiRoutesOptions
+  readonly audit: AuditRoutesOptions
   readonly auth: AuthRoutesOptions
   readonly host: HostRoutesOptions
 }
 
 /** Adds the routes of every room. The daemon and the API documents are made from this one list. */
 export async function registerRooms(app: FastifyInstance, rooms: Rooms): Promise<void> {
-  await app.register(apiRoutes)
+  await app.register(apiRoutes, rooms.api)
+  await app.register(auditRoutes, rooms.audit)
   await app.register(authRoutes, rooms.auth)
   await app.register(hostRoutes, rooms.host)
 }

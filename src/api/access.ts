@@ -6,6 +6,9 @@ export type Role = 'admin' | 'viewer'
 /** Who may use a route: anyone, anyone who is logged in, or administrators only. Every route declares it. */
 export type Access = 'open' | Role
 
+/** Who manages the clusters of this host: an operator, here, or the platform it is connected to. */
+export type Mode = 'airgap' | 'connected'
+
 /** The user behind a request whose token was accepted. */
 export interface Caller {
   /** Name of the account as NSS returns it. */
@@ -23,6 +26,8 @@ declare module 'fastify' {
     access?: Access
     /** An open route that acts for the caller when there is a good token. */
     identifies?: boolean
+    /** Refused while the platform manages the clusters. */
+    airgapOnly?: boolean
   }
   interface FastifyRequest {
     /** The caller; null on open routes. */

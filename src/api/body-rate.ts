@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { AppError } from '../errors/app-error.ts'
+import { contentType, errorBody } from './errors.ts'
+import { requestIdOf } from './request-id.ts'
 
 export interface BodyRate {
   readonly minimumBytesPerSecond: number
@@ -91,8 +93,9 @@ export function watchBodyRate(
       request.emit('error', error)
       return
     }
-    response.writeHead(error.status, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ code: error.code, message: error.message }))
+    const ref = requestIdOf(request.headers)
+    response.writeHead(error.status, { 'content-type': contentType, 'x-request-id': ref })
+    response.end(JSON.stringify(errorBody(error, ref)))
   }
 
   server.on('request', onRequest)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { errorCodes, type ErrorCode } from '../errors/codes.ts'
 import { unmapAddress } from '../system/address.ts'
@@ -21,23 +21,34 @@ const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
   431: 'HeadersTooLarge',
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Code of the error that was sent; empty until then. */
+    errorCode: string
+  }
+}
+
 /** Turns whatever a handler throws into the one error body; a 500 says nothing about the inside. */
-export function addErrorReplies(app: FastifyInstance, routes: RouteTable): void {
+export function addErrorReplies(
+  app: FastifyInstance,
+  routes: RouteTable,
+  onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void = () => undefined,
+): void {
+  app.decorateRequest('errorCode', '')
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(toAppError(error), request, reply))
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     const allowed = routes.methodsOf(path)
     if (allowed.length > 0) void reply.header('allow', allowed.join(', '))
-    return sendError(
+    const error =
       allowed.length > 0
         ? new AppError(
             'MethodNotAllowed',
             `${request.method} is not possible here; use ${allowed.join(' or ')}`,
           )
-        : new AppError('NotFound', 'there is nothing at this path'),
-      request,
-      reply,
-    )
+        : new AppError('NotFound', 'there is nothing at this path')
+    onUnrouted(request, reply, error)
+    return sendError(error, request, reply)
   })
 }
 
@@ -62,6 +73,7 @@ export function toAppError(error: FastifyError): AppError {
 /** Sends the one error body. A failure of ours is logged here, with what the request log would say. */
 export function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   void reply.code(error.status)
+  request.errorCode = error.code
   if (error.status >= 500) {
     const { code, cause = error } = error
     request.log.error({ ...describeRequest(request, reply), code, err: cause }, 'request failed')
@@ -73,9 +85,11 @@ export function sendError(error: AppError, request: FastifyRequest, reply: Fasti
     .send(errorBody(error, request.id))
 }
 
-const contentType = 'application/json; charset=utf-8'
+/** Of the one body. */
+export const contentType = 'application/json; charset=utf-8'
 
-const errorBody = ({ code, message, details }: AppError, ref: string) => ({
+/** The one body of every refusal and failure. */
+export const errorBody = ({ code, message, details }: AppError, ref: string) => ({
   code,
   message,
   ...(details ? { details } : {}),
@@ -90,7 +104,9 @@ const parserCodes: Readonly<Record<string, ErrorCode>> = {
 /** Answers what is not even HTTP: the same body, then the connection is closed. */
 export function createParserErrorReply(log: Logger) {
   return (error: Error & { code?: string }, socket: Socket): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    // In the middle of a reply, these bytes would be taken for a part of it. Node's own handler asks the same.
+    const isReplying = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
+    if (error.code === 'ECONNRESET' || !socket.writable || isReplying) {
       socket.destroy(error)
       return
     }

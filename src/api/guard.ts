@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
-import type { Access, Authenticate, Caller } from './access.ts'
+import type { Access, Authenticate, Caller, Mode } from './access.ts'
 
 /** Cookie that carries the access token, as published clients send it. */
 export const accessCookie = 'Authorization'
@@ -10,6 +10,8 @@ export const refreshCookie = 'RefreshToken'
 
 export interface GuardOptions {
   readonly authenticate: Authenticate
+  /** Of this host. */
+  readonly mode: Mode
   /** Told of each accepted request, so that its connection is spared when connections run out. */
   readonly onAuthenticated: (request: FastifyRequest) => void
 }
@@ -19,11 +21,14 @@ export interface GuardOptions {
  * then covers the whole request, however long it takes. Each route gets a guard of its own, so that what it declares
  * is looked at once and not at every request.
  */
-export function addGuard(app: FastifyInstance, { authenticate, onAuthenticated }: GuardOptions): void {
+export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthenticated }: GuardOptions): void {
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
-    const { access = 'open', identifies = false } = route.config ?? {}
+    const { access = 'open', identifies = false, airgapOnly = false } = route.config ?? {}
+    if (access === 'open' && airgapOnly)
+      throw new Error(`the route ${route.url} is open and airgapOnly; the token comes before the mode`)
     if (access === 'open' && !identifies) return
+    const isElsewhere = airgapOnly && mode === 'connected'
     const guard: onRequestHookHandler = (request, _reply, done) => {
       const header = request.headers.authorization
       const token = header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
@@ -32,7 +37,11 @@ export function addGuard(app: FastifyInstance, { authenticate, onAuthenticated }
         done(access === 'open' ? undefined : unauthenticated())
         return
       }
-      const refusal = refuse(request, access, caller, header === undefined)
+      const byCookie = header === undefined
+      const refusal =
+        refuseOrigin(request, byCookie) ??
+        (isElsewhere ? managedByPlatform() : undefined) ??
+        refuseRole(access, caller)
       if (refusal) {
         done(refusal)
         return
@@ -45,13 +54,12 @@ export function addGuard(app: FastifyInstance, { authenticate, onAuthenticated }
   })
 }
 
-function refuse(
-  request: FastifyRequest,
-  access: Access,
-  caller: Caller,
-  byCookie: boolean,
-): AppError | undefined {
-  if (byCookie && !isSafe(request.method) && !isSameOrigin(request)) return crossOrigin()
+// Whether the cookie may stand for its user is part of the question whose request it is.
+function refuseOrigin(request: FastifyRequest, byCookie: boolean): AppError | undefined {
+  return byCookie && !isSafe(request.method) && !isSameOrigin(request) ? crossOrigin() : undefined
+}
+
+function refuseRole(access: Access, caller: Caller): AppError | undefined {
   if (access !== 'admin' || caller.role === 'admin') return undefined
   return new AppError('Forbidden', 'this needs an administrator of the host')
 }
@@ -88,6 +96,9 @@ function isSameOrigin(request: FastifyRequest): boolean {
 
 const unauthenticated = () =>
   new AppError('Unauthenticated', 'log in first: the token is missing, expired or revoked')
+
+const managedByPlatform = () =>
+  new AppError('ManagedByPlatform', 'the platform manages the clusters of this host; do it there')
 
 const crossOrigin = () =>
   new AppError(

@@ -40,6 +40,8 @@ export function createHttpsServer({
     serverFactory(handler) {
       const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
       applyTimeouts(server, timeouts)
+      // An expectation nobody knows may be passed over (RFC 9110, 10.1.1); Node would refuse it with nothing in its reply.
+      server.on('checkExpectation', handler)
       made = {
         server,
         limits: limitConnections(server, { ...connections, log }),

@@ -34,6 +34,8 @@ function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info'
   const status = reply.statusCode
   if (status >= 500) return undefined
   const isRead = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
+  // A flood of them is one line a minute, the limiter's own.
+  if (request.isOverLimit) return 'debug'
   const isRefusal = status === 401 || status === 403 || status === 429
   return !isRead || isRefusal || reply.elapsedTime > slowMs ? 'info' : 'debug'
 }

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Access } from './access.ts'
+import type { AuditWords } from './audit-hook.ts'
+import { versionOf, type Lifecycle } from './lifecycle.ts'
 
 /** One declared route. */
 export interface DeclaredRoute {
@@ -7,6 +9,13 @@ export interface DeclaredRoute {
   /** Pattern as declared, for example `/v1/users/sessions/:uid`. */
   readonly url: string
   readonly access: Access
+  /** Refused in connected mode. */
+  readonly airgapOnly: boolean
+  /** Of the API, for example `v1`; the few paths for machines have none. */
+  readonly version: string | undefined
+  readonly phase: Lifecycle['phase']
+  /** What the audit trail says of it; everything that changes something has to declare that. */
+  readonly audit: AuditWords | undefined
 }
 
 /** Every route with the role it needs; the role matrix test and 405 replies are made from it. */
@@ -28,7 +37,17 @@ export function collectRoutes(app: FastifyInstance): RouteTable {
     const matcher = new RegExp(
       `^${url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')}$`,
     )
-    for (const each of [method].flat()) routes.push({ method: each, url, access, matcher })
+    const { airgapOnly = false, lifecycle = { phase: 'production' }, audit } = config
+    const declared = {
+      url,
+      access,
+      airgapOnly,
+      version: versionOf(url),
+      phase: lifecycle.phase,
+      audit,
+      matcher,
+    }
+    for (const each of [method].flat()) routes.push({ method: each, ...declared })
   })
   return {
     routes,

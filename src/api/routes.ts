@@ -1,12 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { AppError } from '../errors/app-error.ts'
+import { errorBody } from './errors.ts'
+import type { Health } from './health.ts'
+import { errorReplies } from './schemas.ts'
+
+export interface ApiRoutesOptions {
+  readonly health: Health
+}
+
+const Well = Type.Object({ status: Type.Literal('ok') })
 
 /** What the edge itself answers: it lives, and what it can be asked. */
-export const apiRoutes: FastifyPluginAsyncTypebox = async (app) => {
+export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app, { health }) => {
   app.get(
     '/v1/ping',
     {
-      config: { access: 'open' },
+      config: { access: 'open', limited: false },
       schema: {
         operationId: 'ping',
         tags: ['service'],
@@ -15,6 +26,40 @@ export const apiRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async () => ({ msg: 'pong' }),
+  )
+
+  // Asked every few seconds by whoever watches: a no is no failure of the request, so it makes no line in the journal.
+  const sayWhether = (isWell: () => boolean) => async (request: FastifyRequest, reply: FastifyReply) =>
+    isWell()
+      ? { status: 'ok' as const }
+      : reply.code(503).send(errorBody(new AppError('NotReady', 'not now'), request.id))
+
+  app.get(
+    '/healthz',
+    {
+      config: { access: 'open', limited: false },
+      schema: {
+        operationId: 'getHealth',
+        tags: ['service'],
+        summary: 'Whether the daemon is alive; if not, a restart helps',
+        response: { 200: Well, ...errorReplies(503) },
+      },
+    },
+    sayWhether(() => health.isAlive()),
+  )
+
+  app.get(
+    '/readyz',
+    {
+      config: { access: 'open', limited: false },
+      schema: {
+        operationId: 'getReadiness',
+        tags: ['service'],
+        summary: 'Whether the daemon can do all its work now',
+        response: { 200: Well, ...errorReplies(503) },
+      },
+    },
+    sayWhether(() => health.isReady()),
   )
 
   app.get(
@@ -31,7 +76,10 @@ export const apiRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (_request, reply) => {
       // Made at build time from the routes, read only when somebody asks.
       const { default: document } = await import('../../docs/openapi.json', { with: { type: 'json' } })
-      return reply.serializer((body: unknown) => JSON.stringify(body)).send(document)
+      return reply
+        .type('application/json; charset=utf-8')
+        .serializer((body: unknown) => JSON.stringify(body))
+        .send(document)
     },
   )
 }

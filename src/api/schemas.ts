@@ -1,4 +1,4 @@
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 
 /** The one body of every error. `code` is a key of the error table, `ref` the request id that the journal also holds. */
 export const ErrorBody = Type.Object(
@@ -22,15 +22,3 @@ export function errorReplies<Status extends number>(
 
 /** A reply without content. */
 export const NoContent = Type.Null({ description: 'No content' })
-
-/** Paging figures of a list reply. */
-export const ListMeta = Type.Object({
-  continue: Type.String({ description: 'Token of the next page; empty at the end.' }),
-  count: Type.Integer({ description: 'Resources in all.' }),
-  limit: Type.Integer({ description: 'Items in this reply.' }),
-  offset: Type.Integer({ description: 'Index of the first item of the next page.' }),
-})
-
-/** Shape of a list reply. */
-export const listOf = <Item extends TSchema>(item: Item) =>
-  Type.Object({ items: Type.Array(item), listmeta: ListMeta })

@@ -1,11 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { fastify, LogController, type FastifyBaseLogger, type FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
+import { AppError } from '../errors/app-error.ts'
 import { unmapAddress } from '../system/address.ts'
+import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, sendError, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
+import { addLifecycle } from './lifecycle.ts'
+import { createRateLimiter, type RateLimitOptions } from './rate-limit.ts'
+import { requestIdOf } from './request-id.ts'
 import { addRequestLog } from './request-log.ts'
 import { collectRoutes, type RouteTable } from './route-table.ts'
 import { createSerializerCompiler, createValidatorCompiler } from './compilers.ts'
@@ -16,6 +20,10 @@ export interface ServerOptions extends GuardOptions {
   readonly bodyLimitBytes: number
   /** Makes the HTTPS server; without it requests come by `inject` only. */
   readonly serverFactory?: FastifyServerFactory
+  /** How often one address may ask; without it as often as it likes. */
+  readonly rateLimits?: Omit<RateLimitOptions, 'log'>
+  /** Where changes are recorded; without it they are not. */
+  readonly audit?: RequestAudit
 }
 
 // Set once for every reply. A library for this costs a third of the throughput of a small reply.
@@ -31,16 +39,24 @@ const securityHeaders = Object.freeze({
  * The HTTPS edge: error replies, session guard, validation, headers and the request log. It knows no feature;
  * rooms hand it their routes with `register`.
  */
-export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: ServerOptions) {
+export function createServer({
+  log,
+  bodyLimitBytes,
+  serverFactory,
+  rateLimits,
+  audit,
+  ...guard
+}: ServerOptions) {
   // Fastify's own chatter, a line for each address it listens on, is left out.
   const quiet: FastifyBaseLogger = log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level })
   // A child logger for each request would cost more than the rest of a read; lines carry the ref themselves. A factory
   // for this would do the same, but Fastify checks what comes out of one at each request.
   quiet.child = () => quiet
+  const limiter = rateLimits?.settings.enabled ? createRateLimiter({ ...rateLimits, log }) : undefined
   const app = fastify({
     loggerInstance: quiet,
     logController: new LogController({ disableRequestLogging: true }),
-    genReqId: () => randomUUID(),
+    genReqId: ({ headers }) => requestIdOf(headers),
     bodyLimit: bodyLimitBytes,
     // In-flight requests end in peace; idle connections are closed at once.
     forceCloseConnections: 'idle',
@@ -49,7 +65,7 @@ export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: S
     // A path that cannot be routed meets no hook.
     frameworkErrors(error, request, reply) {
       reply.headers(securityHeaders).header('x-request-id', request.id)
-      void sendError(toAppError(error), request, reply)
+      void sendError(limiter?.check(request, reply) ?? toAppError(error), request, reply)
     },
     routerOptions: { maxParamLength: 256 },
     ...(serverFactory ? { serverFactory } : {}),
@@ -74,11 +90,17 @@ export function createServer({ log, bodyLimitBytes, serverFactory, ...guard }: S
     request.address = addressOf(request.socket)
     reply.headers(securityHeaders)
     reply.header('x-request-id', request.id)
-    done()
+    // RFC 9112, 3.2.
+    const isNameless = request.headers.host === undefined && request.raw.httpVersion === '1.1'
+    done(isNameless ? new AppError('BadRequest', 'the Host header is missing') : undefined)
   })
   const routes: RouteTable = collectRoutes(app)
   addGuard(app, guard)
+  // After the guard, so that its own hook comes before: a flood without a token is limited too.
+  limiter?.addTo(app)
+  // After the guard, since each puts its own hook first: a refusal says it too.
+  addLifecycle(app)
   addRequestLog(app, log)
-  addErrorReplies(app, routes)
+  addErrorReplies(app, routes, audit && addAudit(app, audit))
   return { app, routes }
 }

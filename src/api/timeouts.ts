@@ -19,6 +19,8 @@ export function serverOptions({ handshakeMs }: Timeouts): ServerOptions {
     // headersTimeout is looked at this often; Node's own 30 s would make 5 s into 35.
     connectionsCheckingInterval: 1_000,
     maxHeaderSize: 16_384,
+    // Node would refuse with nothing in its reply; the edge refuses itself.
+    requireHostHeader: false,
   }
 }
 

@@ -67,7 +67,7 @@ export function createAccountWatch({
     }
     for (const session of sessions.list().filter((each) => each.userName === userName)) {
       const reason = reasonToEnd(session, account, clock.now())
-      if (reason) sessions.end([session], reason)
+      if (reason) sessions.end([session], reason, true)
     }
     return account?.expiresAt ?? Infinity
   }

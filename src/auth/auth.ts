@@ -1,3 +1,5 @@
+import type { Audit } from '../audit/audit.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
@@ -35,6 +37,9 @@ export interface AuthOptions {
   readonly database: Database
   readonly keys: AuthKeys
   readonly accessTokens: AccessTokens
+  readonly listTokens: ContinueTokens
+  /** Records what the daemon decides by itself. */
+  readonly record: Audit['record']
   /** Cores of the machine. */
   readonly cores: number
   readonly clock: Clock
@@ -61,6 +66,14 @@ export function createAuth(options: AuthOptions): Auth {
     refreshKey: keys.refresh,
     clock,
     log,
+    onEnded: ({ uid, userName }, reason) =>
+      options.record({
+        action: 'delete',
+        kind: 'session',
+        resourceName: userName,
+        resourceUid: uid,
+        message: `End a session: ${reason}`,
+      }),
     ...settings.tokens,
   })
   const history = createLoginHistory(database)
@@ -83,6 +96,7 @@ export function createAuth(options: AuthOptions): Auth {
       login,
       passwordChange: createPasswordChange({ login, pam, sessions, log }),
       sessions: createSessionAccess({ sessions, accounts, clock }),
+      listTokens: options.listTokens,
       monotonic: () => clock.monotonic(),
     },
     sessions,

@@ -8,6 +8,8 @@ export interface AuthKeys {
   readonly refresh: Buffer
   /** Makes account marks. */
   readonly mark: Buffer
+  /** Signs the continue tokens of lists. */
+  readonly lists: Buffer
 }
 
 /** A new secret: 256 random bits. */
@@ -16,7 +18,12 @@ export const createSecret = (): Buffer => randomBytes(32)
 /** Derives the keys (RFC 5869), so that no two uses share one. */
 export function deriveKeys(secret: Buffer): AuthKeys {
   const derive = (use: string) => Buffer.from(hkdfSync('sha256', secret, '', `edgehostd ${use}`, 32))
-  return { access: derive('access token'), refresh: derive('refresh token'), mark: derive('account mark') }
+  return {
+    access: derive('access token'),
+    refresh: derive('refresh token'),
+    mark: derive('account mark'),
+    lists: derive('continue token'),
+  }
 }
 
 /** What a refresh token is about, once its code was checked. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../errors/app-error.ts'
 import { addressGroup } from '../system/address.ts'
 import type { Database } from '../store/database.ts'
+import { isUnwritable } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { Account, Accounts } from './accounts.ts'
@@ -136,6 +137,23 @@ export function createLogin(options: LoginOptions): Login {
     return { ...outcome, line: { ...line, user: outcome.account.name } }
   }
 
+  /** Whoever has to make room on a full disk must be able to log in: the session is then in memory only. */
+  function beginSession(account: Account, { address, ref }: LoginRequest, isExtended: boolean) {
+    let tokens: TokenPair | undefined
+    let isFirstLogin = false
+    try {
+      // Together, since each commit waits for the disk.
+      isFirstLogin = transaction(() => {
+        tokens = sessions.create(account, address, isExtended)
+        return history.record(account.name, addressGroup(address), clock.now())
+      })
+    } catch (error) {
+      if (!isUnwritable(error)) throw error
+      log.error({ err: error, ref }, 'the session cannot be written; it ends with the daemon')
+    }
+    return { isFirstLogin, tokens: tokens ?? sessions.create(account, address, isExtended, false) }
+  }
+
   function begin({ userName, address }: LoginRequest, line: object) {
     try {
       return guard.begin(userName, address)
@@ -155,11 +173,7 @@ export function createLogin(options: LoginOptions): Login {
           'the password has expired; set a new one with POST /v1/users/default/password/reset',
         )
       }
-      // Together, since each commit waits for the disk.
-      const { isFirstLogin, tokens } = transaction(() => ({
-        isFirstLogin: history.record(account.name, addressGroup(request.address), clock.now()),
-        tokens: sessions.create(account, request.address, isExtended),
-      }))
+      const { isFirstLogin, tokens } = beginSession(account, request, isExtended)
       log.info({ ...line, role: account.role, isFirstLogin }, 'login')
       return { tokens, isFirstLogin }
     },

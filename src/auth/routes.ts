@@ -3,8 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { accessCookie, callerOf, readCookie, refreshCookie, requireSameOrigin } from '../api/guard.ts'
-import { errorReplies, listOf, NoContent } from '../api/schemas.ts'
+import { errorReplies, NoContent } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import { listOf } from '../lists/page.ts'
+import { listParameters, parseListQuery } from '../lists/query.ts'
 import type { Login } from './login.ts'
 import type { PasswordChange } from './password-change.ts'
 import {
@@ -21,18 +24,27 @@ import {
 } from './schemas.ts'
 import type { TokenPair } from './sessions.ts'
 import type { SessionAccess } from './session-access.ts'
+import { sessionList } from './session-list.ts'
+import { typedUserName } from './credentials.ts'
 
 export interface AuthRoutesOptions {
   readonly login: Login
   readonly passwordChange: PasswordChange
   readonly sessions: SessionAccess
+  readonly listTokens: ContinueTokens
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
 }
 
 /** Login, renewal, logout, password and sessions: `/v1/users/…`. */
 export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, options) => {
-  const { login, passwordChange, sessions, monotonic } = options
+  const { login, passwordChange, sessions, listTokens, monotonic } = options
+
+  /** Who it was and which session, for the trail and the journal. */
+  const noteSession = (request: FastifyRequest, tokens: TokenPair) => {
+    request.caller = sessions.callerOf(tokens) ?? null
+    request.auditResource = { name: request.caller?.userName, uid: request.caller?.sessionUid }
+  }
 
   /** What every check of a password is told about its request. */
   const origin = (request: FastifyRequest) => ({
@@ -45,7 +57,16 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/default/login',
     {
-      config: { access: 'open' },
+      config: {
+        access: 'open',
+        bucket: 'login',
+        audit: {
+          action: 'activity',
+          kind: 'session',
+          actor: ({ body }) => typedUserName(body),
+          goesOn: true,
+        },
+      },
       schema: {
         operationId: 'login',
         tags: ['users'],
@@ -62,6 +83,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         { userName, password, ...origin(request) },
         extendedSession,
       )
+      noteSession(request, tokens)
       if (setCookie !== false) setTokenCookies(reply, tokens)
       return { Token: onTheWire(tokens), IsFirstLogin: isFirstLogin }
     },
@@ -70,7 +92,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/default/token/renewal',
     {
-      config: { access: 'open' },
+      config: { access: 'open', audit: { action: 'activity', kind: 'session', goesOn: true } },
       schema: {
         operationId: 'renewToken',
         tags: ['users'],
@@ -88,6 +110,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       if (token === undefined)
         throw new AppError('BadRequest', 'refreshToken is missing', { details: { field: 'refreshToken' } })
       const tokens = await sessions.renew(token, request.query.extendedSession ?? false)
+      noteSession(request, tokens)
       if (inCookie !== undefined) setTokenCookies(reply, tokens)
       return onTheWire(tokens)
     },
@@ -96,7 +119,15 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/default/logout',
     {
-      config: { access: 'viewer' },
+      config: {
+        access: 'viewer',
+        audit: {
+          action: 'activity',
+          kind: 'session',
+          resource: ({ caller }) => ({ name: caller?.userName, uid: caller?.sessionUid }),
+          goesOn: true,
+        },
+      },
       schema: {
         operationId: 'logout',
         tags: ['users'],
@@ -114,14 +145,24 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/default/password/reset',
     {
-      config: { access: 'open', identifies: true },
+      config: {
+        access: 'open',
+        identifies: true,
+        bucket: 'login',
+        audit: {
+          action: 'update',
+          kind: 'user',
+          actor: ({ body }) => typedUserName(body),
+          resource: ({ body, caller }) => ({ name: typedUserName(body) || caller?.userName }),
+        },
+      },
       schema: {
         operationId: 'resetPassword',
         tags: ['users'],
         summary:
           'Change the own password; with username also without a token, for a password that has expired',
         body: PasswordResetBody,
-        response: { 204: NoContent, ...errorReplies(400, 401, 403, 429, 500, 503) },
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 429, 500, 503, 507) },
       },
     },
     async (request, reply) => {
@@ -161,16 +202,28 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         operationId: 'listSessions',
         tags: ['users'],
         summary: 'Own sessions; for an administrator those of everyone',
-        response: { 200: listOf(SessionItem), ...errorReplies(401) },
+        querystring: listParameters(sessionList),
+        response: { 200: listOf(SessionItem), ...errorReplies(400, 401) },
       },
     },
-    async (request) => sessions.list(callerOf(request)),
+    async (request) => {
+      const query = parseListQuery(request.query, sessionList, { tokens: listTokens })
+      return sessions.list(callerOf(request), query)
+    },
   )
 
   app.delete(
     '/v1/users/sessions/:uid',
     {
-      config: { access: 'viewer' },
+      config: {
+        access: 'viewer',
+        audit: {
+          action: 'delete',
+          kind: 'session',
+          resource: ({ params }) => ({ uid: (params as { uid: string }).uid }),
+          goesOn: true,
+        },
+      },
       schema: {
         operationId: 'endSession',
         tags: ['users'],

@@ -1,7 +1,11 @@
 import { AppError } from '../errors/app-error.ts'
+import { listInMemory } from '../lists/memory.ts'
+import type { Page } from '../lists/page.ts'
+import type { ListQuery } from '../lists/query.ts'
 import type { Clock } from '../system/clock.ts'
 import { reasonToEnd } from './account-watch.ts'
 import type { Accounts } from './accounts.ts'
+import { sessionList } from './session-list.ts'
 import type { SessionRecord } from './session-store.ts'
 import type { SessionCaller, Sessions, TokenPair } from './sessions.ts'
 
@@ -9,11 +13,10 @@ import type { SessionCaller, Sessions, TokenPair } from './sessions.ts'
 export interface SessionAccess {
   /** @throws AppError Unauthenticated */
   renew(refreshToken: string, isExtended: boolean): Promise<TokenPair>
+  /** Whose tokens these are. */
+  callerOf(tokens: TokenPair): SessionCaller | undefined
   logout(caller: SessionCaller): void
-  list(caller: SessionCaller): {
-    items: SessionView[]
-    listmeta: { continue: string; count: number; limit: number; offset: number }
-  }
+  list(caller: SessionCaller, query: ListQuery): Page<SessionView>
   /** @throws AppError NotFound, Forbidden */
   end(caller: SessionCaller, uid: string): void
 }
@@ -30,9 +33,6 @@ export interface SessionView {
   readonly isCurrent: boolean
 }
 
-// A list has at most this many items; the way to the next page comes with the list queries.
-const pageSize = 50
-
 export function createSessionAccess({
   sessions,
   accounts,
@@ -47,25 +47,22 @@ export function createSessionAccess({
       sessions.renew(token, isExtended, async (session) => {
         const account = await accounts.read(session.userName)
         const reason = reasonToEnd(session, account, clock.now())
-        if (reason) sessions.end([session], reason)
+        if (reason) sessions.end([session], reason, true)
         return reason ? undefined : account
       }),
+
+    callerOf: ({ access }) => sessions.authenticate(access),
 
     logout({ sessionUid }) {
       const session = sessions.find(sessionUid)
       if (session) sessions.end([session], 'logout')
     },
 
-    list(caller) {
-      const items = sessions
+    list(caller, query) {
+      const visible = sessions
         .list()
         .filter(({ userName }) => caller.role === 'admin' || userName === caller.userName)
-        .sort((a, b) => b.renewedAt - a.renewedAt)
-      const page = items.slice(0, pageSize).map((session) => viewOf(session, caller))
-      return {
-        items: page,
-        listmeta: { continue: '', count: items.length, limit: page.length, offset: page.length },
-      }
+      return listInMemory(visible, query, sessionList, (session) => viewOf(session, caller))
     },
 
     end(caller, uid) {

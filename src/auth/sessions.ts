@@ -1,5 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { AppError } from '../errors/app-error.ts'
+import { isUnwritable } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { AccessTokens } from './access-token.ts'
@@ -22,6 +23,8 @@ export interface SessionsOptions extends TokenLifetimes {
   readonly refreshKey: Buffer
   readonly clock: Clock
   readonly log: Logger
+  /** Told of each session that the daemon ended by its own decision. */
+  readonly onEnded?: (session: SessionRecord, reason: string) => void
 }
 
 /** What a client gets for a login or a renewal. */
@@ -39,7 +42,8 @@ export interface SessionCaller {
 
 /** Sessions: made by a login, renewed by refresh tokens, ended by logout, time or a change of the account. */
 export interface Sessions {
-  create(account: Account, address: string, isExtended: boolean): TokenPair
+  /** @param isKept whether it is written, so that it outlives the daemon */
+  create(account: Account, address: string, isExtended: boolean, isKept?: boolean): TokenPair
   /** The user behind an access token, or nothing. Called for every request. */
   authenticate(token: string): SessionCaller | undefined
   /**
@@ -55,8 +59,11 @@ export interface Sessions {
   ): Promise<TokenPair>
   list(): readonly SessionRecord[]
   find(uid: string): SessionRecord | undefined
-  /** Ends sessions at once, also over a restart. */
-  end(sessions: readonly SessionRecord[], reason: string): void
+  /**
+   * Ends sessions at once, also over a restart.
+   * @param isOwnDecision the daemon's, and not that of somebody who asks for it
+   */
+  end(sessions: readonly SessionRecord[], reason: string, isOwnDecision?: boolean): void
   /** Ends what has run out of time. */
   expire(): void
 }
@@ -90,7 +97,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return { access, refresh: makeRefreshToken(refreshKey, { sessionUid: uid, generation }) }
   }
 
-  function end(ended: readonly SessionRecord[], reason: string): void {
+  function end(ended: readonly SessionRecord[], reason: string, isOwnDecision = false): void {
     const known = ended.filter(({ uid }) => sessions.has(uid))
     if (known.length === 0) return
     for (const { uid } of known) sessions.delete(uid)
@@ -98,6 +105,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     for (const { uid } of known) undeleted.add(uid)
     removeEnded()
     for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
+    if (isOwnDecision) for (const session of known) options.onEnded?.(session, reason)
   }
 
   // A full disk must not keep a session alive; over a restart it would be, so the removal is tried again each minute.
@@ -128,7 +136,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     )
 
   return {
-    create(account, address, isExtended) {
+    create(account, address, isExtended, isKept = true) {
       makeRoom(account.name)
       const now = clock.now()
       const uid = randomUUID()
@@ -145,7 +153,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         previousHash: null,
         generation: 0,
       }
-      store.put(record)
+      if (isKept) store.put(record)
       sessions.set(uid, record)
       return pairOf(record)
     },
@@ -189,7 +197,7 @@ export function createSessions(options: SessionsOptions): Sessions {
           { session: session.uid, user: session.userName },
           'an old refresh token came back: the session is ended, it may be stolen',
         )
-        end([session], 'refresh token reused')
+        end([session], 'refresh token reused', true)
         throw refused()
       }
       const generation = session.generation + 1
@@ -206,7 +214,15 @@ export function createSessions(options: SessionsOptions): Sessions {
         previousHash: session.refreshHash,
         generation,
       }
-      store.put(renewed)
+      try {
+        store.put(renewed)
+      } catch (error) {
+        if (!isUnwritable(error)) throw error
+        log.error(
+          { err: error, session: renewed.uid },
+          'a renewal cannot be written; the session ends with the daemon',
+        )
+      }
       sessions.set(renewed.uid, renewed)
       return pairOf(renewed)
     },

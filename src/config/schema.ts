@@ -19,6 +19,21 @@ const identitySources = [
   'device-tree-serial',
   'machine-id',
 ]
+const limitedResources = [
+  'cluster',
+  'clusters',
+  'content',
+  'edgehosts',
+  'events',
+  'network',
+  'settings',
+  'users',
+  'other',
+]
+const rate = (requestsPerSecond: number, burst: number, of: string) => ({
+  requestsPerSecond: positive(requestsPerSecond, 100_000, `Requests a second from one address ${of}.`),
+  burst: positive(burst, 3_600, 'Seconds of that rate that may come at once after a pause.'),
+})
 
 const Host = Type.Object(
   {
@@ -101,6 +116,22 @@ const Api = Type.Object(
       {
         maximum: positive(1_000, 100_000, 'Open connections in all.'),
         maximumPerAddress: positive(64, 100_000, 'Open connections from one address (IPv6: one /64).'),
+      },
+      strict,
+    ),
+    rateLimits: Type.Object(
+      {
+        enabled: Type.Boolean({ default: true, description: 'Whether requests are limited at all.' }),
+        ...rate(10, 5, '(IPv6: one /64) to one resource, the first name after /v1/ or /v1/edge-mgmt/'),
+        login: Type.Object(rate(2, 5, 'to login and password reset together'), strict),
+        resources: Type.Array(
+          Type.String({
+            pattern: `^(${limitedResources.join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
+            accepts: `<resource>=<requests a second>/<burst>, the resource one of ${limitedResources.join(', ')}`,
+          }),
+          { default: [], description: 'Resources with a rate of their own, for example clusters=50/5.' },
+        ),
+        trackedKeys: positive(65_536, 10_000_000, 'Counters kept in memory; the fullest give way.'),
       },
       strict,
     ),
@@ -195,6 +226,18 @@ const Auth = Type.Object(
   strict,
 )
 
+const Audit = Type.Object(
+  {
+    retentionDays: positive(1_095, 36_500, 'Records of the audit trail older than this are removed.'),
+    limitBytes: positive(
+      268_435_456,
+      1_099_511_627_776,
+      'Disk that the audit trail may take; the oldest records are removed beyond.',
+    ),
+  },
+  strict,
+)
+
 const Log = Type.Object(
   {
     level: Type.Union(
@@ -224,7 +267,10 @@ const State = Type.Object(
 )
 
 /** The whole configuration, every section present once defaults are filled in. */
-export const ConfigSchema = Type.Object({ host: Host, api: Api, auth: Auth, log: Log, state: State }, strict)
+export const ConfigSchema = Type.Object(
+  { host: Host, api: Api, auth: Auth, audit: Audit, log: Log, state: State },
+  strict,
+)
 
 /** Validated and complete; frozen by `loadConfig`. */
 export type Config = Static<typeof ConfigSchema>

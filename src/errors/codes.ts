@@ -29,6 +29,11 @@ export const errorCodes = {
     meaning: 'The role of this user does not allow the operation.',
     action: 'Ask a member of an administrators group of the host.',
   },
+  ManagedByPlatform: {
+    status: 403,
+    meaning: 'The host is connected to the platform, which manages its clusters.',
+    action: 'Do it on the platform; GET /v1/edge-mgmt/settings says how the host is managed.',
+  },
   CrossOrigin: {
     status: 403,
     meaning: 'A cookie-authenticated change did not prove that it comes from the same origin.',
@@ -74,6 +79,12 @@ export const errorCodes = {
     meaning: 'More logins are being checked than the host has room for.',
     action: 'Wait for the seconds in Retry-After.',
   },
+  TooManyRequests: {
+    status: 429,
+    meaning: 'This address asks more often than the host allows.',
+    action:
+      'Wait for the seconds in Retry-After and ask less often; api.rateLimits in the configuration says how often.',
+  },
   HeadersTooLarge: {
     status: 431,
     meaning: 'The header fields are larger than the server accepts.',
@@ -94,10 +105,21 @@ export const errorCodes = {
     meaning: "The host's PAM stack could not give an answer.",
     action: 'See journalctl -u edgehostd and docs/operations.md, "When nobody can log in".',
   },
+  NotReady: {
+    status: 503,
+    meaning: 'The daemon is starting, or cannot do its work now. Only healthz and readyz say this.',
+    action: 'Wait; the journal says what is missing. See docs/operations.md, "Is it well".',
+  },
   PasswordChangeUnavailable: {
     status: 503,
     meaning: 'The transient unit that changes passwords could not be started.',
     action: 'See journalctl -u edgehostd -p warning, or use passwd on the console.',
+  },
+  InsufficientStorage: {
+    status: 507,
+    meaning:
+      'Nothing was changed: the disk is full or cannot be written, so that the change could not be recorded. Logins and reads go on.',
+    action: 'Make room in the state folder (df), or see journalctl -u edgehostd -p err.',
   },
   Internal: {
     status: 500,

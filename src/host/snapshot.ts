@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts'
 import { archTypeOf } from './cpu.ts'
 import { toDocument, type HostDocument } from './document.ts'
 import { createFacts, type FactsOptions, type RefreshScope } from './facts.ts'
-import { openHostRecord } from './identity/host-record.ts'
+import { openHostRecord, type HostRecordOptions } from './identity/host-record.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 
 /** The reply as it goes over the wire. */
@@ -28,6 +28,8 @@ export interface Snapshot {
   firstLook(): Promise<void>
   /** Reads only name and addresses, which the certificate needs before anybody can ask. */
   refreshNames(): Promise<void>
+  /** Identity of this host. */
+  readonly id: string
   hostName(): string
   /** Addresses under which clients may reach this host, the link-local and the pods' left out. */
   addresses(): readonly string[]
@@ -44,6 +46,8 @@ export interface SnapshotOptions extends FactsOptions {
     readonly mode: 'airgap' | 'connected'
   }
   readonly agentVersion: string
+  /** Told when the host gets an id. */
+  readonly onNewIdentity?: HostRecordOptions['onNewIdentity']
   /** `process.arch` of the machine. */
   readonly arch?: string
 }
@@ -163,6 +167,7 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
       await facts.refreshNames()
       announceNames()
     },
+    id: settings.id,
     hostName,
     addresses,
     onNamesChange(listener) {

@@ -6,6 +6,7 @@ export interface RecurringWork {
   readonly refreshMinutes: () => Promise<void>
   readonly checkAccounts: () => Promise<void>
   readonly renewCertificate: () => Promise<void>
+  readonly keepAudit: () => Promise<void>
 }
 
 /** When each of them is done. */
@@ -24,6 +25,7 @@ export function createJobTable(work: RecurringWork): readonly Job[] {
       run: work.refreshMinutes,
     },
     { name: 'accounts', schedule: '17 * * * * *', stuckAfterMs: 900_000, run: work.checkAccounts },
+    { name: 'audit trail', schedule: '23 41 * * * *', stuckAfterMs: 900_000, run: work.keepAudit },
     { name: 'certificate', schedule: '47 7 * * * *', stuckAfterMs: 300_000, run: work.renewCertificate },
   ]
 }

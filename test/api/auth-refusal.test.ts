@@ -45,6 +45,7 @@ describe('refusals', () => {
     expect(reply.headers).toEqual({
       date: expect.any(String) as string,
       'x-request-id': ref,
+      audituid: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
       'cache-control': 'no-store',
       connection: 'keep-alive',
       'content-length': String(reply.body.length),

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createServer } from '../../src/api/server.ts'
 import { captureLog } from '../support/https-server.ts'
@@ -24,8 +25,15 @@ describe('an error', () => {
       'UriTooLong',
     ],
     ['a method that is not there', 'PUT', loginPath, 405, 'MethodNotAllowed'],
+    ['a method that no route has', 'TRACE', loginPath, 405, 'MethodNotAllowed'],
+    ['a method that nobody knows here', 'PROPFIND', '/v1/ping', 405, 'MethodNotAllowed'],
+    ['a method that is not there at a path that is not there', 'PATCH', '/v1/nothing', 404, 'NotFound'],
+    ['no path at all', 'OPTIONS', '*', 404, 'NotFound'],
+    ['a token that is missing', 'GET', '/v1/users/current', 401, 'Unauthenticated'],
+    ['a body that is missing', 'POST', loginPath, 400, 'BadRequest'],
+    ['a query that is wrong', 'GET', '/v1/users/default/login?setCookie=maybe', 405, 'MethodNotAllowed'],
   ] as const)('for %s has the one body and a reference', async (_what, method, url, status, code) => {
-    const reply = await edge.app.inject({ method, url })
+    const reply = await edge.app.inject({ method: method as 'GET', url })
     const body = reply.json<ErrorReply>()
     expect([reply.statusCode, body.code]).toEqual([status, code])
     expect(body.message).not.toBe('')
@@ -46,16 +54,52 @@ describe('an error', () => {
     expect(remove.headers.allow).toBe('DELETE')
   })
 
+  it('for HEAD has the status and headers of GET, and no body', async () => {
+    for (const [url, status] of [
+      ['/v1/nothing', 404],
+      ['/v1/users/current', 401],
+      [loginPath, 405],
+    ] as const) {
+      const reply = await edge.app.inject({ method: 'HEAD', url })
+      expect([reply.statusCode, reply.body]).toEqual([status, ''])
+      expect(reply.headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'x-request-id': expect.stringMatching(/./),
+      })
+      const get = await edge.app.inject({ url })
+      expect([get.statusCode, get.headers.allow]).toEqual([status, reply.headers.allow])
+    }
+  })
+
+  it.each([
+    ['broken JSON', 'application/json', '{"username":', 400, 'BadRequest'],
+    ['an empty body', 'application/json', '', 400, 'BadRequest'],
+    ['JSON that reaches for the prototype', 'application/json', '{"__proto__":{"x":1}}', 400, 'BadRequest'],
+    ['a body that is no object', 'application/json', '[]', 400, 'BadRequest'],
+    ['text', 'text/plain', '{}', 415, 'UnsupportedMediaType'],
+    ['a form', 'application/x-www-form-urlencoded', 'username=x', 415, 'UnsupportedMediaType'],
+    ['a content type that is none', 'nonsense', '{}', 415, 'UnsupportedMediaType'],
+    ['no content type', undefined, '{}', 415, 'UnsupportedMediaType'],
+  ] as const)('for %s has the one body', async (_what, type, payload, status, code) => {
+    const reply = await edge.app.inject({
+      method: 'POST',
+      url: loginPath,
+      payload,
+      headers: type === undefined ? {} : { 'content-type': type },
+    })
+    const body = reply.json<ErrorReply>()
+    expect([reply.statusCode, body.code, body.ref]).toEqual([status, code, reply.headers['x-request-id']])
+    expect(body.message).not.toMatch(/FST_|Unexpected|position/)
+  })
+
   it('for a body that is too large is a 413', async () => {
     const reply = await edge.post(loginPath, { username: 'x'.repeat(70_000), password: 'x' })
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([413, 'PayloadTooLarge'])
   })
 
-  it('has a reference of its own each time, and none that a client chose', async () => {
+  it('has a reference of its own each time', async () => {
     const replies = await Promise.all(
-      [1, 2].map(() =>
-        edge.app.inject({ url: '/v1/nothing', headers: { 'x-request-id': 'mine', 'request-id': 'mine' } }),
-      ),
+      [1, 2].map(() => edge.app.inject({ url: '/v1/nothing', headers: { 'request-id': 'mine' } })),
     )
     const refs = replies.map((reply) => reply.json<ErrorReply>().ref)
     expect(new Set(refs).size).toBe(2)
@@ -68,6 +112,7 @@ function createBareEdge() {
   const { app } = createServer({
     log,
     bodyLimitBytes: 1_000,
+    mode: 'airgap',
     authenticate: () => ({ userName: 'bob', role: 'viewer', sessionUid: 'any' }),
     onAuthenticated: () => undefined,
   })
@@ -132,4 +177,24 @@ describe('a handler that breaks', () => {
     await expect.poll(() => lines).toMatchObject([{ level: 50, path: '/slow', status: 500 }])
     await app.close()
   })
+})
+
+it('bytes that cannot be read while a reply is on its way end the connection, and nothing is mixed into the reply', async () => {
+  const { app } = createBareEdge()
+  app.get('/stream', { config: { access: 'open' } }, async (_request, reply) => {
+    const stream = new PassThrough()
+    stream.write('first part')
+    return reply.type('application/octet-stream').send(stream)
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const client = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+  let received = ''
+  client.on('data', (chunk) => (received += chunk.toString()))
+  client.on('error', () => undefined)
+  client.write('GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await expect.poll(() => received).toContain('first part')
+  client.write('garbage\r\n\r\n')
+  await once(client, 'close')
+  expect(received).not.toContain('BadRequest')
+  await app.close()
 })

@@ -13,6 +13,7 @@ async function declaredRoutes(): Promise<Declared[]> {
   const { app } = createServer({
     log: pino({ level: 'silent' }),
     bodyLimitBytes: 1,
+    mode: 'airgap',
     authenticate: () => undefined,
     onAuthenticated: () => undefined,
   })
@@ -20,7 +21,7 @@ async function declaredRoutes(): Promise<Declared[]> {
   app.addHook('onRoute', ({ method, url, schema }) => {
     if (method !== 'HEAD') declared.push({ name: `${String(method)} ${url}`, schema: { ...schema } })
   })
-  await registerRooms(app, { auth: {} as never, host: {} as never })
+  await registerRooms(app, { api: {} as never, audit: {} as never, auth: {} as never, host: {} as never })
   await app.ready()
   return declared
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
+import { unlimited } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 import { network, storage } from './machine/furnishing.ts'
 import { cards } from './machine/hardware.ts'
@@ -46,6 +47,7 @@ async function follows(check: (info: EdgeHostInfo) => void): Promise<void> {
 describe.skipIf(!canEmulate)('on a machine of its own', () => {
   beforeAll(async () => {
     host = await startEdgehostd()
+    await host.configure('requests', unlimited)
     await host.sh(storage)
     await host.sh(network)
     await host.setCarrier('unplugged', false)

@@ -1,5 +1,5 @@
 import { inject, afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { asEdgehostd, installPackage, type Edgehostd, type Session } from './host/edgehostd.ts'
+import { asEdgehostd, installPackage, unlimited, type Edgehostd, type Session } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 import { bootHost } from './host/host.ts'
 import { readFile } from 'node:fs/promises'
@@ -50,6 +50,27 @@ describe('the package in a minimal Debian without a route', () => {
     expect(hostId).toMatch(/^edge-[0-9a-f]{32}$/)
   })
 
+  it('limits how often it may be asked, as it is shipped', async () => {
+    const path = '/v1/edge-mgmt/edgehosts/current'
+    const load = await host.startLoad({ path, token: session.token, clients: 4, pauseMs: 0, keepAlive: true })
+    await eventually(async () =>
+      expect(await facts(session.token)).toMatchObject({
+        status: 429,
+        json: { code: 'TooManyRequests' },
+        headers: {
+          'retry-after': ['1'],
+          'ratelimit-policy': ['"edgehosts";q=50;w=5'],
+          ratelimit: ['"edgehosts";r=0;t=1'],
+        },
+      }),
+    )
+    expect((await host.http('GET', '/v1/ping')).status).toBe(200)
+    expect((await host.http('GET', '/v1/users/current', { token: session.token })).status).toBe(200)
+    const { outcomes } = await load.stop()
+    expect(Object.keys(outcomes).sort()).toEqual(['200', '429'])
+    await eventually(async () => expect((await facts(session.token)).status).toBe(200))
+  })
+
   it('comes up by itself after a reboot, the same host with the same sessions', async () => {
     await host.reboot()
     await eventually(async () => {
@@ -92,6 +113,7 @@ describe('the package in a minimal Debian without a route', () => {
   it('keeps state and configuration over an upgrade, without a closed port', async () => {
     await host.write('/etc/edgehostd/config.d/site.yaml', 'host: {name: press-17}\n')
     await host.sh('echo "# of this site" >> /etc/edgehostd/config.yaml')
+    await host.configure('load', unlimited)
     const pid = await host.mainPid()
     const version = await host.output(['dpkg-query', '-W', '-f', '${Version}', 'edgehostd'])
     const load = await host.startLoad({ path: '/v1/edge-mgmt/edgehosts/current', token: session.token })

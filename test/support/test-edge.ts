@@ -1,12 +1,16 @@
-import type { InjectOptions } from 'fastify'
+import type { FastifyServerFactory, InjectOptions } from 'fastify'
 import { createServer } from '../../src/api/server.ts'
+import { createAudit } from '../../src/audit/audit.ts'
+import type { RateLimitSettings } from '../../src/api/rate-limit.ts'
 import { registerAccessTokens } from '../../src/auth/access-token.ts'
 import { createAuth } from '../../src/auth/auth.ts'
 import type { GuessLimits } from '../../src/auth/guess-guard.ts'
 import { createSecret, deriveKeys } from '../../src/auth/keys.ts'
 import { settingsOf } from '../../src/host/settings.ts'
+import { createContinueTokens } from '../../src/lists/continue-token.ts'
 import { registerRooms } from '../../src/rooms.ts'
 import { openDatabase } from '../../src/store/database.ts'
+import { createReader } from '../../src/store/reader.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
 import { captureLog } from './https-server.ts'
 import { createRunningClock } from './turning-clock.ts'
@@ -16,8 +20,15 @@ export interface TestEdgeOptions {
   readonly host?: FakeHost
   readonly secret?: Buffer
   readonly databaseFile?: string
+  readonly mode?: 'airgap' | 'connected'
+  /** Makes a real server; to listen is up to the test. */
+  readonly serverFactory?: FastifyServerFactory
+  /** Body of `GET /v1/edge-mgmt/edgehosts/current`. */
+  readonly hostBody?: string
   readonly refusalDelayMs?: number
   readonly guard?: Partial<GuessLimits>
+  /** Without it one may ask as often as one likes. */
+  readonly rateLimits?: RateLimitSettings
   readonly cores?: number
   readonly queueLength?: number
 }
@@ -49,10 +60,26 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   const { log, lines } = captureLog()
   const secret = options.secret ?? createSecret()
   const keys = deriveKeys(secret)
+  const mode = options.mode ?? 'airgap'
   const database = openDatabase(options.databaseFile ?? ':memory:', log)
+  const reader = createReader(database.sql)
+  const audit = createAudit({
+    settings: { retentionDays: 1_095, limitBytes: 268_435_456 },
+    database,
+    read: reader.read,
+    clock,
+    log,
+  })
+  const listTokens = createContinueTokens(keys.lists)
   const { app, routes } = createServer({
     log,
     bodyLimitBytes: 65_536,
+    mode,
+    audit: audit.requests,
+    ...(options.serverFactory ? { serverFactory: options.serverFactory } : {}),
+    ...(options.rateLimits
+      ? { rateLimits: { settings: options.rateLimits, monotonic: () => clock.monotonic() } }
+      : {}),
     authenticate: (token) => sessions.authenticate(token),
     onAuthenticated: () => undefined,
   })
@@ -93,14 +120,18 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     database,
     keys,
     accessTokens,
+    listTokens,
+    record: audit.record,
     cores: options.cores ?? 2,
     clock,
     log,
     etc,
   })
   const { sessions } = auth
-  const body = '{"metadata":{}}'
+  const body = options.hostBody ?? '{"metadata":{}}'
   await registerRooms(app, {
+    api: { health: { isAlive: () => true, isReady: () => true } },
+    audit: { audits: audit.routes('edge-test'), listTokens, now: () => clock.now() },
     auth: auth.routes,
     host: {
       snapshot: {
@@ -108,7 +139,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
         firstLook: () => Promise.resolve(),
         refresh: () => Promise.resolve(),
       },
-      settings: settingsOf('airgap'),
+      settings: settingsOf(mode),
     },
   })
   await app.ready()
@@ -126,6 +157,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     secret,
     keys,
     accessTokens,
+    audit,
+    database,
     sessions,
     lines,
     watch: auth.accountWatch,
@@ -143,6 +176,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     pamCalls: () => host.calls.filter(({ program }) => program === pamtester),
     async stop() {
       await app.close()
+      audit.stop()
+      await reader.close()
       database.close()
       if (options.host === undefined) await host.remove()
     },

@@ -10,7 +10,7 @@ describe('keys', () => {
     const keys = deriveKeys(secret)
     expect(keys).toEqual(deriveKeys(secret))
     const all = [...Object.values(keys), secret].map((key: Buffer) => key.toString('hex'))
-    expect(new Set(all).size).toBe(4)
+    expect(new Set(all).size).toBe(5)
     expect(all.every((key) => key.length === 64)).toBe(true)
   })
 

@@ -162,8 +162,11 @@ describe('problems', () => {
     ['api: {Port: 1}', '1:7: unknown key api.Port; did you mean api.port?'],
     ['"a\\eb": 1', '1:1: unknown key a\\u001bb'],
     ['api:\n  port: 1\n  body:\n  port: 2', '4:3: api.port is given twice; first in line 2'],
-    ['api: 3', '1:6: api is 3; it must be a section of address, port, tls, timeouts, body, connections'],
-    ['- api', '1:1: the file is a list; it must be a section of host, api, auth, log, state'],
+    [
+      'api: 3',
+      '1:6: api is 3; it must be a section of address, port, tls, timeouts, body, connections, rateLimits',
+    ],
+    ['- api', '1:1: the file is a list; it must be a section of host, api, auth, audit, log, state'],
     ['api: {port: }', '1:13: api.port is empty; it must be a whole number from 1 to 65535'],
     ['api: {port: "80"}', '1:13: api.port is "80"; it must be a whole number from 1 to 65535'],
     ['api: {address: local}', '1:16: api.address is "local"; it must be an IPv4 or IPv6 address'],

@@ -25,6 +25,8 @@ export interface HostRecordOptions {
   readonly configuredId: string | undefined
   /** `host.identitySources` of the configuration, the strongest first; asked when nothing is stored. */
   readonly identitySources: readonly string[]
+  /** Told when the host gets an id, its first or another one. */
+  readonly onNewIdentity?: ((identity: Identity) => void) | undefined
 }
 
 interface Row {
@@ -57,6 +59,7 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
         'INSERT INTO host (one, id, created_at) VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE SET id = excluded.id',
       )
       .run(id, createdAt)
+    options.onNewIdentity?.(identity ?? { id, source: 'random' })
   }
 
   const update = sql.prepare('UPDATE host SET facts_hash = ?, modified_at = ?')

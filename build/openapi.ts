@@ -1,0 +1,264 @@
+/** The OpenAPI document of what the routes declare. */
+import { STATUS_CODES } from 'node:http'
+import swagger from '@fastify/swagger'
+import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
+import { lifecycleHeaders, type Lifecycle } from '../src/api/lifecycle.ts'
+import { ErrorBody } from '../src/api/schemas.ts'
+import { errorCodes } from '../src/errors/codes.ts'
+
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  title?: string
+  const?: unknown
+  enum?: unknown[]
+  description?: string
+  default?: unknown
+  required?: string[]
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+export interface Media {
+  schema: Schema
+  example?: unknown
+}
+
+export interface Reply {
+  $ref?: string
+  description: string
+  headers?: Record<string, unknown>
+  content?: Record<string, Media>
+}
+
+export interface Parameter {
+  name: string
+  in: string
+  required?: boolean
+  description?: string
+  schema: Schema
+}
+
+export interface Operation {
+  operationId: string
+  summary: string
+  description?: string
+  deprecated?: boolean
+  tags: string[]
+  'x-access': string
+  'x-airgap-only'?: boolean
+  'x-limited'?: boolean
+  'x-audited'?: boolean
+  'x-lifecycle'?: Stage
+  security?: unknown[]
+  parameters?: Parameter[]
+  requestBody?: { required?: boolean; content: Record<string, Media> }
+  responses: Record<string, Reply>
+}
+
+/** The life of an operation that is not in production. */
+export type Stage = Exclude<Lifecycle, { phase: 'production' }>
+
+/** The parts of the document that our own programs look at. */
+export interface ApiDocument {
+  openapi: string
+  info: Record<string, unknown>
+  components: Record<string, Record<string, unknown>>
+  paths: Record<string, Record<string, Operation>>
+}
+
+/** Bodies as they were sent and came, recorded by a test. */
+export interface Examples {
+  readonly operations: Readonly<Record<string, { readonly request?: unknown; readonly reply?: unknown }>>
+  /** By status. */
+  readonly errors: Readonly<Record<string, unknown>>
+}
+
+const tags = {
+  service: 'The daemon itself.',
+  users: 'Login, sessions and passwords of operating-system accounts.',
+  edgehosts: 'What this host is.',
+  audits: 'Who did what on this host, and whether the trail of it is whole.',
+}
+
+/** Adds the plugin that collects the routes; before the rooms. */
+export async function collectDocument(app: FastifyInstance, version: string): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'edgehostd service API',
+        version,
+        description:
+          'The API of an edge host. Every refusal and failure has the body Error; every reply carries X-Request-Id. ' +
+          'What cannot be read as HTTP is 400, 408 or 431 at every path.',
+      },
+      servers: [
+        {
+          url: 'https://{host}:5080',
+          description: 'An edge host',
+          variables: { host: { default: 'localhost', description: 'Name or address of the edge host.' } },
+        },
+      ],
+      tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+      components: {
+        securitySchemes: {
+          token: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Authorization',
+            description: 'The access token of a login, with or without `Bearer` before it.',
+          },
+          cookie: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: 'Authorization',
+            description: 'The same token as a cookie; a change must then come from the same origin.',
+          },
+        },
+      },
+    },
+    transform: ({ schema, url, route }) => ({ url, schema: declare(schema, route) }),
+  })
+}
+
+/** What the edge does for a route on its own, added to what its room declares. */
+function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
+  const { access = 'viewer', identifies, airgapOnly, lifecycle, limited, audit } = route.config ?? {}
+  const isOpen = access === 'open'
+  // Fastify reads the body of every change, asked for or not.
+  const isChange = route.method !== 'GET'
+  const statuses = [
+    ...(schema.querystring || isChange ? [400] : []),
+    ...(isOpen ? [] : [401]),
+    ...(access === 'admin' || airgapOnly || (isChange && !isOpen) ? [403] : []),
+    ...(isChange ? [408, 413, 415] : []),
+    ...(schema.params ? [414] : []),
+    ...(limited === false ? [] : [429]),
+    431,
+    500,
+    ...(audit && audit.goesOn !== true ? [507] : []),
+  ]
+  const implied = Object.fromEntries(statuses.map((status) => [status, ErrorBody]))
+  const token = [{ token: [] }, { cookie: [] }]
+  const stage = lifecycle && lifecycle.phase !== 'production' ? lifecycle : undefined
+  return {
+    ...schema,
+    response: { ...implied, ...(schema.response as object) },
+    security: isOpen ? (identifies ? [{}, ...token] : []) : token,
+    ...(stage ? { deprecated: true, 'x-lifecycle': stage } : {}),
+    ...(airgapOnly ? { 'x-airgap-only': true } : {}),
+    ...(limited === false ? {} : { 'x-limited': true }),
+    ...(audit ? { 'x-audited': true } : {}),
+    'x-access': access,
+  } as FastifySchema
+}
+
+/** The finished document: shared parts once, replies in words, examples where one was recorded. */
+export function finishDocument(declared: ApiDocument, examples: Examples): ApiDocument {
+  const document = structuredClone(declared)
+  const schemas: Record<string, unknown> = {}
+  const responses: Record<string, unknown> = {}
+
+  const share = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(share)
+    if (typeof value !== 'object' || value === null) return value
+    const object = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, share(inner)]))
+    if (typeof object.title !== 'string' || object.type !== 'object') return object
+    schemas[object.title] = object
+    return { $ref: `#/components/schemas/${object.title}` }
+  }
+
+  for (const methods of Object.values(document.paths)) {
+    for (const operation of Object.values(methods)) {
+      const known = examples.operations[operation.operationId]
+      for (const media of Object.values(operation.requestBody?.content ?? {})) {
+        media.schema = share(media.schema) as Schema
+        if (known?.request !== undefined) media.example = known.request
+      }
+      for (const [status, reply] of Object.entries(operation.responses)) {
+        const code = Number(status)
+        if (code >= 400) {
+          responses[status] ??= errorReply(code, examples.errors[status])
+          operation.responses[status] = { $ref: `#/components/responses/${status}` } as Reply
+          continue
+        }
+        if (reply.description === 'Default Response') reply.description = STATUS_CODES[code] ?? ''
+        reply.headers = {
+          'X-Request-Id': headerRef('RequestId'),
+          ...(operation['x-audited'] ? { AuditUid: headerRef('AuditUid') } : {}),
+          ...(operation['x-limited'] ? limitHeaders : {}),
+          ...lifeHeaders(operation),
+        }
+        for (const media of Object.values(reply.content ?? {})) {
+          media.schema = share(media.schema) as Schema
+          if (known?.reply !== undefined) media.example = known.reply
+        }
+      }
+    }
+  }
+  share(ErrorBody)
+  const used = JSON.stringify([document.paths, responses])
+  const shared = Object.entries(headers).filter(([name]) => used.includes(`headers/${name}"`))
+  Object.assign(document.components, { schemas, responses, headers: Object.fromEntries(shared) })
+  return document
+}
+
+const headerRef = (name: string) => ({ $ref: `#/components/headers/${name}` })
+
+const limitHeaders = { RateLimit: headerRef('RateLimit'), 'RateLimit-Policy': headerRef('RateLimitPolicy') }
+
+const header = (description: string, example: unknown, required = false) => ({
+  description,
+  required,
+  schema: { type: typeof example === 'number' ? 'integer' : 'string' },
+  example,
+})
+
+const headers = {
+  RequestId: header("Id of the request: the client's own, if acceptable, else a new one.", 'build-42', true),
+  AuditUid: header(
+    'The record of this request in the audit trail.',
+    '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44',
+    true,
+  ),
+  RateLimit: header(
+    'What is left of which limit, and in how many seconds it is whole again.',
+    '"users";r=49;t=5',
+  ),
+  RateLimitPolicy: header(
+    'The limit: requests at once, and seconds until they are there again.',
+    '"users";q=50;w=5',
+  ),
+  RetryAfter: header('Seconds to wait.', 3),
+}
+
+function lifeHeaders({ 'x-lifecycle': life }: Operation) {
+  if (!life) return {}
+  const day = lifecycleHeaders(life)
+  return {
+    Deprecation: header('When it is or was deprecated (RFC 9745).', day.deprecation),
+    ...(day.sunset ? { Sunset: header('Until when it works as ever (RFC 8594).', day.sunset) } : {}),
+    ...(day.link ? { Link: header('What takes its place.', day.link) } : {}),
+  }
+}
+
+/** The reply of a status, for every operation that can give it. */
+function errorReply(status: number, example: unknown): Reply {
+  const codes = Object.entries(errorCodes).filter(([, error]) => error.status === status)
+  return {
+    description: `${STATUS_CODES[status] ?? ''}: ${codes.map(([code]) => code).join(', ')}.`,
+    headers: {
+      'X-Request-Id': headerRef('RequestId'),
+      ...(status === 429 ? limitHeaders : {}),
+      ...([429, 503].includes(status) ? { 'Retry-After': headerRef('RetryAfter') } : {}),
+    },
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        ...(example === undefined ? {} : { example }),
+      },
+    },
+  }
+}

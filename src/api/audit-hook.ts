@@ -1,0 +1,137 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { AppError } from '../errors/app-error.ts'
+import type { Role } from './access.ts'
+
+/** How the trail speaks of a route. Everything that changes something declares it, and reads of secrets. */
+export interface AuditWords {
+  /** `action`: an operation. `activity`: users and sessions. */
+  readonly action: 'create' | 'update' | 'delete' | 'action' | 'activity'
+  /** Kind of the resource, for example `session`. */
+  readonly kind: string
+  /**
+   * Which one. Also asked of requests that were refused, whose body nobody has looked at.
+   * What is known only later, a handler puts into `request.auditResource`.
+   */
+  readonly resource?: (request: FastifyRequest) => AuditResource
+  /** Who says to be at it, where there is no caller. Body as above. */
+  readonly actor?: (request: FastifyRequest) => string | undefined
+  /** Goes on where the trail cannot be written; for logins and the ends of sessions. */
+  readonly goesOn?: boolean
+}
+
+export interface AuditResource {
+  readonly name?: string | undefined
+  readonly uid?: string | undefined
+}
+
+/** What the trail is told of a request. Text that is not known is empty. */
+export interface AuditedRequest {
+  readonly actor: string
+  readonly role: Role | ''
+  readonly address: string
+  readonly action: AuditWords['action']
+  readonly kind: string
+  readonly resourceName: string
+  readonly resourceUid: string
+  readonly message: string
+  readonly requestId: string
+}
+
+/** Where requests are recorded; the room of the trail has it. */
+export interface RequestAudit {
+  /**
+   * Notes durably that a request is about to change something.
+   * @throws AppError InsufficientStorage
+   */
+  begin(request: AuditedRequest): string
+  /**
+   * Records how it ended.
+   * @param begun what `begin` gave
+   * @returns uid of the record, for the header `AuditUid`
+   */
+  end(request: AuditedRequest, status: number, begun: string | undefined): string
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    audit?: AuditWords
+  }
+  interface FastifyRequest {
+    /** What a handler knows of the resource; goes before what the route declares. */
+    auditResource: AuditResource | null
+    /** What `begin` gave; empty before. */
+    auditBegun: string
+  }
+}
+
+/** Whether a method changes something (RFC 9110, 9.2.1). */
+export const isMutating = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(method)
+
+/**
+ * Records every request to a route that changes something, refused ones too, and names the record in the header
+ * `AuditUid`. The intent is on the disk before the handler begins; where it cannot be, the answer is 507 and nothing
+ * was changed. Each route gets hooks of its own: reads pay nothing.
+ */
+export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAudit {
+  app.decorateRequest('auditResource', null)
+  app.decorateRequest('auditBegun', '')
+  app.addHook('onRoute', (route) => {
+    const methods = [route.method].flat()
+    const words = route.config?.audit ?? (methods.some(isMutating) ? undeclared(route) : undefined)
+    // A GET brings its HEAD along, which gives no secret away.
+    if (!words || methods.includes('HEAD')) return
+    const what = route.schema?.summary ?? route.url
+    if (words.goesOn !== true && methods.some(isMutating)) {
+      route.preHandler = [
+        ...[route.preHandler ?? []].flat(),
+        // Last, since after it something is changed.
+        (request, _reply, done) => {
+          request.auditBegun = audit.begin(describe(request, words, what))
+          done()
+        },
+      ]
+    }
+    route.onSend = [
+      ...[route.onSend ?? []].flat(),
+      (request, reply, payload, done) => {
+        name(
+          reply,
+          audit.end(describe(request, words, what), reply.statusCode, request.auditBegun || undefined),
+        )
+        done(null, payload)
+      },
+    ]
+  })
+  return (request, reply, { status, code }) => {
+    if (!isMutating(request.method)) return
+    name(reply, audit.end(describe(request, unrouted, `Change at no known path: ${code}`), status, undefined))
+  }
+}
+
+/** Records a request that met no route, and names the record. */
+export type UnroutedAudit = (request: FastifyRequest, reply: FastifyReply, error: AppError) => void
+
+const name = (reply: FastifyReply, uid: string) => void reply.header('AuditUid', uid)
+
+// Not its path: that may hold what should not stand in the trail.
+const unrouted: AuditWords = { action: 'action', kind: 'unknown' }
+
+// A test finds the route; until then it is better recorded than not.
+const undeclared = ({ url }: RouteOptions): AuditWords => ({ action: 'action', kind: url })
+
+function describe(request: FastifyRequest, words: AuditWords, what: string): AuditedRequest {
+  const { caller, errorCode } = request
+  const { name: resourceName = '', uid: resourceUid = '' } =
+    request.auditResource ?? words.resource?.(request) ?? {}
+  return {
+    actor: caller?.userName ?? words.actor?.(request) ?? '',
+    role: caller?.role ?? '',
+    address: request.address,
+    action: words.action,
+    kind: words.kind,
+    resourceName,
+    resourceUid,
+    message: errorCode === '' ? what : `${what}: ${errorCode}`,
+    requestId: request.id,
+  }
+}

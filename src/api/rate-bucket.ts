@@ -1,0 +1,47 @@
+/** How often one client may ask for one resource. Whole numbers. */
+export interface Rate {
+  /** In the long run. */
+  readonly requestsPerSecond: number
+  /** Seconds of the steady rate that may come at once after a pause. */
+  readonly burst: number
+}
+
+/**
+ * A bucket of rate × burst tokens, filled at the rate; a request takes one. The state of a client is one number, its
+ * mark: the moment at which its bucket is full again, in milliseconds × rate. So a millisecond is worth a unit and a
+ * token a thousand, all numbers are whole, and the arithmetic is exact. A mark that has passed, 0 for example, is a
+ * full bucket. Known as the generic cell rate algorithm (ITU-T I.371, Annex A).
+ */
+export interface Bucket {
+  /** Tokens in a full bucket. */
+  readonly capacity: number
+  /** Takes a token: the new mark, or undefined when there is none. */
+  take(mark: number, now: number): number | undefined
+  /** Whole tokens left. */
+  tokens(mark: number, now: number): number
+  /** Milliseconds until there is a token. */
+  waitMs(mark: number, now: number): number
+  /** 0 for a full bucket, 1 for an empty one. */
+  emptiness(mark: number, now: number): number
+}
+
+const unitsPerToken = 1_000
+
+/** Times are whole monotonic milliseconds. */
+export function createBucket({ requestsPerSecond, burst }: Rate): Bucket {
+  const capacity = requestsPerSecond * burst
+  const depth = capacity * unitsPerToken
+  /** What is missing in the bucket. */
+  const missing = (mark: number, now: number) => Math.max(0, mark - now * requestsPerSecond)
+  return {
+    capacity,
+    take(mark, now) {
+      const after = missing(mark, now) + unitsPerToken
+      return after > depth ? undefined : now * requestsPerSecond + after
+    },
+    tokens: (mark, now) => Math.floor((depth - missing(mark, now)) / unitsPerToken),
+    waitMs: (mark, now) =>
+      Math.ceil(Math.max(0, missing(mark, now) + unitsPerToken - depth) / requestsPerSecond),
+    emptiness: (mark, now) => missing(mark, now) / depth,
+  }
+}

@@ -1,0 +1,76 @@
+import type { Readable } from 'node:stream'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import { downloadTrail } from './download.ts'
+import { createFlood } from './flood.ts'
+import type { AuditHead } from './record.ts'
+import { createRequestAudit, type RequestAudit } from './request-audit.ts'
+import { retain, type RetentionLimits } from './retention.ts'
+import { createSearch, type Search, type SearchOptions } from './search.ts'
+import { createTrailStore } from './trail-store.ts'
+import { createTrail, systemEntry } from './trail.ts'
+import { verifyTrail, type Verification } from './verification.ts'
+
+export interface AuditOptions {
+  readonly settings: RetentionLimits
+  readonly database: Database
+  /** Reads beside the event loop. */
+  readonly read: SearchOptions['read']
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** What the daemon says of itself. */
+export type SystemEntry = Parameters<typeof systemEntry>[0]
+
+/** The room, put together. */
+export interface Audit {
+  /** For the HTTPS edge. */
+  readonly requests: RequestAudit
+  /** Records what the daemon did by itself. */
+  record(entry: SystemEntry): void
+  /** What the routes need; `edgeHostId` is that of this host. */
+  routes(edgeHostId: string): AuditAccess
+  /** Takes away what is too old or too much. */
+  retain(): Promise<void>
+  /** Writes the hash of the newest record to the journal. */
+  announceHead(): void
+  /** Records that only the journal has, since the start. */
+  unwritten(): number
+  /** Writes what was only counted yet. */
+  stop(): void
+}
+
+/** The trail as administrators see it. */
+export interface AuditAccess extends Search {
+  /** @param expected a head that was kept elsewhere */
+  verify(expected: AuditHead | undefined): Promise<Verification>
+  unwritten(): number
+  /** A tar archive of everything. */
+  download(): Readable
+}
+
+/** Builds the parts of the room in the order in which they need each other. */
+export function createAudit({ settings, database, read, clock, log }: AuditOptions): Audit {
+  const store = createTrailStore(database)
+  const trail = createTrail({ store, database, clock, log })
+  const flood = createFlood(trail)
+  const record = (entry: SystemEntry) => void trail.append(systemEntry(entry))
+  return {
+    requests: createRequestAudit({ trail, flood }),
+    record,
+    routes: (edgeHostId) => ({
+      ...createSearch({ database, store, read, head: () => trail.head().seq, edgeHostId }),
+      verify: (expected) => verifyTrail({ store, head: trail.head(), ...(expected ? { expected } : {}) }),
+      unwritten: trail.unwritten,
+      download: () => downloadTrail(store, trail.head().seq),
+    }),
+    async retain() {
+      await retain({ store, trail, clock, ...settings })
+    },
+    announceHead: trail.announceHead,
+    unwritten: trail.unwritten,
+    stop: () => flood.flush(),
+  }
+}

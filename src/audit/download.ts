@@ -1,0 +1,57 @@
+import { Readable } from 'node:stream'
+import { setImmediate as breathe } from 'node:timers/promises'
+import { hex, type AuditRecord } from './record.ts'
+import type { TrailStore } from './trail-store.ts'
+import { tarEnd, tarHeader, tarPadding } from './ustar.ts'
+
+// A member of the archive has to say its size before it begins: this many records stand in memory at a time.
+const memberLength = 1_000
+// Read and written as text in some milliseconds, also on a small board.
+const sliceLength = 100
+
+/**
+ * The whole trail, oldest first, as a tar archive of NDJSON files. It is made while it is read: a client that reads
+ * slowly costs one slice of memory and no file. Each line holds both hashes, so that the chain can be verified
+ * without this host.
+ * @param head the newest record that goes in
+ */
+export function downloadTrail(store: TrailStore, head: number): Readable {
+  return Readable.from(members(store, head), { objectMode: false })
+}
+
+async function* members(store: TrailStore, head: number): AsyncGenerator<Buffer> {
+  for (let next = store.first(); next <= head;) {
+    const { oldest, newest, content } = await readMember(store, next, head)
+    if (!oldest || !newest) break
+    yield tarHeader(`audit/${number(oldest.seq)}-${number(newest.seq)}.ndjson`, content.length, newest.at)
+    yield content
+    yield tarPadding(content.length)
+    next = newest.seq + 1
+  }
+  yield tarEnd()
+}
+
+async function readMember(store: TrailStore, from: number, head: number) {
+  const lines: Buffer[] = []
+  let oldest: AuditRecord | undefined
+  let newest: AuditRecord | undefined
+  for (let count = 0; count < memberLength; count += sliceLength) {
+    const records = store.slice((newest?.seq ?? from - 1) + 1, sliceLength).filter(({ seq }) => seq <= head)
+    oldest ??= records[0]
+    newest = records.at(-1) ?? newest
+    lines.push(Buffer.from(records.map((record) => `${JSON.stringify(lineOf(record))}\n`).join('')))
+    if (records.length < sliceLength) break
+    await breathe()
+  }
+  return { oldest, newest, content: Buffer.concat(lines) }
+}
+
+// Sorted by name they are sorted by time.
+const number = (seq: number) => String(seq).padStart(10, '0')
+
+const lineOf = ({ previousHash, hash, at, ...record }: AuditRecord) => ({
+  ...record,
+  at: new Date(at).toISOString(),
+  previousHash: hex(previousHash),
+  hash: hex(hash),
+})

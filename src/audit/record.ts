@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto'
+
+/** `create`, `update`, `delete`: a resource changed. `action`: something was done. `activity`: users and sessions. */
+export type AuditAction = 'create' | 'update' | 'delete' | 'action' | 'activity'
+
+/** `unknown`: the daemon was interrupted while it was doing it. */
+export type AuditOutcome = 'success' | 'refused' | 'failed' | 'unknown'
+
+/** What is to be recorded. Text that is not known is empty. */
+export interface AuditEntry {
+  readonly actorType: 'user' | 'system'
+  /** Name of the account, or of what acted by itself. */
+  readonly actor: string
+  readonly role: 'admin' | 'viewer' | ''
+  /** Where it came from. */
+  readonly address: string
+  readonly action: AuditAction
+  /** Kind of the resource, for example `session`. */
+  readonly kind: string
+  readonly resourceName: string
+  readonly resourceUid: string
+  /** For people. */
+  readonly message: string
+  readonly outcome: AuditOutcome
+  /** HTTP status of the reply, if it was a request. */
+  readonly status: number | null
+  readonly requestId: string
+}
+
+/** One link of the chain. */
+export interface AuditRecord extends AuditEntry {
+  /** 1, 2, 3 … without a gap. */
+  readonly seq: number
+  readonly uid: string
+  /** Milliseconds since 1970, UTC. */
+  readonly at: number
+  /** Of the record before; zeros for the first. */
+  readonly previousHash: Uint8Array
+  /** SHA-256 of the canonical form. */
+  readonly hash: Uint8Array
+}
+
+/** The newest record: whoever knows it can tell whether anything before it was altered or removed. */
+export interface AuditHead {
+  readonly seq: number
+  readonly hash: Uint8Array
+}
+
+/** Head of a trail without records. */
+export const emptyHead: AuditHead = { seq: 0, hash: new Uint8Array(32) }
+
+const longestName = 256
+const longestText = 1_024
+
+/**
+ * What is hashed: a JSON array, UTF-8 and without spaces, of the version of this form, the hash before in hex and the
+ * fields in this order. Never changed: a new field means a new version.
+ */
+export function canonicalForm(record: Omit<AuditRecord, 'hash'>): string {
+  const { seq, uid, at, previousHash } = record
+  const { actorType, actor, role, address, action, kind, resourceName, resourceUid } = record
+  const { message, outcome, status, requestId } = record
+  return JSON.stringify([
+    ...[1, hex(previousHash), seq, uid, at],
+    ...[actorType, actor, role, address, action, kind, resourceName, resourceUid],
+    ...[message, outcome, status, requestId],
+  ])
+}
+
+/** The hash a record must have. */
+export const hashOf = (record: Omit<AuditRecord, 'hash'>): Uint8Array =>
+  hash('sha256', canonicalForm(record), 'buffer')
+
+/** Makes the record that comes after `head`. */
+export function chainRecord(head: AuditHead, entry: AuditEntry, uid: string, at: number): AuditRecord {
+  const record = {
+    ...entry,
+    ...{ seq: head.seq + 1, uid, at, previousHash: head.hash },
+    actor: plainText(entry.actor, longestName),
+    address: plainText(entry.address, longestName),
+    resourceName: plainText(entry.resourceName, longestName),
+    resourceUid: plainText(entry.resourceUid, longestName),
+    message: plainText(entry.message, longestText),
+    requestId: plainText(entry.requestId, longestName),
+  }
+  return { ...record, hash: hashOf(record) }
+}
+
+/**
+ * Text as it may stand in a terminal, a table and a database: what controls or reorders a line is escaped as
+ * `\u{1b}`, a lone surrogate replaced, the rest cut to so many bytes of UTF-8, never within a character.
+ */
+export function plainText(text: string, bytes: number): string {
+  const short = text.slice(0, bytes).toWellFormed()
+  const escaped = short.replace(unprintable, (each) => `\\u{${(each.codePointAt(0) ?? 0).toString(16)}}`)
+  if (Buffer.byteLength(escaped) <= bytes) return escaped
+  const { read } = new TextEncoder().encodeInto(escaped, new Uint8Array(bytes))
+  return escaped.slice(0, read)
+}
+
+// Controls, line and paragraph separators, and the marks that turn the direction of writing (CVE-2021-42574).
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+export const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

@@ -1,0 +1,130 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { errorReplies } from '../api/schemas.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import { listOf } from '../lists/page.ts'
+import { listParameters, parseListQuery } from '../lists/query.ts'
+import type { AuditAccess } from './audit.ts'
+import { hex, type AuditHead } from './record.ts'
+import { Audit, AuditFilters, AuditsQuery, VerifyQuery, VerifyReply } from './schemas.ts'
+import { auditList, boundOf } from './search.ts'
+
+export interface AuditRoutesOptions {
+  readonly audits: AuditAccess
+  readonly listTokens: ContinueTokens
+  /** Milliseconds since 1970, for the name of the archive. */
+  readonly now: () => number
+}
+
+/**
+ * The audit trail: `/v1/edge-mgmt/edgehosts/current/audits…`. For administrators: it holds user names, also mistyped
+ * ones, and addresses.
+ */
+export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async (app, options) => {
+  const { audits, listTokens, now } = options
+  const path = '/v1/edge-mgmt/edgehosts/current/audits'
+  const tags = ['audits']
+
+  app.get(
+    path,
+    {
+      config: { access: 'admin' },
+      schema: {
+        operationId: 'listAudits',
+        tags,
+        summary: 'Who did what on this host, newest first',
+        querystring: Type.Object({ ...listParameters(auditList).properties, ...AuditsQuery.properties }),
+        response: { 200: listOf(Audit), ...errorReplies(400, 401, 403) },
+      },
+    },
+    async (request) => {
+      const query = parseListQuery(request.query, auditList, {
+        tokens: listTokens,
+        bound: boundOf(request.query),
+      })
+      return audits.page(query, request.query)
+    },
+  )
+
+  app.get(
+    `${path}/filters`,
+    {
+      config: { access: 'admin' },
+      schema: {
+        operationId: 'getAuditFilters',
+        tags,
+        summary: 'What audits can be filtered by',
+        response: { 200: AuditFilters, ...errorReplies(401, 403) },
+      },
+    },
+    async () => audits.filters(),
+  )
+
+  // One at a time: each looks at every record.
+  let running: ReturnType<AuditAccess['verify']> | undefined
+  const verify = async (expected: AuditHead | undefined) => {
+    while (running) await running
+    running = audits.verify(expected).finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  app.get(
+    `${path}/verify`,
+    {
+      config: { access: 'admin' },
+      schema: {
+        operationId: 'verifyAudits',
+        tags,
+        summary: 'Whether the audit trail is whole and unaltered',
+        description: 'Takes some seconds for a million records.',
+        querystring: VerifyQuery,
+        response: { 200: VerifyReply, ...errorReplies(400, 401, 403) },
+      },
+    },
+    async (request) => {
+      const { head, problem, ...found } = await verify(parseHead(request.query.head))
+      return {
+        ...found,
+        head: { number: head.seq, hash: hex(head.hash) },
+        unwritten: audits.unwritten(),
+        ...(problem ? { problem: { number: problem.seq, message: problem.message } } : {}),
+      }
+    },
+  )
+
+  app.get(
+    `${path}/download`,
+    {
+      // A HEAD would read everything and throw it away.
+      exposeHeadRoute: false,
+      config: { access: 'admin', audit: { action: 'activity', kind: 'audit' } },
+      schema: {
+        operationId: 'downloadAudits',
+        tags,
+        summary: 'The whole audit trail as a tar archive of NDJSON files',
+        response: {
+          200: {
+            description: 'A tar archive.',
+            content: { 'application/x-tar': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) } },
+          },
+          ...errorReplies(401, 403),
+        },
+      },
+    },
+    (_request, reply) => {
+      const day = new Date(now()).toISOString().slice(0, 10)
+      void reply
+        .type('application/x-tar')
+        .header('content-disposition', `attachment; filename="edgehostd-audit-${day}.tar"`)
+        .send(audits.download())
+    },
+  )
+}
+
+function parseHead(text: string | undefined): AuditHead | undefined {
+  if (!text) return undefined
+  const [seq = '', hash = ''] = text.split(':')
+  return { seq: Number(seq), hash: Buffer.from(hash, 'hex') }
+}

@@ -1,0 +1,95 @@
+import { Type, type Static } from 'typebox'
+
+// Wire names as the published API spells them; what it does not have, number, uid, outcome and so on, is added.
+
+const actionTypes = ['create', 'update', 'delete', 'action', 'activity'] as const
+
+// RFC 3339, section 5.6; empty means not set.
+const Time = (description: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: '^$|^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?([Zz]|[+-]\\d\\d:\\d\\d)$',
+      description,
+    }),
+  )
+const Text = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
+
+/** What decides which records there are, beside the parameters of every list. */
+export const AuditsQuery = Type.Object({
+  startTime: Time('RFC 3339: records from then on.'),
+  endTime: Time('RFC 3339: records up to then.'),
+  userUid: Text('Name of the account; of a refused login the name that was typed.'),
+  resourceKind: Text('For example session; audits/filters lists them.'),
+  actionType: Type.Optional(
+    Type.Enum([...actionTypes, ''], {
+      description: 'create, update, delete, action (an operation) or activity (users and sessions).',
+    }),
+  ),
+})
+export type AuditsQuery = Static<typeof AuditsQuery>
+
+export const Audit = Type.Object(
+  {
+    metadata: Type.Object({
+      createTimestamp: Type.String({ format: 'date-time' }),
+      edgeHostId: Type.String(),
+      number: Type.Integer({ minimum: 1, description: 'Place in the trail: 1, 2, 3 … without a gap.' }),
+      uid: Type.String({ description: 'What the header AuditUid of the reply said.' }),
+    }),
+    spec: Type.Object({
+      actionType: Type.Enum([...actionTypes]),
+      actor: Type.Object({
+        actorType: Type.Enum(['user', 'system']),
+        address: Type.Optional(Type.String({ description: 'Where the request came from.' })),
+        role: Type.Optional(Type.Enum(['admin', 'viewer'])),
+        uid: Type.String({ description: 'Name of the account; empty when it is not known.' }),
+      }),
+      message: Type.String(),
+      outcome: Type.Enum(['success', 'refused', 'failed', 'unknown'], {
+        description: 'unknown: the daemon was interrupted meanwhile.',
+      }),
+      requestId: Type.Optional(Type.String()),
+      resource: Type.Object({
+        kind: Type.String(),
+        name: Type.Optional(Type.String()),
+        uid: Type.Optional(Type.String()),
+      }),
+      status: Type.Optional(Type.Integer({ description: 'HTTP status of the reply.' })),
+    }),
+  },
+  { title: 'Audit' },
+)
+/** A record as the API shows it. */
+export type AuditView = Static<typeof Audit>
+
+export const AuditFilters = Type.Record(
+  Type.String(),
+  Type.Array(Type.Object({ label: Type.String(), value: Type.String() })),
+  { description: 'By the name of the query parameter: the values that there are.' },
+)
+
+export const VerifyQuery = Type.Object({
+  head: Type.Optional(
+    Type.String({
+      pattern: '^$|^[1-9][0-9]{0,14}:[0-9a-f]{64}$',
+      description: '<number>:<hash> that the journal has of an earlier hour; must be in the trail.',
+    }),
+  ),
+})
+
+export const VerifyReply = Type.Object({
+  isIntact: Type.Boolean(),
+  count: Type.Integer({ description: 'Records looked at.' }),
+  first: Type.Integer({ description: 'Number of the oldest; those before were removed by retention.' }),
+  head: Type.Object({
+    number: Type.Integer(),
+    hash: Type.String({ description: 'SHA-256, hex.' }),
+  }),
+  unwritten: Type.Integer({ description: 'Records since the start that only the journal has.' }),
+  problem: Type.Optional(
+    Type.Object(
+      { number: Type.Integer(), message: Type.String() },
+      { description: 'The first thing that is wrong.' },
+    ),
+  ),
+})

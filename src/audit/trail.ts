@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto'
+import { AppError } from '../errors/app-error.ts'
+import type { Database } from '../store/database.ts'
+import { isUnwritable } from '../store/unwritable.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import { chainRecord, hex, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
+import type { TrailStore } from './trail-store.ts'
+
+/** Who did what, when: a chain of records that only grows. */
+export interface Trail {
+  /**
+   * Records what happened. Where it cannot be written, the journal alone has it, it is counted, and a record says so
+   * once there is room again.
+   * @param uid of the record, if it was given away already; see `newUid`
+   * @param also is written in the same transaction
+   * @returns the uid of the record, written or not
+   */
+  append(entry: AuditEntry, uid?: string, also?: (record: AuditRecord) => void): string
+  /**
+   * Notes on the disk that something is about to be changed. Whatever happens then, a record comes of it: by `finish`,
+   * or as `unknown` after the next start.
+   * @returns the uid that the record will have
+   * @throws AppError InsufficientStorage; then nothing may be changed
+   */
+  begin(entry: AuditEntry): string
+  /** Records what came of what was begun. */
+  finish(uid: string, entry: AuditEntry): void
+  newUid(): string
+  /** Of what was recorded; kept in memory, so that an end that was cut off shows. */
+  head(): AuditHead
+  /** Records that only the journal has, since the start. */
+  unwritten(): number
+  /** Writes the head to the journal, which an attacker may not be able to alter. */
+  announceHead(): void
+}
+
+export interface TrailOptions {
+  readonly store: TrailStore
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface Pending {
+  readonly entry: AuditEntry
+  readonly uid: string
+  readonly isIntent: boolean
+}
+
+/** Opens the trail. Changes that were begun before the daemon was killed become records whose outcome is not known. */
+export function createTrail({ store, database, clock, log }: TrailOptions): Trail {
+  // Whatever the level of the log: a site may ship these lines.
+  const lines = log.child({}, { level: 'info' })
+  const { sql, transaction } = database
+  let head = store.head()
+  let unwritten = 0
+  // Since when, while nothing can be written.
+  let missing = 0
+  let missingSince = 0
+  // What was begun, is over, and could not be recorded yet. Each has its intent on the disk.
+  const unsettled = new Map<string, AuditEntry>()
+
+  function write(pending: readonly Pending[], also?: (record: AuditRecord) => void): boolean {
+    const late = [...unsettled].slice(0, lateAtOnce)
+    const all: Pending[] = [
+      ...(missing > 0 ? [{ entry: gapEntry(missing, missingSince), uid: newUid(), isIntent: false }] : []),
+      ...late.map(([uid, entry]) => ({ uid, entry, isIntent: true })),
+      ...pending,
+    ]
+    // Rolled back with the rest of it, the head would be a lie.
+    if (sql.isTransaction) throw new Error('a record is written in a transaction of its own')
+    const made: AuditRecord[] = []
+    try {
+      transaction(() => {
+        let last = head
+        for (const { entry, uid, isIntent } of all) {
+          const record = chainRecord(last, entry, uid, clock.now())
+          store.insert(record)
+          if (isIntent) store.removeIntent(uid)
+          made.push(record)
+          last = record
+        }
+        const newest = made.at(-1)
+        if (also && newest) also(newest)
+      })
+    } catch (error) {
+      if (!isUnwritable(error)) throw error
+      complain(error)
+      return false
+    }
+    const newest = made.at(-1)
+    if (newest) head = { seq: newest.seq, hash: newest.hash }
+    for (const [uid] of late) unsettled.delete(uid)
+    if (missing > 0) log.info({ missing }, 'the audit trail can be written again')
+    missing = 0
+    isBroken = false
+    for (const record of made) lines.info(lineOf(record), record.message)
+    return true
+  }
+
+  // Once, not for each of a thousand requests; the lines themselves go on.
+  let isBroken = false
+  function complain(error: unknown): void {
+    if (!isBroken)
+      log.error({ err: error }, 'the audit trail cannot be written; the journal alone has what follows')
+    isBroken = true
+  }
+
+  function miss(entry: AuditEntry, uid: string): void {
+    if (missing === 0) missingSince = clock.now()
+    missing += 1
+    unwritten += 1
+    lines.info({ ...lineOf(chainRecord(head, entry, uid, clock.now())), ...notKept }, entry.message)
+  }
+
+  const newUid = () => uuidAt(clock.now())
+
+  for (const { uid, entry } of store.intents())
+    unsettled.set(uid, { ...entry, outcome: 'unknown', status: null })
+  if (unsettled.size > 0) write([])
+
+  return {
+    append(entry, uid = newUid(), also) {
+      if (!write([{ entry, uid, isIntent: false }], also)) miss(entry, uid)
+      return uid
+    },
+
+    begin(entry) {
+      const uid = newUid()
+      try {
+        transaction(() => store.putIntent({ uid, entry }))
+      } catch (error) {
+        if (!isUnwritable(error)) throw error
+        complain(error)
+        throw new AppError(
+          'InsufficientStorage',
+          'nothing was changed: the audit trail cannot be written, see the free space of the host',
+          { cause: error },
+        )
+      }
+      return uid
+    },
+
+    finish(uid, entry) {
+      if (write([{ entry, uid, isIntent: true }])) return
+      unsettled.set(uid, entry)
+      const record = chainRecord(head, entry, uid, clock.now())
+      lines.info({ ...lineOf(record), ...notKept }, entry.message)
+    },
+
+    newUid,
+    head: () => head,
+    unwritten: () => unwritten,
+    announceHead: () => lines.info({ kind: 'audit-head', seq: head.seq, hash: hex(head.hash) }, 'audit head'),
+  }
+}
+
+// Each takes its share of the time that a commit holds the event loop.
+const lateAtOnce = 20
+
+/** The line of a record, for a site that ships its logs. */
+function lineOf(record: AuditRecord) {
+  const { seq, uid, hash, actorType, actor, role, address, action, kind, outcome, status, requestId } = record
+  return {
+    ...{ kind: 'audit', seq, uid, at: new Date(record.at).toISOString(), hash: hex(hash) },
+    ...{ actorType, actor, role, address, action, outcome, status, ref: requestId },
+    resource: { kind, name: record.resourceName, uid: record.resourceUid },
+  }
+}
+
+// It has no place in the chain.
+const notKept = { seq: null, hash: null }
+
+/** An entry of the daemon's own. */
+export function systemEntry(
+  entry: Pick<AuditEntry, 'action' | 'kind' | 'message'> & Partial<AuditEntry>,
+): AuditEntry {
+  return {
+    ...{ actorType: 'system', actor: 'edgehostd', role: '', address: '', requestId: '' },
+    ...{ resourceName: '', resourceUid: '', outcome: 'success', status: null },
+    ...entry,
+  }
+}
+
+const gapEntry = (count: number, since: number) =>
+  systemEntry({
+    action: 'activity',
+    kind: 'audit',
+    message: `could not be written since ${new Date(since).toISOString()}: ${count} records are in the journal only`,
+    outcome: 'failed',
+  })
+
+/** A UUID of version 7 (RFC 9562), so that an index of them grows at its end only. */
+function uuidAt(now: number): string {
+  const time = Math.max(0, now).toString(16).padStart(12, '0').slice(-12)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
+}

@@ -1,0 +1,34 @@
+// The ustar interchange format of POSIX.1-2024, pax(1): 512-byte headers, contents padded to 512 bytes.
+
+const blockBytes = 512
+
+/**
+ * The header of a regular file, owned by root, readable by its owner only.
+ * @param name at most 100 bytes of ASCII
+ * @param size bytes
+ * @param modifiedAt milliseconds since 1970
+ */
+export function tarHeader(name: string, size: number, modifiedAt: number): Buffer {
+  const block = Buffer.alloc(blockBytes)
+  const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0')
+  block.write(name, 0, 100, 'ascii')
+  block.write('0000600\0', 100, 'ascii')
+  block.write('0000000\0', 108, 'ascii')
+  block.write('0000000\0', 116, 'ascii')
+  block.write(`${octal(size, 11)}\0`, 124, 'ascii')
+  block.write(`${octal(Math.max(0, Math.floor(modifiedAt / 1_000)), 11)}\0`, 136, 'ascii')
+  // The checksum is summed with spaces in its own place.
+  block.write(' '.repeat(8), 148, 'ascii')
+  block.write('0', 156, 'ascii')
+  block.write('ustar\0' + '00', 257, 'ascii')
+  const sum = block.reduce((total, byte) => total + byte, 0)
+  block.write(`${octal(sum, 6)}\0 `, 148, 'ascii')
+  return block
+}
+
+/** What fills the last block of a file of this size. */
+export const tarPadding = (size: number): Buffer =>
+  Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes)
+
+/** The end of an archive: two blocks of zeros. */
+export const tarEnd = (): Buffer => Buffer.alloc(2 * blockBytes)

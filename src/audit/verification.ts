@@ -1,0 +1,96 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { emptyHead, hashOf, type AuditHead, type AuditRecord } from './record.ts'
+import type { TrailStore } from './trail-store.ts'
+
+/** What a verification found. */
+export interface Verification {
+  readonly isIntact: boolean
+  /** Records looked at. */
+  readonly count: number
+  /** Number of the oldest of them; 0 when there is none. */
+  readonly first: number
+  /** The newest of them. */
+  readonly head: AuditHead
+  /** The first thing that is wrong. */
+  readonly problem?: { readonly seq: number; readonly message: string }
+}
+
+export interface VerificationOptions {
+  readonly store: TrailStore
+  /** The daemon's own: so far the chain must reach. */
+  readonly head: AuditHead
+  /** One that was kept elsewhere and must be in the chain. */
+  readonly expected?: AuditHead
+}
+
+// Read and hashed in some milliseconds, also on a small board.
+const sliceLength = 100
+
+/**
+ * Looks at every record: its own hash, the hash of the one before, the numbers, the checkpoint that retention left,
+ * and that nothing was cut off the end. In slices; between them the event loop goes on.
+ */
+export async function verifyTrail({ store, head, expected }: VerificationOptions): Promise<Verification> {
+  const first = store.first()
+  const lastSeq = Math.max(head.seq, store.checkpoint()?.seq ?? 0)
+  let last: AuditHead | undefined
+  let count = 0
+  let problem: Verification['problem']
+
+  for (let next = first; next <= lastSeq && problem === undefined;) {
+    const records = store.slice(next, sliceLength)
+    // Each time: retention may be at work.
+    const begin = readBegin(store)
+    if (begin === undefined) {
+      problem = { seq: store.checkpoint()?.seq ?? 0, message: 'the record of the checkpoint is missing' }
+      break
+    }
+    for (const record of records) {
+      const message = judge(record, last, begin, expected)
+      if (message !== undefined) {
+        problem = { seq: record.seq, message }
+        break
+      }
+      count += 1
+      last = { seq: record.seq, hash: record.hash }
+    }
+    if (records.length < sliceLength) break
+    next = (records.at(-1)?.seq ?? lastSeq) + 1
+    await breathe()
+  }
+  if (problem === undefined && (last?.seq ?? 0) < Math.max(lastSeq, expected?.seq ?? 0))
+    problem = { seq: (last?.seq ?? 0) + 1, message: 'records were removed from the end' }
+  const found = { count, first: count > 0 ? first : 0, head: last ?? emptyHead }
+  return problem === undefined ? { isIntact: true, ...found } : { isIntact: false, ...found, problem }
+}
+
+/** Where the chain begins: the last record that was taken away, as its checkpoint in the chain says. */
+function readBegin(store: TrailStore): AuditHead | undefined {
+  const checkpoint = store.checkpoint()
+  if (!checkpoint) return emptyHead
+  const record = store.read(checkpoint.seq)
+  if (record?.kind !== 'checkpoint' || record.resourceName !== String(checkpoint.removedTo)) return undefined
+  return { seq: checkpoint.removedTo, hash: Buffer.from(record.resourceUid, 'hex') }
+}
+
+/** What is wrong with a record, if anything. */
+function judge(
+  record: AuditRecord,
+  last: AuditHead | undefined,
+  begin: AuditHead,
+  expected: AuditHead | undefined,
+): string | undefined {
+  // Those before the begin may go at any moment.
+  if (record.seq !== (last?.seq ?? begin.seq) + 1 && record.seq > begin.seq + 1)
+    return 'records before this one are missing'
+  const isBehind = (head: AuditHead) => record.seq === head.seq + 1
+  const before = [begin, ...(last ? [last] : [])].filter(isBehind)
+  if (before.some(({ hash }) => !isSame(hash, record.previousHash)))
+    return 'the record does not follow the one before'
+  if (!isSame(hashOf(record), record.hash)) return 'the record was altered'
+  if (expected?.seq === record.seq && !isSame(expected.hash, record.hash))
+    return 'the record is not the one whose hash was given'
+  return undefined
+}
+
+const isSame = (one: Uint8Array, two: Uint8Array) => Buffer.compare(one, two) === 0

@@ -1,0 +1,57 @@
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { refuse, type FieldValue } from './resource.ts'
+
+/** Where a page ended: not a row number, so that rows that come and go move nothing. */
+export interface Position {
+  /** Values of the last item, one a term of the order. */
+  readonly values: readonly FieldValue[]
+  /** Index of the first item of the next page. */
+  readonly offset: number
+}
+
+/** Makes and reads tokens of the next page: opaque to clients, signed, bound to their query. */
+export interface ContinueTokens {
+  /** @throws AppError BadRequest when a text is far longer than a field should be by which one may order */
+  make(query: string, position: Position): string
+  /** @returns nothing for a token that was altered, or made for another query */
+  read(query: string, token: string): Position | undefined
+}
+
+/** Longest token, characters: five ordered fields of 256 bytes, escaped, in base64. */
+export const longestToken = 4_096
+
+/** @param secret 256 bits that are used for nothing else */
+export function createContinueTokens(secret: Buffer): ContinueTokens {
+  // Taking in the bytes anew each time costs four times as much as the rest.
+  const key = createSecretKey(secret)
+  // The query is in the code, not in the token. What is signed is one JSON text, so no part can run into the other.
+  const codeOf = (query: string, body: string) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([query, body]))
+      .digest('base64url')
+
+  return {
+    make(query, { values, offset }) {
+      const body = Buffer.from(JSON.stringify([offset, ...values])).toString('base64url')
+      const token = `${body}.${codeOf(query, body)}`
+      if (token.length > longestToken) {
+        throw refuse(
+          'orderBy',
+          'orderBy names a text that is too long here to go on behind; order by another path',
+        )
+      }
+      return token
+    },
+
+    read(query, token) {
+      const [body, code, ...rest] = token.split('.')
+      if (!body || !code || rest.length > 0 || token.length > longestToken) return undefined
+      const given = Buffer.from(code)
+      const expected = Buffer.from(codeOf(query, body))
+      if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+      const position = JSON.parse(Buffer.from(body, 'base64url').toString()) as [number, ...FieldValue[]]
+      const [offset, ...values] = position
+      return { values, offset }
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import { fieldAt, filterPaths, findField, refuse, type FieldType, type FieldValue } from './resource.ts'
+import type { ListResource } from './resource.ts'
+
+export interface Condition {
+  readonly path: string
+  readonly value: FieldValue
+}
+
+/** Alternatives, one of which must hold; each is a row of conditions that must all hold. Empty: everything. */
+export type Filter = readonly (readonly Condition[])[]
+
+// More than any person types, and little enough to be compiled and run in no time.
+const maximumConditions = 20
+
+/**
+ * Reads `<path>=<value>AND<path>=<value>OR…`, where AND binds tighter. The two words separate only before an indexed
+ * path and its `=`, so that values may hold them; a value may also stand in double quotes, with `\"` and `\\` inside.
+ * @throws AppError BadRequest
+ */
+export function parseFilter(text: string, resource: ListResource): Filter {
+  const separator = separatorBefore(filterPaths(resource))
+  const alternatives: Condition[][] = []
+  let word: string | undefined = 'OR'
+  let count = 0
+  for (let at = 0; word !== undefined;) {
+    const { path, valueAt } = readPath(text, at, resource)
+    const { value, end } =
+      text[valueAt] === '"' ? readQuoted(text, valueAt) : readBare(text, valueAt, separator)
+    count += 1
+    if (count > maximumConditions)
+      throw refuse('filters', `filters may hold at most ${maximumConditions} conditions`)
+    const condition = { path, value: toValue(value, path, fieldAt(resource, path).type) }
+    if (word === 'OR') alternatives.push([condition])
+    else alternatives.at(-1)?.push(condition)
+    word = readSeparator(text, end, separator)
+    at = end + (word?.length ?? 0)
+  }
+  return alternatives
+}
+
+const separatorBefore = (paths: readonly string[]) => {
+  const names = paths.map((path) => path.replace(/\W/g, '\\$&')).join('|')
+  return new RegExp(`(?:AND|OR)(?=(?:${names})=)`, 'g')
+}
+
+function readPath(text: string, at: number, resource: ListResource) {
+  const equals = text.indexOf('=', at)
+  const path = text.slice(at, equals === -1 ? undefined : equals)
+  if (equals !== -1 && findField(resource, path)) return { path, valueAt: equals + 1 }
+  const allowed = filterPaths(resource)
+  throw refuse(
+    'filters',
+    equals === -1
+      ? `filters must have the form <path>=<value>, with AND or OR between; paths: ${allowed.join(', ')}`
+      : `filters may only name ${allowed.join(', ')}`,
+    { allowed },
+  )
+}
+
+function readBare(text: string, at: number, separator: RegExp) {
+  separator.lastIndex = at
+  const end = separator.exec(text)?.index ?? text.length
+  return { value: text.slice(at, end), end }
+}
+
+function readQuoted(text: string, at: number) {
+  const quoted = /"((?:[^"\\]|\\.)*)"/sy
+  quoted.lastIndex = at
+  const [all, inside = ''] = quoted.exec(text) ?? []
+  if (all === undefined) throw refuse('filters', 'filters has a quoted value without its closing quote')
+  return { value: inside.replace(/\\(["\\])/g, '$1'), end: at + all.length }
+}
+
+/** The word at `end`, or nothing at the end of the text. */
+function readSeparator(text: string, end: number, separator: RegExp): string | undefined {
+  if (end === text.length) return undefined
+  separator.lastIndex = end
+  const word = separator.exec(text)
+  if (word?.index === end) return word[0]
+  throw refuse('filters', 'filters may go on after a quoted value only with AND or OR and an indexed path')
+}
+
+// RFC 3339, section 5.6. Date.parse alone also takes what is none.
+const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
+
+const booleans: Readonly<Record<string, FieldValue>> = { true: 1, false: 0 }
+
+function toValue(text: string, path: string, type: FieldType): FieldValue {
+  const value = readValue(text, type)
+  if (value !== undefined) return value
+  const words = { text: 'text', integer: 'an integer', boolean: 'true or false', time: 'an RFC 3339 time' }
+  throw refuse('filters', `filters must compare ${path} with ${words[type]}`)
+}
+
+function readValue(text: string, type: FieldType): FieldValue | undefined {
+  switch (type) {
+    case 'text':
+      return text
+    case 'integer': {
+      const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
+      return Number.isSafeInteger(value) ? value : undefined
+    }
+    case 'boolean':
+      return Object.hasOwn(booleans, text) ? booleans[text] : undefined
+    case 'time': {
+      const value = timestamp.test(text) ? Date.parse(text) : Number.NaN
+      return Number.isNaN(value) ? undefined : value
+    }
+  }
+}

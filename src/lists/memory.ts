@@ -1,0 +1,73 @@
+import { makePage, type Page } from './page.ts'
+import type { ListQuery } from './query.ts'
+import { fieldAt, type FieldValue, type ListField, type ListResource } from './resource.ts'
+
+/** A field of a list that is kept in memory. */
+export interface MemoryField<Row> extends ListField {
+  /** The value as it is compared: of a `time` the milliseconds since 1970. */
+  readonly read: (row: Row) => FieldValue | boolean
+}
+
+/**
+ * A page of a list that is kept in memory, by the same rules as one of SQLite. It looks at every row: for lists of
+ * hundreds and a few thousand, a few milliseconds for 2,000.
+ * @param toItem shape of a row on the wire; called for the rows of the page only
+ */
+export function listInMemory<Row, Item>(
+  rows: readonly Row[],
+  query: ListQuery,
+  resource: ListResource<MemoryField<Row>>,
+  toItem: (row: Row) => Item,
+): Page<Item> {
+  const { filter, order, after, offset, limit } = query
+  const readerOf = (path: string) => {
+    const { read } = fieldAt(resource, path)
+    return (row: Row): FieldValue => {
+      const value = read(row)
+      return typeof value === 'boolean' ? Number(value) : value
+    }
+  }
+  const alternatives = filter.map((all) => all.map(({ path, value }) => ({ read: readerOf(path), value })))
+  const matching = rows.filter(
+    (row) =>
+      alternatives.length === 0 ||
+      alternatives.some((all) => all.every(({ read, value }) => read(row) === value)),
+  )
+
+  const terms = order.map(({ path, direction }) => ({ read: readerOf(path), direction }))
+  const compare = (one: readonly FieldValue[], two: readonly FieldValue[]): number => {
+    for (const [index, { direction }] of terms.entries()) {
+      const difference = compareValues(one[index] ?? '', two[index] ?? '')
+      if (difference !== 0) return difference * direction
+    }
+    return 0
+  }
+  const ordered = matching
+    .map((row) => ({ row, values: terms.map(({ read }) => read(row)) }))
+    .filter(({ values }) => after === undefined || compare(values, after) > 0)
+    .sort((one, two) => compare(one.values, two.values))
+
+  const start = after === undefined ? offset : 0
+  return makePage(query, {
+    rows: ordered.slice(start, start + limit + 1),
+    count: matching.length,
+    valuesOf: ({ values }) => values,
+    toItem: ({ row }) => toItem(row),
+  })
+}
+
+/** Compares as SQLite does: numbers before text, text by its UTF-8 bytes. */
+export function compareValues(one: FieldValue, two: FieldValue): number {
+  if (typeof one === 'number') return typeof two === 'number' ? one - two : -1
+  if (typeof two === 'number') return 1
+  const shorter = Math.min(one.length, two.length)
+  for (let index = 0; index < shorter; index += 1) {
+    const [a, b] = [one.charCodeAt(index), two.charCodeAt(index)]
+    if (a === b) continue
+    // UTF-16 puts U+10000 and above before U+E000; bytes do not.
+    return isSurrogate(a) === isSurrogate(b) ? a - b : Number(isSurrogate(a)) - Number(isSurrogate(b))
+  }
+  return one.length - two.length
+}
+
+const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff

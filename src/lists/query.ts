@@ -1,0 +1,108 @@
+import { Type, type Static } from 'typebox'
+import { longestToken, type ContinueTokens } from './continue-token.ts'
+import { parseFields, type FieldTree } from './fields.ts'
+import { parseFilter, type Filter } from './filter.ts'
+import { defaultOrder, parseOrder } from './order.ts'
+import { filterPaths, orderPaths, refuse } from './resource.ts'
+import type { FieldValue, ListResource, OrderTerm } from './resource.ts'
+
+/** Default and maximum of `limit`. */
+export const pageSize = 50
+
+/** Schema of the query parameters of a list. A route with more of them spreads its `properties` into its own. */
+export const listParameters = (resource: ListResource) =>
+  Type.Object({
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: pageSize, default: pageSize, description: 'Items in the reply.' }),
+    ),
+    offset: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        default: 0,
+        description: 'Index of the first item; not looked at with continue.',
+      }),
+    ),
+    continue: Type.Optional(
+      Type.String({
+        maxLength: longestToken,
+        description: 'The listmeta.continue of the page before, with the same filters and orderBy.',
+      }),
+    ),
+    fields: Type.Optional(
+      Type.String({
+        maxLength: 2_000,
+        description: 'Paths to keep of each item, with commas between: <path>,<path>.',
+      }),
+    ),
+    filters: Type.Optional(
+      Type.String({
+        maxLength: 2_000,
+        description:
+          '<path>=<value>, with AND or OR between; AND binds tighter, a value may stand in double quotes. ' +
+          `Paths: ${filterPaths(resource).join(', ')}.`,
+      }),
+    ),
+    orderBy: Type.Optional(
+      Type.String({
+        maxLength: 500,
+        description: `<path>=1 or <path>=-1, with commas between. Paths: ${orderPaths(resource).join(', ')}.`,
+      }),
+    ),
+  })
+
+/** The parameters as they passed the schema; empty text means not set. */
+export type ListParameters = Static<ReturnType<typeof listParameters>>
+
+/** What a client wants to see. */
+export interface ListQuery {
+  /** Items a page. */
+  readonly limit: number
+  /** Index of the first item of this page. Where `after` is given, only told, not counted off. */
+  readonly offset: number
+  readonly filter: Filter
+  /** Total: its last term is the key of the resource. */
+  readonly order: readonly OrderTerm[]
+  /** Values, by the terms of the order, of the item behind which the page begins. */
+  readonly after: readonly FieldValue[] | undefined
+  /** What is kept of each item; nothing: all of it. */
+  readonly fields: FieldTree | undefined
+  /** Token of the page behind an item, `offset` being the index of the first item there. */
+  tokenAfter(values: readonly FieldValue[], offset: number): string
+}
+
+export interface ListQueryOptions {
+  readonly tokens: ContinueTokens
+  /** Other parameters that decide which items there are: a token is good only with the same ones. */
+  readonly bound?: readonly (string | number | undefined)[]
+}
+
+/** @throws AppError BadRequest naming the parameter in `details.field` */
+export function parseListQuery(
+  parameters: ListParameters,
+  resource: ListResource,
+  { tokens, bound = [] }: ListQueryOptions,
+): ListQuery {
+  const { limit = pageSize, offset = 0, continue: token, fields, filters, orderBy } = parameters
+  const filter = filters ? parseFilter(filters, resource) : []
+  const order = orderBy ? parseOrder(orderBy, resource) : defaultOrder(resource)
+  // Two spellings of one query are one query; another size of the pages is no other query.
+  const identity = JSON.stringify([
+    resource.name,
+    filter.map((all) => all.map(({ path, value }) => [path, value])),
+    order.map(({ path, direction }) => [path, direction]),
+    bound.map((value) => value ?? null),
+  ])
+  const position = token ? tokens.read(identity, token) : undefined
+  if (token && !position)
+    throw refuse('continue', 'continue is no token of this query; begin again without it')
+  return {
+    limit,
+    offset: position?.offset ?? offset,
+    filter,
+    order,
+    after: position?.values,
+    fields: fields ? parseFields(fields, resource.item) : undefined,
+    tokenAfter: (values, next) => tokens.make(identity, { values, offset: next }),
+  }
+}

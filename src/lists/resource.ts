@@ -1,0 +1,67 @@
+import type { TSchema } from 'typebox'
+import { AppError } from '../errors/app-error.ts'
+
+/** What a field holds; a `time` is RFC 3339 on the wire and milliseconds since 1970 inside, a `boolean` 1 or 0. */
+export type FieldType = 'text' | 'integer' | 'boolean' | 'time'
+
+/** A value as it is compared. Text is compared by its UTF-8 bytes, as SQLite does. */
+export type FieldValue = string | number
+
+/** A field that a resource declares as indexed: clients may filter by it and, unless it says no, order by it. */
+export interface ListField {
+  readonly type: FieldType
+  /** False for text that may be longer than 256 bytes: its values would have to stand in the token. */
+  readonly isOrdered?: boolean
+}
+
+export interface OrderTerm {
+  readonly path: string
+  /** 1 ascending, -1 descending. */
+  readonly direction: 1 | -1
+}
+
+/** What the queries of one list may name. Every item has a value for every field. */
+export interface ListResource<Field extends ListField = ListField> {
+  /** Tokens of one resource are refused by another. */
+  readonly name: string
+  /** By the path on the wire, for example `metadata.name`. */
+  readonly fields: Readonly<Record<string, Field>>
+  /** Path of the field that no two items share; it ends every order. */
+  readonly key: string
+  /**
+   * The order without `orderBy`; the key alone when left out. Choose fields that do not change, or an item that moves
+   * while a client pages is seen twice or never.
+   */
+  readonly defaultOrder?: readonly OrderTerm[]
+  /** Schema of an item. With it, `fields` that do not exist are refused. */
+  readonly item?: TSchema
+}
+
+/** The field at a path that came from a client; nothing when it is not declared. */
+export function findField<Field extends ListField>(
+  resource: ListResource<Field>,
+  path: string,
+): Field | undefined {
+  return Object.hasOwn(resource.fields, path) ? resource.fields[path] : undefined
+}
+
+/** The field at a path that has been checked. */
+export function fieldAt<Field extends ListField>(resource: ListResource<Field>, path: string): Field {
+  const field = findField(resource, path)
+  if (!field) throw new Error(`${resource.name} has no field ${path}`)
+  return field
+}
+
+/** Paths that `filters` may name. */
+export const filterPaths = (resource: ListResource): string[] => Object.keys(resource.fields)
+
+/** Paths that `orderBy` may name. */
+export const orderPaths = (resource: ListResource): string[] =>
+  filterPaths(resource).filter((path) => resource.fields[path]?.isOrdered !== false)
+
+/** The 400 that names a parameter of the query. */
+export const refuse = (
+  parameter: string,
+  message: string,
+  details: Readonly<Record<string, unknown>> = {},
+): AppError => new AppError('BadRequest', message, { details: { field: parameter, ...details } })

@@ -1,0 +1,127 @@
+import type { Filter } from './filter.ts'
+import type { ListQuery } from './query.ts'
+import { fieldAt, type FieldValue, type ListField, type ListResource, type OrderTerm } from './resource.ts'
+
+/** A field that is a column: NOT NULL, of a STRICT table, with the collation BINARY. */
+export interface SqlField extends ListField {
+  /** A plain name, from the code; what clients send never becomes a part of a statement. */
+  readonly column: string
+}
+
+/** A statement, or a part of one, and the values for its `?`. */
+export interface SqlText {
+  readonly sql: string
+  readonly values: readonly FieldValue[]
+}
+
+/** Where the rows of a resource are; all of it from the code. */
+export interface SqlSource {
+  /** What stands behind FROM. */
+  readonly table: string
+  /** What stands behind SELECT: `<column>` or `<column> AS <name>`, with commas between. */
+  readonly columns: string
+}
+
+/** The statements of one list. `condition` is what the room itself demands of the rows. */
+export interface Statements {
+  /** Reads one row more than the page holds, which tells whether there is a next one. */
+  page(query: ListQuery, condition?: SqlText): SqlText
+  /** Counts what the filter lets through, as the one column `count`. */
+  count(query: ListQuery, condition?: SqlText): SqlText
+  /** Values of a row that `page` has read, one a term of the order. */
+  valuesOf(query: ListQuery, row: SqlRow): FieldValue[]
+}
+
+/** A row as SQLite gives it, by name. */
+export type SqlRow = Readonly<Record<string, unknown>>
+
+export function createStatements(
+  resource: ListResource<SqlField>,
+  { table, columns }: SqlSource,
+): Statements {
+  const names = columnNames(columns)
+  const columnOf = ({ path }: OrderTerm) => fieldAt(resource, path).column
+  return {
+    page({ filter, order, after, limit, offset }, condition) {
+      const terms = order.map((term) => ({ column: columnOf(term), isDescending: term.direction === -1 }))
+      const where = conjunction([
+        condition,
+        compileFilter(filter, resource),
+        after && compileAfter(terms, after),
+      ])
+      const missing = terms.filter(({ column }) => !names.has(column)).map(({ column }) => `, ${column}`)
+      const by = terms.map(({ column, isDescending }) => `${column} ${isDescending ? 'DESC' : 'ASC'}`)
+      const skipped = after === undefined && offset > 0
+      return {
+        sql:
+          `SELECT ${columns}${missing.join('')} FROM ${table}${where.sql} ORDER BY ${by.join(', ')} LIMIT ?` +
+          (skipped ? ' OFFSET ?' : ''),
+        values: [...where.values, limit + 1, ...(skipped ? [offset] : [])],
+      }
+    },
+
+    count({ filter }, condition) {
+      const where = conjunction([condition, compileFilter(filter, resource)])
+      return { sql: `SELECT count(*) AS count FROM ${table}${where.sql}`, values: where.values }
+    },
+
+    valuesOf: ({ order }, row) =>
+      order.map((term) => row[names.get(columnOf(term)) ?? columnOf(term)] as FieldValue),
+  }
+}
+
+/** Under which name each column comes that `columns` reads. */
+function columnNames(columns: string): ReadonlyMap<string, string> {
+  return new Map(
+    columns.split(',').map((each) => {
+      const [column = '', , name = column] = each.trim().split(/\s+/)
+      return [column, name]
+    }),
+  )
+}
+
+function conjunction(parts: readonly (SqlText | undefined)[]): SqlText {
+  const present = parts.filter((part) => part !== undefined)
+  return {
+    sql: present.length === 0 ? '' : ` WHERE ${present.map(({ sql }) => `(${sql})`).join(' AND ')}`,
+    values: present.flatMap(({ values }) => values),
+  }
+}
+
+function compileFilter(filter: Filter, resource: ListResource<SqlField>): SqlText | undefined {
+  if (filter.length === 0) return undefined
+  return {
+    sql: filter
+      .map((all) => all.map(({ path }) => `${fieldAt(resource, path).column} = ?`).join(' AND '))
+      .join(' OR '),
+    values: filter.flatMap((all) => all.map(({ value }) => value)),
+  }
+}
+
+interface Term {
+  readonly column: string
+  readonly isDescending: boolean
+}
+
+/**
+ * What comes behind a position: a row value where all terms run the same way, since an index can seek to that
+ * (sqlite.org/rowvalue.html, section 3.1); else term by term, with a bound on the first one to seek by.
+ */
+function compileAfter(terms: readonly Term[], after: readonly FieldValue[]): SqlText {
+  const [first] = terms
+  if (!first) throw new Error('an order has at least the key')
+  const beyond = ({ isDescending }: Term) => (isDescending ? '<' : '>')
+  if (terms.every(({ isDescending }) => isDescending === first.isDescending)) {
+    const names = terms.map(({ column }) => column).join(', ')
+    const marks = terms.map(() => '?').join(', ')
+    return { sql: `(${names}) ${beyond(first)} (${marks})`, values: after }
+  }
+  const steps = terms.map((term, index) => {
+    const equal = terms.slice(0, index).map(({ column }) => `${column} = ?`)
+    return [...equal, `${term.column} ${beyond(term)} ?`].join(' AND ')
+  })
+  return {
+    sql: `${first.column} ${beyond(first)}= ? AND (${steps.map((step) => `(${step})`).join(' OR ')})`,
+    values: [...after.slice(0, 1), ...terms.flatMap((_term, index) => after.slice(0, index + 1))],
+  }
+}

@@ -1,0 +1,11 @@
+/**
+ * Whether an error of SQLite says that nothing can be written now: disk full, write error, read-only file system,
+ * locked by somebody else. Primary result codes of https://www.sqlite.org/rescode.html
+ */
+export function isUnwritable(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode
+  return code !== undefined && unwritable.has(code & 0xff)
+}
+
+// SQLITE_PERM, BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN
+const unwritable = new Set([3, 5, 6, 8, 10, 13, 14])

@@ -1,0 +1,36 @@
+import type { Logger } from 'pino'
+import type { Database } from './database.ts'
+
+const intervalMs = 10_000
+
+/**
+ * Whether a record can be written now. It writes for real, the schema version that is there already, since a full or
+ * read-only disk shows at a commit only; at most once in ten seconds, since anybody may ask.
+ */
+export function createWriteProbe(
+  { sql, transaction }: Database,
+  { log, monotonic }: { log: Logger; monotonic: () => number },
+): () => boolean {
+  let askedAt = -Infinity
+  let isWritable = false
+
+  function write(): boolean {
+    try {
+      transaction(() => {
+        const { user_version: version } = sql.prepare('PRAGMA user_version').get() as { user_version: number }
+        sql.exec(`PRAGMA user_version = ${version}`)
+      })
+      return true
+    } catch (error) {
+      log.warn({ err: error }, 'the database could not be written')
+      return false
+    }
+  }
+
+  return () => {
+    if (monotonic() - askedAt < intervalMs) return isWritable
+    askedAt = monotonic()
+    isWritable = write()
+    return isWritable
+  }
+}

@@ -1,0 +1,118 @@
+import { expect, it } from 'vitest'
+import type { Examples } from '../../build/openapi.ts'
+import { hostBody } from '../support/host-body.ts'
+import {
+  createTestEdge,
+  currentPath,
+  loginPath,
+  logoutPath,
+  renewalPath,
+  resetPath,
+  sessionsPath,
+  type LoginReply,
+} from '../support/test-edge.ts'
+
+// The examples of the API document are what the edge said here. After a change: vitest run -u test/api/examples.test.ts
+it('the examples are what the edge answers', async () => {
+  const edge = await createTestEdge({
+    hostBody: await hostBody(),
+    guard: { delayAfterFailures: 1, firstDelaySeconds: 3 },
+  })
+  const { access } = await edge.login('bob')
+  const examples: Examples & { operations: object; errors: object } = { operations: {}, errors: {} }
+  const keep = (part: 'operations' | 'errors', name: string | number, example: unknown) => {
+    Object.assign(examples[part], { [name]: example })
+  }
+
+  const ask = async (
+    method: 'GET' | 'POST' | 'DELETE',
+    url: string,
+    payload?: unknown,
+    headers: Record<string, string> = { authorization: access },
+  ) =>
+    edge.app.inject({
+      method,
+      url,
+      headers: { ...headers, 'x-request-id': 'build-42' },
+      ...(payload === undefined ? {} : { payload: payload as object }),
+    })
+  const succeed = async (name: string, ...question: Parameters<typeof ask>) => {
+    const reply = await ask(...question)
+    expect(reply.statusCode, reply.body).toBeLessThan(300)
+    const request = question[2]
+    keep('operations', name, {
+      ...(request === undefined ? {} : { request }),
+      ...(reply.body === '' ? {} : { reply: reply.json<unknown>() }),
+    })
+    return reply
+  }
+  const fail = async (status: number, ...question: Parameters<typeof ask>) => {
+    const reply = await ask(...question)
+    expect(reply.statusCode, reply.body).toBe(status)
+    keep('errors', status, reply.json())
+  }
+
+  await succeed('ping', 'GET', '/v1/ping')
+  await succeed('getHealth', 'GET', '/healthz')
+  await succeed('getReadiness', 'GET', '/readyz')
+  const login = await succeed('login', 'POST', loginPath, { username: 'alice', password: 'alice pass' })
+  const { Token } = login.json<LoginReply>()
+  await succeed('renewToken', 'POST', renewalPath, { refreshToken: Token.RefreshToken })
+  await succeed('resetPassword', 'POST', resetPath, {
+    username: 'fresh',
+    oldPassword: 'fresh pass',
+    newPassword: 'a better pass',
+  })
+  await succeed('getCurrentUser', 'GET', currentPath)
+  await succeed('listSessions', 'GET', sessionsPath)
+  await succeed('getCurrentEdgeHost', 'GET', '/v1/edge-mgmt/edgehosts/current')
+  await succeed('getSettings', 'GET', '/v1/edge-mgmt/settings')
+  const admin = { authorization: Token.Authorization }
+  await succeed('listAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits?limit=2', undefined, admin)
+  await succeed('getAuditFilters', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/filters', undefined, admin)
+  await succeed('verifyAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/verify', undefined, admin)
+  await fail(400, 'POST', loginPath, { username: 'alice' })
+  await fail(401, 'GET', currentPath, undefined, {})
+  await fail(403, 'POST', logoutPath, undefined, { cookie: `Authorization=${access}` })
+  await fail(404, 'DELETE', `${sessionsPath}/f3a9c1d27b84`)
+  await fail(413, 'POST', loginPath, { username: 'x'.repeat(70_000), password: 'x' })
+  await fail(414, 'DELETE', `${sessionsPath}/${'x'.repeat(300)}`)
+  await fail(415, 'POST', loginPath, 'username=alice', {
+    'content-type': 'application/x-www-form-urlencoded',
+  })
+  await ask('POST', loginPath, { username: 'bobby', password: 'wrong' })
+  await fail(429, 'POST', loginPath, { username: 'bobby', password: 'wrong' })
+  edge.host.pam = 'module-unknown'
+  await fail(500, 'POST', loginPath, { username: 'alice', password: 'alice pass' })
+  await succeed('logout', 'POST', logoutPath)
+  await edge.stop()
+
+  await expect(`${JSON.stringify(settle(examples), null, 2)}\n`).toMatchFileSnapshot(
+    '../../docs/examples.json',
+  )
+})
+
+/** What is another each time becomes one that is always the same. */
+function settle(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (key, inner: unknown) => {
+    if (typeof inner !== 'string' || inner === '') return inner
+    if (key === 'uid' && !['alice', 'bob'].includes(inner)) return '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
+    if (key.endsWith('Timestamp') && !inner.startsWith('2026-01-31'))
+      return times[key] ?? '2026-01-31T09:45:00.000Z'
+    return settled[key] ?? inner
+  })
+}
+
+const settled: Readonly<Record<string, string>> = {
+  Authorization: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.c2lnbmF0dXJl',
+  RefreshToken: 'cmVmcmVzaC10b2tlbg',
+  refreshToken: 'cmVmcmVzaC10b2tlbg',
+  continue: 'WzIsM10.c2lnbmF0dXJl',
+  hash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+}
+
+const times: Readonly<Record<string, string>> = {
+  creationTimestamp: '2026-01-31T08:00:00.000Z',
+  lastRenewalTimestamp: '2026-01-31T09:30:00.000Z',
+  expirationTimestamp: '2026-01-31T11:30:00.000Z',
+}

@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pino } from 'pino'
+import { Type } from 'typebox'
+import { collectDocument, finishDocument, type ApiDocument } from '../../build/openapi.ts'
+import { createServer } from '../../src/api/server.ts'
+import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
+import { hostBody } from '../support/host-body.ts'
+import { createTestEdge, sessionsPath, type TestEdge } from '../support/test-edge.ts'
+
+const { document, operations, problemsOf } = readDocument()
+
+let edge: TestEdge
+beforeAll(async () => {
+  edge = await createTestEdge({ hostBody: await hostBody() })
+})
+afterAll(() => edge.stop())
+
+interface Ask {
+  readonly url?: string
+  readonly payload?: unknown
+  readonly headers?: Record<string, string>
+}
+
+// How each operation is asked so that it succeeds, where the path alone does not say it.
+const good: Record<string, () => Promise<Ask>> = {
+  login: async () => ({ payload: { username: 'alice', password: 'alice pass' } }),
+  renewToken: async () => ({ payload: { refreshToken: (await edge.login('bob')).refresh } }),
+  logout: async () => ({ headers: { authorization: (await edge.login('bob')).access } }),
+  resetPassword: async () => ({
+    payload: { username: 'bobby', oldPassword: 'bobby pass', newPassword: 'bobby pass' },
+  }),
+  endSession: async () => {
+    const { access } = await edge.login('bob')
+    const { items } = (await edge.get(sessionsPath, access)).json<{ items: { uid: string }[] }>()
+    return { url: `${sessionsPath}/${items[0]?.uid}`, headers: { authorization: access } }
+  },
+}
+
+async function ask(operation: DocumentedOperation, { url, payload, headers = {} }: Ask) {
+  const {
+    statusCode,
+    headers: fields,
+    body,
+  } = await edge.app.inject({
+    method: operation.method as 'GET',
+    url: url ?? operation.path.replace(/\{[^}]+\}/g, 'some-id'),
+    headers,
+    ...(payload === undefined ? {} : { payload: payload as object }),
+  })
+  return { status: statusCode, headers: fields, body }
+}
+
+describe('openapi.json', () => {
+  it('has every route that the daemon has, and no other', () => {
+    const declared = edge.routes.routes.filter(({ method }) => method !== 'HEAD')
+    const spelled = declared.map(({ method, url }) => `${method} ${url.replace(/:([A-Za-z]+)/g, '{$1}')}`)
+    expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(spelled.sort())
+  })
+
+  it('is what the daemon serves', async () => {
+    expect((await edge.get('/openapi.json')).json()).toEqual(document)
+  })
+
+  it.each(operations)('$method $path: the reply is as documented', async (operation) => {
+    const { access } = await edge.login('alice')
+    const wanted = { headers: { authorization: access }, ...(await good[operation.operationId]?.()) }
+    const reply = await ask(operation, wanted)
+    expect(reply.status, reply.body).toBeLessThan(300)
+    expect(problemsOf(operation, reply)).toEqual([])
+  })
+
+  it.each(operations)('$method $path: refusals are as documented', async (operation) => {
+    const { access } = await edge.login('bob')
+    const authorization = access
+    const tries: Ask[] = [
+      {},
+      { headers: { authorization: 'garbage' } },
+      { headers: { authorization } },
+      { headers: { cookie: `Authorization=${access}` } },
+      { headers: { authorization, 'content-type': 'application/json' }, payload: '{"broken' },
+      { headers: { authorization, 'content-type': 'text/plain' }, payload: 'x' },
+      { headers: { authorization }, payload: { username: 5 } },
+      { headers: { authorization }, payload: { large: 'x'.repeat(70_000) } },
+      { headers: { authorization }, url: operation.path.replace(/\{[^}]+\}/g, 'x'.repeat(300)) },
+      {
+        headers: { authorization },
+        url: `${operation.path.replace(/\{[^}]+\}/g, 'x')}?limit=0&refresh=maybe`,
+      },
+    ]
+    for (const each of tries) {
+      if (operation.operationId === 'logout' && each.headers?.authorization === access) continue
+      if (each.payload !== undefined && operation.method === 'GET') continue
+      const reply = await ask(operation, each)
+      expect(problemsOf(operation, reply), JSON.stringify(each).slice(0, 100)).toEqual([])
+    }
+  })
+
+  it.each(operations)('$method $path: what a token opens says so', (operation) => {
+    const needsToken = operation['x-access'] !== 'open'
+    expect(operation.responses['401'] !== undefined || !needsToken).toBe(true)
+    const schemes = (operation.security as Record<string, unknown>[]).flatMap((each) => Object.keys(each))
+    if (needsToken) expect(schemes).toEqual(['token', 'cookie'])
+    if (needsToken) expect(operation.security).not.toContainEqual({})
+  })
+
+  it('has an example for every body it documents', () => {
+    const without = operations.flatMap(({ operationId, requestBody, responses }) => {
+      const media = [requestBody, ...Object.values(responses)].flatMap((part) =>
+        Object.entries(part?.content ?? {}),
+      )
+      const bare = media.filter(([type, each]) => type === 'application/json' && each.example === undefined)
+      return bare.length > 0 ? [operationId] : []
+    })
+    // The document does not hold itself.
+    expect(without).toEqual(['getOpenapi'])
+  })
+})
+
+describe('the check of a reply', () => {
+  const ping = operations.find(({ operationId }) => operationId === 'ping')!
+  const headers = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'x' }
+
+  it.each([
+    ['another status', 418, '{"msg":"pong"}', 'not documented'],
+    ['another type', 200, '{"msg":5}', 'must be string'],
+    ['a field too few', 200, '{}', 'must have required property'],
+    ['a field too many', 200, '{"msg":"pong","secret":1}', 'must NOT have additional properties'],
+  ])('finds %s', (_what, status, body, problem) => {
+    expect(problemsOf(ping, { status, headers, body }).join()).toContain(problem)
+  })
+})
+
+describe('a route on its way out', async () => {
+  const { app } = createServer({
+    log: pino({ level: 'silent' }),
+    bodyLimitBytes: 1,
+    mode: 'airgap',
+    authenticate: () => undefined,
+    onAuthenticated: () => undefined,
+  })
+  await collectDocument(app, '1.0.0')
+  const schema = { operationId: 'old', summary: 'Old', tags: ['service'], response: { 200: Type.Object({}) } }
+  app.get(
+    '/v1/old',
+    {
+      config: {
+        access: 'admin',
+        airgapOnly: true,
+        lifecycle: { phase: 'sunset', date: '2027-06-30', successor: '/v2/new' },
+      },
+      schema,
+    },
+    async () => ({}),
+  )
+  app.get(
+    '/v2/new',
+    { config: { access: 'viewer' }, schema: { ...schema, operationId: 'new' } },
+    async () => ({}),
+  )
+  await app.ready()
+  const { paths } = finishDocument(app.swagger() as unknown as ApiDocument, { operations: {}, errors: {} })
+
+  it('is deprecated in the document, with its date and its successor', () => {
+    expect(paths['/v1/old']?.get).toMatchObject({
+      deprecated: true,
+      'x-lifecycle': { phase: 'sunset', date: '2027-06-30', successor: '/v2/new' },
+      'x-airgap-only': true,
+      responses: {
+        200: {
+          headers: {
+            Deprecation: { example: '@1814313600' },
+            Sunset: { example: 'Wed, 30 Jun 2027 00:00:00 GMT' },
+            Link: { example: '</v2/new>; rel="successor-version"' },
+          },
+        },
+      },
+    })
+  })
+
+  it('leaves the others as they are', () => {
+    expect(paths['/v2/new']?.get).not.toHaveProperty('deprecated')
+    const headers = Object.keys(paths['/v2/new']?.get?.responses['200']?.headers ?? {})
+    expect(headers).toEqual(['X-Request-Id', 'RateLimit', 'RateLimit-Policy'])
+  })
+})

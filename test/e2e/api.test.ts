@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readDocument, type DocumentedOperation, type ReadDocument } from '../support/api-document.ts'
+import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+import { eventually } from './host/eventually.ts'
+import type { Ask } from './host/http.ts'
+
+const right = 'right canary 1201'
+
+let host: Edgehostd
+let served: ReadDocument
+
+beforeAll(async () => {
+  host = await bootEdgehostd({ lower: 'machine' })
+  await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
+  served = readDocument((await host.http('GET', '/openapi.json')).text)
+})
+afterAll(() => host.unplug())
+
+// How the operations are asked that need more than a token.
+const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
+  login: async () => ({ body: { username: 'anna', password: right } }),
+  renewToken: async () => ({ body: { refreshToken: (await host.openSession('anna', right)).refreshToken } }),
+  resetPassword: async () => ({
+    body: { username: 'anna', oldPassword: right, newPassword: `${right} anew` },
+  }),
+  endSession: async () => {
+    const { token } = await host.openSession('anna', right)
+    const { items } = (await host.http('GET', '/v1/users/sessions', { token })).json
+    return { token, path: `/v1/users/sessions/${items[0].uid}` }
+  },
+}
+
+async function ask(operation: DocumentedOperation): Promise<void> {
+  const { path = operation.path, ...rest } = (await asks[operation.operationId]?.()) ?? {}
+  const token = rest.token ?? (await host.openSession('anna', right)).token
+  const reply = await host.http(operation.method, path, { token, ...rest })
+  expect(reply.status, `${operation.method} ${path}: ${reply.text.slice(0, 300)}`).toBeLessThan(300)
+  const headers = Object.fromEntries(
+    Object.entries(reply.headers).map(([name, all]) => [name, all.join(', ')]),
+  )
+  const observed = { status: reply.status, headers, body: reply.text }
+  expect(served.problemsOf(operation, observed), `${operation.method} ${path}`).toEqual([])
+}
+
+describe('the running daemon', () => {
+  it('serves the document of this checkout', () => {
+    expect(served.document).toEqual(readDocument().document)
+  })
+
+  it('is alive at once and ready once it has looked at the host', async () => {
+    expect(await host.http('GET', '/healthz')).toMatchObject({ status: 200, json: { status: 'ok' } })
+    await eventually(async () =>
+      expect(await host.http('GET', '/readyz')).toMatchObject({ status: 200, json: { status: 'ok' } }),
+    )
+  })
+
+  it('answers every operation as its document says', async () => {
+    // The new password ends the session of whoever comes after it.
+    const isLast = ({ operationId }: DocumentedOperation) => operationId === 'resetPassword'
+    for (const operation of served.operations.filter((each) => !isLast(each))) await ask(operation)
+    for (const operation of served.operations.filter(isLast)) await ask(operation)
+  })
+})
+
+describe('a database that cannot be written', () => {
+  it('leaves the daemon alive and makes it not ready, until it can be again', async () => {
+    const status = async (path: string) => (await host.http('GET', path)).status
+    await host.sh(`
+      systemctl stop edgehostd
+      cp -a /var/lib/edgehostd /root/state
+      mount -t tmpfs -o size=4m,mode=700 none /var/lib/edgehostd
+      cp -a /root/state/. /var/lib/edgehostd
+      systemctl start edgehostd
+      dd if=/dev/zero of=/var/lib/edgehostd/ballast bs=4k status=none || true`)
+    await eventually(async () => expect(await status('/readyz')).toBe(503), 45_000)
+    expect(await status('/healthz')).toBe(200)
+    await host.sh('rm /var/lib/edgehostd/ballast')
+    await eventually(async () => expect(await status('/readyz')).toBe(200), 45_000)
+    const said = (await host.log()).filter(({ msg }) => msg === 'not ready')
+    expect(said.at(-1)).toMatchObject({ failed: ['database'] })
+  })
+})

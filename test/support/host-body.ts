@@ -1,0 +1,29 @@
+import { createSnapshot } from '../../src/host/snapshot.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { clockAt, programs, recordingLog } from '../fixtures/host/edges.ts'
+import { layOut } from '../fixtures/host/tree.ts'
+
+/** What a small board answers at `GET /v1/edge-mgmt/edgehosts/current`; always the same. */
+export async function hostBody(): Promise<string> {
+  const { log } = recordingLog()
+  const { runner } = programs({ stat: () => `${2 ** 30} 24 15 13\n` })
+  const { files, remove } = layOut('single-board')
+  const database = openDatabase(':memory:', log)
+  const snapshot = await createSnapshot({
+    files,
+    runner,
+    privileged: runner,
+    clock: clockAt(Date.UTC(2026, 0, 31, 8)),
+    log,
+    database,
+    config: { identitySources: ['product-uuid', 'machine-id'], mode: 'airgap' },
+    agentVersion: '0.1.0',
+    ipv4Addresses: () => new Map([['eth0', [{ ip: '192.0.2.7', subnet: '255.255.255.0' }]]]),
+    totalMemory: async () => 7930.5 * 2 ** 20,
+    arch: 'arm64',
+  })
+  await snapshot.refresh('all')
+  database.close()
+  remove()
+  return snapshot.current()?.body ?? ''
+}
