@@ -65,14 +65,20 @@ export function createFollower(options: FollowerOptions): CommandFollower {
           onEnd?.(reason)
         })
       }
+      const stop = () => {
+        isStopped = true
+        clearTimeout(timer)
+        child?.kill('SIGTERM')
+      }
       begin()
+      // Outside a unit nobody else ends it when the daemon is gone.
+      process.once('exit', stop)
 
       return {
         isRunning: () => child?.pid !== undefined,
         stop() {
-          isStopped = true
-          clearTimeout(timer)
-          child?.kill('SIGTERM')
+          process.off('exit', stop)
+          stop()
         },
       }
     },
@@ -81,8 +87,9 @@ export function createFollower(options: FollowerOptions): CommandFollower {
 
 function start(program: string, args: readonly string[]) {
   return execa(program, args, {
-    // Outside a unit nobody else ends it when the daemon is gone.
-    cleanup: true,
+    // It would catch SIGABRT, with which the watchdog ends a daemon that stands still: a daemon that wakes up for that
+    // takes a connection with it.
+    cleanup: false,
     shell: false,
     reject: false,
     extendEnv: false,
