@@ -96,7 +96,7 @@ function visible({ status, headers, json }: Reply) {
     headers: Object.fromEntries(
       Object.entries({ ...headers, date: 'a date' }).map(([name, value]) => [
         name,
-        name.includes('request-id') ? 'an id' : value,
+        /request-id|audituid/.test(name) ? 'an id' : value,
       ]),
     ),
     body: { ...json, ref: typeof json?.ref },
