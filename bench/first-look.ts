@@ -16,7 +16,7 @@ export interface Looker {
 
 const execute = promisify(execFile)
 const limitMs = 60_000
-const loader = join(import.meta.dirname, 'cached-program.mjs')
+const loader = join(import.meta.dirname, 'cached-program.ts')
 
 /**
  * The whole snapshot, each time in a fresh process, against the tools that an operator would ask, started one after

@@ -100,10 +100,13 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
     }
   }
 
-  const hostName = () => facts.values().hostName ?? ''
-  const addresses = () => [...new Set(facts.values().network?.addresses)].sort()
+  const namesOfHost = () => {
+    const { hostName = '', network } = facts.values()
+    return { hostName, addresses: [...new Set(network?.addresses)].sort() }
+  }
   const announceNames = () => {
-    const next = [hostName(), ...addresses()].join()
+    const { hostName, addresses } = namesOfHost()
+    const next = [hostName, ...addresses].join()
     if (next === names) return
     names = next
     for (const listener of listeners) listener()
@@ -163,8 +166,8 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
       await facts.refreshNames()
       announceNames()
     },
-    hostName,
-    addresses,
+    hostName: () => namesOfHost().hostName,
+    addresses: () => namesOfHost().addresses,
     onNamesChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
