@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
+import { bootHost } from './booted-host.ts'
 import { ratioFigure, type Measure } from './figure.ts'
 import type { FirstLook, FirstLookOrder } from './first-look-probe.ts'
 import { spread } from './numbers.ts'
@@ -16,25 +17,32 @@ export interface Looker {
 
 const execute = promisify(execFile)
 const limitMs = 60_000
-const loader = join(import.meta.dirname, 'cached-program.mjs')
+const root = join(import.meta.dirname, '..')
+const loader = join(import.meta.dirname, 'cached-program.ts')
 
 /**
  * The whole snapshot, each time in a fresh process, against the tools that an operator would ask, started one after
- * the other by the same process.
+ * the other by the same process. Both on a host where each of the tools has an answer.
  */
 export const measureFirstLook: Measure = async (rig) => {
-  const rounds = rig.isQuick ? 5 : 25
+  const rounds = rig.isQuick ? 5 : 40
   const looker = await createLooker(rig)
+  rig.say('first-look: booting a host')
+  const host = await bootHost([root, rig.folder, dirname(process.execPath)])
   const looks: FirstLook[] = []
-  for (let round = 0; round < rounds; round += 1) {
-    rig.say(`first-look: round ${round + 1} of ${rounds}`)
-    looks.push(await looker.look({ first: round % 2 === 0 ? 'tools' : 'look' }))
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      rig.say(`first-look: round ${round + 1} of ${rounds}`)
+      looks.push(await looker.look({ first: round % 2 === 0 ? 'tools' : 'look' }, host.enter))
+    }
+  } finally {
+    await host.unplug()
   }
   const own = looks.map(({ lookMs }) => lookMs)
   const base = looks.map(({ toolsMs }) => toolsMs)
   const { missing = [], refusing = [] } = looks[0] ?? {}
   const note = [
-    `${rounds} fresh processes`,
+    `${rounds} fresh processes on a booted host`,
     ...(missing.length > 0 ? [`not here: ${missing.join(', ')}`] : []),
     ...(refusing.length > 0 ? [`refuses to answer: ${refusing.join(', ')}`] : []),
   ].join('; ')

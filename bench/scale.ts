@@ -51,8 +51,9 @@ export const measureScale: Measure = async (rig) => {
     const looks = await measureLooks(rig, crowded.namespace, plain.namespace)
     const own = await startIn(crowded)
     const base = await startIn(plain)
-    const latencies = await measureLatency(rig, own, base, token)
+    // First, while neither has anything to tidy up after.
     const idle = await measureIdle(rig, own.daemon, base.daemon)
+    const latencies = await measureLatency(rig, own, base, token)
     await Promise.all([own.daemon.stop(), base.daemon.stop()])
     return [...latencies, ...idle, ...looks]
   } finally {
@@ -117,7 +118,8 @@ async function measureLatency(rig: Rig, own: Host, base: Host, token: string): P
 
 async function measureIdle(rig: Rig, own: InsideServer, base: InsideServer): Promise<Figure[]> {
   const seconds = rig.isQuick ? 30 : 300
-  await sleep(10_000)
+  rig.say('scale: settling')
+  await sleep(rig.isQuick ? 10_000 : 60_000)
   rig.say(`scale: idle, ${seconds} s`)
   const read = () => [own, base].map(({ pid }) => readCpuMs(pid, { children: true }))
   const [ownBefore = 0, baseBefore = 0] = read()

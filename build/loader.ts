@@ -2,8 +2,7 @@
 // holds only what was compiled at load; this one is taken from a daemon that has answered a request, which saves
 // a third of the start. Without a cache, or with one of another Node, the daemon starts all the same.
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import vm from 'node:vm'
+import { compileProgram, runProgram } from './cached-script.ts'
 import { checksumBytes, checksumOf } from './checksum.ts'
 
 declare const __BUNDLE_HASH__: string
@@ -14,28 +13,15 @@ const cacheFile = `${process.env.CACHE_DIRECTORY ?? import.meta.dirname}/daemon-
 const isPriming = process.argv[2] === '--prime-cache'
 
 const cachedData = isPriming ? undefined : readCache()
-const script = new vm.Script(
-  `(function(exports,require,module,__filename,__dirname){${readFileSync(program, 'latin1')}\n})`,
-  {
-    filename: program,
-    ...(cachedData ? { cachedData } : {}),
-    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  },
-)
+const script = compileProgram(program, cachedData)
 if (isPriming) void prime()
-else run()
+else runProgram(script, program)
 
 async function prime(): Promise<void> {
   const { prepareDaemon, writeCache } = await import('./prime.ts')
   await prepareDaemon(process.argv[3])
-  run()
+  runProgram(script, program)
   await writeCache(script, cacheFile)
-}
-
-function run(): void {
-  const loaded = { exports: {} }
-  const wrapper = script.runInThisContext() as (...args: unknown[]) => void
-  wrapper(loaded.exports, createRequire(program), loaded, program, import.meta.dirname)
 }
 
 /** The cache without its checksum; a damaged one would crash V8, which does not look itself. */

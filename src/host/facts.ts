@@ -127,13 +127,11 @@ export function createFacts(options: FactsOptions): Facts {
         await spaces.refresh(mountPoints(), isAll || scopes.has('minutes') ? 'all' : 'new')
       }
       const others = due.filter((each) => each !== facts.disks && each !== mounts)
-      const [programs, files] = [true, false].map((runs) =>
-        others.filter((each) => asksPrograms.has(each) === runs),
-      )
+      const refreshEach = (list: typeof others) => list.map((each) => each.refresh())
       // While programs run, the files are read.
-      const asked = [storage(), ...(programs ?? []).map((each) => each.refresh())]
+      const asked = [storage(), ...refreshEach(others.filter((each) => asksPrograms.has(each)))]
       await turn()
-      await Promise.all([...asked, ...(files ?? []).map((each) => each.refresh())])
+      await Promise.all([...asked, ...refreshEach(others.filter((each) => !asksPrograms.has(each)))])
     },
     async refreshNames() {
       await Promise.all([facts.hostName.refresh(), facts.network.refresh()])

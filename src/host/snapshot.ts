@@ -104,10 +104,13 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
     }
   }
 
-  const hostName = () => facts.values().hostName ?? ''
-  const addresses = () => [...new Set(facts.values().network?.addresses)].sort()
+  const namesOfHost = () => {
+    const { hostName = '', network } = facts.values()
+    return { hostName, addresses: [...new Set(network?.addresses)].sort() }
+  }
   const announceNames = () => {
-    const next = [hostName(), ...addresses()].join()
+    const { hostName, addresses } = namesOfHost()
+    const next = [hostName, ...addresses].join()
     if (next === names) return
     names = next
     for (const listener of listeners) listener()
@@ -168,8 +171,8 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
       announceNames()
     },
     id: settings.id,
-    hostName,
-    addresses,
+    hostName: () => namesOfHost().hostName,
+    addresses: () => namesOfHost().addresses,
     onNamesChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -1,6 +1,6 @@
 import { execa } from 'execa'
 import type { Logger } from './log.ts'
-import { childEnvironment } from './runner.ts'
+import { childOptions } from './runner.ts'
 
 export interface FollowOptions {
   /** One line of standard output as it comes, without its end. */
@@ -87,14 +87,7 @@ export function createFollower(options: FollowerOptions): CommandFollower {
 
 function start(program: string, args: readonly string[]) {
   return execa(program, args, {
-    // It would catch SIGABRT, with which the watchdog ends a daemon that stands still: a daemon that wakes up for that
-    // takes a connection with it.
-    cleanup: false,
-    shell: false,
-    reject: false,
-    extendEnv: false,
-    env: childEnvironment,
-    cwd: '/',
+    ...childOptions,
     stdin: 'ignore',
     // It may talk for months: nothing is kept but the end of its complaints.
     buffer: { stdout: false, stderr: true },

@@ -43,9 +43,19 @@ export interface CommandRunner {
   run(program: string, args: readonly string[], options: RunOptions): Promise<CommandResult>
 }
 
-// Nothing is inherited: a hostile PATH, LD_PRELOAD or NODE_OPTIONS of the daemon must not reach a child,
-// and output is parsed, so its language is fixed.
-export const childEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' }
+/** How every child of the daemon is started. */
+export const childOptions = {
+  // Else execa would catch the daemon's signals: a running child would take our SIGTERM for its own, and a daemon that
+  // stands still would wake up for the watchdog's SIGABRT and take a connection with it.
+  cleanup: false,
+  shell: false,
+  reject: false,
+  // Nothing is inherited: a hostile PATH, LD_PRELOAD or NODE_OPTIONS of the daemon must not reach a child,
+  // and output is parsed, so its language is fixed.
+  extendEnv: false,
+  env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' },
+  cwd: '/',
+} as const
 
 const killAfterMs = 1_000
 
@@ -58,13 +68,8 @@ export function createRunner(log?: Logger): CommandRunner {
     async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, environment }) {
       log?.debug({ program }, 'a program is started')
       const child = execa(program, args, {
-        // Else every running child would take our SIGTERM for its own, and the daemon could not stop in order.
-        cleanup: false,
-        shell: false,
-        reject: false,
-        extendEnv: false,
-        env: { ...childEnvironment, ...environment },
-        cwd: '/',
+        ...childOptions,
+        env: { ...childOptions.env, ...environment },
         timeout: timeoutMs,
         forceKillAfterDelay: killAfterMs,
         maxBuffer: maxOutputBytes,

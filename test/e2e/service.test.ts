@@ -39,14 +39,15 @@ describe('a daemon that is killed', () => {
     for (let round = 0; round < 20; round += 1) {
       await kill('KILL', pid)
       pid = await successor(pid)
+      // Every life answers before it ends, and knows the session.
+      expect(await host.statusOf(session.token)).toBe(200)
     }
     const { outcomes } = await load.stop()
     // What was in flight at a kill is lost; a client sees that as a reset, or as an end, never as a closed port.
     const { 200: served = 0, ECONNRESET: reset = 0, ...others } = outcomes
     expect(others).toEqual({})
-    expect(served).toBeGreaterThan(20)
+    expect(served).toBeGreaterThan(0)
     expect(reset).toBeLessThanOrEqual(20 * 3)
-    expect(await host.statusOf(session.token)).toBe(200)
   })
 })
 

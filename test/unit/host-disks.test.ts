@@ -120,6 +120,25 @@ describe('mounts', () => {
     expect(mount).toMatchObject({ mountPoint: '/mnt/a b\tc\\d', source: '/dev/my disk', device: '98:0' })
   })
 
+  it('reads lines with no optional field, with several, and with an empty source', () => {
+    const text = [
+      '21 1 0:20 / /proc rw,nosuid - proc proc rw',
+      '22 1 8:1 / / rw shared:1 master:2 propagate_from:3 - ext4 /dev/sda1 rw,errors=remount-ro',
+      '23 1 0:45 /a\\040b /srv rw - btrfs  rw,subvol=/a\\040b',
+      '',
+    ].join('\n')
+    expect(parseMountinfo(text)).toMatchObject([
+      { mountPoint: '/proc', fileSystemType: 'proc', source: 'proc', options: 'rw' },
+      { mountPoint: '/', fileSystemType: 'ext4', source: '/dev/sda1', options: 'rw,errors=remount-ro' },
+      { mountPoint: '/srv', root: '/a b', source: '' },
+    ])
+    expect(hostMounts(parseMountinfo(text)).map(({ mountPoint }) => mountPoint)).toEqual([
+      '/',
+      '/proc',
+      '/srv',
+    ])
+  })
+
   it('leaves out what a later mount hides', () => {
     const text = '1 0 8:1 / /mnt rw - ext4 /dev/sda1 rw\n2 1 0:40 / /mnt rw - tmpfs tmpfs rw\n'
     expect(hostMounts(parseMountinfo(text)).map(({ fileSystemType }) => fileSystemType)).toEqual(['tmpfs'])

@@ -59,6 +59,7 @@ export function serverAddress(server: string): string {
   return /^[\d.]+:\d+$/.test(bare) ? (bare.split(':')[0] ?? '') : bare
 }
 
-function unique(values: readonly string[]): string[] {
+/** Each once, in their order, without empty ones. */
+export function unique(values: readonly string[]): string[] {
   return [...new Set(values)].filter((value) => value !== '')
 }

@@ -3,7 +3,7 @@ import { ask } from '../ask.ts'
 import type { HostFiles } from '../files.ts'
 import { parseAssignments } from '../operating-system.ts'
 import { isServiceRunning } from '../services.ts'
-import { resolvedService, serverAddress } from './dns.ts'
+import { resolvedService, serverAddress, unique } from './dns.ts'
 
 /** DNS servers by interface index; links that have none of their own are not in the map. */
 export type LinkServers = ReadonlyMap<number, readonly string[]>
@@ -69,5 +69,5 @@ async function readNetworkd(files: HostFiles): Promise<LinkServers> {
 }
 
 function addresses(text: string): readonly string[] {
-  return [...new Set(text.split(/\s+/).map(serverAddress))].filter((address) => address !== '')
+  return unique(text.split(/\s+/).map(serverAddress))
 }

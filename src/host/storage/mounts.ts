@@ -10,7 +10,8 @@ export interface Mount {
   readonly fileSystemType: string
   /** What was mounted, for example `/dev/sda1`; free text. */
   readonly source: string
-  readonly options: readonly string[]
+  /** Those of the file system, with commas between them, still escaped. */
+  readonly options: string
 }
 
 /**
@@ -29,29 +30,27 @@ function mayLiveOnDisk({ device, fileSystemType }: Mount): boolean {
   return !device.startsWith('0:') || fileSystemType === 'btrfs'
 }
 
-/** Parses proc_pid_mountinfo(5). */
+// Fields after the mount options are optional and end with a lone hyphen.
+const line = /^\S+ \S+ (\S+) (\S+) (\S+) .*? - (\S+) (\S*) ?(\S*)$/gm
+
+/** Parses proc_pid_mountinfo(5). A node of a cluster has hundreds of lines: nothing is made that nobody reads. */
 export function parseMountinfo(text: string): readonly Mount[] {
-  return text.split('\n').flatMap((line) => {
-    // Optional fields end with a lone hyphen.
-    const [before, after] = line.split(' - ')
-    const [, , device, root, mountPoint] = before?.split(' ') ?? []
-    const [fileSystemType, source, options] = after?.split(' ') ?? []
-    if (!device || !root || !mountPoint || !fileSystemType) return []
-    return [
-      {
-        device,
-        root: unescapeOctal(root),
-        mountPoint: unescapeOctal(mountPoint),
-        fileSystemType,
-        source: unescapeOctal(source ?? ''),
-        options: (options ?? '').split(',').map(unescapeOctal),
-      },
-    ]
-  })
+  return Array.from(
+    text.matchAll(line),
+    ([, device = '', root = '', mountPoint = '', fileSystemType = '', source = '', options = '']) => ({
+      device,
+      root: unescapeOctal(root),
+      mountPoint: unescapeOctal(mountPoint),
+      fileSystemType,
+      source: unescapeOctal(source),
+      options,
+    }),
+  )
 }
 
 /** Space, tab, newline, backslash and hash come as three octal digits. */
 function unescapeOctal(text: string): string {
+  if (!text.includes('\\')) return text
   return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)))
 }
 
@@ -77,5 +76,8 @@ export function hostMounts(mounts: readonly Mount[]): readonly Mount[] {
 
 /** A bind mount shows a folder; a btrfs subvolume is mounted by its path and says so in `subvol=`. */
 function isWhole({ root, fileSystemType, options }: Mount): boolean {
-  return root === '/' || (fileSystemType === 'btrfs' && options.includes(`subvol=${root}`))
+  return (
+    root === '/' ||
+    (fileSystemType === 'btrfs' && options.split(',').map(unescapeOctal).includes(`subvol=${root}`))
+  )
 }

@@ -4,17 +4,23 @@ import { join } from 'node:path'
 import { output, systemPath } from './process.ts'
 
 /** The read-only lower layers that hosts are booted on. */
-export type Lower = 'machine' | 'minbase'
+export type Lower = 'machine' | 'minbase' | 'services'
 
 /** Where what is made once per checkout stays. */
 export const cache = join(import.meta.dirname, '../../../.cache')
 
-/** The folder of a lower layer: this machine's own root, or a minimal Debian with systemd and nothing else. */
+/**
+ * The folder of a lower layer: this machine's own root, a minimal Debian with systemd and nothing else, or one with
+ * systemd's resolver and time service too.
+ */
 export async function lowerFolder(lower: Lower): Promise<string> {
-  return lower === 'machine' ? '/' : minbase()
+  return lower === 'machine' ? '/' : debian(lower, packages[lower])
 }
 
-const minbase = () => debian('minbase', ['systemd-sysv'])
+const packages = {
+  minbase: ['systemd-sysv'],
+  services: ['systemd-sysv', 'dbus', 'iproute2', 'systemd-resolved', 'systemd-timesyncd'],
+}
 
 /** The name of this machine's own release, for example bookworm. */
 export async function releaseName(): Promise<string> {
