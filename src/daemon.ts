@@ -17,6 +17,7 @@ import { createJobs } from './jobs/jobs.ts'
 import { createJobTable } from './jobs/table.ts'
 import { registerRooms } from './rooms.ts'
 import { openDatabase } from './store/database.ts'
+import { createBus } from './system/bus/bus.ts'
 import { systemClock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import { createFollower } from './system/follower.ts'
@@ -70,6 +71,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     files: createHostFiles(),
     runner,
     privileged,
+    bus: createBus(),
     clock,
     log,
     database,
