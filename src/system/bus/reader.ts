@@ -110,8 +110,8 @@ export function createReader(bytes: Buffer, isLittleEndian: boolean): Reader {
         return view.getUint16(take(2), isLittleEndian)
       case 'i':
         return view.getInt32(take(4), isLittleEndian)
+      // 'h' is the place of a file descriptor among those that came along; we take none.
       case 'u':
-      // The place of a file descriptor among those that came along; we take none.
       case 'h':
         return uint32()
       case 'x':

@@ -59,7 +59,7 @@ export function alignmentOf({ code }: BusType): number {
 }
 
 function isBasic(code: string | undefined): code is BasicCode {
-  return code !== undefined && code.length === 1 && 'ybnqiuxtdhsog'.includes(code)
+  return code?.length === 1 && 'ybnqiuxtdhsog'.includes(code)
 }
 
 function broken(text: string): NoAnswer {
