@@ -24,7 +24,8 @@ export interface LinkDnsOptions {
 
 // What moves a server from one link to another leaves resolved's list as it was.
 const askAgainAfterMs = 300_000
-const timeoutMs = 3_000
+// Two questions one after the other have to fit into what a fact may take.
+const timeoutMs = 2_000
 
 /**
  * Asks for the DNS servers of links: systemd-resolved where it runs, over the bus, since its own files are closed to

@@ -49,7 +49,8 @@ export function createBus(socket = systemBusSocket): Bus {
       return await mine.connection.call(properties(object, member, texts), timeoutMs)
     } catch (error) {
       // If it is the bus itself that hangs, the next question must not hang with it.
-      if (open === mine) open = undefined
+      const isLate = error instanceof BusFailed && error.reason === 'timed-out'
+      if (isLate && open === mine) open = undefined
       throw error
     } finally {
       mine.questions -= 1
