@@ -185,10 +185,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts'),
     checkAccounts: () => auth.accountWatch.check(),
     renewCertificate,
-    async keepAudit() {
-      audit.announceHead()
-      await audit.retain()
-    },
+    keepAudit: () => audit.keep(),
   })
   const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
   snapshot.onNamesChange(() => {

@@ -34,8 +34,8 @@ export interface Audit {
   lastResource(kind: string, action: AuditAction): string | undefined
   /** What the routes need; `edgeHostId` is that of this host. */
   routes(edgeHostId: string): AuditAccess
-  /** Takes away what is too old or too much. */
-  retain(): Promise<void>
+  /** Writes the head to the journal, and takes away what is too old or too much; to be done hourly. */
+  keep(): Promise<void>
   /** Writes the hash of the newest record to the journal. */
   announceHead(): void
   /** Records that only the journal has, since the start. */
@@ -70,7 +70,8 @@ export function createAudit({ settings, database, read, clock, log }: AuditOptio
       unwritten: trail.unwritten,
       download: () => downloadTrail(store, trail.head().seq),
     }),
-    async retain() {
+    async keep() {
+      trail.announceHead()
       await retain({ store, trail, clock, ...settings })
     },
     announceHead: trail.announceHead,

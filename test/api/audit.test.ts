@@ -310,7 +310,7 @@ describe('the verification', () => {
     addRecords(9)
     edge.clock.turn(2_000 * dayMs)
     admin = (await edge.login('alice')).access
-    await edge.audit.retain()
+    await edge.audit.keep()
     expect(await verify()).toMatchObject({ isIntact: true, first: 11 })
     expect((await list()).listmeta.count).toBe(2)
   })

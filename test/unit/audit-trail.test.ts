@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createAudit } from '../../src/audit/audit.ts'
 import { canonicalForm, hashOf, hex, plainText, type AuditHead } from '../../src/audit/record.ts'
 import { retain } from '../../src/audit/retention.ts'
 import { verifyTrail } from '../../src/audit/verification.ts'
+import { createJobTable, type RecurringWork } from '../../src/jobs/table.ts'
 import { createTestTrail, entry, type TestTrail } from '../support/test-trail.ts'
 import { dayMs } from '../support/turning-clock.ts'
 
@@ -66,6 +68,25 @@ describe('a record', () => {
     const { trail } = rig.open()
     expect(() => rig.database.transaction(() => trail.append(entry('x')))).toThrow('transaction')
   })
+})
+
+it('the head of the trail goes to the journal hourly, also where retention has to give up', async () => {
+  const { trail, store } = rig.fill(3)
+  const job = createJobTable({ keepAudit: () => audit.keep() } as RecurringWork).find(
+    ({ name }) => name === 'audit trail',
+  )!
+  expect(job.schedule).toMatch(/^\d+ \d+ \* \* \* \*$/)
+  const settings = { retentionDays: 1, limitBytes: 1e9 }
+  const audit = createAudit({ settings, read: async () => [], ...rig, log: rig.captured.log })
+  rig.captured.log.level = 'fatal'
+  await job.run()
+  const line = { kind: 'audit-head', seq: 3, hash: hex(trail.head().hash) }
+  expect(rig.captured.lines.at(-1)).toMatchObject(line)
+  rig.tamper('UPDATE audit SET at = 0 WHERE seq = 2')
+  rig.clock.turn(2 * dayMs)
+  await expect(job.run()).rejects.toThrow('not whole')
+  expect(rig.captured.lines.filter(({ kind }) => kind === 'audit-head')).toHaveLength(2)
+  expect(store.first()).toBe(1)
 })
 
 describe('text of a record', () => {
