@@ -21,6 +21,7 @@ import { createContinueTokens } from './lists/continue-token.ts'
 import { registerRooms } from './rooms.ts'
 import { openDatabase } from './store/database.ts'
 import { createReader } from './store/reader.ts'
+import { lockState } from './store/state-lock.ts'
 import { createWriteProbe } from './store/write-probe.ts'
 import { createBus } from './system/bus/bus.ts'
 import { systemClock } from './system/clock.ts'
@@ -58,16 +59,21 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   const runner = createRunner(log)
   const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
 
-  // State: database, secret, certificate.
+  // State: database, trail, secret.
   const stateDirectory = config.state.directory
   await mkdir(stateDirectory, { recursive: true, mode: 0o700 })
+  const lock = lockState(stateDirectory, log)
   await sweepTemporary(stateDirectory)
   await sweepTemporary(join(stateDirectory, 'tls'))
   const database = openDatabase(join(stateDirectory, 'edgehostd.db'), log)
-  const keys = deriveKeys(await readOrMakeSecret(join(stateDirectory, 'secret'), 32, createSecret))
-  const listTokens = createContinueTokens(keys.lists)
   const reader = createReader(database.sql)
   const audit = createAudit({ settings: config.audit, database, read: reader.read, clock, log })
+  const secret = await readOrMakeSecret(join(stateDirectory, 'secret'), 32, () => {
+    audit.record({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
+    return createSecret()
+  })
+  const keys = deriveKeys(secret)
+  const listTokens = createContinueTokens(keys.lists)
 
   const privileged =
     systemd.runtimeDirectory === undefined
@@ -102,9 +108,15 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     clock,
     log,
     names: () => ({ hostName: snapshot.hostName(), addresses: snapshot.addresses() }),
+    onNewKey: () => audit.record({ action: 'create', kind: 'key', message: 'Make a private key' }),
+    onRefused: (reason) =>
+      audit.record({
+        ...{ action: 'action', kind: 'certificate', outcome: 'failed' },
+        message: `Keep the certificate, the new one cannot be used: ${reason}`,
+      }),
   })
-  const noteCertificate = (isNew: boolean) => {
-    if (!isNew) return
+  const noteCertificate = () => {
+    if (audit.lastResource('certificate', 'create') === certificates.fingerprint()) return
     const notAfter = new Date(certificates.notAfter()).toISOString()
     audit.record({
       action: 'create',
@@ -114,7 +126,8 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     })
   }
   await snapshot.refreshNames()
-  noteCertificate(await certificates.ensure())
+  await certificates.ensure()
+  noteCertificate()
   const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
   const { app } = createServer({
     log,
@@ -159,7 +172,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
 
   const useCertificate = (isNew: boolean) => {
     if (!isNew) return
-    noteCertificate(isNew)
+    noteCertificate()
     https.useCertificate(certificates.material())
     log.info(
       { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
@@ -174,10 +187,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts'),
     checkAccounts: () => auth.accountWatch.check(),
     renewCertificate,
-    async keepAudit() {
-      audit.announceHead()
-      await audit.retain()
-    },
+    keepAudit: () => audit.keep(),
   })
   const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
   snapshot.onNamesChange(() => {
@@ -212,6 +222,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
         kind: 'daemon',
         message: `Start version ${version} in mode ${config.host.mode}`,
       })
+      audit.announceHead()
     },
     async stop() {
       // Not waited for: what is in flight matters more than that systemd knows.
@@ -230,6 +241,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       audit.announceHead()
       await reader.close()
       database.close()
+      lock.release()
       log.info('stopped')
     },
     async reload() {

@@ -7,6 +7,7 @@ import { helpText } from './config/help.ts'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import { ConfigInvalid } from './config/problem.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
+import { StateInUse } from './store/state-lock.ts'
 import { createFailedStarts } from './system/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
 
@@ -80,6 +81,10 @@ function reportFailedStart(error: unknown, log: Logger): number {
   if (error instanceof SocketMismatch || error instanceof CertificateUnusable) {
     log.fatal(error.message)
     return exitCodes.badConfiguration
+  }
+  if (error instanceof StateInUse) {
+    log.fatal(error.message)
+    return exitCodes.failed
   }
   log.fatal({ err: error }, 'the daemon could not start')
   return exitCodes.failed

@@ -13,8 +13,13 @@ export interface AuditWords {
    * What is known only later, a handler puts into `request.auditResource`.
    */
   readonly resource?: (request: FastifyRequest) => AuditResource
-  /** Who says to be at it, where there is no caller. Body as above. */
-  readonly actor?: (request: FastifyRequest) => string | undefined
+  /**
+   * Which known account is meant, where there is no caller; empty where none is: people type passwords into the wrong
+   * field. Body as above. What is known only later, a handler puts into `request.auditActor`.
+   */
+  readonly actor?: (request: FastifyRequest) => string
+  /** Refusals each have a record of their own, however many, but for those of the rate limit. */
+  readonly isAttempt?: boolean
   /** Goes on where the trail cannot be written; for logins and the ends of sessions. */
   readonly goesOn?: boolean
 }
@@ -35,6 +40,8 @@ export interface AuditedRequest {
   readonly resourceUid: string
   readonly message: string
   readonly requestId: string
+  /** Whether a refusal of it may be one of a sum. */
+  readonly isCountable: boolean
 }
 
 /** Where requests are recorded; the room of the trail has it. */
@@ -59,6 +66,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What a handler knows of the resource; goes before what the route declares. */
     auditResource: AuditResource | null
+    /** Account that a handler found out is meant. */
+    auditActor: string
+    /** What a handler adds to the words, for people. */
+    auditNote: string
     /** What `begin` gave; empty before. */
     auditBegun: string
   }
@@ -74,6 +85,8 @@ export const isMutating = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS
  */
 export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAudit {
   app.decorateRequest('auditResource', null)
+  app.decorateRequest('auditActor', '')
+  app.decorateRequest('auditNote', '')
   app.decorateRequest('auditBegun', '')
   app.addHook('onRoute', (route) => {
     const methods = [route.method].flat()
@@ -120,18 +133,21 @@ const unrouted: AuditWords = { action: 'action', kind: 'unknown' }
 const undeclared = ({ url }: RouteOptions): AuditWords => ({ action: 'action', kind: url })
 
 function describe(request: FastifyRequest, words: AuditWords, what: string): AuditedRequest {
-  const { caller, errorCode } = request
+  const { caller, errorCode, auditNote } = request
+  const actor = caller?.userName ?? (request.auditActor || words.actor?.(request))
+  const parts = [what, ...(actor === '' ? ['unknown user'] : []), ...(auditNote === '' ? [] : [auditNote])]
   const { name: resourceName = '', uid: resourceUid = '' } =
     request.auditResource ?? words.resource?.(request) ?? {}
   return {
-    actor: caller?.userName ?? words.actor?.(request) ?? '',
+    actor: actor ?? '',
     role: caller?.role ?? '',
     address: request.address,
     action: words.action,
     kind: words.kind,
     resourceName,
     resourceUid,
-    message: errorCode === '' ? what : `${what}: ${errorCode}`,
+    message: `${parts.join(', ')}${errorCode && `: ${errorCode}`}`,
     requestId: request.id,
+    isCountable: words.isAttempt !== true || errorCode === 'TooManyRequests',
   }
 }

@@ -24,6 +24,10 @@ export interface CertificatesOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly names: () => HostNames
+  /** Told of a new private key, once it is written. */
+  readonly onNewKey?: () => void
+  /** Told why an administrator's new pair cannot be used. */
+  readonly onRefused?: (reason: string) => void
 }
 
 /** The certificate that the server shows, and its life. */
@@ -103,6 +107,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
       } catch (error) {
         if (!(error instanceof CertificateUnusable) || !current) throw error
         log.error({ reason: error.message }, 'the new certificate cannot be used; the old one stays')
+        options.onRefused?.(error.message)
         return false
       }
     },
@@ -168,6 +173,7 @@ async function ensureSelfSigned(
     key = served ? parseKey(served.key) : generateKey()
     const pem = key.export({ type: 'pkcs8', format: 'pem' })
     await store(log, files.keyFile, () => replaceFile(files.keyFile, pem, 0o600))
+    if (!served) options.onNewKey?.()
     log.info({ file: files.keyFile }, served ? 'the private key was written again' : 'a private key was made')
   }
   const keyText = key.export({ type: 'pkcs8', format: 'pem' }).toString()

@@ -4,12 +4,13 @@ import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import { downloadTrail } from './download.ts'
 import { createFlood } from './flood.ts'
-import type { AuditHead } from './record.ts'
+import { beginEntry, systemEntry, type SystemEntry } from './own-entries.ts'
+import type { AuditAction, AuditHead } from './record.ts'
 import { createRequestAudit, type RequestAudit } from './request-audit.ts'
 import { retain, type RetentionLimits } from './retention.ts'
 import { createSearch, type Search, type SearchOptions } from './search.ts'
 import { createTrailStore } from './trail-store.ts'
-import { createTrail, systemEntry } from './trail.ts'
+import { createTrail } from './trail.ts'
 import { verifyTrail, type Verification } from './verification.ts'
 
 export interface AuditOptions {
@@ -21,8 +22,7 @@ export interface AuditOptions {
   readonly log: Logger
 }
 
-/** What the daemon says of itself. */
-export type SystemEntry = Parameters<typeof systemEntry>[0]
+export type { SystemEntry }
 
 /** The room, put together. */
 export interface Audit {
@@ -30,10 +30,12 @@ export interface Audit {
   readonly requests: RequestAudit
   /** Records what the daemon did by itself. */
   record(entry: SystemEntry): void
+  /** Which resource the newest record of a kind and action names. */
+  lastResource(kind: string, action: AuditAction): string | undefined
   /** What the routes need; `edgeHostId` is that of this host. */
   routes(edgeHostId: string): AuditAccess
-  /** Takes away what is too old or too much. */
-  retain(): Promise<void>
+  /** Writes the head to the journal, and takes away what is too old or too much; to be done hourly. */
+  keep(): Promise<void>
   /** Writes the hash of the newest record to the journal. */
   announceHead(): void
   /** Records that only the journal has, since the start. */
@@ -57,16 +59,19 @@ export function createAudit({ settings, database, read, clock, log }: AuditOptio
   const trail = createTrail({ store, database, clock, log })
   const flood = createFlood(trail)
   const record = (entry: SystemEntry) => void trail.append(systemEntry(entry))
+  if (database.aside !== undefined) trail.append(beginEntry(database.aside))
   return {
     requests: createRequestAudit({ trail, flood }),
     record,
+    lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
     routes: (edgeHostId) => ({
       ...createSearch({ database, store, read, head: () => trail.head().seq, edgeHostId }),
       verify: (expected) => verifyTrail({ store, head: trail.head(), ...(expected ? { expected } : {}) }),
       unwritten: trail.unwritten,
       download: () => downloadTrail(store, trail.head().seq),
     }),
-    async retain() {
+    async keep() {
+      trail.announceHead()
       await retain({ store, trail, clock, ...settings })
     },
     announceHead: trail.announceHead,

@@ -6,8 +6,8 @@ import { tarEnd, tarHeader, tarPadding } from './ustar.ts'
 
 // A member of the archive has to say its size before it begins: this many records stand in memory at a time.
 const memberLength = 1_000
-// Read and written as text in some milliseconds, also on a small board.
-const sliceLength = 100
+// Read and written as text in a millisecond, so that a small board is under ten.
+const sliceLength = 25
 
 /**
  * The whole trail, oldest first, as a tar archive of NDJSON files. It is made while it is read: a client that reads

@@ -1,7 +1,10 @@
 import type { AuditEntry } from './record.ts'
 import type { Trail } from './trail.ts'
 
-/** Keeps refusals from filling the trail: beyond some, those of a minute become one record for each address. */
+/**
+ * Keeps refusals from filling the trail: beyond some, those of a minute become one record for each address. Its uid is
+ * given out with the first that it counts, so it is an intent on the disk from then on.
+ */
 export interface Flood {
   /** Counts a refusal; nothing when it is to be recorded by itself, else the uid of the record that counts it. */
   count(address: string, status: number): string | undefined
@@ -14,10 +17,10 @@ interface Counter {
   seen: number
   /** Of the record that is to come; made with the first refusal it counts. */
   uid: string | undefined
+  isIntent: boolean
   readonly counts: Map<number, number>
 }
 
-/** More than the failures after which an address is locked, so that every password that is tried has a record. */
 const perAddress = 30
 const inAll = 120
 const trackedAddresses = 100
@@ -32,9 +35,20 @@ export function createFlood(trail: Trail): Flood {
   function counterOf(address: string): Counter {
     const isTracked = counters.has(address) || counters.size < trackedAddresses
     const key = isTracked ? address : ''
-    const counter = counters.get(key) ?? { seen: 0, uid: undefined, counts: new Map<number, number>() }
+    const counter: Counter = counters.get(key) ?? {
+      seen: 0,
+      uid: undefined,
+      isIntent: false,
+      counts: new Map(),
+    }
     counters.set(key, counter)
     return counter
+  }
+
+  function begin(address: string, counter: Counter): string {
+    const noted = trail.tryBegin(sumEntry(counters.has(address) ? address : '', undefined))
+    counter.isIntent = noted !== undefined
+    return noted ?? trail.newUid()
   }
 
   function flush(): void {
@@ -43,8 +57,10 @@ export function createFlood(trail: Trail): Flood {
     const ended = counters
     counters = new Map()
     recorded = 0
-    for (const [address, { uid, counts }] of ended) {
-      if (uid !== undefined) trail.append(sumEntry(address, counts), uid)
+    for (const [address, { uid, isIntent, counts }] of ended) {
+      if (uid === undefined) continue
+      if (isIntent) trail.finish(uid, sumEntry(address, counts))
+      else trail.append(sumEntry(address, counts), uid)
     }
   }
 
@@ -57,7 +73,7 @@ export function createFlood(trail: Trail): Flood {
         recorded += 1
         return undefined
       }
-      counter.uid ??= trail.newUid()
+      counter.uid ??= begin(address, counter)
       counter.counts.set(status, (counter.counts.get(status) ?? 0) + 1)
       return counter.uid
     },
@@ -65,14 +81,17 @@ export function createFlood(trail: Trail): Flood {
   }
 }
 
-function sumEntry(address: string, counts: ReadonlyMap<number, number>): AuditEntry {
-  const sum = [...counts.values()].reduce((all, each) => all + each, 0)
-  const parts = [...counts].map(([status, count]) => `${count} with ${status}`).join(', ')
+/** @param counts by status; nothing while they are not known */
+function sumEntry(address: string, counts: ReadonlyMap<number, number> | undefined): AuditEntry {
+  const sum = counts ? [...counts.values()].reduce((all, each) => all + each, 0) : 'an unknown number of'
+  const parts = counts
+    ? `: ${[...counts].map(([status, count]) => `${count} with ${status}`).join(', ')}`
+    : ''
   const where = address === '' ? 'many other addresses' : address
   return {
     ...{ actorType: 'user', actor: '', role: '', address },
     ...{ action: 'activity', kind: 'request', resourceName: '', resourceUid: '' },
-    message: `${sum} more requests from ${where} were refused within a minute: ${parts}`,
+    message: `${sum} more requests from ${where} were refused within a minute${parts}`,
     ...{ outcome: 'refused', status: null, requestId: '' },
   }
 }

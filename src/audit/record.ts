@@ -49,6 +49,9 @@ export interface AuditHead {
 /** Head of a trail without records. */
 export const emptyHead: AuditHead = { seq: 0, hash: new Uint8Array(32) }
 
+export const isSameHead = (one: AuditHead, two: AuditHead): boolean =>
+  one.seq === two.seq && Buffer.compare(one.hash, two.hash) === 0
+
 const longestName = 256
 const longestText = 1_024
 

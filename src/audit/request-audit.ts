@@ -4,7 +4,10 @@ import type { AuditEntry } from './record.ts'
 import type { Trail } from './trail.ts'
 
 /** What is known of a request before it is answered. */
-export type AuditedRequest = Omit<AuditEntry, 'actorType' | 'outcome' | 'status'>
+export interface AuditedRequest extends Omit<AuditEntry, 'actorType' | 'outcome' | 'status'> {
+  /** Whether a refusal of it may be one of a sum. */
+  readonly isCountable: boolean
+}
 
 /** What is recorded of requests. */
 export interface RequestAudit {
@@ -31,15 +34,18 @@ export function createRequestAudit({ trail, flood }: { trail: Trail; flood: Floo
         trail.finish(begun, entry)
         return begun
       }
-      const counted = status >= 400 ? flood.count(addressGroup(request.address), status) : undefined
+      const counted =
+        request.isCountable && status >= 400 ? flood.count(addressGroup(request.address), status) : undefined
       return counted ?? trail.append(entry)
     },
   }
 }
 
-const toEntry = (request: AuditedRequest, status: number | null): AuditEntry => ({
-  actorType: 'user',
-  ...request,
-  outcome: status === null ? 'unknown' : status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
-  status,
-})
+function toEntry(request: AuditedRequest, status: number | null): AuditEntry {
+  const { actor, role, address, action, kind, resourceName, resourceUid, message, requestId } = request
+  const outcome = status === null ? 'unknown' : status < 400 ? 'success' : status < 500 ? 'refused' : 'failed'
+  return {
+    ...{ actorType: 'user', actor, role, address, action, kind, resourceName, resourceUid },
+    ...{ message, outcome, status, requestId },
+  }
+}

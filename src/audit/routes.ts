@@ -17,8 +17,8 @@ export interface AuditRoutesOptions {
 }
 
 /**
- * The audit trail: `/v1/edge-mgmt/edgehosts/current/audits…`. For administrators: it holds user names, also mistyped
- * ones, and addresses.
+ * The audit trail: `/v1/edge-mgmt/edgehosts/current/audits…`. For administrators: it holds user names and
+ * addresses of others.
  */
 export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async (app, options) => {
   const { audits, listTokens, now } = options
@@ -78,7 +78,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
         operationId: 'verifyAudits',
         tags,
         summary: 'Whether the audit trail is whole and unaltered',
-        description: 'Takes some seconds for a million records.',
+        description: 'Takes up to a minute for a million records; other requests go on meanwhile.',
         querystring: VerifyQuery,
         response: { 200: VerifyReply, ...errorReplies(400, 401, 403) },
       },

@@ -18,7 +18,7 @@ const Text = (description: string) => Type.Optional(Type.String({ maxLength: 256
 export const AuditsQuery = Type.Object({
   startTime: Time('RFC 3339: records from then on.'),
   endTime: Time('RFC 3339: records up to then.'),
-  userUid: Text('Name of the account; of a refused login the name that was typed.'),
+  userUid: Text('Name of the account. Refused logins have one only if there is such an account.'),
   resourceKind: Text('For example session; audits/filters lists them.'),
   actionType: Type.Optional(
     Type.Enum([...actionTypes, ''], {
@@ -72,7 +72,8 @@ export const VerifyQuery = Type.Object({
   head: Type.Optional(
     Type.String({
       pattern: '^$|^[1-9][0-9]{0,14}:[0-9a-f]{64}$',
-      description: '<number>:<hash> that the journal has of an earlier hour; must be in the trail.',
+      description:
+        '<number>:<hash> that the journal has of an earlier hour; must be in the trail. One that retention has removed cannot be compared, but for the last of them, and is a problem.',
     }),
   ),
 })

@@ -44,7 +44,7 @@ export interface SearchOptions {
 /** What the list reads of a record: all but the hashes, which it does not show. */
 export const listColumns = columnsOf((field) => field !== 'hash' && field !== 'previousHash')
 
-// Names that were only typed are among them.
+// A directory may have many more accounts.
 const mostValues = 200
 
 // By way of the index, value by value: as fast for a million records as for ten.

@@ -1,6 +1,6 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import type { Database } from '../store/database.ts'
-import { emptyHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
+import { emptyHead, type AuditAction, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 
 /** What retention has taken away: every record up to `removedTo`. The record `seq` of the chain says so itself. */
 export interface Checkpoint {
@@ -23,8 +23,10 @@ export interface TrailStore {
   read(seq: number): AuditRecord | undefined
   /** Records from a number on, the oldest first. */
   slice(from: number, limit: number): AuditRecord[]
-  /** Bytes that all records ever took up to the end of this one. */
-  endOffset(seq: number): number
+  /** Bytes that the database takes, without what is free in it. */
+  usedBytes(): number
+  /** The newest record of this kind and action. */
+  newest(kind: string, action: AuditAction): AuditRecord | undefined
   checkpoint(): Checkpoint | undefined
   putCheckpoint(checkpoint: Checkpoint): void
   /** Removes so many of the oldest records up to a checkpoint. */
@@ -65,22 +67,21 @@ export const columnsOf = (isWanted: (field: keyof AuditRecord) => boolean): stri
 
 const recordColumns = columnsOf(() => true)
 
-// Hashes, rows of the indexes and SQLite's own; measured with the records of a host.
-const overheadBytes = 340
-
-const bytesOf = (record: AuditRecord) =>
-  overheadBytes +
-  Buffer.byteLength(record.actor + record.resourceName + record.resourceUid + record.message + record.address)
-
 export function createTrailStore({ sql }: Database): TrailStore {
   const insert = sql.prepare(
-    `INSERT INTO audit (${Object.values(columns).join(', ')}, end_offset) VALUES (${fields.map(() => '?').join(', ')}, ?)`,
+    `INSERT INTO audit (${Object.values(columns).join(', ')}) VALUES (${fields.map(() => '?').join(', ')})`,
   )
   const head = sql.prepare('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1')
   const first = sql.prepare('SELECT min(seq) AS seq FROM audit')
   const read = sql.prepare(`SELECT ${recordColumns} FROM audit WHERE seq = ?`)
   const slice = sql.prepare(`SELECT ${recordColumns} FROM audit WHERE seq >= ? ORDER BY seq LIMIT ?`)
-  const endOffset = sql.prepare('SELECT end_offset AS bytes FROM audit WHERE seq = ?')
+  const usedBytes = sql.prepare(
+    'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
+  )
+  // By that index: a kind that is rare must not cost a look at every record.
+  const newest = sql.prepare(
+    `SELECT ${recordColumns} FROM audit INDEXED BY audit_kind WHERE kind = ? AND action = ? ORDER BY seq DESC LIMIT 1`,
+  )
   const checkpoint = sql.prepare('SELECT seq, removed_to AS removedTo FROM audit_checkpoint')
   const putCheckpoint = sql.prepare(
     'INSERT OR REPLACE INTO audit_checkpoint (one, seq, removed_to) VALUES (1, ?, ?)',
@@ -92,18 +93,16 @@ export function createTrailStore({ sql }: Database): TrailStore {
   const removeIntent = sql.prepare('DELETE FROM audit_intent WHERE uid = ?')
   const intents = sql.prepare('SELECT uid, entry FROM audit_intent ORDER BY rowid')
 
-  const offsetOf = (seq: number) => (endOffset.get(seq) as { bytes: number } | undefined)?.bytes ?? 0
-
   return {
     insert(record) {
-      const values = fields.map((field) => record[field])
-      insert.run(...(values as SQLOutputValue[]), offsetOf(record.seq - 1) + bytesOf(record))
+      insert.run(...(fields.map((field) => record[field]) as SQLOutputValue[]))
     },
     head: () => (head.get() as AuditHead | undefined) ?? emptyHead,
     first: () => (first.get() as { seq: number | null }).seq ?? 1,
     read: (seq) => read.get(seq) as AuditRecord | undefined,
     slice: (from, limit) => slice.all(from, limit) as unknown as AuditRecord[],
-    endOffset: offsetOf,
+    usedBytes: () => Number(usedBytes.get()?.bytes),
+    newest: (kind, action) => newest.get(kind, action) as AuditRecord | undefined,
     checkpoint: () => checkpoint.get() as unknown as Checkpoint | undefined,
     putCheckpoint: ({ seq, removedTo }) => void putCheckpoint.run(seq, removedTo),
     remove: (limit) => {

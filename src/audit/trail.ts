@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { AppError } from '../errors/app-error.ts'
 import type { Database } from '../store/database.ts'
-import { isUnwritable } from '../store/unwritable.ts'
+import { isDatabaseError } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import { chainRecord, hex, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
+import { forkEntry, gapEntry } from './own-entries.ts'
+import { chainRecord, hex, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 
 /** Who did what, when: a chain of records that only grows. */
@@ -24,6 +25,8 @@ export interface Trail {
    * @throws AppError InsufficientStorage; then nothing may be changed
    */
   begin(entry: AuditEntry): string
+  /** The same for what happens anyway: nothing where it cannot be noted. */
+  tryBegin(entry: AuditEntry): string | undefined
   /** Records what came of what was begun. */
   finish(uid: string, entry: AuditEntry): void
   newUid(): string
@@ -54,6 +57,8 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
   const lines = log.child({}, { level: 'info' })
   const { sql, transaction } = database
   let head = store.head()
+  // After an error nobody knows what the disk holds.
+  let isHeadSure = true
   let unwritten = 0
   // Since when, while nothing can be written.
   let missing = 0
@@ -63,17 +68,23 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
 
   function write(pending: readonly Pending[], also?: (record: AuditRecord) => void): boolean {
     const late = [...unsettled].slice(0, lateAtOnce)
-    const all: Pending[] = [
-      ...(missing > 0 ? [{ entry: gapEntry(missing, missingSince), uid: newUid(), isIntent: false }] : []),
-      ...late.map(([uid, entry]) => ({ uid, entry, isIntent: true })),
-      ...pending,
-    ]
-    // Rolled back with the rest of it, the head would be a lie.
-    if (sql.isTransaction) throw new Error('a record is written in a transaction of its own')
     const made: AuditRecord[] = []
+    let found = head
     try {
+      // Rolled back with the rest of it, the head would be a lie.
+      if (sql.isTransaction) throw new Error('a record is written in a transaction of its own')
       transaction(() => {
-        let last = head
+        if (!isHeadSure) found = store.head()
+        const own = [
+          ...(isSameHead(found, head) ? [] : [forkEntry(head, found)]),
+          ...(missing > 0 ? [gapEntry(missing, missingSince)] : []),
+        ]
+        const all: Pending[] = [
+          ...own.map((entry) => ({ entry, uid: newUid(), isIntent: false })),
+          ...late.map(([uid, entry]) => ({ uid, entry, isIntent: true })),
+          ...pending,
+        ]
+        let last = found
         for (const { entry, uid, isIntent } of all) {
           const record = chainRecord(last, entry, uid, clock.now())
           store.insert(record)
@@ -85,10 +96,15 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
         if (also && newest) also(newest)
       })
     } catch (error) {
-      if (!isUnwritable(error)) throw error
+      // Whatever it is: what was done is done, and must not become a 500 or the end of the process.
+      if (!isDatabaseError(error)) throw error
+      isHeadSure = false
       complain(error)
       return false
     }
+    if (!isSameHead(found, head))
+      log.error({ expected: jsonOf(head), found: jsonOf(found) }, 'somebody else changed the audit trail')
+    isHeadSure = true
     const newest = made.at(-1)
     if (newest) head = { seq: newest.seq, hash: newest.hash }
     for (const [uid] of late) unsettled.delete(uid)
@@ -116,6 +132,18 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
 
   const newUid = () => uuidAt(clock.now())
 
+  function note(entry: AuditEntry): string | { error: unknown } {
+    const uid = newUid()
+    try {
+      transaction(() => store.putIntent({ uid, entry }))
+      return uid
+    } catch (error) {
+      if (!isDatabaseError(error)) throw error
+      complain(error)
+      return { error }
+    }
+  }
+
   for (const { uid, entry } of store.intents())
     unsettled.set(uid, { ...entry, outcome: 'unknown', status: null })
   if (unsettled.size > 0) write([])
@@ -127,19 +155,18 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     },
 
     begin(entry) {
-      const uid = newUid()
-      try {
-        transaction(() => store.putIntent({ uid, entry }))
-      } catch (error) {
-        if (!isUnwritable(error)) throw error
-        complain(error)
-        throw new AppError(
-          'InsufficientStorage',
-          'nothing was changed: the audit trail cannot be written, see the free space of the host',
-          { cause: error },
-        )
-      }
-      return uid
+      const uid = note(entry)
+      if (typeof uid === 'string') return uid
+      throw new AppError(
+        'InsufficientStorage',
+        'nothing was changed: the audit trail cannot be written, see the free space of the host',
+        { cause: uid.error },
+      )
+    },
+
+    tryBegin(entry) {
+      const uid = note(entry)
+      return typeof uid === 'string' ? uid : undefined
     },
 
     finish(uid, entry) {
@@ -152,7 +179,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     newUid,
     head: () => head,
     unwritten: () => unwritten,
-    announceHead: () => lines.info({ kind: 'audit-head', seq: head.seq, hash: hex(head.hash) }, 'audit head'),
+    announceHead: () => lines.info({ kind: 'audit-head', ...jsonOf(head) }, 'audit head'),
   }
 }
 
@@ -169,27 +196,10 @@ function lineOf(record: AuditRecord) {
   }
 }
 
+const jsonOf = ({ seq, hash }: AuditHead) => ({ seq, hash: hex(hash) })
+
 // It has no place in the chain.
 const notKept = { seq: null, hash: null }
-
-/** An entry of the daemon's own. */
-export function systemEntry(
-  entry: Pick<AuditEntry, 'action' | 'kind' | 'message'> & Partial<AuditEntry>,
-): AuditEntry {
-  return {
-    ...{ actorType: 'system', actor: 'edgehostd', role: '', address: '', requestId: '' },
-    ...{ resourceName: '', resourceUid: '', outcome: 'success', status: null },
-    ...entry,
-  }
-}
-
-const gapEntry = (count: number, since: number) =>
-  systemEntry({
-    action: 'activity',
-    kind: 'audit',
-    message: `could not be written since ${new Date(since).toISOString()}: ${count} records are in the journal only`,
-    outcome: 'failed',
-  })
 
 /** A UUID of version 7 (RFC 9562), so that an index of them grows at its end only. */
 function uuidAt(now: number): string {

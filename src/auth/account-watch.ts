@@ -65,10 +65,9 @@ export function createAccountWatch({
       log.warn({ err: error, user: userName }, 'the account could not be looked up; its sessions go on')
       return Infinity
     }
-    for (const session of sessions.list().filter((each) => each.userName === userName)) {
-      const reason = reasonToEnd(session, account, clock.now())
-      if (reason) sessions.end([session], reason, true)
-    }
+    const own = sessions.list().filter((each) => each.userName === userName)
+    const byReason = Map.groupBy(own, (session) => reasonToEnd(session, account, clock.now()))
+    for (const [reason, ended] of byReason) if (reason) sessions.end(ended, reason, true)
     return account?.expiresAt ?? Infinity
   }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import type { AccessTokens } from './access-token.ts'
-import { createAccounts } from './accounts.ts'
+import { createAccounts, type Accounts } from './accounts.ts'
 import { createAccountWatch, type AccountWatch } from './account-watch.ts'
 import { createGuessGuard, type GuessLimits } from './guess-guard.ts'
 import type { AuthKeys } from './keys.ts'
@@ -16,6 +16,7 @@ import { createPamSlots, type PamLimits } from './pam-slots.ts'
 import { createPasswordChange } from './password-change.ts'
 import type { AuthRoutesOptions } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
+import { endEntry } from './session-entry.ts'
 import { createSessionStore } from './session-store.ts'
 import { createSessions, type Sessions, type TokenLifetimes } from './sessions.ts'
 
@@ -66,14 +67,7 @@ export function createAuth(options: AuthOptions): Auth {
     refreshKey: keys.refresh,
     clock,
     log,
-    onEnded: ({ uid, userName }, reason) =>
-      options.record({
-        action: 'delete',
-        kind: 'session',
-        resourceName: userName,
-        resourceUid: uid,
-        message: `End a session: ${reason}`,
-      }),
+    onEnded: (ended, reason) => options.record(endEntry(ended, reason)),
     ...settings.tokens,
   })
   const history = createLoginHistory(database)
@@ -97,9 +91,19 @@ export function createAuth(options: AuthOptions): Auth {
       passwordChange: createPasswordChange({ login, pam, sessions, log }),
       sessions: createSessionAccess({ sessions, accounts, clock }),
       listTokens: options.listTokens,
+      isKnownUser: (name) => isKnown(accounts, name),
       monotonic: () => clock.monotonic(),
     },
     sessions,
     accountWatch: createAccountWatch({ accounts, sessions, clock, log, ...etc }),
+  }
+}
+
+/** Only a look into a file. Where it cannot be read nobody is known, and the trail does without the name. */
+function isKnown(accounts: Accounts, name: string): boolean {
+  try {
+    return accounts.isLocal(name)
+  } catch {
+    return false
   }
 }

@@ -18,16 +18,12 @@ export function isPossibleUserName(name: string): boolean {
 }
 
 /**
- * The user name of a body that nobody has checked, for the audit trail: as it was typed, cut to what a name may have.
- * Empty where no account can have it: people type passwords into the wrong field.
+ * The user name of a body that nobody has checked, as it was typed. Empty where no account can have it.
  */
 export function typedUserName(body: unknown): string {
   const { username } = (typeof body === 'object' && body !== null ? body : {}) as { username?: unknown }
   if (typeof username !== 'string') return ''
-  const short = username.slice(0, longestUserNameBytes).toWellFormed()
-  const { read } = new TextEncoder().encodeInto(short, new Uint8Array(longestUserNameBytes))
-  const name = short.slice(0, read)
-  return isPossibleUserName(name) ? name : ''
+  return isPossibleUserName(username) ? username : ''
 }
 
 /** Whether PAM can be given this password whole. */

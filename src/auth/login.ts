@@ -32,6 +32,8 @@ export interface LoginRequest extends Credentials {
   readonly arrivedAt: number
   /** Request id, for the journal. */
   readonly ref: string
+  /** Told the name of the account as soon as there is known to be one, also where it is refused then. */
+  readonly onKnown?: (userName: string) => void
 }
 
 export interface Login {
@@ -79,6 +81,7 @@ export function createLogin(options: LoginOptions): Login {
       const waited = clock.monotonic() - request.arrivedAt
       // Also before: a password that was right until a moment ago must not begin a session of the account as it is now.
       const account = await accounts.read(userName).catch(() => undefined)
+      if (account) request.onKnown?.(account.name)
       return { before: account, verdict: await pam.verify(request), waitedMs: waited }
     })
     return { ...(await judge(userName, verdict, before)), waitedMs }
@@ -141,6 +144,8 @@ export function createLogin(options: LoginOptions): Login {
   function beginSession(account: Account, { address, ref }: LoginRequest, isExtended: boolean) {
     let tokens: TokenPair | undefined
     let isFirstLogin = false
+    // Not within the transaction: its end is recorded, and would be undone with it.
+    sessions.makeRoom(account.name)
     try {
       // Together, since each commit waits for the disk.
       isFirstLogin = transaction(() => {

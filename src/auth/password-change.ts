@@ -17,9 +17,10 @@ export interface PasswordChange {
    * Changes a password; the old one is checked first, guarded as a login is, so that this is no way round the
    * counters. All sessions of the user end.
    * @param isLoggedIn a wrong old password is then the caller's 400, else the 401 of a login
+   * @returns how many sessions ended
    * @throws AppError BadRequest, OldPasswordWrong, InvalidCredentials, PasswordRefused and those of a login
    */
-  change(request: LoginRequest & { readonly newPassword: string }, isLoggedIn: boolean): Promise<void>
+  change(request: LoginRequest & { readonly newPassword: string }, isLoggedIn: boolean): Promise<number>
 }
 
 export function createPasswordChange({ login, pam, sessions, log }: PasswordChangeOptions): PasswordChange {
@@ -34,11 +35,10 @@ export function createPasswordChange({ login, pam, sessions, log }: PasswordChan
       const words = await pam.changePassword({ ...request, userName: account.name, newPassword })
       if (words !== undefined)
         throw new AppError('PasswordRefused', words, { details: { field: 'newPassword' } })
-      sessions.end(
-        sessions.list().filter(({ userName }) => userName === account.name),
-        'password changed',
-      )
+      const ended = sessions.list().filter(({ userName }) => userName === account.name)
+      sessions.end(ended, 'password changed')
       log.info({ ref: request.ref, user: account.name, address: request.address }, 'password changed')
+      return ended.length
     },
   }
 }

@@ -32,13 +32,15 @@ export interface AuthRoutesOptions {
   readonly passwordChange: PasswordChange
   readonly sessions: SessionAccess
   readonly listTokens: ContinueTokens
+  /** Whether an account of that name is in the local files. */
+  readonly isKnownUser: (name: string) => boolean
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
 }
 
 /** Login, renewal, logout, password and sessions: `/v1/users/…`. */
 export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, options) => {
-  const { login, passwordChange, sessions, listTokens, monotonic } = options
+  const { login, passwordChange, sessions, listTokens, isKnownUser, monotonic } = options
 
   /** Who it was and which session, for the trail and the journal. */
   const noteSession = (request: FastifyRequest, tokens: TokenPair) => {
@@ -52,7 +54,16 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     ref: request.id,
     // With its last byte: whoever sends slowly would else use up the delay before PAM is asked.
     arrivedAt: monotonic(),
+    onKnown: (name: string) => {
+      request.auditActor = name
+    },
   })
+
+  /** The account of a body that nobody has checked. One of a directory is known only after its login was tried. */
+  const knownUser = (body: unknown): string => {
+    const name = typedUserName(body)
+    return isKnownUser(name) ? name : ''
+  }
 
   app.post(
     '/v1/users/default/login',
@@ -63,7 +74,8 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         audit: {
           action: 'activity',
           kind: 'session',
-          actor: ({ body }) => typedUserName(body),
+          actor: ({ body }) => knownUser(body),
+          isAttempt: true,
           goesOn: true,
         },
       },
@@ -152,8 +164,11 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         audit: {
           action: 'update',
           kind: 'user',
-          actor: ({ body }) => typedUserName(body),
-          resource: ({ body, caller }) => ({ name: typedUserName(body) || caller?.userName }),
+          actor: ({ body }) => knownUser(body),
+          resource: ({ body, caller, auditActor }) => ({
+            name: typedUserName(body) === '' ? caller?.userName : auditActor || knownUser(body),
+          }),
+          isAttempt: true,
         },
       },
       schema: {
@@ -169,10 +184,11 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       const { username, oldPassword, newPassword } = request.body
       const userName = username || callerOf(request).userName
       const isLoggedIn = request.caller?.userName === userName
-      await passwordChange.change(
+      const ended = await passwordChange.change(
         { userName, password: oldPassword, newPassword, ...origin(request) },
         isLoggedIn,
       )
+      request.auditNote = `${ended} sessions ended`
       return reply.code(204).send(null)
     },
   )

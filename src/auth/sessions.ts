@@ -23,8 +23,8 @@ export interface SessionsOptions extends TokenLifetimes {
   readonly refreshKey: Buffer
   readonly clock: Clock
   readonly log: Logger
-  /** Told of each session that the daemon ended by its own decision. */
-  readonly onEnded?: (session: SessionRecord, reason: string) => void
+  /** Told of sessions that the daemon ended by its own decision, all at once; never within a transaction. */
+  readonly onEnded?: (sessions: readonly SessionRecord[], reason: string) => void
 }
 
 /** What a client gets for a login or a renewal. */
@@ -42,6 +42,8 @@ export interface SessionCaller {
 
 /** Sessions: made by a login, renewed by refresh tokens, ended by logout, time or a change of the account. */
 export interface Sessions {
+  /** Ends those of a user that are too many for one more, the one not renewed for longest first. */
+  makeRoom(userName: string): void
   /** @param isKept whether it is written, so that it outlives the daemon */
   create(account: Account, address: string, isExtended: boolean, isKept?: boolean): TokenPair
   /** The user behind an access token, or nothing. Called for every request. */
@@ -105,7 +107,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     for (const { uid } of known) undeleted.add(uid)
     removeEnded()
     for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
-    if (isOwnDecision) for (const session of known) options.onEnded?.(session, reason)
+    if (isOwnDecision) options.onEnded?.(known, reason)
   }
 
   // A full disk must not keep a session alive; over a restart it would be, so the removal is tried again each minute.
@@ -126,7 +128,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const own = [...sessions.values()].filter((each) => each.userName === userName)
     if (own.length < sessionsPerUser) return
     const oldest = own.sort((a, b) => a.renewedAt - b.renewedAt).slice(0, own.length - sessionsPerUser + 1)
-    end(oldest, 'too many sessions of this user')
+    end(oldest, 'too many sessions of this user', true)
   }
 
   const slide = (from: number, createdAt: number, isExtended: boolean) =>
@@ -136,8 +138,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     )
 
   return {
+    makeRoom,
+
     create(account, address, isExtended, isKept = true) {
-      makeRoom(account.name)
       const now = clock.now()
       const uid = randomUUID()
       const record: SessionRecord = {
@@ -181,7 +184,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       const presented = claims && sessions.get(claims.sessionUid)
       if (!presented) throw refused()
       if (presented.expiresAt <= clock.now()) {
-        end([presented], 'expired')
+        end([presented], 'expired', true)
         throw refused()
       }
       const account = await readAccount(presented)
@@ -234,6 +237,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       end(
         [...sessions.values()].filter(({ expiresAt }) => expiresAt <= clock.now()),
         'expired',
+        true,
       ),
   }
 }

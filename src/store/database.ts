@@ -8,6 +8,8 @@ export interface Database {
   readonly sql: DatabaseSync
   /** Runs `work` in one transaction, or as a part of the one that is open; an exception rolls back and is thrown on. */
   transaction<T>(work: () => T): T
+  /** Where the file lies that was damaged, if this one was begun in its place. */
+  readonly aside?: string
   close(): void
 }
 
@@ -27,7 +29,7 @@ export function openDatabase(file: string, log: Logger): Database {
       if (existsSync(file + suffix)) renameSync(file + suffix, aside + suffix)
     }
     log.error({ err: error, aside }, 'the database was damaged; it is kept aside and a new one is begun')
-    return open(file)
+    return { ...open(file), aside }
   }
 }
 
@@ -36,12 +38,14 @@ function open(file: string): Database {
   try {
     // FULL: a commit that was acknowledged survives a power cut.
     sql.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 2000',
+      'PRAGMA busy_timeout = 2000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON',
     )
     const check = sql.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
     if (check.quick_check !== 'ok')
       throw Object.assign(new Error(check.quick_check), { errcode: sqliteCorrupt })
     migrate(sql)
+    // From now on a wait holds up every request, and nobody else has a right to write; see `lockState`.
+    sql.exec(`PRAGMA busy_timeout = ${busyMs}`)
   } catch (error) {
     sql.close()
     throw error
@@ -64,6 +68,9 @@ function open(file: string): Database {
     close: () => sql.close(),
   }
 }
+
+// So long the event loop stands still where somebody else writes after all, a person with sqlite3(1) for example.
+const busyMs = 5
 
 // A function, since the compiler takes a property for unchanged after a look at it.
 const isOpen = (sql: DatabaseSync) => sql.isTransaction

@@ -56,8 +56,7 @@ export const migrations: readonly string[] = [
     status INTEGER,
     request_id TEXT NOT NULL,
     previous_hash BLOB NOT NULL,
-    hash BLOB NOT NULL,
-    end_offset INTEGER NOT NULL
+    hash BLOB NOT NULL
   ) STRICT;
   CREATE INDEX audit_uid ON audit (uid);
   CREATE INDEX audit_at ON audit (at);

@@ -7,5 +7,11 @@ export function isUnwritable(error: unknown): boolean {
   return code !== undefined && unwritable.has(code & 0xff)
 }
 
+/** Whether an error comes of the database, whatever it is; also of one that is closed already. */
+export const isDatabaseError = (error: unknown): boolean => {
+  const { code, errcode } = error as { code?: string; errcode?: number }
+  return errcode !== undefined || code === 'ERR_INVALID_STATE'
+}
+
 // SQLITE_PERM, BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN
 const unwritable = new Set([3, 5, 6, 8, 10, 13, 14])

@@ -116,6 +116,19 @@ describe('a transaction', () => {
     expect(names(database)).toEqual(['alice'])
   })
 
+  it('does not hold up the event loop while somebody else writes', () => {
+    const database = open()
+    const other = new DatabaseSync(file)
+    other.exec('BEGIN IMMEDIATE')
+    const begun = performance.now()
+    expect(() => database.transaction(() => add(database, 'bob'))).toThrow('locked')
+    // 5 ms and what a busy machine adds.
+    expect(performance.now() - begun).toBeLessThan(1_000)
+    other.close()
+    database.transaction(() => add(database, 'bob'))
+    expect(names(database)).toEqual(['bob'])
+  })
+
   it('gives back what its work gives', () => {
     expect(open().transaction(() => 5)).toBe(5)
   })

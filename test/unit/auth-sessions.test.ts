@@ -56,7 +56,10 @@ async function setUp({ file = ':memory:', clock = createTurningClock() } = {}) {
     database,
     stop,
     reasons: () => lines.flatMap(({ reason }) => (typeof reason === 'string' ? [reason] : [])),
-    create: (account: Account = bob, isExtended = false) => sessions.create(account, '192.0.2.1', isExtended),
+    create(account: Account = bob, isExtended = false) {
+      sessions.makeRoom(account.name)
+      return sessions.create(account, '192.0.2.1', isExtended)
+    },
     renew: (token: string, isExtended = false, account: Account | undefined = bob) =>
       sessions.renew(token, isExtended, () => Promise.resolve(account)),
   }

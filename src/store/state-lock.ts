@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Logger } from 'pino'
+
+/** Another daemon has the state folder. */
+export class StateInUse extends Error {
+  override readonly name = 'StateInUse'
+}
+
+export interface StateLock {
+  release(): void
+}
+
+/**
+ * Takes the state folder for this process. Two daemons that write one database would fork the chain of the audit trail
+ * and end each other's sessions. Node has no flock(2), so it is the lock that SQLite takes on an empty file beside the
+ * database (fcntl(2)), by a transaction that never ends: the kernel gives it up when the process ends, however it does.
+ * @throws StateInUse
+ */
+export function lockState(directory: string, log: Logger): StateLock {
+  const sql = new DatabaseSync(join(directory, 'lock'), { open: false, timeout: 0 })
+  try {
+    sql.open()
+    sql.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    if (sql.isOpen) sql.close()
+    if (isBusy(error)) {
+      throw new StateInUse(
+        `${directory} is in use by another edgehostd: see systemctl status edgehostd, and stop that one first`,
+      )
+    }
+    // A disk that is full or read-only must not keep the host from answering.
+    log.error(
+      { err: error, directory },
+      'the state folder cannot be locked; a second daemon would not notice',
+    )
+    return { release: () => undefined }
+  }
+  return { release: () => sql.close() }
+}
+
+// SQLITE_BUSY of https://www.sqlite.org/rescode.html
+const isBusy = (error: unknown) => ((error as { errcode?: number }).errcode ?? 0) % 256 === 5

@@ -1,0 +1,117 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { parseCommandLine } from '../../src/config/command-line.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { createDaemon, type Daemon } from '../../src/daemon.ts'
+import { StateInUse } from '../../src/store/state-lock.ts'
+import { captureLog, makeMaterial } from '../support/https-server.ts'
+
+let folder: string
+let running: Daemon[]
+let captured: ReturnType<typeof captureLog>
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'edgehostd-daemon-'))
+  running = []
+  captured = captureLog()
+})
+afterEach(async () => {
+  for (const daemon of running) await daemon.stop()
+  await rm(folder, { recursive: true })
+})
+
+async function create(...flags: string[]): Promise<Daemon> {
+  const commandLine = parseCommandLine([`--state.directory=${folder}`, '--api.address=127.0.0.1', ...flags])
+  const { config } = await loadConfig({
+    commandLine,
+    environment: {},
+    defaultFile: join(folder, 'none.yaml'),
+  })
+  // Whichever is free.
+  const api = { ...config.api, port: 0 }
+  return createDaemon({
+    config: { ...config, api },
+    log: captured.log,
+    version: '1.2.3',
+    buildDate: Date.UTC(2026, 0, 1),
+  })
+}
+async function start(...flags: string[]) {
+  const daemon = await create(...flags)
+  running.push(daemon)
+  await daemon.start()
+  return daemon
+}
+async function stop(daemon: Daemon) {
+  running.splice(running.indexOf(daemon), 1)
+  await daemon.stop()
+}
+const records = () => captured.lines.filter(({ kind }) => kind === 'audit')
+const made = () =>
+  records().map(({ action, resource, msg }) => [action, (resource as { kind: string }).kind, msg].join(' '))
+const heads = () => captured.lines.filter(({ kind }) => kind === 'audit-head')
+
+describe('a start', () => {
+  it('is recorded with all that is made; the next one makes nothing', async () => {
+    await stop(await start())
+    const first = made()
+    for (const what of [
+      'create secret',
+      'create key',
+      'create certificate',
+      'create edgehost',
+      'action daemon',
+    ])
+      expect(first.filter((line) => line.startsWith(what)).length, what).toBe(
+        what === 'action daemon' ? 2 : 1,
+      )
+    captured.lines.length = 0
+    await stop(await start())
+    expect(made()).toEqual(['action daemon Start version 1.2.3 in mode airgap', 'action daemon Stop'])
+  })
+
+  it('and a stop write the head of the trail to the journal', async () => {
+    const daemon = await start()
+    const newest = records().at(-1)
+    expect(heads()).toEqual([expect.objectContaining({ seq: newest?.seq, hash: newest?.hash })])
+    await stop(daemon)
+    expect(heads()).toHaveLength(2)
+    expect(heads()[1]).toMatchObject({ seq: records().at(-1)?.seq, hash: records().at(-1)?.hash })
+  })
+
+  it('of a second daemon is refused, and leaves the first one alone', async () => {
+    const daemon = await start()
+    await expect(create()).rejects.toThrow(StateInUse)
+    await stop(daemon)
+    await start()
+  })
+
+  it('over a damaged database says so first of all, in the new trail', async () => {
+    await stop(await start())
+    await writeFile(join(folder, 'edgehostd.db'), 'no database at all '.repeat(1_000))
+    captured.lines.length = 0
+    const daemon = await start()
+    const [aside = ''] = (await readdir(folder)).filter((name) => name.startsWith('edgehostd.db.corrupt-'))
+    expect(records()[0]).toMatchObject({
+      ...{ seq: 1, action: 'create', actor: 'edgehostd', outcome: 'failed' },
+      msg: `Begin a new trail, since the database was damaged; the old one is kept as ${join(folder, aside)}`,
+    })
+    await stop(daemon)
+    const database = new DatabaseSync(join(folder, 'edgehostd.db'), { readOnly: true })
+    expect(database.prepare('SELECT message FROM audit WHERE seq = 1').get()?.message).toContain(aside)
+    database.close()
+  })
+})
+
+it('a reload whose certificate cannot be used is recorded', async () => {
+  const { cert, key } = await makeMaterial()
+  const [certificateFile, keyFile] = [join(folder, 'own.pem'), join(folder, 'own.key')]
+  await Promise.all([writeFile(certificateFile, cert), writeFile(keyFile, key)])
+  const daemon = await start(`--api.tls.certificateFile=${certificateFile}`, `--api.tls.keyFile=${keyFile}`)
+  await writeFile(certificateFile, 'no certificate')
+  await daemon.reload()
+  expect(records().at(-1)).toMatchObject({ action: 'action', outcome: 'failed', actor: 'edgehostd' })
+  expect(records().at(-1)?.msg).toContain(`the new one cannot be used: ${certificateFile}`)
+})

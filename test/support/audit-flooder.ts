@@ -1,0 +1,18 @@
+// Refuses requests of one address as fast as it can and says the uid of each; for a test that kills it.
+import { writeSync } from 'node:fs'
+import { createAudit } from '../../src/audit/audit.ts'
+import type { AuditedRequest } from '../../src/audit/request-audit.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { captureLog } from './https-server.ts'
+
+const [file = ''] = process.argv.slice(2)
+const { log } = captureLog()
+const database = openDatabase(file, log)
+const settings = { retentionDays: 10, limitBytes: 1e9 }
+const audit = createAudit({ settings, database, read: async () => [], clock: systemClock, log })
+const request: AuditedRequest = {
+  ...{ actor: '', role: '', address: '192.0.2.1', action: 'action', kind: 'unknown', resourceName: '' },
+  ...{ resourceUid: '', message: 'Change at no known path', requestId: 'r', isCountable: true },
+}
+for (;;) writeSync(1, `${audit.requests.end(request, 404, undefined)}\n`)
