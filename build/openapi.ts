@@ -138,7 +138,8 @@ function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
     ...(limited === false ? [] : [429]),
     431,
     500,
-    ...(audit && audit.goesOn !== true ? [507] : []),
+    // A read of a secret begins no intent.
+    ...(audit && audit.goesOn !== true && isChange ? [507] : []),
   ]
   const implied = Object.fromEntries(statuses.map((status) => [status, ErrorBody]))
   const token = [{ token: [] }, { cookie: [] }]
@@ -180,17 +181,13 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
       for (const [status, reply] of Object.entries(operation.responses)) {
         const code = Number(status)
         if (code >= 400) {
-          responses[status] ??= errorReply(code, examples.errors[status])
-          operation.responses[status] = { $ref: `#/components/responses/${status}` } as Reply
+          const name = errorName(code, operation)
+          responses[name] ??= errorReply(code, operation, examples.errors[status])
+          operation.responses[status] = { $ref: `#/components/responses/${name}` } as Reply
           continue
         }
         if (reply.description === 'Default Response') reply.description = STATUS_CODES[code] ?? ''
-        reply.headers = {
-          'X-Request-Id': headerRef('RequestId'),
-          ...(operation['x-audited'] ? { AuditUid: headerRef('AuditUid') } : {}),
-          ...(operation['x-limited'] ? limitHeaders : {}),
-          ...lifeHeaders(operation),
-        }
+        reply.headers = { ...edgeHeaders(code, operation), ...lifeHeaders(operation) }
         for (const media of Object.values(reply.content ?? {})) {
           media.schema = share(media.schema) as Schema
           if (known?.reply !== undefined) media.example = known.reply
@@ -207,7 +204,23 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
 
 const headerRef = (name: string) => ({ $ref: `#/components/headers/${name}` })
 
-const limitHeaders = { RateLimit: headerRef('RateLimit'), 'RateLimit-Policy': headerRef('RateLimitPolicy') }
+// Header fields that cannot be read are refused before anyone knows whose they are.
+const isUnread = (status: number) => status === 431
+
+/** What the edge adds to a reply of an operation. */
+const edgeHeaders = (status: number, operation: Operation) => ({
+  'X-Request-Id': headerRef('RequestId'),
+  ...(operation['x-audited'] && !isUnread(status) ? { AuditUid: headerRef('AuditUid') } : {}),
+  ...(operation['x-limited'] && !isUnread(status)
+    ? { RateLimit: headerRef('RateLimit'), 'RateLimit-Policy': headerRef('RateLimitPolicy') }
+    : {}),
+})
+
+/** Of the reply that all operations share whose errors carry the same headers. */
+const errorName = (status: number, { 'x-audited': isAudited, 'x-limited': isLimited }: Operation) =>
+  isUnread(status)
+    ? `${status}`
+    : [status, isLimited ? 'limited' : '', isAudited ? 'audited' : ''].filter(Boolean).join('-')
 
 const header = (description: string, example: unknown, required = false) => ({
   description,
@@ -244,14 +257,12 @@ function lifeHeaders({ 'x-lifecycle': life }: Operation) {
   }
 }
 
-/** The reply of a status, for every operation that can give it. */
-function errorReply(status: number, example: unknown): Reply {
+function errorReply(status: number, operation: Operation, example: unknown): Reply {
   const codes = Object.entries(errorCodes).filter(([, error]) => error.status === status)
   return {
     description: `${STATUS_CODES[status] ?? ''}: ${codes.map(([code]) => code).join(', ')}.`,
     headers: {
-      'X-Request-Id': headerRef('RequestId'),
-      ...(status === 429 ? limitHeaders : {}),
+      ...edgeHeaders(status, operation),
       ...([429, 503].includes(status) ? { 'Retry-After': headerRef('RetryAfter') } : {}),
     },
     content: {

@@ -28,28 +28,44 @@ declare module 'fastify' {
   }
 }
 
-/** Turns whatever a handler throws into the one error body; a 500 says nothing about the inside. */
+/**
+ * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside. What meets no route
+ * is refused here, with its body unread.
+ * @param onUnrouted told of these before the reply is sent
+ * @returns the reply to an error that Fastify hands to no error handler
+ */
 export function addErrorReplies(
   app: FastifyInstance,
   routes: RouteTable,
   onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void = () => undefined,
-): void {
-  app.decorateRequest('errorCode', '')
-  app.setErrorHandler((error: FastifyError, request, reply) => sendError(toAppError(error), request, reply))
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] ?? ''
-    const allowed = routes.methodsOf(path)
-    if (allowed.length > 0) void reply.header('allow', allowed.join(', '))
-    const error =
-      allowed.length > 0
-        ? new AppError(
-            'MethodNotAllowed',
-            `${request.method} is not possible here; use ${allowed.join(' or ')}`,
-          )
-        : new AppError('NotFound', 'there is nothing at this path')
-    onUnrouted(request, reply, error)
+): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+  const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
+    if (request.is404) onUnrouted(request, reply, error)
     return sendError(error, request, reply)
+  }
+  app.decorateRequest('errorCode', '')
+  app.setErrorHandler((error: FastifyError, request, reply) => refuse(toAppError(error), request, reply))
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) {
+      done()
+      return
+    }
+    const allowed = routes.methodsOf(request.url)
+    if (allowed.length === 0) {
+      done(new AppError('NotFound', 'there is nothing at this path'))
+      return
+    }
+    void reply.header('allow', allowed.join(', '))
+    const message = `${request.method} is not possible here; use ${allowed.join(' or ')}`
+    done(new AppError('MethodNotAllowed', message))
   })
+  return refuse
+}
+
+// Fastify's own words hold the path, and so what a client should not have put there.
+const ownWords: Readonly<Record<string, string>> = {
+  FST_ERR_BAD_URL: 'the path cannot be decoded',
+  FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long',
 }
 
 /** What a client learns of an error. */
@@ -64,7 +80,11 @@ export function toAppError(error: FastifyError): AppError {
   }
   const code = frameworkCodes[error.statusCode ?? 500]
   // Plain errors of a handler have no code, whatever the type says.
-  if (code && (error.code as string | undefined)?.startsWith('FST_')) return new AppError(code, error.message)
+  const given = error.code as string | undefined
+  if (code && given?.startsWith('FST_')) return new AppError(code, ownWords[given] ?? error.message)
+  // The connection to the client; Fastify gives a status to what ends the reading of a body and to nothing else.
+  if (given === 'ECONNRESET' && error.statusCode === 400)
+    return new AppError('BadRequest', 'the connection ended before the body did')
   if (error instanceof SyntaxError && error.statusCode === 400)
     return new AppError('BadRequest', 'body is not valid JSON')
   return new AppError('Internal', 'the daemon failed; the reference finds the journal line', { cause: error })

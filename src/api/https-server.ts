@@ -6,6 +6,7 @@ import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
 import { applyTimeouts, serverOptions, type Timeouts } from './timeouts.ts'
 import { tlsOptions, type TlsMaterial } from './tls.ts'
+import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface HttpsServerOptions {
   readonly timeouts: Timeouts
@@ -40,8 +41,7 @@ export function createHttpsServer({
     serverFactory(handler) {
       const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
       applyTimeouts(server, timeouts)
-      // An expectation nobody knows may be passed over (RFC 9110, 10.1.1); Node would refuse it with nothing in its reply.
-      server.on('checkExpectation', handler)
+      leaveUnreadBodies(server)
       made = {
         server,
         limits: limitConnections(server, { ...connections, log }),

@@ -119,7 +119,7 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
         const limit: typeof route.onRequest = (request, reply, done) => done(take(resource, request, reply))
         route.onRequest = [limit, ...[route.onRequest ?? []].flat()]
       })
-      // Paths and methods that are not there have no route; their body is read all the same.
+      // Paths and methods that are not there have no route.
       app.addHook('onRequest', (request, reply, done) =>
         done(request.is404 ? check(request, reply) : undefined),
       )

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { uidOf } from './uid.ts'
 
 const slowMs = 1_000
 
@@ -8,13 +9,22 @@ export function describeRequest(request: FastifyRequest, reply: FastifyReply) {
   return {
     ref: request.id,
     method: request.method,
-    // The query is left out: it may hold what a client should not have put there.
-    path: request.url.split('?', 1)[0],
+    path: pathOf(request),
     status: reply.statusCode,
     durationMs: Math.round(reply.elapsedTime),
     address: request.address,
     ...(request.caller ? { user: request.caller.userName } : {}),
   }
+}
+
+/**
+ * The pattern of the route, with the parameters that are UUIDs: a query, a path that is not there and any other text
+ * may hold what a client should not have put there.
+ */
+function pathOf({ routeOptions: { url }, params }: FastifyRequest): string {
+  if (url === undefined) return 'unknown'
+  const values = params as Readonly<Record<string, unknown>> | null
+  return url.replace(/:([A-Za-z]+)/g, (whole, name: string) => uidOf(values?.[name]) ?? whole)
 }
 
 /**

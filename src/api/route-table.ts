@@ -21,8 +21,8 @@ export interface DeclaredRoute {
 /** Every route with the role it needs; the role matrix test and 405 replies are made from it. */
 export interface RouteTable {
   readonly routes: readonly DeclaredRoute[]
-  /** Methods that exist at a concrete path, for the `Allow` header. */
-  methodsOf(path: string): string[]
+  /** Methods that exist at the path of a URL, for the `Allow` header. */
+  methodsOf(url: string): string[]
 }
 
 /**
@@ -51,6 +51,19 @@ export function collectRoutes(app: FastifyInstance): RouteTable {
   })
   return {
     routes,
-    methodsOf: (path) => routes.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method),
+    methodsOf(url) {
+      const path = decodePath(url)
+      return routes.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method)
+    },
+  }
+}
+
+// As the router reads it, which has refused what cannot be decoded; an exception here would be a 500 all the same.
+function decodePath(url: string): string {
+  const [path = ''] = url.split(/[?#]/, 1)
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
   }
 }

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
 import { unmapAddress } from '../system/address.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
-import { addErrorReplies, createParserErrorReply, sendError, toAppError } from './errors.ts'
+import { addErrorReplies, createParserErrorReply, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate-limit.ts'
@@ -64,8 +64,9 @@ export function createServer({
     clientErrorHandler: createParserErrorReply(log),
     // A path that cannot be routed meets no hook.
     frameworkErrors(error, request, reply) {
+      request.address = addressOf(request.socket)
       reply.headers(securityHeaders).header('x-request-id', request.id)
-      void sendError(limiter?.check(request, reply) ?? toAppError(error), request, reply)
+      void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
     },
     routerOptions: { maxParamLength: 256 },
     ...(serverFactory ? { serverFactory } : {}),
@@ -92,7 +93,9 @@ export function createServer({
     reply.header('x-request-id', request.id)
     // RFC 9112, 3.2.
     const isNameless = request.headers.host === undefined && request.raw.httpVersion === '1.1'
-    done(isNameless ? new AppError('BadRequest', 'the Host header is missing') : undefined)
+    // Such a request does not come as far as the limit of its route.
+    const overLimit = isNameless ? limiter?.check(request, reply) : undefined
+    done(isNameless ? (overLimit ?? new AppError('BadRequest', 'the Host header is missing')) : undefined)
   })
   const routes: RouteTable = collectRoutes(app)
   addGuard(app, guard)
@@ -101,6 +104,7 @@ export function createServer({
   // After the guard, since each puts its own hook first: a refusal says it too.
   addLifecycle(app)
   addRequestLog(app, log)
-  addErrorReplies(app, routes, audit && addAudit(app, audit))
+  // After the limiter, which counts what meets no route too.
+  const refuse = addErrorReplies(app, routes, audit && addAudit(app, audit))
   return { app, routes }
 }

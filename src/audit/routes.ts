@@ -34,7 +34,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
         tags,
         summary: 'Who did what on this host, newest first',
         querystring: Type.Object({ ...listParameters(auditList).properties, ...AuditsQuery.properties }),
-        response: { 200: listOf(Audit), ...errorReplies(400, 401, 403) },
+        response: { 200: listOf(Audit), ...errorReplies(400, 401, 403, 503) },
       },
     },
     async (request) => {

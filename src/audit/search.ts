@@ -3,6 +3,7 @@ import { refuse, type ListResource } from '../lists/resource.ts'
 import type { ListQuery } from '../lists/query.ts'
 import { createSqlList, type SqlListOptions } from '../lists/sql-list.ts'
 import type { SqlField, SqlText } from '../lists/sql.ts'
+import { parseTime } from '../lists/time.ts'
 import type { Database } from '../store/database.ts'
 import type { AuditRecord } from './record.ts'
 import { Audit, type AuditsQuery, type AuditView } from './schemas.ts'
@@ -96,8 +97,8 @@ function conditionOf(wanted: AuditsQuery): SqlText | undefined {
 }
 
 function timeOf(name: string, text: string): number {
-  const time = Date.parse(text)
-  if (Number.isNaN(time)) throw refuse(name, `${name} must be an RFC 3339 time`)
+  const time = parseTime(text)
+  if (time === undefined) throw refuse(name, `${name} must be an RFC 3339 time`)
   return time
 }
 

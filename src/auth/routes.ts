@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { accessCookie, callerOf, readCookie, refreshCookie, requireSameOrigin } from '../api/guard.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
+import { Uid, uidOf } from '../api/uid.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import { listOf } from '../lists/page.ts'
@@ -19,7 +20,6 @@ import {
   RenewalBody,
   RenewalQuery,
   SessionItem,
-  SessionParams,
   UserToken,
 } from './schemas.ts'
 import type { TokenPair } from './sessions.ts'
@@ -236,7 +236,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         audit: {
           action: 'delete',
           kind: 'session',
-          resource: ({ params }) => ({ uid: (params as { uid: string }).uid }),
+          resource: ({ params }) => ({ uid: uidOf((params as { uid: string }).uid) }),
           goesOn: true,
         },
       },
@@ -244,7 +244,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         operationId: 'endSession',
         tags: ['users'],
         summary: 'End an own session; an administrator may end any',
-        params: SessionParams,
+        params: Type.Object({ uid: Uid }),
         response: { 204: NoContent, ...errorReplies(401, 403, 404) },
       },
     },

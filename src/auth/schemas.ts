@@ -66,5 +66,3 @@ export const SessionItem = Type.Object({
   expirationTimestamp: Timestamp,
   isCurrent: Type.Boolean({ description: 'The session of this request.' }),
 })
-
-export const SessionParams = Type.Object({ uid: Type.String() })

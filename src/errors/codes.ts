@@ -110,6 +110,16 @@ export const errorCodes = {
     meaning: 'The daemon is starting, or cannot do its work now. Only healthz and readyz say this.',
     action: 'Wait; the journal says what is missing. See docs/operations.md, "Is it well".',
   },
+  TooManyQueries: {
+    status: 503,
+    meaning: 'More list queries that have to look at many rows are waiting than the host has room for.',
+    action: 'Wait for the seconds in Retry-After; ask without filters and orderBy, or one after the other.',
+  },
+  QueryTooLong: {
+    status: 503,
+    meaning: 'A list query had to look at so many rows that it was given up.',
+    action: 'Narrow the filter, for audits by startTime and endTime, or page in the default order.',
+  },
   PasswordChangeUnavailable: {
     status: 503,
     meaning: 'The transient unit that changes passwords could not be started.',

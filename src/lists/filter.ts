@@ -1,5 +1,6 @@
 import { fieldAt, filterPaths, findField, refuse, type FieldType, type FieldValue } from './resource.ts'
 import type { ListResource } from './resource.ts'
+import { parseTime } from './time.ts'
 
 export interface Condition {
   readonly path: string
@@ -80,9 +81,6 @@ function readSeparator(text: string, end: number, separator: RegExp): string | u
   throw refuse('filters', 'filters may go on after a quoted value only with AND or OR and an indexed path')
 }
 
-// RFC 3339, section 5.6. Date.parse alone also takes what is none.
-const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
-
 const booleans: Readonly<Record<string, FieldValue>> = { true: 1, false: 0 }
 
 function toValue(text: string, path: string, type: FieldType): FieldValue {
@@ -102,9 +100,7 @@ function readValue(text: string, type: FieldType): FieldValue | undefined {
     }
     case 'boolean':
       return Object.hasOwn(booleans, text) ? booleans[text] : undefined
-    case 'time': {
-      const value = timestamp.test(text) ? Date.parse(text) : Number.NaN
-      return Number.isNaN(value) ? undefined : value
-    }
+    case 'time':
+      return parseTime(text)
   }
 }

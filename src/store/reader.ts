@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
+import { AppError } from '../errors/app-error.ts'
 
 export interface ReadStatement {
   readonly sql: string
@@ -11,7 +12,11 @@ export type ReadRow = Readonly<Record<string, SQLOutputValue>>
 
 /** Reads that may take long, in a thread with a connection of its own, so that the event loop goes on. */
 export interface Reader {
-  /** Rows of each statement, all from one state of the database. One call is read after the other. */
+  /**
+   * Rows of each statement, all from one state of the database. One call is read after the other; equal calls that
+   * wait are read once.
+   * @throws AppError QueryTooLong, TooManyQueries
+   */
   read(statements: readonly ReadStatement[]): Promise<readonly ReadRow[][]>
   /** Ends the thread; what is still being read is refused. */
   close(): Promise<void>
@@ -22,13 +27,13 @@ const thread = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { DatabaseSync } = require('node:sqlite')
 const sql = new DatabaseSync(workerData, { readOnly: true, timeout: 2000 })
-parentPort.on('message', ({ id, statements }) => {
+parentPort.on('message', (statements) => {
   try {
     sql.exec('BEGIN')
     const results = statements.map(({ sql: text, values }) => sql.prepare(text).all(...values))
-    parentPort.postMessage({ id, results })
+    parentPort.postMessage({ results })
   } catch (error) {
-    parentPort.postMessage({ id, error })
+    parentPort.postMessage({ error })
   } finally {
     if (sql.isTransaction) sql.exec('COMMIT')
   }
@@ -36,7 +41,6 @@ parentPort.on('message', ({ id, statements }) => {
 `
 
 interface Answer {
-  readonly id: number
   readonly results?: ReadRow[][]
   readonly error?: Error
 }
@@ -44,10 +48,24 @@ interface Answer {
 export interface ReaderOptions {
   /** The thread is ended when nobody has asked for so long; the next read starts it anew, in some 50 ms. */
   readonly idleMs?: number
+  /** How long a read may take, and how long it may wait before it begins. */
+  readonly limitMs?: number
+  /** How many different reads may wait. */
+  readonly maximumWaiting?: number
+}
+
+/** A read that waits or runs. */
+interface Job extends PromiseWithResolvers<ReadRow[][]> {
+  readonly statements: readonly ReadStatement[]
+  readonly key: string
+  timer: NodeJS.Timeout | undefined
 }
 
 /** @param sql the open database; one that is in memory is read through it, since no thread can see that */
-export function createReader(sql: DatabaseSync, { idleMs = 60_000 }: ReaderOptions = {}): Reader {
+export function createReader(
+  sql: DatabaseSync,
+  { idleMs = 60_000, limitMs = 5_000, maximumWaiting = 8 }: ReaderOptions = {},
+): Reader {
   const file = sql.location()
   if (file === null) {
     return {
@@ -56,65 +74,105 @@ export function createReader(sql: DatabaseSync, { idleMs = 60_000 }: ReaderOptio
     }
   }
 
-  interface Waiting {
-    resolve(results: ReadRow[][]): void
-    reject(error: Error): void
-  }
-  let running: { worker: Worker; waiting: Map<number, Waiting> } | undefined
+  const waiting = new Map<string, Job>()
+  let running: Job | undefined
+  let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
-  let lastId = 0
 
-  function start() {
-    const worker = new Worker(thread, {
+  function start(): Worker {
+    const started = new Worker(thread, {
       eval: true,
       name: 'reader',
       workerData: file,
       // A read that wants more is refused, and the daemon goes on.
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
     })
-    const waiting = new Map<number, Waiting>()
-    const started = { worker, waiting }
     let failure = new Error('the thread that reads the database has ended')
-    worker.on('message', ({ id, results, error }: Answer) => {
-      const asked = waiting.get(id)
-      waiting.delete(id)
-      if (results) asked?.resolve(results)
-      else asked?.reject(error ?? failure)
-      if (waiting.size > 0) return
-      worker.unref()
-      idle = setTimeout(() => void end(started), idleMs).unref()
+    started.on('message', (answer: Answer) => {
+      settle(answer)
+      started.unref()
+      idle = setTimeout(() => {
+        worker = undefined
+        void started.terminate()
+      }, idleMs).unref()
+      next()
     })
-    worker.on('error', (error: Error) => {
+    started.on('error', (error: Error) => {
       failure = error
     })
-    worker.on('exit', () => {
-      if (running === started) running = undefined
-      for (const asked of waiting.values()) asked.reject(failure)
+    started.on('exit', () => {
+      if (worker !== started) return
+      worker = undefined
+      settle({ error: failure })
+      next()
     })
     return started
   }
 
-  async function end(started: typeof running): Promise<void> {
-    if (running === started) running = undefined
-    await started?.worker.terminate()
+  function settle({ results, error }: Answer): void {
+    clearTimeout(running?.timer)
+    if (results) running?.resolve(results)
+    else running?.reject(error ?? new Error('the read gave nothing'))
+    running = undefined
   }
+
+  // One thread at a time: SQLite cannot be interrupted from here, so that a thread whose read was given up ends only
+  // when SQLite comes back to it.
+  let isEnding = false
+  function next(): void {
+    const [job] = waiting.values()
+    if (running || isEnding || !job) return
+    waiting.delete(job.key)
+    clearTimeout(job.timer)
+    clearTimeout(idle)
+    running = job
+    job.timer = setTimeout(() => void giveUp(job), limitMs)
+    worker ??= start()
+    worker.ref()
+    worker.postMessage(job.statements)
+  }
+
+  async function giveUp(job: Job): Promise<void> {
+    isEnding = true
+    clearTimeout(idle)
+    job.reject(
+      new AppError('QueryTooLong', `the query took longer than ${limitMs / 1_000} s; narrow the filter`),
+    )
+    await worker?.terminate()
+    isEnding = false
+    next()
+  }
+
+  const refusal = () =>
+    new AppError('TooManyQueries', 'too many queries are waiting; ask again', {
+      retryAfterSec: Math.ceil(limitMs / 1_000),
+    })
 
   return {
     read(statements) {
-      clearTimeout(idle)
-      running ??= start()
-      const { worker, waiting } = running
-      worker.ref()
-      lastId += 1
-      const id = lastId
-      return new Promise((resolve, reject) => {
-        waiting.set(id, { resolve, reject })
-        worker.postMessage({ id, statements })
-      })
+      const key = JSON.stringify(statements)
+      // Not the one that runs: it does not see what was committed since.
+      const same = waiting.get(key)
+      if (same) return same.promise
+      if (waiting.size >= maximumWaiting) return Promise.reject(refusal())
+      const job: Job = { statements, key, timer: undefined, ...Promise.withResolvers<ReadRow[][]>() }
+      waiting.set(key, job)
+      job.timer = setTimeout(() => {
+        waiting.delete(key)
+        job.reject(refusal())
+      }, limitMs)
+      next()
+      return job.promise
     },
-    close() {
+    async close() {
       clearTimeout(idle)
-      return end(running)
+      isEnding = true
+      for (const job of waiting.values()) {
+        clearTimeout(job.timer)
+        job.reject(new Error('the thread that reads the database has ended'))
+      }
+      waiting.clear()
+      await worker?.terminate()
     },
   }
 }

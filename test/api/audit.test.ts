@@ -26,6 +26,7 @@ interface VerifyReply {
   problem?: { number: number; message: string }
 }
 
+const someUid = '4bf5d3a1-0000-4000-8000-000000000001'
 const auditsPath = '/v1/edge-mgmt/edgehosts/current/audits'
 
 let edge: TestEdge
@@ -69,7 +70,7 @@ describe('every route that changes something', () => {
       const before = (await list()).listmeta.count
       const reply = await edge.app.inject({
         method: method as 'POST',
-        url: url.replace(':uid', 'some-id'),
+        url: url.replace(':uid', someUid),
         headers: { authorization: access, 'x-request-id': 'request-7' },
       })
       const { items, listmeta } = await list('?limit=1')
@@ -88,7 +89,7 @@ describe('every route that changes something', () => {
   })
 
   it('leaves a record of its refusal', async () => {
-    const reply = await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/some-id` })
+    const reply = await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/${someUid}` })
     expect(reply.statusCode).toBe(401)
     const { metadata, spec } = await newest()
     expect(uidOf(reply)).toBe(metadata.uid)
@@ -98,7 +99,7 @@ describe('every route that changes something', () => {
       message: 'End an own session; an administrator may end any: Unauthenticated',
       outcome: 'refused',
       requestId: expect.any(String),
-      resource: { kind: 'session', uid: 'some-id' },
+      resource: { kind: 'session', uid: someUid },
       status: 401,
     })
   })
@@ -130,15 +131,22 @@ it('the trail holds neither passwords nor tokens, wherever one looks', async () 
   await edge.post(renewalPath, { refreshToken: 'a-forged-token' })
   await edge.post(resetPath, { username: 'bob', oldPassword: 'bob pass', newPassword: 'brand new secret' })
   await edge.post(`${sessionsPath}/path-secret?token=${access}`, {}, { headers: { authorization: access } })
+  for (const secret of [refresh, access]) {
+    const url = `${sessionsPath}/${secret.slice(0, 250)}`
+    for (const token of [admin, 'none'])
+      await edge.app.inject({ method: 'DELETE', url, headers: { authorization: token } })
+    await edge.post(url, {})
+  }
+  await edge.get(`/v1/nothing/${refresh}?token=${access}`)
   edge.audit.stop()
   const rows = edge.database.sql.prepare('SELECT * FROM audit').all()
   const intents = edge.database.sql.prepare('SELECT * FROM audit_intent').all()
   const archive = await edge.get(`${auditsPath}/download`, admin)
-  const lines = edge.lines.filter(({ kind }) => kind === 'audit')
-  const everything = [JSON.stringify([rows, intents, lines]), archive.body].join()
+  const everything = [JSON.stringify([rows, intents, edge.lines]), archive.body].join()
   for (const secret of [
     ...['bob pass', 'alice pass', 'a wrong secret', 'nested secret', 'array secret', 'query-secret'],
     ...['brand new secret', 'path-secret', 'secret-as-a-name', 'a-forged-token', access, refresh, admin],
+    ...[access.slice(0, 250), refresh.slice(0, 250)],
   ])
     expect(everything).not.toContain(secret)
   expect(everything).toContain('bob')
@@ -229,7 +237,7 @@ describe('the list of audits', () => {
     expect(await count('?actionType=create')).toBe(15)
     expect(await count('?resourceKind=disk&actionType=create')).toBe(5)
     expect(await count('?userUid=nobody')).toBe(0)
-    expect(await count('?userUid=&resourceKind=&actionType=&startTime=&endTime=')).toBe(32)
+    expect(await count('?userUid=&resourceKind=&actionType=&startTime=&endTime=&limit=&offset=')).toBe(32)
     const { items } = await list('?resourceKind=disk&actionType=create')
     expect(items.map(({ spec }) => spec.message)).toEqual(
       [24, 18, 12, 6, 0].map((number) => `record ${number}`),
@@ -255,6 +263,12 @@ describe('the list of audits', () => {
   it.each([
     ['startTime=yesterday', 'startTime'],
     ['startTime=2026-02-31T99:00:00Z', 'startTime'],
+    ['startTime=2026-02-30T00:00:00Z', 'startTime'],
+    ['endTime=2026-02-28T24:00:00Z', 'endTime'],
+    ['filters=metadata.createTimestamp=2026-02-30T00:00:00Z', 'filters'],
+    ['limit=0x10', 'limit'],
+    ['limit=1e1', 'limit'],
+    ['offset=%201', 'offset'],
     ['actionType=steal', 'actionType'],
     ['limit=51', 'limit'],
     ['filters=hash=1', 'filters'],

@@ -74,7 +74,7 @@ it('the examples are what the edge answers', async () => {
   await fail(400, 'POST', loginPath, { username: 'alice' })
   await fail(401, 'GET', currentPath, undefined, {})
   await fail(403, 'POST', logoutPath, undefined, { cookie: `Authorization=${access}` })
-  await fail(404, 'DELETE', `${sessionsPath}/f3a9c1d27b84`)
+  await fail(404, 'DELETE', `${sessionsPath}/f3a9c1d2-7b84-4c0e-9a51-0d8e6b2f7c13`)
   await fail(413, 'POST', loginPath, { username: 'x'.repeat(70_000), password: 'x' })
   await fail(414, 'DELETE', `${sessionsPath}/${'x'.repeat(300)}`)
   await fail(415, 'POST', loginPath, 'username=alice', {

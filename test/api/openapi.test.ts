@@ -11,9 +11,13 @@ const { document, operations, problemsOf } = readDocument()
 
 let edge: TestEdge
 beforeAll(async () => {
-  edge = await createTestEdge({ hostBody: await hostBody() })
+  edge = await createTestEdge({ hostBody: await hostBody(), rateLimits: unmet })
 })
 afterAll(() => edge.stop())
+
+// With its headers, and never met.
+const rate = { requestsPerSecond: 10_000, burst: 5 }
+const unmet = { ...rate, enabled: true, login: rate, resources: [], trackedKeys: 1_000 }
 
 interface Ask {
   readonly url?: string
@@ -117,6 +121,28 @@ describe('openapi.json', () => {
 })
 
 describe('the check of a reply', () => {
+  it('finds a header that is not documented, on errors too', () => {
+    const problems = (operationId: string, status: number, more: Record<string, string>) =>
+      problemsOf(
+        operations.find((each) => each.operationId === operationId)!,
+        {
+          status,
+          headers: { ...headers, ...more },
+          body: status === 200 ? '{"msg":"pong"}' : '{"code":"x","message":"x"}',
+        },
+      )
+    expect(problems('ping', 200, { ratelimit: 'x' }).join()).toContain('ratelimit, which is not documented')
+    expect(problems('getCurrentUser', 401, { audituid: 'x' }).join()).toContain('not documented')
+    expect(problems('getCurrentUser', 401, { 'ratelimit-policy': 'x' })).toEqual([])
+    expect(problems('logout', 401, {}).join()).toContain('lacks the header AuditUid')
+    expect(problems('logout', 401, { audituid: 'x' })).toEqual([])
+  })
+
+  it('knows that a read begins nothing that a full disk could stop', () => {
+    const { responses } = operations.find(({ operationId }) => operationId === 'downloadAudits')!
+    expect(Object.keys(responses)).not.toContain('507')
+  })
+
   const ping = operations.find(({ operationId }) => operationId === 'ping')!
   const headers = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'x' }
 

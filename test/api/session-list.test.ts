@@ -73,19 +73,28 @@ describe('the list of sessions', () => {
     expect(found.items).toEqual(items)
   })
 
+  it('takes an empty parameter for one that is not set', async () => {
+    const empty = { limit: '', offset: '', continue: '', fields: '', filters: '', orderBy: '' }
+    expect(await list(empty)).toEqual(await list({}))
+  })
+
   it.each([
     ['limit', { limit: '0' }],
     ['limit', { limit: '51' }],
     ['limit', { limit: '-1' }],
     ['limit', { limit: '1.5' }],
     ['limit', { limit: 'ten' }],
-    ['limit', { limit: '' }],
+    ['limit', { limit: '0x10' }],
+    ['limit', { limit: '1e1' }],
+    ['limit', { limit: ' 1' }],
+    ['limit', { limit: '+1' }],
     ['limit', { limit: 'Infinity' }],
     ['offset', { offset: '-1' }],
     ['offset', { offset: '1e99' }],
     ['continue', { continue: 'garbage' }],
     ['continue', { continue: 'x'.repeat(5_000) }],
     ['filters', { filters: 'isCurrent=true' }],
+    ['filters', { filters: 'creationTimestamp=2026-02-30T00:00:00Z' }],
     ['filters', { filters: 'x'.repeat(2_001) }],
     ['fields', { fields: 'uid,refreshHash' }],
     ['orderBy', { orderBy: 'refreshHash=1' }],

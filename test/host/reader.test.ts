@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { AppError } from '../../src/errors/app-error.ts'
 import { createReader, type Reader } from '../../src/store/reader.ts'
 
 let folder: string
@@ -86,6 +87,63 @@ describe('a reader', () => {
       expect(await impatient.read([greater(2)])).toEqual([[{ n: 3 }]])
       await expect.poll(() => threads()).toBe(0)
     }
+  })
+
+  it('gives a read up that takes too long, names the way out, and reads the next', async () => {
+    const strict = createReader(sql, { limitMs: 200 })
+    const long = strict.read([{ ...slow, values: [3_000_000] }])
+    await expect(long).rejects.toMatchObject({
+      code: 'QueryTooLong',
+      status: 503,
+      message: expect.stringContaining('narrow the filter'),
+    })
+    // SQLite cannot be interrupted: until it comes back, whoever asks is refused in time.
+    const until = performance.now() + 15_000
+    let found: unknown
+    while (found === undefined && performance.now() < until) {
+      const begun = performance.now()
+      found = await strict.read([greater(2)]).catch((error: unknown) => {
+        expect((error as AppError).code).toMatch(/^(TooManyQueries|QueryTooLong)$/)
+        return undefined
+      })
+      expect(performance.now() - begun).toBeLessThan(2_000)
+    }
+    expect(found).toEqual([[{ n: 3 }]])
+    await strict.close()
+  })
+
+  it('lets only so many wait, and says when to ask again', async () => {
+    const narrow = createReader(sql, { maximumWaiting: 2 })
+    const running = narrow.read([slow])
+    const waiting = [0, 1].map((than) => narrow.read([greater(than)]))
+    await expect(narrow.read([greater(2)])).rejects.toMatchObject({
+      code: 'TooManyQueries',
+      status: 503,
+      retryAfterSec: 5,
+    })
+    await running
+    expect((await Promise.all(waiting)).map(([rows]) => rows?.length)).toEqual([3, 2])
+    await narrow.close()
+  })
+
+  it('lets none wait longer than it may', async () => {
+    const brief = createReader(sql, { limitMs: 300 })
+    const running = expect(brief.read([{ ...slow, values: [3_000_000] }])).rejects.toThrow('narrow')
+    const begun = performance.now()
+    await expect(brief.read([count])).rejects.toMatchObject({ code: 'TooManyQueries' })
+    expect(performance.now() - begun).toBeLessThan(2_000)
+    await running
+    await brief.close()
+  })
+
+  it('reads equal calls that wait once', async () => {
+    const running = reader.read([slow])
+    const [one, two, other] = [reader.read([count]), reader.read([count]), reader.read([greater(2)])]
+    expect(two).toBe(one)
+    expect(other).not.toBe(one)
+    sql.exec('INSERT INTO number VALUES (4)')
+    expect((await two)[0]?.[0]?.count).toBe(4)
+    await Promise.all([running, other])
   })
 
   it('says why when the database cannot be opened', async () => {

@@ -71,6 +71,12 @@ export function readDocument(text = readFileSync(join(root, 'docs/openapi.json')
       const problems = Object.entries(fields)
         .filter(([name, field]) => isRequired(field as Field) && headers[name.toLowerCase()] === undefined)
         .map(([name]) => `${status} lacks the header ${name}`)
+      const documented = new Set(Object.keys(fields).map((name) => name.toLowerCase()))
+      problems.push(
+        ...toDocument
+          .filter((name) => headers[name] !== undefined && !documented.has(name))
+          .map((name) => `${status} has the header ${name}, which is not documented`),
+      )
       const type = String(headers['content-type']).split(';')[0] ?? ''
       const types = Object.keys(content)
       if (types.length === 0) return body === '' ? problems : [...problems, `${status} has a body`]
@@ -87,6 +93,17 @@ export function readDocument(text = readFileSync(join(root, 'docs/openapi.json')
     },
   }
 }
+
+// Headers that a client is meant to look at.
+const toDocument = [
+  'audituid',
+  'ratelimit',
+  'ratelimit-policy',
+  'retry-after',
+  'deprecation',
+  'sunset',
+  'link',
+]
 
 interface Field {
   $ref?: string

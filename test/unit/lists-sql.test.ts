@@ -25,7 +25,7 @@ describe('the statement of a page', () => {
       { sql: 'at >= ?', values: [9] },
     )
     expect(sql).toBe(
-      'SELECT seq, size FROM thing WHERE (at >= ?) AND (kind = ? AND size = ? OR name = ?) ' +
+      'SELECT seq, size FROM thing WHERE (at >= ?) AND (+kind = ? AND +size = ? OR +name = ?) ' +
         'ORDER BY size DESC, seq DESC LIMIT ? OFFSET ?',
     )
     expect(values).toEqual([9, "' OR 1=1 --", 3, 'x', 6, 7])
