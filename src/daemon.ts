@@ -169,7 +169,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     },
     () => clock.monotonic(),
   )
-  const scrapeAccess = await readScrapeAccess(config.metrics.tokenFile, log)
+  const scrapeAccess = await readScrapeAccess(
+    config.metrics.enabled ? config.metrics.tokenFile : undefined,
+    log,
+  )
   await registerRooms(app, {
     api: { health },
     audit: { audits: audit.routes(snapshot.id), listTokens, now: () => clock.now() },

@@ -27,6 +27,8 @@ export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthentic
     const { access = 'open', identifies = false, airgapOnly = false, admits } = route.config ?? {}
     if (access === 'open' && airgapOnly)
       throw new Error(`the route ${route.url} is open and airgapOnly; the token comes before the mode`)
+    if (admits && airgapOnly)
+      throw new Error(`the route ${route.url} admits and is airgapOnly; who is admitted passes the mode by`)
     if (access === 'open' && !identifies) return
     const isElsewhere = airgapOnly && mode === 'connected'
     const guard: onRequestHookHandler = (request, _reply, done) => {
