@@ -11,6 +11,7 @@ const rooms = {
   audit: ['errors', 'system', 'store', 'lists'],
   auth: ['errors', 'system', 'store', 'lists', 'audit'],
   jobs: ['errors'],
+  metrics: ['errors', 'system'],
   api: ['errors', 'system', 'lists'],
 }
 
@@ -46,6 +47,12 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/host/' },
       to: { path: 'node_modules/systeminformation/' },
+    },
+    {
+      name: 'only-metrics-exposes',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/metrics/' },
+      to: { path: 'node_modules/@prometheus-io/' },
     },
     {
       name: 'only-jobs-schedules',

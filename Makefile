@@ -45,7 +45,7 @@ e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed pac
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 
-docs: $(DEPENDENCIES) ## write docs/api.md, docs/errors.md and docs/openapi.json anew
+docs: $(DEPENDENCIES) ## write the generated documents of docs/ anew
 	node build/docs.ts
 
 bench: dist/main.cjs ## figures against bare Fastify on the same runtime

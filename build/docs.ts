@@ -1,5 +1,6 @@
 /**
- * Writes docs/openapi.json, docs/api.md and docs/errors.md from the routes and the error table.
+ * Writes docs/openapi.json, docs/api.md, docs/errors.md and docs/metrics.md from the routes and the tables of errors and
+ * metrics.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -8,6 +9,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { createServer } from '../src/api/server.ts'
 import { errorCodes } from '../src/errors/codes.ts'
+import { families } from '../src/metrics/families.ts'
 import { registerRooms } from '../src/rooms.ts'
 import {
   collectDocument,
@@ -32,7 +34,13 @@ async function describeApi() {
   })
   await collectDocument(app, version)
   // Nothing is called: only what the routes declare is read.
-  await registerRooms(app, { api: {} as never, audit: {} as never, auth: {} as never, host: {} as never })
+  await registerRooms(app, {
+    api: {} as never,
+    audit: {} as never,
+    auth: {} as never,
+    host: {} as never,
+    metrics: {} as never,
+  })
   await app.ready()
   const examples = JSON.parse(readFileSync(join(root, 'docs/examples.json'), 'utf8')) as Examples
   const declared = app.swagger() as unknown as ApiDocument
@@ -146,11 +154,28 @@ function errorPage(): string {
   return `${lines.join('\n')}\n`
 }
 
+function metricsPage(): string {
+  const lines = ['# Metrics', '', '<!-- Made by `make docs` from the table of metrics; do not edit. -->', '']
+  lines.push(
+    '`GET /metrics` for Prometheus, as text format 0.0.4 or OpenMetrics 1.0.0. Who may read it, how to scrape it, rules and a',
+    'dashboard: [monitoring](monitoring/README.md). A value that is not known yet is left out.',
+    '',
+  )
+  lines.push('| Metric | Type | Labels | Meaning |', '|---|---|---|---|')
+  for (const { name, type, labels, help } of families) {
+    lines.push(
+      `| \`${name}\` | ${type} | ${labels.map((each) => `\`${each}\``).join(', ')} | ${cell(help)} |`,
+    )
+  }
+  return `${lines.join('\n')}\n`
+}
+
 const { declared, document } = await describeApi()
 const outputs = {
   'docs/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
   'docs/api.md': apiPage(declared),
   'docs/errors.md': errorPage(),
+  'docs/metrics.md': metricsPage(),
 }
 
 let stale = 0

@@ -18,6 +18,8 @@ import { createSnapshot } from './host/snapshot.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { createJobTable } from './jobs/table.ts'
 import { createContinueTokens } from './lists/continue-token.ts'
+import { createMetrics } from './metrics/metrics.ts'
+import { readScrapeAccess } from './metrics/scrape-access.ts'
 import { registerRooms } from './rooms.ts'
 import { openDatabase } from './store/database.ts'
 import { createReader } from './store/reader.ts'
@@ -46,7 +48,7 @@ export interface Daemon {
   start(): Promise<void>
   /** Finishes what is in flight, in reverse order of the start. */
   stop(): Promise<void>
-  /** Reads the certificate anew; connections live on. */
+  /** Reads the certificate and the token of the metrics anew; connections live on. */
   reload(): Promise<void>
 }
 
@@ -129,7 +131,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   await certificates.ensure()
   noteCertificate()
   const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
-  const { app } = createServer({
+  const { app, requests, rateRefusals } = createServer({
     log,
     bodyLimitBytes: config.api.body.limitBytes,
     serverFactory: https.serverFactory,
@@ -163,11 +165,33 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     },
     log,
   })
+  const metrics = createMetrics(
+    {
+      build: { version, node: process.version, mode: config.host.mode },
+      requests: requests.figures,
+      rateRefusals,
+      connections: https.connections,
+      logins: auth.logins,
+      pam: auth.pam,
+      sessions: () => auth.sessions.list().length,
+      facts: snapshot.readings,
+      jobs: () => jobs.figures(),
+      certificateEnd: certificates.notAfter,
+      auditUnwritten: audit.unwritten,
+      stateDirectory,
+    },
+    () => clock.monotonic(),
+  )
+  const scrapeAccess = await readScrapeAccess(
+    config.metrics.enabled ? config.metrics.tokenFile : undefined,
+    log,
+  )
   await registerRooms(app, {
     api: { health },
     audit: { audits: audit.routes(snapshot.id), listTokens, now: () => clock.now() },
     auth: auth.routes,
     host: { snapshot, settings: settingsOf(config.host.mode) },
+    metrics: config.metrics.enabled ? { metrics, scrapeAccess } : undefined,
   })
 
   const useCertificate = (isNew: boolean) => {
@@ -231,6 +255,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       jobs.stop()
       watches.stop()
       auth.accountWatch.stop()
+      metrics.stop()
       const deadline = setTimeout(() => https.closeConnections(), drainMs)
       await app.close()
       clearTimeout(deadline)
@@ -246,6 +271,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     },
     async reload() {
       useCertificate(await certificates.reload())
+      await scrapeAccess.reload()
     },
   }
 }

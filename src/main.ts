@@ -7,6 +7,7 @@ import { helpText } from './config/help.ts'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import { ConfigInvalid } from './config/problem.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
+import { TokenFileUnusable } from './metrics/scrape-access.ts'
 import { StateInUse } from './store/state-lock.ts'
 import { createFailedStarts } from './system/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
@@ -78,7 +79,11 @@ function reportFailedStart(error: unknown, log: Logger): number {
     for (const { place, message } of error.problems) log.fatal({ place }, message)
     return exitCodes.badConfiguration
   }
-  if (error instanceof SocketMismatch || error instanceof CertificateUnusable) {
+  if (
+    error instanceof SocketMismatch ||
+    error instanceof CertificateUnusable ||
+    error instanceof TokenFileUnusable
+  ) {
     log.fatal(error.message)
     return exitCodes.badConfiguration
   }
@@ -115,7 +120,9 @@ function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger):
   process.on('SIGHUP', () => {
     daemon
       .reload()
-      .catch((error: unknown) => log.error({ err: error }, 'the certificate could not be read anew'))
+      .catch((error: unknown) =>
+        log.error({ err: error }, 'the certificate or the token of the metrics could not be read anew'),
+      )
   })
   process.on('uncaughtException', (error) => die(error, 'an error that nobody caught'))
 }

@@ -3,6 +3,7 @@ import { apiRoutes, type ApiRoutesOptions } from './api/routes.ts'
 import { auditRoutes, type AuditRoutesOptions } from './audit/routes.ts'
 import { authRoutes, type AuthRoutesOptions } from './auth/routes.ts'
 import { hostRoutes, type HostRoutesOptions } from './host/routes.ts'
+import { metricsRoutes, type MetricsRoutesOptions } from './metrics/routes.ts'
 
 /** What each room's routes need. */
 export interface Rooms {
@@ -10,6 +11,8 @@ export interface Rooms {
   readonly audit: AuditRoutesOptions
   readonly auth: AuthRoutesOptions
   readonly host: HostRoutesOptions
+  /** Left out where nobody may read them. */
+  readonly metrics: MetricsRoutesOptions | undefined
 }
 
 /** Adds the routes of every room. The daemon and the API documents are made from this one list. */
@@ -18,4 +21,5 @@ export async function registerRooms(app: FastifyInstance, rooms: Rooms): Promise
   await app.register(auditRoutes, rooms.audit)
   await app.register(authRoutes, rooms.auth)
   await app.register(hostRoutes, rooms.host)
+  if (rooms.metrics) await app.register(metricsRoutes, rooms.metrics)
 }

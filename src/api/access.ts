@@ -24,6 +24,8 @@ export type Authenticate = (token: string) => Caller | undefined
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
+    /** Says yes to a request that needs no session, on a route that is not open. It then has no caller. */
+    admits?: (request: FastifyRequest) => boolean
     /** An open route that acts for the caller when there is a good token. */
     identifies?: boolean
     /** Refused while the platform manages the clusters. */

@@ -24,12 +24,18 @@ export interface GuardOptions {
 export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthenticated }: GuardOptions): void {
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
-    const { access = 'open', identifies = false, airgapOnly = false } = route.config ?? {}
+    const { access = 'open', identifies = false, airgapOnly = false, admits } = route.config ?? {}
     if (access === 'open' && airgapOnly)
       throw new Error(`the route ${route.url} is open and airgapOnly; the token comes before the mode`)
+    if (admits && airgapOnly)
+      throw new Error(`the route ${route.url} admits and is airgapOnly; who is admitted passes the mode by`)
     if (access === 'open' && !identifies) return
     const isElsewhere = airgapOnly && mode === 'connected'
     const guard: onRequestHookHandler = (request, _reply, done) => {
+      if (admits?.(request) === true) {
+        done()
+        return
+      }
       const header = request.headers.authorization
       const token = header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
       const caller = token === undefined ? undefined : authenticate(token)

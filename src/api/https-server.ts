@@ -23,6 +23,8 @@ export interface HttpsServer {
   useCertificate(material: TlsMaterial): void
   /** The connection of a logged-in user is not closed in favour of others. */
   markAuthenticated(socket: Socket): void
+  /** Open connections, from the accepted TCP connection on. */
+  connections(): number
   /** Ends what is still open. */
   closeConnections(): void
   /** Stops watching; nothing is left that keeps the process alive. */
@@ -51,6 +53,7 @@ export function createHttpsServer({
     },
     useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),
     markAuthenticated: (socket) => made?.limits.markAuthenticated(socket),
+    connections: () => made?.limits.count() ?? 0,
     closeConnections: () => made?.server.closeAllConnections(),
     stop() {
       made?.limits.stop()

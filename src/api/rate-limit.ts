@@ -45,6 +45,8 @@ export interface RateLimiter {
   addTo(app: FastifyInstance): void
   /** For a request that meets no route: counts it, and says why it is refused if it is. */
   check(request: FastifyRequest, reply: FastifyReply): AppError | undefined
+  /** Requests refused since the start, by resource. */
+  refusals(): ReadonlyMap<string, number>
 }
 
 interface Resource {
@@ -65,6 +67,7 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
   const own = new Map(settings.resources.map(parseResourceRate))
   const resources = new Map<string, Resource>()
   const clients = new WeakMap<Socket, string>()
+  const refusals = new Map<string, number>()
   const refused = createTally((counts) => log.warn(counts, 'requests were refused at the rate limit'))
 
   function open(name: string): Resource {
@@ -75,6 +78,7 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
     const policy = `"${name}";q=${counter.capacity};w=${rate.burst}`
     const made = { name, counter, policy, limits: [], requestsPerSecond: rate.requestsPerSecond }
     resources.set(name, made)
+    refusals.set(name, 0)
     return made
   }
   // Paths that are not there and of which no route has the resource are counted together.
@@ -101,6 +105,7 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
     const retryAfterSec = Math.ceil(resource.counter.waitMs(client, now) / 1_000)
     reply.header('ratelimit', `"${resource.name}";r=0;t=${retryAfterSec}`)
     refused.add(resource.name)
+    refusals.set(resource.name, (refusals.get(resource.name) ?? 0) + 1)
     request.isOverLimit = true
     const message = `more than ${resource.requestsPerSecond} requests a second; ask again in ${retryAfterSec} s`
     return new AppError('TooManyRequests', message, { retryAfterSec })
@@ -126,6 +131,7 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
       app.addHook('onClose', async () => refused.stop())
     },
     check,
+    refusals: () => refusals,
   }
 }
 

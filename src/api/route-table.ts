@@ -9,6 +9,8 @@ export interface DeclaredRoute {
   /** Pattern as declared, for example `/v1/users/sessions/:uid`. */
   readonly url: string
   readonly access: Access
+  /** Lets in some requests without a session, by a rule of its own. */
+  readonly hasOtherDoor: boolean
   /** Refused in connected mode. */
   readonly airgapOnly: boolean
   /** Of the API, for example `v1`; the few paths for machines have none. */
@@ -37,10 +39,11 @@ export function collectRoutes(app: FastifyInstance): RouteTable {
     const matcher = new RegExp(
       `^${url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')}$`,
     )
-    const { airgapOnly = false, lifecycle = { phase: 'production' }, audit } = config
+    const { airgapOnly = false, lifecycle = { phase: 'production' }, audit, admits } = config
     const declared = {
       url,
       access,
+      hasOtherDoor: admits !== undefined,
       airgapOnly,
       version: versionOf(url),
       phase: lifecycle.phase,

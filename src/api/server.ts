@@ -9,6 +9,7 @@ import { addErrorReplies, createParserErrorReply, toAppError } from './errors.ts
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate-limit.ts'
+import { addRequestCounts } from './request-counts.ts'
 import { requestIdOf } from './request-id.ts'
 import { addRequestLog } from './request-log.ts'
 import { collectRoutes, type RouteTable } from './route-table.ts'
@@ -34,6 +35,8 @@ const securityHeaders = Object.freeze({
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cache-control': 'no-store',
 })
+
+const noRefusals: ReadonlyMap<string, number> = new Map()
 
 /**
  * The HTTPS edge: error replies, session guard, validation, headers and the request log. It knows no feature;
@@ -67,6 +70,7 @@ export function createServer({
       request.address = addressOf(request.socket)
       reply.headers(securityHeaders).header('x-request-id', request.id)
       void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
+      requests.countUnrouted(reply.statusCode)
     },
     routerOptions: { maxParamLength: 256 },
     ...(serverFactory ? { serverFactory } : {}),
@@ -98,6 +102,7 @@ export function createServer({
     done(isNameless ? (overLimit ?? new AppError('BadRequest', 'the Host header is missing')) : undefined)
   })
   const routes: RouteTable = collectRoutes(app)
+  const requests = addRequestCounts(app)
   addGuard(app, guard)
   // After the guard, so that its own hook comes before: a flood without a token is limited too.
   limiter?.addTo(app)
@@ -106,5 +111,5 @@ export function createServer({
   addRequestLog(app, log)
   // After the limiter, which counts what meets no route too.
   const refuse = addErrorReplies(app, routes, audit && addAudit(app, audit))
-  return { app, routes }
+  return { app, routes, requests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }

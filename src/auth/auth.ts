@@ -11,8 +11,9 @@ import { createGuessGuard, type GuessLimits } from './guess-guard.ts'
 import type { AuthKeys } from './keys.ts'
 import { createLoginHistory } from './login-history.ts'
 import { createLogin } from './login.ts'
+import { countLogins, type LoginFigures } from './login-counts.ts'
 import { createPam } from './pam.ts'
-import { createPamSlots, type PamLimits } from './pam-slots.ts'
+import { createPamSlots, type PamFigures, type PamLimits } from './pam-slots.ts'
 import { createPasswordChange } from './password-change.ts'
 import type { AuthRoutesOptions } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
@@ -54,6 +55,9 @@ export interface Auth {
   readonly routes: AuthRoutesOptions
   readonly sessions: Sessions
   readonly accountWatch: AccountWatch
+  /** Tries since the start, by outcome. */
+  readonly logins: () => readonly LoginFigures[]
+  readonly pam: () => PamFigures
 }
 
 /** Builds the parts of the room in the order in which they need each other. */
@@ -72,19 +76,22 @@ export function createAuth(options: AuthOptions): Auth {
   })
   const history = createLoginHistory(database)
   const pam = createPam({ runner, privileged, ...settings.pam })
-  const login = createLogin({
-    pam,
-    slots: createPamSlots({ cores: options.cores, ...settings.pam }),
-    guard: createGuessGuard({ clock, isKnownAddress: history.isKnownAddress, ...settings.guard }),
-    accounts,
-    sessions,
-    history,
-    transaction: database.transaction,
-    clock,
-    log,
-    allowAnyShell: settings.allowAnyShell,
-    refusalDelayMs: settings.refusalDelayMs,
-  })
+  const slots = createPamSlots({ cores: options.cores, ...settings.pam })
+  const { login, figures: logins } = countLogins(
+    createLogin({
+      pam,
+      slots,
+      guard: createGuessGuard({ clock, isKnownAddress: history.isKnownAddress, ...settings.guard }),
+      accounts,
+      sessions,
+      history,
+      transaction: database.transaction,
+      clock,
+      log,
+      allowAnyShell: settings.allowAnyShell,
+      refusalDelayMs: settings.refusalDelayMs,
+    }),
+  )
   return {
     routes: {
       login,
@@ -96,6 +103,8 @@ export function createAuth(options: AuthOptions): Auth {
     },
     sessions,
     accountWatch: createAccountWatch({ accounts, sessions, clock, log, ...etc }),
+    logins,
+    pam: slots.figures,
   }
 }
 

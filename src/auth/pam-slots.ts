@@ -20,6 +20,17 @@ export interface PamSlots {
    * @throws AppError TooManyLogins when the queue is full, at once
    */
   run<T>(work: () => Promise<T>): Promise<T>
+  /** How full it is now. */
+  figures(): PamFigures
+}
+
+export interface PamFigures {
+  /** Children whose password is being checked. */
+  readonly working: number
+  /** Children in all, those included that sleep in PAM's failure delay. */
+  readonly children: number
+  /** Logins that wait for a child. */
+  readonly waiting: number
 }
 
 // Checking a password takes tens of milliseconds and 20 MB (yescrypt); a child that is older than this only sleeps
@@ -76,5 +87,6 @@ export function createPamSlots({ cores, maximumChildren, queueLength }: PamSlots
         else admit()
       }
     },
+    figures: () => ({ working, children, waiting: queue.length }),
   }
 }

@@ -238,6 +238,19 @@ const Audit = Type.Object(
   strict,
 )
 
+const Metrics = Type.Object(
+  {
+    enabled: Type.Boolean({ default: true, description: 'Whether GET /metrics is answered.' }),
+    tokenFile: Type.Optional(
+      path(
+        '/etc/edgehostd/metrics-token',
+        'A file, mode 0600, that holds a token for scrapers elsewhere; it opens the metrics alone. The host itself needs none.',
+      ),
+    ),
+  },
+  strict,
+)
+
 const Log = Type.Object(
   {
     level: Type.Union(
@@ -268,7 +281,7 @@ const State = Type.Object(
 
 /** The whole configuration, every section present once defaults are filled in. */
 export const ConfigSchema = Type.Object(
-  { host: Host, api: Api, auth: Auth, audit: Audit, log: Log, state: State },
+  { host: Host, api: Api, auth: Auth, audit: Audit, metrics: Metrics, log: Log, state: State },
   strict,
 )
 

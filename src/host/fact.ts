@@ -14,8 +14,22 @@ export interface Fact<T> {
   value(): T | undefined
   /** Why the last try failed, or what of it; empty when all is well. */
   failures(): readonly string[]
+  /** How it went the last time. */
+  reading(): FactReading
   /** Reads the fact. Never throws: a failed try keeps the last value. */
   refresh(): Promise<void>
+}
+
+/** How a fact was read. */
+export interface FactReading {
+  readonly name: string
+  readonly refreshClass: RefreshClass
+  /** Since the value was read; undefined before the first. */
+  readonly ageMs: number | undefined
+  /** That the last look which ended took; undefined before the first. */
+  readonly durationMs: number | undefined
+  /** The last try failed, or a part of it. */
+  readonly isFailing: boolean
 }
 
 export interface FactOptions<T> {
@@ -26,6 +40,8 @@ export interface FactOptions<T> {
   readonly problemsOf?: (value: T) => readonly string[]
   readonly deadlineMs: number
   readonly log: Logger
+  /** Monotonic milliseconds. */
+  readonly monotonic?: () => number
 }
 
 /**
@@ -36,11 +52,14 @@ export interface FactOptions<T> {
  */
 export function createFact<T>(options: FactOptions<T>): Fact<T> {
   const { name, refreshClass, read, problemsOf, deadlineMs, log } = options
+  const { monotonic = () => performance.now() } = options
   let value: T | undefined
   let failures: readonly string[] = []
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   let isLate = false
+  let readAt: number | undefined
+  let durationMs: number | undefined
 
   const note = (now: readonly string[], error?: unknown) => {
     if (now.length > 0 && failures.length === 0) {
@@ -53,14 +72,17 @@ export function createFact<T>(options: FactOptions<T>): Fact<T> {
   }
   const succeeded = (read: T) => {
     value = read
+    readAt = monotonic()
     note(problemsOf?.(read) ?? [])
   }
   const failed = (error: unknown) => note([error instanceof Error ? error.message : String(error)], error)
 
   const start = () => {
+    const begunAt = monotonic()
     running = read()
       .then(succeeded, failed)
       .finally(() => {
+        durationMs = monotonic() - begunAt
         running = undefined
         isLate = false
       })
@@ -78,6 +100,13 @@ export function createFact<T>(options: FactOptions<T>): Fact<T> {
     value: () => value,
     failures: () =>
       running !== undefined && value === undefined && failures.length === 0 ? ['no answer yet'] : failures,
+    reading: () => ({
+      name,
+      refreshClass,
+      ageMs: readAt === undefined ? undefined : monotonic() - readAt,
+      durationMs,
+      isFailing: failures.length > 0,
+    }),
     async refresh() {
       if (isLate) return
       const fresh = running === undefined ? start() : (next ??= startNext(running))

@@ -8,7 +8,7 @@ import { readDisks } from './storage/disks.ts'
 import { readDns } from './network/dns.ts'
 import { createLinkDns } from './network/link-dns.ts'
 import type { Failure, HostFacts } from './document.ts'
-import { createFact, type FactOptions, type RefreshClass } from './fact.ts'
+import { createFact, type FactOptions, type FactReading, type RefreshClass } from './fact.ts'
 import type { HostFiles } from './files.ts'
 import { readDisplayControllers, toGpus } from './graphics/gpus.ts'
 import { readTotalMemory } from './memory.ts'
@@ -29,6 +29,8 @@ export interface Facts {
   values(): HostFacts
   /** What cannot be read at the moment. */
   failures(): readonly Failure[]
+  /** How each was read the last time; how full file systems are is no fact of its own. */
+  readings(): readonly FactReading[]
   /** Reads the facts of these scopes; returns when each has been read or was cut off. */
   refresh(scopes: ReadonlySet<RefreshScope>): Promise<void>
   /** Reads what is needed before the host can be reached: its name and its network. */
@@ -59,7 +61,7 @@ export function createFacts(options: FactsOptions): Facts {
     refreshClass: RefreshClass,
     read: () => Promise<T>,
     rest: Partial<FactOptions<T>> = {},
-  ) => createFact({ name, refreshClass, read, log, deadlineMs, ...rest })
+  ) => createFact({ name, refreshClass, read, log, deadlineMs, monotonic: () => clock.monotonic(), ...rest })
 
   const mounts = fact('mounts', 'mounts', () => readMounts(files))
   const facts = {
@@ -113,6 +115,7 @@ export function createFacts(options: FactsOptions): Facts {
       ...all.flatMap(({ name, failures }) => failures().map((message) => ({ fact: name, message }))),
       ...spaces.problems().map((message) => ({ fact: 'space', message })),
     ],
+    readings: () => all.map((each) => each.reading()),
     async refresh(scopes) {
       const isAll = scopes.has('all')
       const isDue = ({ refreshClass, failures }: (typeof all)[number]) =>

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../store/database.ts'
 import { archTypeOf } from './cpu.ts'
 import { toDocument, type HostDocument } from './document.ts'
+import type { FactReading } from './fact.ts'
 import { createFacts, type FactsOptions, type RefreshScope } from './facts.ts'
 import { openHostRecord, type HostRecordOptions } from './identity/host-record.ts'
 import type { EdgeHostInfo } from './schemas.ts'
@@ -35,6 +36,8 @@ export interface Snapshot {
   addresses(): readonly string[]
   /** Calls when the name changes, or addresses come or go; returns how to end that. */
   onNamesChange(listener: () => void): () => void
+  /** How each fact was read the last time. */
+  readings(): readonly FactReading[]
 }
 
 export interface SnapshotOptions extends FactsOptions {
@@ -177,6 +180,7 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    readings: facts.readings,
   }
 }
 

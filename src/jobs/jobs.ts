@@ -14,11 +14,32 @@ export interface Job {
 // The table has a job every few seconds and one every minute; a scheduler that is silent for longer is dead.
 const longestPauseMs = 150_000
 
+/** How often a job ran since the start. */
+export interface JobFigures {
+  readonly name: string
+  /** Runs that ended, well or not. */
+  readonly runs: number
+  readonly failures: number
+  /** Of the last run that ended; undefined before the first. */
+  readonly durationMs: number | undefined
+  /** Since the last run that ended well; undefined before the first. */
+  readonly sinceSuccessMs: number | undefined
+}
+
 export interface Jobs {
   start(): void
   stop(): void
   /** False while a job is stuck; the watchdog is then left hungry. */
   areMoving(): boolean
+  figures(): readonly JobFigures[]
+}
+
+interface Count {
+  runs: number
+  failures: number
+  durationMs: number | undefined
+  /** Monotonic milliseconds. */
+  succeededAt: number | undefined
 }
 
 /** The table of recurring work, run by node-cron; a job never overlaps itself and its error ends nothing. */
@@ -30,16 +51,27 @@ export function createJobs(
   // Of any job; undefined while none is scheduled.
   let lastBegunAt: number | undefined
   let tasks: ScheduledTask[] = []
+  const counts = new Map<string, Count>(
+    table.map(({ name }) => [name, { runs: 0, failures: 0, durationMs: undefined, succeededAt: undefined }]),
+  )
 
   async function runOnce(job: Job): Promise<void> {
-    lastBegunAt = monotonic()
-    runningSince.set(job.name, lastBegunAt)
+    const begunAt = monotonic()
+    lastBegunAt = begunAt
+    runningSince.set(job.name, begunAt)
+    const count = counts.get(job.name)
     try {
       await job.run()
+      if (count) count.succeededAt = monotonic()
     } catch (error) {
+      if (count) count.failures += 1
       log.error({ err: error, job: job.name }, 'job failed')
     } finally {
       runningSince.delete(job.name)
+      if (count) {
+        count.runs += 1
+        count.durationMs = monotonic() - begunAt
+      }
     }
   }
 
@@ -71,5 +103,11 @@ export function createJobs(
       table.every(
         ({ name, stuckAfterMs }) => monotonic() - (runningSince.get(name) ?? monotonic()) <= stuckAfterMs,
       ),
+    figures: () =>
+      [...counts].map(([name, { succeededAt, ...count }]) => ({
+        name,
+        ...count,
+        sinceSuccessMs: succeededAt === undefined ? undefined : monotonic() - succeededAt,
+      })),
   }
 }

@@ -96,6 +96,7 @@ describe('of this API', () => {
     const without = edge.routes.routes.filter(({ version }) => version === undefined)
     expect([...new Set(without.map(({ url }) => url))].sort()).toEqual([
       '/healthz',
+      '/metrics',
       '/openapi.json',
       '/readyz',
     ])

@@ -98,6 +98,12 @@ describe('a route for airgapped hosts alone', () => {
       app.get('/v1/test/open', { config: { access: 'open', airgapOnly: true } }, async () => '')
     expect(declare).toThrow('/v1/test/open is open and airgapOnly')
   })
+
+  it('cannot be declared with a door that passes it by', () => {
+    const { app } = createEdge('airgap')
+    const config = { access: 'admin', airgapOnly: true, admits: () => true } as const
+    expect(() => app.get('/v1/test/side', { config }, async () => '')).toThrow('admits and is airgapOnly')
+  })
 })
 
 describe('the mode', () => {

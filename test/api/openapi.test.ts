@@ -46,6 +46,8 @@ async function ask(operation: DocumentedOperation, { url, payload, headers = {} 
     headers: fields,
     body,
   } = await edge.app.inject({
+    // From elsewhere: the host's own loopback needs no token for its metrics.
+    remoteAddress: '192.0.2.7',
     method: operation.method as 'GET',
     url: url ?? operation.path.replace(/\{[^}]+\}/g, 'some-id'),
     headers,

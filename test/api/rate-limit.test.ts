@@ -241,14 +241,14 @@ describe('the routes of the daemon', () => {
     expect((await edge.get(sessionsPath)).statusCode).toBe(401)
   })
 
-  it('leave ping, healthz and readyz free, and nothing else', async () => {
+  it('leave ping, healthz, readyz and metrics free, and nothing else', async () => {
     const edge = await createLimited()
     const free = new Set<string>()
     for (const { method, url } of edge.routes.routes) {
       const reply = await edge.app.inject({ method: method as 'GET', url: url.replace(/:[a-z]+/i, 'x') })
       if (reply.headers['ratelimit-policy'] === undefined) free.add(url)
     }
-    expect([...free].sort()).toEqual(['/healthz', '/readyz', '/v1/ping'])
+    expect([...free].sort()).toEqual(['/healthz', '/metrics', '/readyz', '/v1/ping'])
   })
 
   it('belong to resources that the configuration knows', async () => {

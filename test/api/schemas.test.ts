@@ -21,7 +21,13 @@ async function declaredRoutes(): Promise<Declared[]> {
   app.addHook('onRoute', ({ method, url, schema }) => {
     if (method !== 'HEAD') declared.push({ name: `${String(method)} ${url}`, schema: { ...schema } })
   })
-  await registerRooms(app, { api: {} as never, audit: {} as never, auth: {} as never, host: {} as never })
+  await registerRooms(app, {
+    api: {} as never,
+    audit: {} as never,
+    auth: {} as never,
+    host: {} as never,
+    metrics: {} as never,
+  })
   await app.ready()
   return declared
 }

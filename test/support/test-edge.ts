@@ -8,6 +8,8 @@ import type { GuessLimits } from '../../src/auth/guess-guard.ts'
 import { createSecret, deriveKeys } from '../../src/auth/keys.ts'
 import { settingsOf } from '../../src/host/settings.ts'
 import { createContinueTokens } from '../../src/lists/continue-token.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
+import { readScrapeAccess } from '../../src/metrics/scrape-access.ts'
 import { registerRooms } from '../../src/rooms.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { createReader } from '../../src/store/reader.ts'
@@ -20,6 +22,8 @@ export interface TestEdgeOptions {
   readonly host?: FakeHost
   readonly secret?: Buffer
   readonly databaseFile?: string
+  /** Whose sizes the metrics show. */
+  readonly stateDirectory?: string
   readonly mode?: 'airgap' | 'connected'
   /** Makes a real server; to listen is up to the test. */
   readonly serverFactory?: FastifyServerFactory
@@ -31,6 +35,9 @@ export interface TestEdgeOptions {
   readonly rateLimits?: RateLimitSettings
   readonly cores?: number
   readonly queueLength?: number
+  /** A token that opens the metrics. */
+  readonly tokenFile?: string
+  readonly metricsEnabled?: boolean
 }
 
 export interface LoginReply {
@@ -71,7 +78,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     log,
   })
   const listTokens = createContinueTokens(keys.lists)
-  const { app, routes } = createServer({
+  const { app, routes, requests, rateRefusals } = createServer({
     log,
     bodyLimitBytes: 65_536,
     mode,
@@ -128,6 +135,26 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     etc,
   })
   const { sessions } = auth
+  const metrics = createMetrics(
+    {
+      build: { version: '1.2.3', node: process.version, mode },
+      requests: requests.figures,
+      rateRefusals,
+      connections: () => 3,
+      logins: auth.logins,
+      pam: auth.pam,
+      sessions: () => sessions.list().length,
+      facts: () => [
+        { name: 'disks', refreshClass: 'seconds', ageMs: 1_500, durationMs: 12, isFailing: false },
+        { name: 'ntp', refreshClass: 'minutes', ageMs: undefined, durationMs: undefined, isFailing: true },
+      ],
+      jobs: () => [{ name: 'accounts', runs: 7, failures: 2, durationMs: 30, sinceSuccessMs: 61_000 }],
+      certificateEnd: () => new Date('2028-02-24T00:00:00Z'),
+      auditUnwritten: audit.unwritten,
+      stateDirectory: options.stateDirectory ?? '/nowhere',
+    },
+    () => clock.monotonic(),
+  )
   const body = options.hostBody ?? '{"metadata":{}}'
   await registerRooms(app, {
     api: { health: { isAlive: () => true, isReady: () => true } },
@@ -141,6 +168,10 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       },
       settings: settingsOf(mode),
     },
+    metrics:
+      options.metricsEnabled === false
+        ? undefined
+        : { metrics, scrapeAccess: await readScrapeAccess(options.tokenFile, log) },
   })
   await app.ready()
 
@@ -176,6 +207,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     pamCalls: () => host.calls.filter(({ program }) => program === pamtester),
     async stop() {
       await app.close()
+      metrics.stop()
       audit.stop()
       await reader.close()
       database.close()

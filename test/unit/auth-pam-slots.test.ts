@@ -97,6 +97,20 @@ describe('createPamSlots', () => {
     expect(order).toEqual(['a', 'b', 'c', 'd'])
   })
 
+  it('says how many work, sleep and wait', async () => {
+    const { slots, run, running, settle } = setUp({ cores: 1, maximumChildren: 2 })
+    for (let count = 0; count < 3; count += 1) void run()
+    await settle()
+    expect(slots.figures()).toEqual({ working: 1, children: 1, waiting: 2 })
+    await vi.advanceTimersByTimeAsync(1_500)
+    expect(slots.figures()).toEqual({ working: 1, children: 2, waiting: 1 })
+    while (running.length > 0) {
+      running.shift()?.()
+      await settle()
+    }
+    expect(slots.figures()).toEqual({ working: 0, children: 0, waiting: 0 })
+  })
+
   it('counts right after a mix of short and sleeping children', async () => {
     const { run, running, started, settle } = setUp({ cores: 1, maximumChildren: 3, queueLength: 100 })
     for (let count = 0; count < 10; count += 1) void run()

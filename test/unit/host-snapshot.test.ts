@@ -332,6 +332,21 @@ it('tells who listens when addresses or the name change, and only then', async (
   expect(snapshot.addresses()).toEqual(['2001:db8::10'])
 })
 
+it('knows of each fact how old it is, how long it took and whether it can be read', async () => {
+  const { build, state } = board({ totalMemory: () => Promise.reject(new Error('no meminfo')) })
+  const snapshot = await build()
+  const readingOf = (name: string) => snapshot.readings().find((each) => each.name === name)
+  expect(readingOf('disks')).toEqual({ name: 'disks', refreshClass: 'seconds', isFailing: false })
+  await snapshot.refresh('all')
+  expect(readingOf('disks')).toMatchObject({ ageMs: 0, durationMs: 0, isFailing: false })
+  expect(readingOf('memory')).toMatchObject({ ageMs: undefined, durationMs: 0, isFailing: true })
+  state.now += 6_000
+  expect(readingOf('cores')).toMatchObject({ ageMs: 6_000 })
+  await snapshot.refresh('seconds')
+  expect(readingOf('disks')).toMatchObject({ ageMs: 0 })
+  expect(readingOf('cores')).toMatchObject({ ageMs: 6_000 })
+})
+
 it('answers although the database cannot be written to', async () => {
   const { log } = recordingLog()
   const database = openDatabase(':memory:', log)

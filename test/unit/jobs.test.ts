@@ -84,3 +84,23 @@ describe('a job', () => {
     expect(jobs.areMoving()).toBe(false)
   })
 })
+
+describe('figures', () => {
+  it('count runs and failures, and know of the last success', async () => {
+    let fails = false
+    const { jobs } = setUp({
+      ...everySecond,
+      run: () => {
+        if (fails) throw new Error('broken')
+      },
+    })
+    expect(jobs.figures()).toEqual([
+      { name: 'tick', runs: 0, failures: 0, durationMs: undefined, sinceSuccessMs: undefined },
+    ])
+    await pass(2_000)
+    fails = true
+    await pass(3_000)
+    expect(jobs.figures()).toMatchObject([{ runs: 5, failures: 3, durationMs: 0 }])
+    expect(jobs.figures()[0]?.sinceSuccessMs).toBeGreaterThanOrEqual(3_000)
+  })
+})

@@ -43,6 +43,8 @@ export interface Host {
   startLoad(order: Partial<LoadOrder> & { path: string; token?: string }): Promise<Load>
   /** Where the certificate that clients trust stands, on the test machine. */
   readonly cacert: string
+  /** Process id in whose network namespace its clients are, at 10.77.0.2. */
+  clientNamespace(): number
   /** A folder on the test machine that goes with the host. */
   readonly folder: string
   /** Process id of PID 1; another one after a reboot. */
@@ -84,6 +86,7 @@ export async function bootHost(options: HostOptions): Promise<Host> {
     },
     folder,
     cacert,
+    clientNamespace: () => onWire().client,
     run: (args, runOptions) => run('nsenter', inside(args), runOptions),
     output: (args, runOptions) => output('nsenter', inside(args), runOptions),
     sh: (script, ...args) =>

@@ -85,6 +85,7 @@ function asHost(machine: Machine): Host {
     },
     newAddress: noWire,
     addAddress: noWire,
+    clientNamespace: noWire,
     http: (method, path, ask = {}) =>
       curl(pid, method, `https://127.0.0.1:5080${path}`, { cacert: host.cacert, ...ask, from: 'loopback' }),
     startLoad({ path, token, ...order }) {

@@ -1,0 +1,57 @@
+// Of the library the registry alone: it holds the two formats. Its metric classes count where something happens; here
+// the rooms count for themselves and are asked.
+import Registry, { type SeriesValue } from '@prometheus-io/client/lib/registry.js'
+import type { HistogramFigures } from '../system/histogram.ts'
+import type { Family, Sample } from './families.ts'
+import type { Figures } from './figures.ts'
+
+/** A document for Prometheus. */
+export interface Exposition {
+  readonly contentType: string
+  readonly text: string
+}
+
+/** Writes all families, in the text format 0.0.4 of Prometheus or as OpenMetrics 1.0.0. */
+export async function writeExposition(
+  families: readonly Family[],
+  figures: Figures,
+  format: 'prometheus' | 'openmetrics',
+): Promise<Exposition> {
+  const registry = new Registry(
+    format === 'openmetrics' ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE,
+  )
+  for (const family of families) {
+    const { type, help } = family
+    registry.registerMetric({
+      name: family.name,
+      type,
+      get() {
+        const values = family.samples(figures).flatMap((sample) => toSeries(family.name, sample))
+        return Promise.resolve({ name: this.name, help, type, values })
+      },
+    })
+  }
+  return { contentType: registry.contentType, text: await registry.metrics() }
+}
+
+function toSeries(name: string, { labels, value }: Sample): SeriesValue[] {
+  return typeof value === 'number' ? [{ labels, value }] : histogramSeries(name, labels, value)
+}
+
+// Buckets are cumulative, and the last one holds everything.
+function histogramSeries(
+  name: string,
+  labels: Sample['labels'],
+  { upperBounds, counts, sum }: HistogramFigures,
+): SeriesValue[] {
+  let below = 0
+  const buckets = [...upperBounds.map(String), '+Inf'].map((le, index) => {
+    below += counts[index] ?? 0
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: below }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: below },
+  ]
+}

@@ -1,0 +1,29 @@
+// The package declares types for its whole only; this module of it is loaded alone (exposition.ts).
+declare module '@prometheus-io/client/lib/registry.js' {
+  export interface SeriesValue {
+    /** Where it is not the metric's own, as of the parts of a histogram. */
+    readonly metricName?: string
+    readonly labels: Readonly<Record<string, string>>
+    readonly value: number
+  }
+  export interface ReadMetric {
+    readonly name: string
+    readonly help: string
+    readonly type: 'counter' | 'gauge' | 'histogram'
+    readonly values: readonly SeriesValue[]
+  }
+  export interface RegisteredMetric {
+    /** The registry takes `_total` off a counter's name where the format wants it. */
+    name: string
+    readonly type: ReadMetric['type']
+    get(): Promise<ReadMetric>
+  }
+  export default class Registry {
+    static readonly PROMETHEUS_CONTENT_TYPE: string
+    static readonly OPENMETRICS_CONTENT_TYPE: string
+    constructor(contentType: string)
+    readonly contentType: string
+    registerMetric(metric: RegisteredMetric): void
+    metrics(): Promise<string>
+  }
+}

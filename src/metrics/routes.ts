@@ -1,0 +1,53 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { errorReplies } from '../api/schemas.ts'
+import { prefersOpenMetrics } from './format.ts'
+import type { Metrics } from './metrics.ts'
+import type { ScrapeAccess } from './scrape-access.ts'
+
+export interface MetricsRoutesOptions {
+  readonly metrics: Pick<Metrics, 'read'>
+  readonly scrapeAccess: Pick<ScrapeAccess, 'admits'>
+}
+
+/** What Prometheus scrapes: `/metrics`. */
+export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = async (
+  app,
+  { metrics, scrapeAccess },
+) => {
+  app.get(
+    '/metrics',
+    {
+      config: {
+        access: 'admin',
+        limited: false,
+        admits: ({ address, headers }) => scrapeAccess.admits(address, headers.authorization),
+      },
+      schema: {
+        operationId: 'getMetrics',
+        tags: ['service'],
+        summary: 'What the daemon counts, for Prometheus',
+        description:
+          "From the host's loopback without a token; from elsewhere with an administrator's, or with the one of " +
+          '`metrics.tokenFile` as `Authorization: Bearer`. Text format 0.0.4, or OpenMetrics 1.0.0 where `Accept` ' +
+          'prefers it. Not there with `metrics.enabled: false`. What each metric means stands in docs/metrics.md.',
+        response: {
+          200: {
+            description: 'The metrics.',
+            content: {
+              'text/plain': { schema: Type.String() },
+              'application/openmetrics-text': { schema: Type.String() },
+            },
+          },
+          ...errorReplies(401, 403),
+        },
+      },
+    },
+    async ({ headers }, reply) => {
+      const { contentType, text } = await metrics.read(
+        prefersOpenMetrics(headers.accept) ? 'openmetrics' : 'prometheus',
+      )
+      return reply.header('content-type', contentType).header('vary', 'Accept').send(text)
+    },
+  )
+}

@@ -1,0 +1,79 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { isLoopback } from '../system/address.ts'
+import type { Logger } from '../system/log.ts'
+
+/** Who may read the metrics without a session. */
+export interface ScrapeAccess {
+  /**
+   * Whoever is on the host itself, or sends the token of the file; that is looked at in a time that does not depend on
+   * how much of it is right.
+   * @param address of the peer, never out of a header, which could say anything
+   */
+  admits(address: string, authorization: string | undefined): boolean
+  /** Reads the token again; one that cannot be used is logged, and the old token stays. */
+  reload(): Promise<void>
+}
+
+/** The token file cannot be used; the message names the file, says why, and how to mend it. */
+export class TokenFileUnusable extends Error {
+  override readonly name = 'TokenFileUnusable'
+}
+
+const leastLength = 16
+const mostBytes = 4_096
+
+/**
+ * Reads `metrics.tokenFile`. Its token opens the metrics and nothing else.
+ * @param file without one, only the loopback is let in
+ * @throws TokenFileUnusable
+ */
+export async function readScrapeAccess(file: string | undefined, log: Logger): Promise<ScrapeAccess> {
+  if (file === undefined) return { admits: isLoopback, reload: () => Promise.resolve() }
+  // Of equal length, whatever was sent.
+  let expected = digest(await readToken(file))
+  return {
+    admits(address, authorization) {
+      if (isLoopback(address)) return true
+      const sent = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+      return sent !== undefined && timingSafeEqual(digest(sent), expected)
+    },
+    async reload() {
+      try {
+        expected = digest(await readToken(file))
+      } catch (error) {
+        if (!(error instanceof TokenFileUnusable)) throw error
+        log.error({ reason: error.message }, 'the token of the metrics cannot be used; the old one stays')
+      }
+    },
+  }
+}
+
+async function readToken(file: string): Promise<string> {
+  const refuse = (reason: string) => new TokenFileUnusable(`metrics.tokenFile: ${file} ${reason}`)
+  // Not blocking: a pipe would wait for its writer for ever.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    throw refuse(`cannot be read: ${(error as Error).message}`)
+  })
+  try {
+    const { mode, uid, size } = await handle.stat()
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw refuse('is not a regular file')
+    if (uid !== 0 && uid !== process.getuid?.())
+      throw refuse(`belongs to uid ${uid}, who could change it: chown root:root ${file}`)
+    if ((mode & 0o077) !== 0)
+      throw refuse(`has mode ${(mode & 0o777).toString(8)}, so others may read it: chmod 0600 ${file}`)
+    if (size > mostBytes)
+      throw refuse(`has more than ${mostBytes} bytes; it holds the token and nothing else`)
+    const token = (await handle.readFile('utf8')).trim()
+    if (!/^[\x21-\x7e]+$/.test(token) || token.length < leastLength)
+      throw refuse(
+        `must hold one word of at least ${leastLength} printable characters: openssl rand -hex 32 > ${file}`,
+      )
+    return token
+  } finally {
+    await handle.close()
+  }
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest()

@@ -1,0 +1,31 @@
+/** Observations by size. */
+export interface HistogramFigures {
+  readonly upperBounds: readonly number[]
+  /** Of each bucket alone; the last is what lies above every bound. */
+  readonly counts: readonly number[]
+  /** Of all observed values. */
+  readonly sum: number
+}
+
+export interface Histogram {
+  observe(value: number): void
+  figures(): HistogramFigures
+}
+
+/**
+ * Counts observations in buckets.
+ * @param upperBounds rising; a value that equals one belongs below it
+ */
+export function createHistogram(upperBounds: readonly number[]): Histogram {
+  const counts = Array<number>(upperBounds.length + 1).fill(0)
+  let sum = 0
+  return {
+    observe(value) {
+      let bucket = 0
+      while (value > (upperBounds[bucket] ?? Infinity)) bucket += 1
+      counts[bucket] = (counts[bucket] ?? 0) + 1
+      sum += value
+    },
+    figures: () => ({ upperBounds, counts: [...counts], sum }),
+  }
+}

@@ -1,0 +1,29 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+/** What the kernel knows of this process. */
+export interface ProcessFigures {
+  /** User and system, seconds. */
+  readonly cpuSeconds: number
+  readonly residentBytes: number
+  /** Seconds since 1970. */
+  readonly startedAt: number
+  readonly openFiles: number | undefined
+  /** Soft limit; undefined where there is none. */
+  readonly maximumFiles: number | undefined
+}
+
+/** Reads proc(5); what is not there is left out. */
+export async function readProcessFigures(proc = '/proc/self'): Promise<ProcessFigures> {
+  const { user, system } = process.cpuUsage()
+  const files = await readdir(`${proc}/fd`).catch(() => undefined)
+  const limits = await readFile(`${proc}/limits`, 'utf8').catch(() => '')
+  const maximum = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
+  return {
+    cpuSeconds: (user + system) / 1e6,
+    residentBytes: process.memoryUsage.rss(),
+    startedAt: performance.timeOrigin / 1_000,
+    // Without the one that the look itself has open.
+    openFiles: files && files.length - 1,
+    maximumFiles: maximum === undefined ? undefined : Number(maximum),
+  }
+}
