@@ -34,6 +34,7 @@ export async function prepareDaemon(folder: string | undefined): Promise<void> {
     `--state.directory=${folder}`,
     '--api.address=127.0.0.1',
     '--api.socket.path=',
+    '--host.console.issueFile=',
     `--api.port=${String(await findFreePort())}`,
     '--log.level=fatal',
   )
