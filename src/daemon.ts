@@ -197,7 +197,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   snapshot.onNamesChange(() => {
     void greet()
     renewCertificate().catch((error: unknown) =>
-      log.error({ err: error }, 'the certificate could not be renewed'),
+      log.error(
+        { err: error },
+        'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
+      ),
     )
   })
 
@@ -233,7 +236,11 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     },
     async stop() {
       // Not waited for: what is in flight matters more than that systemd knows.
-      systemd.notify('STOPPING=1').catch((error: unknown) => log.warn({ err: error }, 'systemd was not told'))
+      systemd
+        .notify('STOPPING=1')
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'systemd was not told; see: systemctl status edgehostd'),
+        )
       clearTimeout(starting)
       jobs.stop()
       watches.stop()
