@@ -44,7 +44,11 @@ function primeTwice(): never {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-prime-'))
   try {
     const args = [...process.execArgv, ...process.argv.slice(1, 3), folder]
-    for (let times = 0; times < 2; times++) execFileSync(process.execPath, args, { stdio: 'inherit' })
+    for (let times = 0; times < 2; times++)
+      execFileSync(process.execPath, args, {
+        // Its log and its audit trail are nobody's.
+        stdio: ['ignore', 'ignore', 'inherit'],
+      })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

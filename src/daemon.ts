@@ -24,6 +24,7 @@ import { registerRooms } from './rooms.ts'
 import { openDatabase } from './store/database.ts'
 import { createReader } from './store/reader.ts'
 import { createWriteProbe } from './store/write-probe.ts'
+import { createBus } from './system/bus/bus.ts'
 import { systemClock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import { createFollower } from './system/follower.ts'
@@ -82,6 +83,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     files: createHostFiles(),
     runner,
     privileged,
+    bus: createBus(),
     clock,
     log,
     database,
