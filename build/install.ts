@@ -10,9 +10,9 @@ const folder = destination === '' ? '/' : destination
 if (action === 'install') {
   layOut(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
   console.log(`installed below ${folder}`)
-  if (folder === '/') {
-    console.log('to start it: systemctl daemon-reload && systemd-tmpfiles --create edgehostd.conf && \\')
-    console.log('  edgehostd --prime-cache; systemctl enable --now edgehostd.socket edgehostd.service')
+  // Enables and starts it, and prints address and fingerprint, as the package does.
+  if (folder === '/' && existsSync('/run/systemd/system')) {
+    execFileSync('sh', [join(import.meta.dirname, 'debian/postinst'), 'configure'], { stdio: 'inherit' })
   }
 } else if (action === 'uninstall') {
   // While its program is there, so that it ends in order.
@@ -22,6 +22,9 @@ if (action === 'install') {
     })
   }
   rmSync(join(folder, 'var/cache/edgehostd'), { recursive: true, force: true })
+  // Made by systemd-tmpfiles.
+  rmSync(join(folder, 'etc/issue.d/edgehostd.issue'), { force: true })
+  removeEmpty(join(folder, 'etc/issue.d'))
   for (const path of programPaths) rmSync(join(folder, path), { force: true })
   for (const path of ['usr/lib/edgehostd', 'usr/share/doc/edgehostd']) removeEmpty(join(folder, path))
   const kept = [...configurationPaths, 'var/lib/edgehostd'].map((path) => join(folder, path))

@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createAudit } from './audit/audit.ts'
@@ -6,6 +7,7 @@ import { createCertificates } from './api/certificates.ts'
 import { createHealth } from './api/health.ts'
 import { createHttpsServer } from './api/https-server.ts'
 import { listen } from './api/listen.ts'
+import { createLocalServer } from './api/local-server.ts'
 import { createServer } from './api/server.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
 import { createAuth } from './auth/auth.ts'
@@ -29,6 +31,8 @@ import { createBus } from './system/bus/bus.ts'
 import { systemClock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import { createFollower } from './system/follower.ts'
+import { greetingOf } from './system/greeting.ts'
+import { createIssue } from './system/issue.ts'
 import type { Logger } from './system/log.ts'
 import { createRunner } from './system/runner.ts'
 import { readOrMakeSecret } from './system/secret-file.ts'
@@ -131,6 +135,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   await certificates.ensure()
   noteCertificate()
   const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
+  const local = createLocalServer({ path: config.api.socket.path, timeouts: config.api.timeouts, log })
   const { app, requests, rateRefusals } = createServer({
     log,
     bodyLimitBytes: config.api.body.limitBytes,
@@ -140,6 +145,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     audit: audit.requests,
     authenticate: (token) => auth.sessions.authenticate(token),
     onAuthenticated: (request) => https.markAuthenticated(request.socket),
+    isLocal: local.hasAccepted,
   })
 
   // Users: accounts, PAM, sessions.
@@ -194,9 +200,19 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     metrics: config.metrics.enabled ? { metrics, scrapeAccess } : undefined,
   })
 
+  // What the console shows.
+  const issue = createIssue({ file: config.host.console.issueFile, runner, log })
+  let bound: AddressInfo | undefined
+  const greet = async () => {
+    if (!bound) return
+    const fingerprint = certificates.fingerprint()
+    await issue.show(greetingOf({ bound, addresses: snapshot.addresses(), fingerprint }))
+  }
+
   const useCertificate = (isNew: boolean) => {
     if (!isNew) return
     noteCertificate()
+    void greet()
     https.useCertificate(certificates.material())
     log.info(
       { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
@@ -215,8 +231,12 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   })
   const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
   snapshot.onNamesChange(() => {
+    void greet()
     renewCertificate().catch((error: unknown) =>
-      log.error({ err: error }, 'the certificate could not be renewed'),
+      log.error(
+        { err: error },
+        'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
+      ),
     )
   })
 
@@ -231,7 +251,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     async start() {
       // Before the first request: accounts may have changed while the daemon was down.
       await auth.accountWatch.check()
-      const { address, port } = await listen(app, { ...config.api, inherited: systemd.listenFds })
+      bound = await listen(app, { ...config.api, inherited: systemd.listenFds, local })
+      const { address, port } = bound
+      // Before systemd is told: whoever waited for the start may print it.
+      await greet()
       auth.accountWatch.start()
       // Whoever waits for the daemon comes first; one that asks about the host begins the look at it himself.
       starting = setTimeout(startBackground, 1_000)
@@ -250,16 +273,24 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     },
     async stop() {
       // Not waited for: what is in flight matters more than that systemd knows.
-      systemd.notify('STOPPING=1').catch((error: unknown) => log.warn({ err: error }, 'systemd was not told'))
+      systemd
+        .notify('STOPPING=1')
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'systemd was not told; see: systemctl status edgehostd'),
+        )
       clearTimeout(starting)
       jobs.stop()
       watches.stop()
       auth.accountWatch.stop()
       metrics.stop()
-      const deadline = setTimeout(() => https.closeConnections(), drainMs)
-      await app.close()
+      const deadline = setTimeout(() => {
+        https.closeConnections()
+        local.closeConnections()
+      }, drainMs)
+      await Promise.all([app.close(), local.close()])
       clearTimeout(deadline)
       https.stop()
+      await issue.remove()
       systemd.stopWatchdog()
       audit.stop()
       audit.record({ action: 'action', kind: 'daemon', message: 'Stop' })

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { isLoopback } from '../system/address.ts'
+import { StartError } from '../errors/start-error.ts'
 import type { Logger } from '../system/log.ts'
 
 /** Who may read the metrics without a session. */
@@ -17,7 +18,7 @@ export interface ScrapeAccess {
 }
 
 /** The token file cannot be used; the message names the file, says why, and how to mend it. */
-export class TokenFileUnusable extends Error {
+export class TokenFileUnusable extends StartError {
   override readonly name = 'TokenFileUnusable'
 }
 

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { StartError } from '../errors/start-error.ts'
 import type { Logger } from 'pino'
 
 /** Another daemon has the state folder. */
-export class StateInUse extends Error {
+export class StateInUse extends StartError {
   override readonly name = 'StateInUse'
 }
 

@@ -164,7 +164,7 @@ describe('problems', () => {
     ['api:\n  port: 1\n  body:\n  port: 2', '4:3: api.port is given twice; first in line 2'],
     [
       'api: 3',
-      '1:6: api is 3; it must be a section of address, port, tls, timeouts, body, connections, rateLimits',
+      '1:6: api is 3; it must be a section of address, port, socket, tls, timeouts, body, connections, rateLimits',
     ],
     ['- api', '1:1: the file is a list; it must be a section of host, api, auth, audit, metrics, log, state'],
     ['api: {port: }', '1:13: api.port is empty; it must be a whole number from 1 to 65535'],
