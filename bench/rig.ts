@@ -155,6 +155,7 @@ function settingsOf(directory: string, service: string, program: string): Settin
     config: join(root, 'systemd', 'config.yaml'),
     'state.directory': directory,
     'api.address': '127.0.0.1',
+    'api.socket.path': '',
     'auth.pam.service': service,
     'auth.pam.program': program,
     'auth.guard.delayAfterFailures': never,

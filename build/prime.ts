@@ -33,6 +33,7 @@ export async function prepareDaemon(folder: string | undefined): Promise<void> {
     `--config=${folder}/config.yaml`,
     `--state.directory=${folder}`,
     '--api.address=127.0.0.1',
+    '--api.socket.path=',
     `--api.port=${String(await findFreePort())}`,
     '--log.level=fatal',
   )

@@ -6,6 +6,7 @@ import { createCertificates } from './api/certificates.ts'
 import { createHealth } from './api/health.ts'
 import { createHttpsServer } from './api/https-server.ts'
 import { listen } from './api/listen.ts'
+import { createLocalServer } from './api/local-server.ts'
 import type { ServiceStatus } from './api/schemas.ts'
 import { createServer } from './api/server.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
@@ -116,6 +117,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   await snapshot.refreshNames()
   noteCertificate(await certificates.ensure())
   const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
+  const local = createLocalServer({ path: config.api.socket.path, timeouts: config.api.timeouts, log })
   const { app } = createServer({
     log,
     bodyLimitBytes: config.api.body.limitBytes,
@@ -125,6 +127,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     audit: audit.requests,
     authenticate: (token) => auth.sessions.authenticate(token),
     onAuthenticated: (request) => https.markAuthenticated(request.socket),
+    isLocal: local.hasAccepted,
   })
 
   // Users: accounts, PAM, sessions.
@@ -218,7 +221,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     async start() {
       // Before the first request: accounts may have changed while the daemon was down.
       await auth.accountWatch.check()
-      const { address, port } = await listen(app, { ...config.api, inherited: systemd.listenFds })
+      const { address, port } = await listen(app, { ...config.api, inherited: systemd.listenFds, local })
       auth.accountWatch.start()
       // Whoever waits for the daemon comes first; one that asks about the host begins the look at it himself.
       starting = setTimeout(startBackground, 1_000)
@@ -241,8 +244,11 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       jobs.stop()
       watches.stop()
       auth.accountWatch.stop()
-      const deadline = setTimeout(() => https.closeConnections(), drainMs)
-      await app.close()
+      const deadline = setTimeout(() => {
+        https.closeConnections()
+        local.closeConnections()
+      }, drainMs)
+      await Promise.all([app.close(), local.close()])
       clearTimeout(deadline)
       https.stop()
       systemd.stopWatchdog()

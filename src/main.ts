@@ -7,6 +7,7 @@ import { helpText } from './config/help.ts'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import { ConfigInvalid } from './config/problem.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
+import { StartError } from './errors/start-error.ts'
 import { createFailedStarts } from './system/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
 
@@ -77,9 +78,10 @@ function reportFailedStart(error: unknown, log: Logger): number {
     for (const { place, message } of error.problems) log.fatal({ place }, message)
     return exitCodes.badConfiguration
   }
-  if (error instanceof SocketMismatch || error instanceof CertificateUnusable) {
+  if (error instanceof StartError) {
     log.fatal(error.message)
-    return exitCodes.badConfiguration
+    const isConfiguration = error instanceof SocketMismatch || error instanceof CertificateUnusable
+    return isConfiguration ? exitCodes.badConfiguration : exitCodes.failed
   }
   log.fatal({ err: error }, 'the daemon could not start')
   return exitCodes.failed

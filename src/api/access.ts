@@ -14,9 +14,12 @@ export interface Caller {
   /** Name of the account as NSS returns it. */
   readonly userName: string
   readonly role: Role
-  /** Of the session that the token belongs to. */
-  readonly sessionUid: string
+  /** Of the session that the token belongs to; none for root on the local socket. */
+  readonly sessionUid: string | undefined
 }
+
+/** Who may open the local socket. */
+export const localCaller: Caller = Object.freeze({ userName: 'root', role: 'admin', sessionUid: undefined })
 
 /** Looks at a token and says whose it is; nothing when it is altered, expired or revoked. */
 export type Authenticate = (token: string) => Caller | undefined
@@ -32,7 +35,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; null on open routes. */
     caller: Caller | null
-    /** Address of the client, unmapped, without a zone. */
+    /** Address of the client, unmapped, without a zone; `local` for one on the local socket. */
     address: string
   }
 }

@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { StartError } from '../errors/start-error.ts'
 import type { Clock } from '../system/clock.ts'
 import { replaceFile } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
@@ -45,7 +46,7 @@ export interface Certificates {
 }
 
 /** An administrator's certificate or key cannot be used; the message names the file and says why. */
-export class CertificateUnusable extends Error {
+export class CertificateUnusable extends StartError {
   override readonly name = 'CertificateUnusable'
 }
 

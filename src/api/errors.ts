@@ -101,8 +101,14 @@ const parserCodes: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'RequestTimeout',
 }
 
-/** Answers what is not even HTTP: the same body, then the connection is closed. */
-export function createParserErrorReply(log: Logger) {
+/**
+ * Answers what is not even HTTP: the same body, then the connection is closed.
+ * @param addressOf for the log
+ */
+export function createParserErrorReply(
+  log: Logger,
+  addressOf = (socket: Socket) => unmapAddress(socket.remoteAddress ?? ''),
+) {
   return (error: Error & { code?: string }, socket: Socket): void => {
     // In the middle of a reply, these bytes would be taken for a part of it. Node's own handler asks the same.
     const isReplying = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
@@ -114,8 +120,7 @@ export function createParserErrorReply(log: Logger) {
     const { status } = errorCodes[code]
     const ref = randomUUID()
     // Not the error itself: it holds what was sent.
-    const address = unmapAddress(socket.remoteAddress ?? '')
-    log.debug({ ref, status, address, reason: error.code }, 'request could not be read')
+    log.debug({ ref, status, address: addressOf(socket), reason: error.code }, 'request could not be read')
     const body = JSON.stringify(errorBody(new AppError(code, 'the request could not be read as HTTP'), ref))
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${contentType}\r\n` +

@@ -1,7 +1,8 @@
 import { parseCookie } from 'cookie'
+import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
-import type { Access, Authenticate, Caller, Mode } from './access.ts'
+import { localCaller, type Access, type Authenticate, type Caller, type Mode } from './access.ts'
 
 /** Cookie that carries the access token, as published clients send it. */
 export const accessCookie = 'Authorization'
@@ -14,6 +15,8 @@ export interface GuardOptions {
   readonly mode: Mode
   /** Told of each accepted request, so that its connection is spared when connections run out. */
   readonly onAuthenticated: (request: FastifyRequest) => void
+  /** Whether a connection came over the local socket, which root alone may open. */
+  readonly isLocal?: (socket: Socket) => boolean
 }
 
 /**
@@ -21,7 +24,10 @@ export interface GuardOptions {
  * then covers the whole request, however long it takes. Each route gets a guard of its own, so that what it declares
  * is looked at once and not at every request.
  */
-export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthenticated }: GuardOptions): void {
+export function addGuard(
+  app: FastifyInstance,
+  { authenticate, mode, onAuthenticated, isLocal = () => false }: GuardOptions,
+): void {
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
     const { access = 'open', identifies = false, airgapOnly = false } = route.config ?? {}
@@ -30,6 +36,12 @@ export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthentic
     if (access === 'open' && !identifies) return
     const isElsewhere = airgapOnly && mode === 'connected'
     const guard: onRequestHookHandler = (request, _reply, done) => {
+      if (isLocal(request.socket)) {
+        // A token that is sent along is not looked at: it could only take rights away.
+        request.caller = localCaller
+        done(isElsewhere ? managedByPlatform() : undefined)
+        return
+      }
       const header = request.headers.authorization
       const token = header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
       const caller = token === undefined ? undefined : authenticate(token)
@@ -73,6 +85,17 @@ export function requireSameOrigin(request: FastifyRequest): void {
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw unauthenticated()
   return request.caller
+}
+
+/**
+ * The user behind a request and its session.
+ * @throws AppError NoSession on the local socket, where there is none
+ */
+export function sessionCallerOf(request: FastifyRequest): Caller & { readonly sessionUid: string } {
+  const { sessionUid, ...caller } = callerOf(request)
+  if (sessionUid === undefined)
+    throw new AppError('NoSession', 'there is no session on the local socket: root needs none there')
+  return { ...caller, sessionUid }
 }
 
 /** A cookie of the request; parsed only when asked for. */

@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { SocketAddress, type AddressInfo } from 'node:net'
+import { StartError } from '../errors/start-error.ts'
+import type { LocalServer } from './local-server.ts'
 
 /** The socket that systemd holds is not the one that the configuration asks for. */
-export class SocketMismatch extends Error {
+export class SocketMismatch extends StartError {
   override readonly name = 'SocketMismatch'
 }
 
@@ -14,6 +16,8 @@ interface Place {
 export interface ListenOptions extends Place {
   /** Sockets inherited from systemd; they stay open over restarts, so no connection is refused. */
   readonly inherited: number
+  /** The same for root of this host. */
+  readonly local: LocalServer
 }
 
 // As many as the kernel allows (net.core.somaxconn): a restart must not refuse anyone.
@@ -22,13 +26,24 @@ const backlog = 4_096
 const firstListenFd = 3
 
 /**
- * Takes connections: on the inherited socket, or on one of its own. `::` is both families, and IPv4 alone on a
- * machine without IPv6.
- * @throws SocketMismatch, and the system's error such as EADDRINUSE
+ * Takes connections, of this host first: who cannot have the one place does not serve at the other.
+ * @throws StartError, SocketMismatch, and the system's error where no advice is known
  */
-export async function listen(
+export async function listen(app: FastifyInstance, { local, ...place }: ListenOptions): Promise<AddressInfo> {
+  await app.ready()
+  await local.listen((request, response) => app.routing(request, response))
+  try {
+    return await listenTcp(app, place)
+  } catch (error) {
+    await local.close()
+    throw adviseOn(error, place)
+  }
+}
+
+/** On the inherited socket, or on one of its own. `::` is both families, and IPv4 alone on a machine without IPv6. */
+async function listenTcp(
   app: FastifyInstance,
-  { address, port, inherited }: ListenOptions,
+  { address, port, inherited }: Omit<ListenOptions, 'local'>,
 ): Promise<AddressInfo> {
   if (inherited > 1) {
     throw new SocketMismatch(
@@ -59,6 +74,19 @@ export async function listen(
     await app.listen({ host: '0.0.0.0', port, backlog })
   }
   return app.server.address() as AddressInfo
+}
+
+/** What an operator can do about an error of bind(2) or listen(2). */
+function adviseOn(error: unknown, place: Place): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: `another process listens there: find it with ss -ltnp 'sport = :${place.port}' and end it, or set api.port`,
+    EADDRNOTAVAIL: 'this host does not have the address: see ip -brief address, and correct api.address',
+    EACCES: 'a port below 1024 needs root: start it with systemctl start edgehostd, or set api.port',
+  }
+  const words = code === undefined ? undefined : advice[code]
+  if (words === undefined) return error
+  return new StartError(`cannot listen on ${describe(place)}: ${words}`, { cause: error })
 }
 
 function compare(bound: Place, wanted: Place): SocketMismatch | undefined {

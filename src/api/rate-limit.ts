@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { AppError } from '../errors/app-error.ts'
-import { addressGroup } from '../system/address.ts'
+import { addressGroup, localAddress } from '../system/address.ts'
 import type { Logger } from '../system/log.ts'
 import type { Rate } from './rate-bucket.ts'
 import { createRateCounters, type RateCounter } from './rate-counters.ts'
@@ -24,6 +24,8 @@ export interface RateLimitOptions {
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
   readonly log: Logger
+  /** Address of the client; `local` is not limited. */
+  readonly addressOf: (socket: Socket) => string
 }
 
 declare module 'fastify' {
@@ -60,7 +62,7 @@ interface Resource {
  * Limits by `settings`: a token bucket for each address (IPv6: each /64) and resource. Every reply of a limited route
  * says how much is left, in the fields of draft-ietf-httpapi-ratelimit-headers-11.
  */
-export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions): RateLimiter {
+export function createRateLimiter({ settings, monotonic, log, addressOf }: RateLimitOptions): RateLimiter {
   const counters = createRateCounters(settings.trackedKeys)
   const own = new Map(settings.resources.map(parseResourceRate))
   const resources = new Map<string, Resource>()
@@ -84,13 +86,14 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
   function clientOf({ socket }: FastifyRequest): string {
     const known = clients.get(socket)
     if (known !== undefined) return known
-    const client = addressGroup(socket.remoteAddress ?? '')
+    const client = addressGroup(addressOf(socket))
     clients.set(socket, client)
     return client
   }
 
   function take(resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined {
     const client = clientOf(request)
+    if (client === localAddress) return undefined
     const now = Math.floor(monotonic())
     const left = resource.counter.take(client, now)
     reply.header('ratelimit-policy', resource.policy)

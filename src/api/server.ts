@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { fastify, LogController, type FastifyBaseLogger, type FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
-import { unmapAddress } from '../system/address.ts'
+import { localAddress, unmapAddress } from '../system/address.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, sendError, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
@@ -21,7 +21,7 @@ export interface ServerOptions extends GuardOptions {
   /** Makes the HTTPS server; without it requests come by `inject` only. */
   readonly serverFactory?: FastifyServerFactory
   /** How often one address may ask; without it as often as it likes. */
-  readonly rateLimits?: Omit<RateLimitOptions, 'log'>
+  readonly rateLimits?: Omit<RateLimitOptions, 'log' | 'addressOf'>
   /** Where changes are recorded; without it they are not. */
   readonly audit?: RequestAudit
 }
@@ -52,7 +52,19 @@ export function createServer({
   // A child logger for each request would cost more than the rest of a read; lines carry the ref themselves. A factory
   // for this would do the same, but Fastify checks what comes out of one at each request.
   quiet.child = () => quiet
-  const limiter = rateLimits?.settings.enabled ? createRateLimiter({ ...rateLimits, log }) : undefined
+
+  // One connection carries many requests, all from one address.
+  const addresses = new WeakMap<object, string>()
+  const addressOf = (socket: Socket) => {
+    const known = addresses.get(socket)
+    if (known !== undefined) return known
+    const address = guard.isLocal?.(socket) ? localAddress : unmapAddress(socket.remoteAddress ?? '')
+    addresses.set(socket, address)
+    return address
+  }
+  const limiter = rateLimits?.settings.enabled
+    ? createRateLimiter({ ...rateLimits, log, addressOf })
+    : undefined
   const app = fastify({
     loggerInstance: quiet,
     logController: new LogController({ disableRequestLogging: true }),
@@ -70,16 +82,6 @@ export function createServer({
     routerOptions: { maxParamLength: 256 },
     ...(serverFactory ? { serverFactory } : {}),
   }).withTypeProvider<TypeBoxTypeProvider>()
-
-  // One connection carries many requests, all from one address.
-  const addresses = new WeakMap<object, string>()
-  const addressOf = (socket: Socket) => {
-    const known = addresses.get(socket)
-    if (known !== undefined) return known
-    const address = unmapAddress(socket.remoteAddress ?? '')
-    addresses.set(socket, address)
-    return address
-  }
 
   // No route takes text, and a page of another site can send it without a preflight.
   app.removeContentTypeParser('text/plain')

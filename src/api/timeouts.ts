@@ -1,4 +1,6 @@
+import type { Server as HttpServer, ServerOptions as HttpOptions } from 'node:http'
 import type { Server, ServerOptions } from 'node:https'
+import type { TLSSocket } from 'node:tls'
 
 /** All in milliseconds; the section `api.timeouts` of the configuration. */
 export interface Timeouts {
@@ -12,20 +14,22 @@ export interface Timeouts {
   readonly stalledMs: number
 }
 
+/** What every server is made with. */
+export const httpOptions = {
+  // headersTimeout is looked at this often; Node's own 30 s would make 5 s into 35.
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16_384,
+  // Node would refuse with nothing in its reply; the edge refuses itself.
+  requireHostHeader: false,
+} as const satisfies HttpOptions
+
 /** What can be said only when the server is made: `https.createServer({ ...tlsOptions(…), ...serverOptions(…) })`. */
 export function serverOptions({ handshakeMs }: Timeouts): ServerOptions {
-  return {
-    handshakeTimeout: handshakeMs,
-    // headersTimeout is looked at this often; Node's own 30 s would make 5 s into 35.
-    connectionsCheckingInterval: 1_000,
-    maxHeaderSize: 16_384,
-    // Node would refuse with nothing in its reply; the edge refuses itself.
-    requireHostHeader: false,
-  }
+  return { ...httpOptions, handshakeTimeout: handshakeMs }
 }
 
 /** The rest, server-wide. After Fastify has made the server, since it sets its own numbers. */
-export function applyTimeouts(server: Server, { headersMs, idleMs, stalledMs }: Timeouts): void {
+export function applyTimeouts(server: Server | HttpServer, { headersMs, idleMs, stalledMs }: Timeouts): void {
   server.headersTimeout = headersMs
   // Never by total time: an upload may last an hour. `watchBodyRate` looks after slow ones.
   server.requestTimeout = 0
@@ -34,5 +38,5 @@ export function applyTimeouts(server: Server, { headersMs, idleMs, stalledMs }: 
   server.timeout = stalledMs
   // Node hands a failed or timed-out handshake to `clientError` too, and a listener that answers there would wait for
   // the handshake for ever.
-  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  server.on('tlsClientError', (_error: Error, socket: TLSSocket) => socket.destroy())
 }

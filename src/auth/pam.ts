@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { AppError } from '../errors/app-error.ts'
+import { localAddress } from '../system/address.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import { parseRefusal, parseVerdict, type PamVerdict } from './pam-answer.ts'
 
@@ -47,8 +48,8 @@ export interface Pam {
  */
 export function createPam({ runner, privileged, program, service, timeoutMs }: PamOptions): Pam {
   const argumentsFor = ({ userName, address }: Credentials, ...operations: string[]) => [
-    '-I',
-    `rhost=${address}`,
+    // The local socket is as local as the console.
+    ...(address === localAddress ? [] : ['-I', `rhost=${address}`]),
     service,
     userName,
     ...operations,

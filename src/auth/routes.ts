@@ -2,7 +2,14 @@ import { stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { accessCookie, callerOf, readCookie, refreshCookie, requireSameOrigin } from '../api/guard.ts'
+import {
+  accessCookie,
+  callerOf,
+  readCookie,
+  refreshCookie,
+  requireSameOrigin,
+  sessionCallerOf,
+} from '../api/guard.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
@@ -132,11 +139,11 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         operationId: 'logout',
         tags: ['users'],
         summary: 'End the session of this token',
-        response: { 200: Type.Object({}), ...errorReplies(401, 403) },
+        response: { 200: Type.Object({}), ...errorReplies(400, 401, 403) },
       },
     },
     async (request, reply) => {
-      sessions.logout(callerOf(request))
+      sessions.logout(sessionCallerOf(request))
       clearTokenCookies(reply)
       return {}
     },
@@ -167,7 +174,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     },
     async (request, reply) => {
       const { username, oldPassword, newPassword } = request.body
-      const userName = username || callerOf(request).userName
+      const userName = username || sessionCallerOf(request).userName
       const isLoggedIn = request.caller?.userName === userName
       await passwordChange.change(
         { userName, password: oldPassword, newPassword, ...origin(request) },

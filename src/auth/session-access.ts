@@ -9,6 +9,9 @@ import { sessionList } from './session-list.ts'
 import type { SessionRecord } from './session-store.ts'
 import type { SessionCaller, Sessions, TokenPair } from './sessions.ts'
 
+/** Who asks about sessions; root on the local socket has none of its own. */
+export type SessionReader = Omit<SessionCaller, 'sessionUid'> & { readonly sessionUid: string | undefined }
+
 /** What a caller may do with sessions: with its own everything, with others' only as an administrator. */
 export interface SessionAccess {
   /** @throws AppError Unauthenticated */
@@ -16,9 +19,9 @@ export interface SessionAccess {
   /** Whose tokens these are. */
   callerOf(tokens: TokenPair): SessionCaller | undefined
   logout(caller: SessionCaller): void
-  list(caller: SessionCaller, query: ListQuery): Page<SessionView>
+  list(caller: SessionReader, query: ListQuery): Page<SessionView>
   /** @throws AppError NotFound, Forbidden */
-  end(caller: SessionCaller, uid: string): void
+  end(caller: SessionReader, uid: string): void
 }
 
 /** A session as the API shows it; times RFC 3339. */
@@ -76,7 +79,7 @@ export function createSessionAccess({
   }
 }
 
-const viewOf = (session: SessionRecord, caller: SessionCaller): SessionView => ({
+const viewOf = (session: SessionRecord, caller: SessionReader): SessionView => ({
   uid: session.uid,
   userName: session.userName,
   role: session.role,

@@ -81,6 +81,18 @@ const Api = Type.Object(
       description: 'Address to listen on; :: is every address, IPv4 included. Must match edgehostd.socket.',
     }),
     port: positive(5080, 65535, 'Port to listen on. Must match edgehostd.socket.'),
+    socket: Type.Object(
+      {
+        path: Type.String({
+          // sockaddr_un has 108 bytes, unix(7).
+          pattern: '^(/[\\x01-\\x7f]{1,106})?$',
+          accepts: 'an absolute path of at most 107 characters, or nothing for no socket',
+          default: '/run/edgehostd/edgehostd.sock',
+          description: 'Unix socket on which root of this host has the same API without a login.',
+        }),
+      },
+      strict,
+    ),
     tls: Type.Object(
       {
         certificateFile: Type.Optional(

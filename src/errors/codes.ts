@@ -8,6 +8,11 @@ export const errorCodes = {
     meaning: 'The request does not follow the schema of the endpoint; the message names the field.',
     action: 'Correct the named field.',
   },
+  NoSession: {
+    status: 400,
+    meaning: 'The request is about the session it belongs to, and came over the local socket, where there is none.',
+    action: 'Leave it; or send it to port 5080 with a token.',
+  },
   InvalidCredentials: {
     status: 401,
     meaning:

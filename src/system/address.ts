@@ -18,6 +18,12 @@ export function unmapAddress(address: string): string {
 }
 
 /**
+ * What stands for an address where there is none: a request over the daemon's own Unix socket. No client of the network
+ * can have it.
+ */
+export const localAddress = 'local'
+
+/**
  * What counts as one client: an IPv4 address itself, an IPv6 address its /64 as `2001:db8:1:2::/64` (RFC 5952),
  * since every host may choose freely among the addresses of its /64.
  */
@@ -36,8 +42,9 @@ export function isAddress(text: string): boolean {
   return isIPv4(text) || parseIPv6(text) !== undefined
 }
 
-/** True for 127.0.0.0/8 and ::1, mapped or not. */
+/** True for 127.0.0.0/8 and ::1, mapped or not, and for the local socket. */
 export function isLoopback(address: string): boolean {
+  if (address === localAddress) return true
   const plain = unmapAddress(address)
   return isIPv4(plain) ? plain.startsWith('127.') : parseIPv6(plain)?.join() === '0,0,0,0,0,0,0,1'
 }

@@ -101,7 +101,8 @@ export async function createFakeHost(): Promise<FakeHost> {
 
   // The texts are pamtester 0.1.2's on Debian 12.
   function play(args: readonly string[], input: string): CommandResult {
-    const [, , , user = '', operation = ''] = args
+    // `-I rhost=…` comes first where the client has an address.
+    const [, user = '', operation = ''] = args[0] === '-I' ? args.slice(2) : args
     const [password = '', newPassword = ''] = input.split('\n')
     const account = accounts.get(user)
     const isRight = account?.password === password && account.state !== 'locked'

@@ -1,5 +1,6 @@
 import type { FastifyServerFactory, InjectOptions } from 'fastify'
 import type { ServiceStatus } from '../../src/api/schemas.ts'
+import type { Socket } from 'node:net'
 import { createServer } from '../../src/api/server.ts'
 import { createAudit } from '../../src/audit/audit.ts'
 import type { RateLimitSettings } from '../../src/api/rate-limit.ts'
@@ -24,6 +25,8 @@ export interface TestEdgeOptions {
   readonly mode?: 'airgap' | 'connected'
   /** Makes a real server; to listen is up to the test. */
   readonly serverFactory?: FastifyServerFactory
+  /** Whether a connection came over the local socket. */
+  readonly isLocal?: (socket: Socket) => boolean
   /** Body of `GET /v1/edge-mgmt/edgehosts/current`. */
   readonly hostBody?: string
   readonly refusalDelayMs?: number
@@ -97,6 +100,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     bodyLimitBytes: 65_536,
     mode,
     audit: audit.requests,
+    ...(options.isLocal ? { isLocal: options.isLocal } : {}),
     ...(options.serverFactory ? { serverFactory: options.serverFactory } : {}),
     ...(options.rateLimits
       ? { rateLimits: { settings: options.rateLimits, monotonic: () => clock.monotonic() } }

@@ -1,0 +1,153 @@
+import { lstat, mkdir, unlink } from 'node:fs/promises'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { StartError } from '../errors/start-error.ts'
+import { localAddress } from '../system/address.ts'
+import type { Logger } from '../system/log.ts'
+import { createParserErrorReply } from './errors.ts'
+import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
+
+export interface LocalServerOptions {
+  /** Where the socket is to be; empty: nowhere. */
+  readonly path: string
+  readonly timeouts: Timeouts
+  readonly log: Logger
+}
+
+/**
+ * The API for root on this very host: plain HTTP over a Unix socket that nobody else may open, unix(7). Who has opened
+ * it needs no token, and what the limits on clients are for does not hold here.
+ */
+export interface LocalServer {
+  /**
+   * Takes connections. The socket of a daemon that was killed is replaced.
+   * @throws StartError when it cannot be there, or somebody else listens on it
+   */
+  listen(handler: RequestListener): Promise<void>
+  /** Whether a connection came over this socket. Told by who accepted it: nothing that a client sends matters. */
+  hasAccepted(socket: Socket): boolean
+  /** Takes no more, and returns when what is in flight has been answered; the socket is gone then. */
+  close(): Promise<void>
+  /** Ends what is still open. */
+  closeConnections(): void
+}
+
+// Write permission is what connect(2) asks for.
+const othersNothing = 0o177
+
+export function createLocalServer({ path, timeouts, log }: LocalServerOptions): LocalServer {
+  /** Requests in flight of each open connection. */
+  const inFlight = new Map<Socket, number>()
+  const accepted = new WeakSet<Socket>()
+  const server = createServer(httpOptions)
+  let isClosing = false
+  applyTimeouts(server, timeouts)
+  server.on('connection', (socket: Socket) => {
+    accepted.add(socket)
+    inFlight.set(socket, 0)
+    socket.once('close', () => inFlight.delete(socket))
+  })
+  server.on(
+    'clientError',
+    createParserErrorReply(log, () => localAddress),
+  )
+  // Node's own closeIdleConnections() passes over those that have not asked anything yet.
+  const endIdle = () => {
+    for (const [socket, requests] of inFlight) if (requests === 0) socket.destroySoon()
+  }
+  const count = (socket: Socket, change: 1 | -1) => {
+    const requests = inFlight.get(socket)
+    if (requests !== undefined) inFlight.set(socket, requests + change)
+  }
+  server.on('request', ({ socket }, response) => {
+    count(socket, 1)
+    response.once('close', () => {
+      count(socket, -1)
+      if (isClosing) endIdle()
+    })
+  })
+
+  return {
+    async listen(handler) {
+      if (path === '') return
+      await makeRoom(path)
+      server.on('request', handler)
+      server.on('checkExpectation', handler)
+      const listening = once(server, 'listening')
+      // The socket is made within this call, and no other code of the daemon runs meanwhile.
+      const umask = process.umask(othersNothing)
+      try {
+        server.listen({ path })
+      } finally {
+        process.umask(umask)
+      }
+      await listening.catch((error: unknown) => {
+        throw refuseBecause(path, error)
+      })
+    },
+    hasAccepted: (socket) => accepted.has(socket),
+    async close() {
+      if (!server.listening) return
+      isClosing = true
+      const closed = once(server, 'close')
+      // Node takes the socket's file away with it.
+      server.close()
+      endIdle()
+      await closed
+    },
+    closeConnections: () => server.closeAllConnections(),
+  }
+}
+
+/** Sees to it that the folder is there and the name is free. */
+async function makeRoom(path: string): Promise<void> {
+  const folder = dirname(path)
+  // Not recursive: Node loops for ever where a parent cannot hold folders.
+  await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw refuseBecause(path, error)
+  })
+  const found = await lstat(path).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw refuseBecause(path, error)
+    return undefined
+  })
+  if (found === undefined) return
+  if (!found.isSocket()) {
+    throw new StartError(
+      `${path} is there and is no socket: look at it with ls -l ${path} and move it away, or set api.socket.path`,
+    )
+  }
+  if (await isAnswered(path)) {
+    throw new StartError(
+      `another process listens on ${path}: find it with ss -lxp src ${path} and end it, or set api.socket.path`,
+    )
+  }
+  await unlink(path).catch((error: unknown) => {
+    throw refuseBecause(path, error)
+  })
+}
+
+/** Whether somebody listens: the kernel refuses a connection to what a dead process left. */
+async function isAnswered(path: string): Promise<boolean> {
+  const socket = connect({ path })
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ECONNREFUSED' || code === 'ENOENT') return false
+    // EAGAIN: its queue is full.
+    if (code === 'EAGAIN') return true
+    throw refuseBecause(path, error)
+  } finally {
+    socket.destroy()
+  }
+}
+
+const refuseBecause = (path: string, error: unknown) =>
+  new StartError(
+    `the local socket ${path} cannot be made (${(error as NodeJS.ErrnoException).code ?? String(error)}): ` +
+      `see namei -l ${dirname(path)} and df -h ${dirname(path)}, set api.socket.path to another place or to "" for none`,
+    { cause: error },
+  )
