@@ -1,5 +1,6 @@
 /**
- * Writes docs/openapi.json, docs/api.md and docs/errors.md from the routes and the error table.
+ * Writes docs/openapi.json, docs/api.md, docs/errors.md and docs/edgehostctl.md from the routes, the error table and
+ * the table of commands.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -9,6 +10,7 @@ import { pino } from 'pino'
 import { createServer } from '../src/api/server.ts'
 import { errorCodes } from '../src/errors/codes.ts'
 import { registerRooms } from '../src/rooms.ts'
+import { manualMarkdown } from './manual.ts'
 import {
   collectDocument,
   finishDocument,
@@ -151,6 +153,7 @@ const outputs = {
   'docs/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
   'docs/api.md': apiPage(declared),
   'docs/errors.md': errorPage(),
+  'docs/edgehostctl.md': manualMarkdown(),
 }
 
 let stale = 0
