@@ -2,6 +2,7 @@ import { commandNames, commands, options, optionsOf } from './commands.ts'
 import type { Command, CommandName, Option, OptionName } from './commands.ts'
 import { findCommand } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
+import { wrap } from './text.ts'
 
 const width = 79
 
@@ -15,8 +16,8 @@ function overview(): string {
   return [
     'Usage: edgehostctl [OPTIONS] COMMAND [ARGUMENTS]',
     '',
-    'Shows and manages an edge host: this one over the socket of its daemon, as root and',
-    'without a password; another one over HTTPS with --host.',
+    'Shows and manages an edge host: this one over the socket of its daemon, as root',
+    'and without a password; another one over HTTPS with --host.',
     '',
     'Commands:',
     ...columns(commandNames.map((name) => [synopsis(name), commands[name].summary])),
@@ -74,15 +75,4 @@ function columns(rows: readonly (readonly [string, string])[]): string[] {
     if (term.length > longest) return [`  ${term}`, indent + first, ...lines]
     return [`  ${term.padEnd(longest)}  ${first}`, ...lines]
   })
-}
-
-function wrap(text: string, limit: number): string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + 1 + word.length <= limit)
-      lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
 }

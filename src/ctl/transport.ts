@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { Failure } from './exit-codes.ts'
 import type { HostTarget, SocketTarget, Target } from './target.ts'
-import { isKnown, meetHost, refuseChange, type TrustOptions } from './trust.ts'
+import { changedKey, meetHost, publicKeyHash, readKnownHost, type TrustOptions } from './trust.ts'
 
 /** One request of HTTP. */
 export interface Ask {
@@ -68,11 +68,11 @@ const authority = ({ host, port }: HostTarget) =>
 
 async function openTrusted(target: HostTarget, trust: TrustOptions): Promise<TLSSocket> {
   for (;;) {
+    const known = readKnownHost(target)
     const { socket, certificate } = await openTls(target)
-    const known = isKnown(target, certificate)
-    if (known === true) return socket
+    if (known?.publicKey === publicKeyHash(certificate)) return socket
     socket.destroy()
-    if (known === false) return refuseChange(target, certificate)
+    if (known) throw changedKey(target, known, certificate)
     // The server would not wait for the person; what comes next is a connection of its own.
     meetHost(certificate, trust)
   }

@@ -4,7 +4,7 @@ import { readPrivate, writePrivate } from './folder.ts'
 import type { HostTarget } from './target.ts'
 
 /** What is remembered of a host: its key, which outlasts every renewal of its certificate. */
-interface KnownHost {
+export interface KnownHost {
   /** SHA-256 of the public key (SubjectPublicKeyInfo, DER), hex. */
   readonly publicKey: string
   /** SHA-256 of the certificate that it was accepted with, as `AA:BB:...`. */
@@ -27,16 +27,18 @@ export function publicKeyHash(certificate: X509Certificate): string {
   return createHash('sha256').update(der).digest('hex')
 }
 
-/** Whether the host has the key it had before; undefined when it was never met. */
-export function isKnown(target: HostTarget, certificate: X509Certificate): boolean | undefined {
-  const known = readPrivate(target.keyFile) as KnownHost | undefined
-  return known === undefined ? undefined : known.publicKey === publicKeyHash(certificate)
+/** What is remembered of a host; undefined when it was never met. */
+export function readKnownHost({ keyFile }: HostTarget): KnownHost | undefined {
+  return readPrivate(keyFile) as KnownHost | undefined
 }
 
-/** @throws Failure untrusted */
-export function refuseChange({ name, keyFile }: HostTarget, { fingerprint256 }: X509Certificate): never {
-  const known = readPrivate(keyFile) as KnownHost
-  throw new Failure(
+/** Why a host with another key gets nothing, and what to do. */
+export function changedKey(
+  { name }: HostTarget,
+  known: KnownHost,
+  { fingerprint256 }: X509Certificate,
+): Failure {
+  return new Failure(
     'untrusted',
     `THE PUBLIC KEY OF ${name} IS ANOTHER ONE THAN ON ${known.acceptedAt.slice(0, 10)}.
 The host was installed anew, or somebody stands between. Nothing was sent.

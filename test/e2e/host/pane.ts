@@ -5,7 +5,7 @@ import type { Host } from './host.ts'
 export interface Pane {
   /** Types text as it is, then keys by their tmux names. */
   type(text: string, ...keys: readonly string[]): Promise<void>
-  /** What stands on it, without empty lines at the end. */
+  /** What stands on it, without spaces at the end of lines and empty lines at its own. */
   text(): Promise<string>
   /** The same with lines that the terminal broke put together again. */
   unbroken(): Promise<string>
@@ -28,7 +28,7 @@ export async function openPane(host: Host, columns: number, lines = 50): Promise
     { env: { TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' } },
   )
   const capture = async (...more: readonly string[]) =>
-    (await tmux('capture-pane', '-p', '-t', 'it', ...more)).replace(/\n+$/, '')
+    (await tmux('capture-pane', '-p', '-t', 'it', ...more)).replaceAll(/ +$/gm, '').replace(/\n+$/, '')
   const pane: Pane = {
     async type(text, ...keys) {
       if (text !== '') await tmux('send-keys', '-t', 'it', '-l', text)

@@ -1,0 +1,38 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+
+const program = join(import.meta.dirname, '../../src/ctl/main.ts')
+
+/** edgehostctl as a process of its own, from its sources and without a terminal. */
+export interface Ctl {
+  readonly home: string
+  run(
+    args: readonly string[],
+    input?: string,
+  ): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }>
+}
+
+export function createCtl(): Ctl {
+  const home = mkdtempSync(join(tmpdir(), 'edgehostctl-'))
+  return {
+    home,
+    async run(args, input = '') {
+      // setsid: without it the terminal of whoever runs the tests would be asked.
+      const { exitCode, stdout, stderr } = await execa(
+        'setsid',
+        ['--wait', process.execPath, program, ...args],
+        {
+          reject: false,
+          stripFinalNewline: false,
+          extendEnv: false,
+          env: { PATH: '/usr/bin:/bin', HOME: home },
+          input,
+          timeout: 20_000,
+        },
+      )
+      return { exitCode, stdout, stderr }
+    },
+  }
+}
