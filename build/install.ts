@@ -13,6 +13,7 @@ if (action === 'install') {
   if (folder === '/') {
     console.log('to start it: systemctl daemon-reload && systemd-tmpfiles --create edgehostd.conf && \\')
     console.log('  edgehostd --prime-cache; systemctl enable --now edgehostd.socket edgehostd.service')
+    console.log('and to see how it is: edgehostctl status')
   }
 } else if (action === 'uninstall') {
   // While its program is there, so that it ends in order.

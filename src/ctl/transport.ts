@@ -29,7 +29,8 @@ const connectMs = 10_000
 const answerMs = 60_000
 
 export function createTransport(target: Target, trust: Omit<TrustOptions, 'target'>): Transport {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  // Each request on a connection of its own: one that is kept may be closed by the host while somebody types a password.
+  const agent = new Agent({ keepAlive: false })
   if (target.kind === 'host') {
     // The request is written only into a connection whose key is known: until then nothing of it leaves.
     agent.createConnection = (_options, done) => {

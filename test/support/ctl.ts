@@ -1,11 +1,10 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildSync } from 'esbuild'
 import { execa } from 'execa'
 
-const program = join(import.meta.dirname, '../../src/ctl/main.ts')
-
-/** edgehostctl as a process of its own, from its sources and without a terminal. */
+/** edgehostctl as a process of its own, bundled as it ships and without a terminal. */
 export interface Ctl {
   readonly home: string
   run(
@@ -16,6 +15,15 @@ export interface Ctl {
 
 export function createCtl(): Ctl {
   const home = mkdtempSync(join(tmpdir(), 'edgehostctl-'))
+  const program = join(home, 'edgehostctl.cjs')
+  buildSync({
+    entryPoints: [join(import.meta.dirname, '../../src/ctl/main.ts')],
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    define: { __VERSION__: '"test"', 'import.meta.dirname': '__dirname' },
+  })
   return {
     home,
     async run(args, input = '') {
