@@ -156,6 +156,7 @@ function settingsOf(directory: string, service: string, program: string): Settin
     'state.directory': directory,
     'api.address': '127.0.0.1',
     'api.socket.path': '',
+    'host.console.issueFile': '',
     'auth.pam.service': service,
     'auth.pam.program': program,
     'auth.guard.delayAfterFailures': never,

@@ -10,10 +10,9 @@ const folder = destination === '' ? '/' : destination
 if (action === 'install') {
   layOut(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
   console.log(`installed below ${folder}`)
-  if (folder === '/') {
-    console.log('to start it: systemctl daemon-reload && systemd-tmpfiles --create edgehostd.conf && \\')
-    console.log('  edgehostd --prime-cache; systemctl enable --now edgehostd.socket edgehostd.service')
-    console.log('and to see how it is: edgehostctl status')
+  // Enables and starts it, and prints address and fingerprint, as the package does.
+  if (folder === '/' && existsSync('/run/systemd/system')) {
+    execFileSync('sh', [join(import.meta.dirname, 'debian/postinst'), 'configure'], { stdio: 'inherit' })
   }
 } else if (action === 'uninstall') {
   // While its program is there, so that it ends in order.

@@ -34,6 +34,7 @@ export async function prepareDaemon(folder: string | undefined): Promise<void> {
     `--state.directory=${folder}`,
     '--api.address=127.0.0.1',
     '--api.socket.path=',
+    '--host.console.issueFile=',
     `--api.port=${String(await findFreePort())}`,
     '--log.level=fatal',
   )
@@ -43,7 +44,11 @@ function primeTwice(): never {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-prime-'))
   try {
     const args = [...process.execArgv, ...process.argv.slice(1, 3), folder]
-    for (let times = 0; times < 2; times++) execFileSync(process.execPath, args, { stdio: 'inherit' })
+    for (let times = 0; times < 2; times++)
+      execFileSync(process.execPath, args, {
+        // Its log and its audit trail are nobody's.
+        stdio: ['ignore', 'ignore', 'inherit'],
+      })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

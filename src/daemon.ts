@@ -1,4 +1,5 @@
 import { mkdir, statfs } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createAudit } from './audit/audit.ts'
@@ -24,9 +25,12 @@ import { registerRooms } from './rooms.ts'
 import { openDatabase } from './store/database.ts'
 import { createReader } from './store/reader.ts'
 import { createWriteProbe } from './store/write-probe.ts'
+import { createBus } from './system/bus/bus.ts'
 import { systemClock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import { createFollower } from './system/follower.ts'
+import { greetingOf } from './system/greeting.ts'
+import { createIssue } from './system/issue.ts'
 import type { Logger } from './system/log.ts'
 import { createRunner } from './system/runner.ts'
 import { readOrMakeSecret } from './system/secret-file.ts'
@@ -81,6 +85,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     files: createHostFiles(),
     runner,
     privileged,
+    bus: createBus(),
     clock,
     log,
     database,
@@ -181,9 +186,19 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     host: { snapshot, settings: settingsOf(config.host.mode) },
   })
 
+  // What the console shows.
+  const issue = createIssue({ file: config.host.console.issueFile, runner, log })
+  let bound: AddressInfo | undefined
+  const greet = async () => {
+    if (!bound) return
+    const fingerprint = certificates.fingerprint()
+    await issue.show(greetingOf({ bound, addresses: snapshot.addresses(), fingerprint }))
+  }
+
   const useCertificate = (isNew: boolean) => {
     if (!isNew) return
     noteCertificate(isNew)
+    void greet()
     https.useCertificate(certificates.material())
     log.info(
       { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
@@ -205,8 +220,12 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   })
   const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
   snapshot.onNamesChange(() => {
+    void greet()
     renewCertificate().catch((error: unknown) =>
-      log.error({ err: error }, 'the certificate could not be renewed'),
+      log.error(
+        { err: error },
+        'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
+      ),
     )
   })
 
@@ -221,7 +240,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     async start() {
       // Before the first request: accounts may have changed while the daemon was down.
       await auth.accountWatch.check()
-      const { address, port } = await listen(app, { ...config.api, inherited: systemd.listenFds, local })
+      bound = await listen(app, { ...config.api, inherited: systemd.listenFds, local })
+      const { address, port } = bound
+      // Before systemd is told: whoever waited for the start may print it.
+      await greet()
       auth.accountWatch.start()
       // Whoever waits for the daemon comes first; one that asks about the host begins the look at it himself.
       starting = setTimeout(startBackground, 1_000)
@@ -239,7 +261,11 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     },
     async stop() {
       // Not waited for: what is in flight matters more than that systemd knows.
-      systemd.notify('STOPPING=1').catch((error: unknown) => log.warn({ err: error }, 'systemd was not told'))
+      systemd
+        .notify('STOPPING=1')
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'systemd was not told; see: systemctl status edgehostd'),
+        )
       clearTimeout(starting)
       jobs.stop()
       watches.stop()
@@ -251,6 +277,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       await Promise.all([app.close(), local.close()])
       clearTimeout(deadline)
       https.stop()
+      await issue.remove()
       systemd.stopWatchdog()
       audit.stop()
       audit.record({ action: 'action', kind: 'daemon', message: 'Stop' })

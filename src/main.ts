@@ -7,6 +7,7 @@ import { helpText } from './config/help.ts'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import { ConfigInvalid } from './config/problem.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
+import { adviseOnStart } from './errors/advice.ts'
 import { StartError } from './errors/start-error.ts'
 import { createFailedStarts } from './system/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
@@ -55,17 +56,19 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
   process.umask(0o077)
   const failedStarts = createFailedStarts(process.env.RUNTIME_DIRECTORY)
   let log = createLog('info')
+  let stateDirectory = '/var/lib/edgehostd'
   let daemon: Daemon
   try {
     const { config } = await load()
     log = createLog(config.log.level)
+    stateDirectory = config.state.directory
     daemon = await createDaemon({ config, log, version: __VERSION__, buildDate: __BUILD_DATE__ })
     // From here on a signal means an orderly stop, also while the start is not over.
     const starting = daemon.start()
     superviseProcess(daemon, starting, log)
     await starting
   } catch (error) {
-    const exitCode = reportFailedStart(error, log)
+    const exitCode = reportFailedStart(error, log, stateDirectory)
     await sleep(failedStarts.note())
     process.exit(exitCode)
   }
@@ -73,14 +76,18 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
 }
 
 /** Says why the start failed, every problem on a line of its own. */
-function reportFailedStart(error: unknown, log: Logger): number {
+function reportFailedStart(error: unknown, log: Logger, stateDirectory: string): number {
   if (error instanceof ConfigInvalid) {
     for (const { place, message } of error.problems) log.fatal({ place }, message)
+    log.fatal(
+      'correct the configuration, check it with edgehostd --check-config; it is tried again within 10 s',
+    )
     return exitCodes.badConfiguration
   }
-  if (error instanceof StartError) {
-    log.fatal(error.message)
-    const isConfiguration = error instanceof SocketMismatch || error instanceof CertificateUnusable
+  const known = error instanceof StartError ? error : adviseOnStart(error, stateDirectory)
+  if (known) {
+    log.fatal(known.message)
+    const isConfiguration = known instanceof SocketMismatch || known instanceof CertificateUnusable
     return isConfiguration ? exitCodes.badConfiguration : exitCodes.failed
   }
   log.fatal({ err: error }, 'the daemon could not start')

@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { seeDisk } from '../errors/advice.ts'
 import { StartError } from '../errors/start-error.ts'
 import type { Clock } from '../system/clock.ts'
 import { replaceFile } from '../system/files.ts'
@@ -83,9 +84,12 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     if (days >= warnDays || clock.monotonic() - lastWarning < dayMs) return
     lastWarning = clock.monotonic()
     const file = own?.certificateFile ?? join(options.directory, 'certificate.pem')
+    const advice = own
+      ? `put a new pair at ${own.certificateFile} and ${own.keyFile}, then: systemctl reload edgehostd`
+      : 'have a new one made with: systemctl restart edgehostd'
     log.warn(
       { file, notAfter, days },
-      days < 0 ? 'the certificate has expired' : 'the certificate expires soon',
+      `${days < 0 ? 'the certificate has expired' : 'the certificate expires soon'}; ${advice}`,
     )
   }
 
@@ -103,7 +107,10 @@ export function createCertificates(options: CertificatesOptions): Certificates {
         return use(await readOwn(own))
       } catch (error) {
         if (!(error instanceof CertificateUnusable) || !current) throw error
-        log.error({ reason: error.message }, 'the new certificate cannot be used; the old one stays')
+        log.error(
+          { reason: error.message },
+          'the new certificate cannot be used; the old one stays; mend it as reason says, then: systemctl reload edgehostd',
+        )
         return false
       }
     },
@@ -127,7 +134,8 @@ function checkPair(material: TlsMaterial, { certificateFile, keyFile }: Certific
   const certificate = attempt(certificateFile, () => new X509Certificate(material.cert))
   if (!certificate.checkPrivateKey(key)) {
     throw new CertificateUnusable(
-      `${certificateFile}: its first certificate does not belong to the key in ${keyFile}`,
+      `${certificateFile}: its first certificate does not belong to the key in ${keyFile}: these two must be alike: ` +
+        `openssl x509 -noout -pubkey -in ${certificateFile}; openssl pkey -pubout -in ${keyFile}`,
     )
   }
   // What is left: a broken chain behind the certificate, keys too short for today.
@@ -144,7 +152,11 @@ function attempt<T>(file: string, work: () => T): T {
 }
 
 function unusable(file: string, error: unknown): CertificateUnusable {
-  return new CertificateUnusable(`${file}: ${reasonOf(error)}`, { cause: error })
+  const isRead = (error as NodeJS.ErrnoException).syscall === undefined
+  const advice = isRead
+    ? `it must be PEM: look at it with openssl storeutl -noout -text ${file}`
+    : `see namei -l ${file}, or take api.tls out of the configuration`
+  return new CertificateUnusable(`${file}: ${reasonOf(error)}: ${advice}`, { cause: error })
 }
 
 function reasonOf(error: unknown): string {
@@ -244,6 +256,9 @@ async function store(log: Logger, file: string, write: () => Promise<unknown>): 
     await write()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
-    log.error({ err: error, file }, 'the file could not be written; what it should hold is used from memory')
+    log.error(
+      { err: error, file },
+      `the file could not be written; what it should hold is used from memory; ${seeDisk}`,
+    )
   }
 }

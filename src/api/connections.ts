@@ -53,7 +53,12 @@ export function limitConnections(
   const byTuple = new Map<string, Connection>()
   const bySocket = new WeakMap<Socket, Connection>()
   let count = 0
-  const closed = createTally((counts) => log.warn(counts, 'connections were closed at the limit'))
+  const closed = createTally((counts) =>
+    log.warn(
+      counts,
+      "connections were closed at the limit of api.connections; see whose they are with: ss -tn state established '( sport = :5080 )'",
+    ),
+  )
   const failed = createTally((counts) => log.debug({ counts }, 'TLS handshakes failed'))
 
   function onConnection(raw: Socket): void {

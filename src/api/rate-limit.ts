@@ -67,7 +67,12 @@ export function createRateLimiter({ settings, monotonic, log, addressOf }: RateL
   const own = new Map(settings.resources.map(parseResourceRate))
   const resources = new Map<string, Resource>()
   const clients = new WeakMap<Socket, string>()
-  const refused = createTally((counts) => log.warn(counts, 'requests were refused at the rate limit'))
+  const refused = createTally((counts) =>
+    log.warn(
+      counts,
+      `requests were refused at the rate limit, api.rateLimits raises it; with log.level debug you see whose: journalctl -u edgehostd -g '"status":429'`,
+    ),
+  )
 
   function open(name: string): Resource {
     const known = resources.get(name)

@@ -6,7 +6,7 @@ import type { SqlField, SqlText } from '../lists/sql.ts'
 import type { Database } from '../store/database.ts'
 import type { AuditRecord } from './record.ts'
 import { Audit, type AuditsQuery, type AuditView } from './schemas.ts'
-import { recordColumns, type TrailStore } from './trail-store.ts'
+import { columnsOf, type TrailStore } from './trail-store.ts'
 
 /** What clients may filter and order audits by. */
 export const auditList: ListResource<SqlField> = {
@@ -41,6 +41,9 @@ export interface SearchOptions {
   readonly edgeHostId: string
 }
 
+/** What the list reads of a record: all but the hashes, which it does not show. */
+export const listColumns = columnsOf((field) => field !== 'hash' && field !== 'previousHash')
+
 // Names that were only typed are among them.
 const mostValues = 200
 
@@ -57,7 +60,7 @@ export function createSearch({ database: { sql }, store, read, head, edgeHostId 
   const list = createSqlList<AuditView>({
     resource: auditList,
     table: 'audit',
-    columns: recordColumns,
+    columns: listColumns,
     toItem: (row) => viewOf(row as unknown as AuditRecord, edgeHostId),
     // There are no gaps between the numbers.
     count: () => (head() === 0 ? 0 : head() - store.first() + 1),

@@ -56,8 +56,14 @@ const columns = {
 
 const fields = Object.keys(columns) as (keyof AuditRecord)[]
 
-/** What stands behind SELECT for rows that are records. */
-export const recordColumns = fields.map((field) => `${columns[field]} AS ${field}`).join(', ')
+/** What stands behind SELECT for rows that have these fields of a record. */
+export const columnsOf = (isWanted: (field: keyof AuditRecord) => boolean): string =>
+  fields
+    .filter(isWanted)
+    .map((field) => `${columns[field]} AS ${field}`)
+    .join(', ')
+
+const recordColumns = columnsOf(() => true)
 
 // Hashes, rows of the indexes and SQLite's own; measured with the records of a host.
 const overheadBytes = 340

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { Database } from '../store/database.ts'
 import { isUnwritable } from '../store/unwritable.ts'
@@ -103,7 +104,10 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
   let isBroken = false
   function complain(error: unknown): void {
     if (!isBroken)
-      log.error({ err: error }, 'the audit trail cannot be written; the journal alone has what follows')
+      log.error(
+        { err: error },
+        `the audit trail cannot be written; the journal alone has what follows; ${seeDisk}`,
+      )
     isBroken = true
   }
 
@@ -135,7 +139,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
         complain(error)
         throw new AppError(
           'InsufficientStorage',
-          'nothing was changed: the audit trail cannot be written, see the free space of the host',
+          `nothing was changed: the audit trail cannot be written; ${seeDisk}`,
           { cause: error },
         )
       }

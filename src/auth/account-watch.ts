@@ -62,7 +62,10 @@ export function createAccountWatch({
       account = await accounts.read(userName)
     } catch (error) {
       // A directory that does not answer has not said that the account is gone.
-      log.warn({ err: error, user: userName }, 'the account could not be looked up; its sessions go on')
+      log.warn(
+        { err: error, user: userName },
+        'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+      )
       return Infinity
     }
     for (const session of sessions.list().filter((each) => each.userName === userName)) {
@@ -91,11 +94,19 @@ export function createAccountWatch({
 
   // By itself, so nobody else would hear of its error; an unheard one ends the process.
   function checkNow(): void {
-    check().catch((error: unknown) => log.error({ err: error }, 'accounts could not be looked at'))
+    check().catch((error: unknown) =>
+      log.error(
+        { err: error },
+        'accounts could not be looked at; see what NSS says with: getent passwd root; ls -l /etc/passwd /etc/group',
+      ),
+    )
   }
 
   const warn = (error: unknown) =>
-    log.warn({ err: error }, 'account files are not watched; they are looked at every minute')
+    log.warn(
+      { err: error },
+      'account files are not watched; they are looked at every minute; make room for watches with: sysctl fs.inotify.max_user_instances=1024',
+    )
 
   return {
     check,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import { addressGroup } from '../system/address.ts'
 import type { Database } from '../store/database.ts'
@@ -149,7 +150,7 @@ export function createLogin(options: LoginOptions): Login {
       })
     } catch (error) {
       if (!isUnwritable(error)) throw error
-      log.error({ err: error, ref }, 'the session cannot be written; it ends with the daemon')
+      log.error({ err: error, ref }, `the session cannot be written; it ends with the daemon; ${seeDisk}`)
     }
     return { isFirstLogin, tokens: tokens ?? sessions.create(account, address, isExtended, false) }
   }

@@ -58,7 +58,7 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
   // A missing service file is not an error to PAM: it falls back to `other`, which on Debian authenticates.
   function requireService(): void {
     const files = [`/etc/pam.d/${service}`, `/usr/lib/pam.d/${service}`]
-    if (!files.some((file) => existsSync(file))) throw unavailable(`/etc/pam.d/${service} is missing`)
+    if (!files.some((file) => existsSync(file))) throw unavailable(missingService(service))
   }
 
   return {
@@ -69,10 +69,10 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
       const result = await runner
         .run(program, argumentsFor(credentials, ...operations), { timeoutMs, input })
         .catch((error: unknown) => {
-          throw error instanceof CommandFailed ? unavailable(error.message) : error
+          throw error instanceof CommandFailed ? unavailable(adviseOnFailure(error)) : error
         })
       const verdict = parseVerdict(result.exitCode, result.stderr)
-      if (verdict.kind === 'unusable') throw unavailable(verdict.reason)
+      if (verdict.kind === 'unusable') throw unavailable(`${verdict.reason}: ${seeModules}`)
       return verdict
     },
 
@@ -99,6 +99,18 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
       return parseRefusal(result.stderr)
     },
   }
+}
+
+const seeModules = 'see which module it was with: journalctl --since=-10min -t pamtester'
+
+const missingService = (service: string) =>
+  `/etc/pam.d/${service} is missing: write it with ` +
+  `printf '@include common-%s\\n' auth account password > /etc/pam.d/${service}`
+
+function adviseOnFailure({ message, reason, program }: CommandFailed): string {
+  if (reason === 'not-started')
+    return `${message}: see ls -l ${program}, install the package again or set auth.pam.program`
+  return `${message}: a module of the stack takes too long; ${seeModules}, or raise auth.pam.timeoutMs`
 }
 
 const unavailable = (reason: string) =>

@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
+import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import { isUnwritable } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
@@ -117,7 +118,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     } catch (error) {
       log.error(
         { err: error, sessions: undeleted.size },
-        'ended sessions could not be removed from the disk yet',
+        `ended sessions could not be removed from the disk yet; ${seeDisk}`,
       )
     }
   }
@@ -195,7 +196,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (tokenHash !== session.refreshHash) {
         log.warn(
           { session: session.uid, user: session.userName },
-          'an old refresh token came back: the session is ended, it may be stolen',
+          'an old refresh token came back: the session is ended, it may be stolen; if it was, change the password with passwd',
         )
         end([session], 'refresh token reused', true)
         throw refused()
@@ -220,7 +221,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         if (!isUnwritable(error)) throw error
         log.error(
           { err: error, session: renewed.uid },
-          'a renewal cannot be written; the session ends with the daemon',
+          `a renewal cannot be written; the session ends with the daemon; ${seeDisk}`,
         )
       }
       sessions.set(renewed.uid, renewed)

@@ -68,6 +68,17 @@ const Host = Type.Object(
       default: 'airgap',
       description: 'airgap: clusters are managed here. connected: the platform manages them.',
     }),
+    console: Type.Object(
+      {
+        issueFile: Type.String({
+          pattern: '^(/[^\\0]+)?$',
+          accepts: 'an absolute path, or nothing for no such file',
+          default: '/run/issue.d/edgehostd.issue',
+          description: 'File by which the console shows address and fingerprint above its login prompt.',
+        }),
+      },
+      strict,
+    ),
   },
   strict,
 )

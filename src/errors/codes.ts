@@ -10,7 +10,8 @@ export const errorCodes = {
   },
   NoSession: {
     status: 400,
-    meaning: 'The request is about the session it belongs to, and came over the local socket, where there is none.',
+    meaning:
+      'The request is about the session it belongs to, and came over the local socket, where there is none.',
     action: 'Leave it; or send it to port 5080 with a token.',
   },
   InvalidCredentials: {

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import type { Bus } from '../system/bus/bus.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
@@ -39,6 +40,7 @@ export interface FactsOptions {
   readonly runner: CommandRunner
   /** Runs programs that need the machine's devices, which the unit's sandbox hides. */
   readonly privileged: CommandRunner
+  readonly bus: Bus
   readonly clock: Clock
   readonly log: Logger
   // The two questions that no file of a fixture tree can answer.
@@ -50,7 +52,7 @@ export interface FactsOptions {
 
 /** The table of facts. */
 export function createFacts(options: FactsOptions): Facts {
-  const { files, runner, privileged, clock, log, deadlineMs = 5_000 } = options
+  const { files, runner, privileged, bus, clock, log, deadlineMs = 5_000 } = options
   const { ipv4Addresses = readIpv4Addresses, totalMemory = readTotalMemory } = options
   const fact = <T>(
     name: string,
@@ -66,26 +68,23 @@ export function createFacts(options: FactsOptions): Facts {
     dns: fact('dns', 'seconds', () => readDns(files)),
     displayControllers: fact('gpus', 'minutes', () => readDisplayControllers(files)),
     hostName: fact('hostName', 'seconds', () => readHostName(files)),
-    linkDns: fact(
-      'linkDns',
-      'seconds',
-      createLinkDns({ files, runner, monotonic: () => clock.monotonic() }),
-      {
-        problemsOf: ({ problems }) => problems,
-      },
-    ),
+    linkDns: fact('linkDns', 'seconds', createLinkDns({ files, bus, monotonic: () => clock.monotonic() }), {
+      problemsOf: ({ problems }) => problems,
+    }),
     memory: fact('memory', 'minutes', totalMemory),
     mounts,
     network: fact('network', 'network', () => readNetwork(files, ipv4Addresses)),
     nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
       problemsOf: ({ problems }) => problems,
     }),
-    ntp: fact('ntp', 'minutes', () => readNtp(files, runner), { problemsOf: ({ problems }) => problems }),
+    ntp: fact('ntp', 'minutes', () => readNtp(files, { runner, bus }), {
+      problemsOf: ({ problems }) => problems,
+    }),
     operatingSystem: fact('operatingSystem', 'minutes', () => readOperatingSystem(files)),
     secureBoot: fact('secureBoot', 'never', () => readSecureBoot(files)),
   }
   const all = Object.values(facts)
-  const asksPrograms = new Set<(typeof all)[number]>([facts.linkDns, facts.ntp, facts.nvidia])
+  const asksOthers = new Set<(typeof all)[number]>([facts.linkDns, facts.ntp, facts.nvidia])
   const spaces = createSpaces({ runner, log, deadlineMs })
 
   const mountPoints = () => [
@@ -128,10 +127,10 @@ export function createFacts(options: FactsOptions): Facts {
       }
       const others = due.filter((each) => each !== facts.disks && each !== mounts)
       const refreshEach = (list: typeof others) => list.map((each) => each.refresh())
-      // While programs run, the files are read.
-      const asked = [storage(), ...refreshEach(others.filter((each) => asksPrograms.has(each)))]
+      // While programs and services answer, the files are read.
+      const asked = [storage(), ...refreshEach(others.filter((each) => asksOthers.has(each)))]
       await turn()
-      await Promise.all([...asked, ...refreshEach(others.filter((each) => !asksPrograms.has(each)))])
+      await Promise.all([...asked, ...refreshEach(others.filter((each) => !asksOthers.has(each)))])
     },
     async refreshNames() {
       await Promise.all([facts.hostName.refresh(), facts.network.refresh()])

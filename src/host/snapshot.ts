@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { seeDisk } from '../errors/advice.ts'
 import type { Database } from '../store/database.ts'
 import { archTypeOf } from './cpu.ts'
 import { toDocument, type HostDocument } from './document.ts'
@@ -99,7 +100,7 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
       return record.noteFacts(sha256(parts))
     } catch (error) {
       // A full disk must not keep the host from answering.
-      log.error({ err: error }, 'the time of the last change could not be stored')
+      log.error({ err: error }, `the time of the last change could not be stored; ${seeDisk}`)
       return new Date(clock.now())
     }
   }

@@ -1,6 +1,7 @@
 import { existsSync, renameSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
+import { StartError } from '../errors/start-error.ts'
 import { migrations } from './migrations.ts'
 
 /** The daemon's records: one SQLite file in the state folder. */
@@ -26,7 +27,10 @@ export function openDatabase(file: string, log: Logger): Database {
     for (const suffix of ['', '-wal', '-shm']) {
       if (existsSync(file + suffix)) renameSync(file + suffix, aside + suffix)
     }
-    log.error({ err: error, aside }, 'the database was damaged; it is kept aside and a new one is begun')
+    log.error(
+      { err: error, aside },
+      `the database was damaged; it is kept aside and a new one is begun; look at the disk with dmesg --level=err, and at what is left with sqlite3 ${aside} .recover`,
+    )
     return open(file)
   }
 }
@@ -72,8 +76,8 @@ const isOpen = (sql: DatabaseSync) => sql.isTransaction
 function migrate(sql: DatabaseSync): void {
   const { user_version: version } = sql.prepare('PRAGMA user_version').get() as { user_version: number }
   if (version > migrations.length) {
-    throw new Error(
-      `the database has schema ${version}, this daemon knows up to ${migrations.length}: install the newer daemon again`,
+    throw new StartError(
+      `the database has schema ${version}, this daemon knows up to ${migrations.length}: install the newer daemon again with dpkg --install`,
     )
   }
   migrations.slice(version).forEach((statements, index) => {

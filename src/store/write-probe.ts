@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { seeDisk } from '../errors/advice.ts'
 import type { Database } from './database.ts'
 
 const intervalMs = 10_000
@@ -22,7 +23,7 @@ export function createWriteProbe(
       })
       return true
     } catch (error) {
-      log.warn({ err: error }, 'the database could not be written')
+      log.warn({ err: error }, `the database could not be written; ${seeDisk}`)
       return false
     }
   }

@@ -24,10 +24,12 @@ export interface RunOptions {
 /** The program could not be run to its end: not found, timed out, too much output. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
+  readonly program: string
   readonly reason: 'not-started' | 'timed-out' | 'output-too-large'
 
   constructor(program: string, reason: CommandFailed['reason'], detail: string) {
     super(`${program}: ${reason}${detail ? ` (${detail})` : ''}`)
+    this.program = program
     this.reason = reason
   }
 }

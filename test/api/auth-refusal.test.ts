@@ -193,7 +193,11 @@ describe('a PAM stack that is broken', () => {
       const { code, message } = reply.json<ErrorReply>()
       expect([reply.statusCode, code]).toEqual([500, 'PamUnavailable'])
       expect(message).toBe("the host's PAM stack could not give an answer")
-      expect(edge.lines.find(({ level }) => level === 50)).toMatchObject({ code: 'PamUnavailable' })
+      // The journal says what to do.
+      expect(edge.lines.find(({ level }) => level === 50)).toMatchObject({
+        code: 'PamUnavailable',
+        err: { message: expect.stringContaining('journalctl --since=-10min -t pamtester') as string },
+      })
     },
   )
 

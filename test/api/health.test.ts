@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { seeDisk } from '../../src/errors/advice.ts'
 import { createHealth } from '../../src/api/health.ts'
 import { apiRoutes } from '../../src/api/routes.ts'
 import { createServer } from '../../src/api/server.ts'
@@ -99,7 +100,7 @@ describe('the write probe', () => {
     database.sql.exec('PRAGMA query_only = ON')
     expect(isWritable()).toBe(false)
     expect(isWritable()).toBe(false)
-    expect(texts()).toEqual(['the database could not be written'])
+    expect(texts()).toEqual([`the database could not be written; ${seeDisk}`])
     database.sql.exec('PRAGMA query_only = OFF')
     clock.turn(9_999)
     expect(isWritable()).toBe(false)

@@ -204,14 +204,22 @@ describe("an administrator's own certificate", () => {
   })
 
   const faults: [string, () => Promise<void> | void, RegExp][] = [
-    ['the certificate file is missing', () => rmSync(own().certificateFile), /own\.crt: .*ENOENT/],
-    ['the key file is missing', () => rmSync(own().keyFile), /own\.key: .*ENOENT/],
-    ['the certificate is nonsense', () => writeFileSync(own().certificateFile, 'x'), /own\.crt: /],
+    [
+      'the certificate file is missing',
+      () => rmSync(own().certificateFile),
+      /own\.crt: .*ENOENT.*: see namei -l .*own\.crt, or take api\.tls out/,
+    ],
+    ['the key file is missing', () => rmSync(own().keyFile), /own\.key: .*ENOENT.*: see namei -l .*own\.key/],
+    [
+      'the certificate is nonsense',
+      () => writeFileSync(own().certificateFile, 'x'),
+      /own\.crt: .*: it must be PEM: look at it with openssl storeutl -noout -text .*own\.crt$/,
+    ],
     ['the key is nonsense', () => writeFileSync(own().keyFile, 'x'), /own\.key: /],
     [
       'the key belongs to another certificate',
       async () => writeFileSync(own().keyFile, (await makeMaterial()).key),
-      /own\.crt: its first certificate does not belong to the key in .*own\.key/,
+      /own\.crt: its first certificate does not belong to the key in .*own\.key: .*openssl x509 -noout -pubkey -in .*own\.crt; openssl pkey -pubout -in .*own\.key$/,
     ],
     [
       'the chain behind the certificate is damaged',
@@ -263,7 +271,9 @@ describe("an administrator's own certificate", () => {
     time = end - 29 * day
     await certificates.ensure()
     await certificates.ensure()
-    expect(logged.texts()).toEqual(['the certificate expires soon'])
+    expect(logged.texts()).toEqual([
+      expect.stringMatching(/^the certificate expires soon; .*: systemctl (reload|restart) edgehostd$/),
+    ])
     time += day
     await certificates.ensure()
     expect(logged.texts()).toHaveLength(2)
@@ -273,6 +283,9 @@ describe("an administrator's own certificate", () => {
     await put()
     time = Date.now() + 4_000 * day
     await create(own()).ensure()
-    expect(logged.texts()).toEqual(['the certificate has expired'])
+    const { certificateFile, keyFile } = own()
+    expect(logged.texts()).toEqual([
+      `the certificate has expired; put a new pair at ${certificateFile} and ${keyFile}, then: systemctl reload edgehostd`,
+    ])
   })
 })

@@ -57,7 +57,7 @@ describe('openDatabase', () => {
     raw.exec(`PRAGMA user_version = ${migrations.length + 1}`)
     raw.close()
     const before = await readFile(file)
-    expect(open).toThrow('install the newer daemon again')
+    expect(open).toThrow('install the newer daemon again with dpkg --install')
     expect((await readFile(file)).equals(before)).toBe(true)
     expect((await readdir(folder)).filter((name) => name.includes('corrupt'))).toEqual([])
   })
@@ -66,8 +66,11 @@ describe('openDatabase', () => {
     await writeFile(file, 'no database at all '.repeat(1_000))
     const database = open()
     expect(names(database)).toEqual([])
-    expect(database.texts()).toEqual(['the database was damaged; it is kept aside and a new one is begun'])
     const [aside = ''] = (await readdir(folder)).filter((name) => name.startsWith('edgehostd.db.corrupt-'))
+    expect(database.texts()).toEqual([
+      'the database was damaged; it is kept aside and a new one is begun; ' +
+        `look at the disk with dmesg --level=err, and at what is left with sqlite3 ${join(folder, aside)} .recover`,
+    ])
     expect(await readFile(join(folder, aside), 'utf8')).toContain('no database at all')
     add(database, 'bob')
   })

@@ -105,7 +105,9 @@ describe('check', () => {
     })
     await watch.check()
     expect(ended).toEqual(['c: account deleted'])
-    expect(texts()).toEqual(['the account could not be looked up; its sessions go on'])
+    expect(texts()).toEqual([
+      'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+    ])
   })
 })
 
@@ -113,5 +115,7 @@ it('a folder that cannot be watched is reported, and is no reason not to start',
   const { watch, texts } = setUp([], {}, '/no/such/folder')
   watch.start()
   watch.stop()
-  expect(texts()).toEqual(['account files are not watched; they are looked at every minute'])
+  expect(texts()).toEqual([
+    'account files are not watched; they are looked at every minute; make room for watches with: sysctl fs.inotify.max_user_instances=1024',
+  ])
 })

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions } from '../../src/host/snapshot.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { clockAt, programs, recordingLog } from '../fixtures/host/edges.ts'
+import { clockAt, programs, recordingLog, services } from '../fixtures/host/edges.ts'
 import { answer, queryLine } from '../fixtures/host/nvidia-smi.ts'
 import { machine } from '../fixtures/host/tree.ts'
 
@@ -15,14 +15,19 @@ async function replyOf(
 ): Promise<EdgeHostInfo> {
   const { log, lines } = recordingLog()
   const { runner } = programs({
-    resolvectl: 'Global:\nLink 3 (wlp0s20f3): 192.168.43.254\n',
     stat: `${2 ** 30} 100 60 55\n`,
     [queryLine]: answer('Disabled', 'Disabled'),
+  })
+  const server = [2, Uint8Array.of(192, 168, 43, 254)]
+  const { bus } = services({
+    '/org/freedesktop/resolve1': { DNS: ['a(iiay)', [[3, ...server]]] },
+    '/org/freedesktop/resolve1/link/_33': { DNS: ['a(iay)', [server]] },
   })
   const snapshot = await createSnapshot({
     files: machine(name),
     runner,
     privileged: runner,
+    bus,
     clock: clockAt(1_000),
     log,
     database: openDatabase(':memory:', log),

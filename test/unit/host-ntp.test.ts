@@ -1,36 +1,42 @@
 import { describe, expect, it } from 'vitest'
 import { parseChronySources } from '../../src/host/time/chrony.ts'
 import { readNtp } from '../../src/host/time/ntp.ts'
-import { parseShowTimesync, parseTimesyncdConf } from '../../src/host/time/timesyncd.ts'
-import { CommandFailed, type CommandRunner } from '../../src/system/runner.ts'
-import { programs } from '../fixtures/host/edges.ts'
+import { ntpOfProperties, parseTimesyncdConf } from '../../src/host/time/timesyncd.ts'
+import { NoAnswer } from '../../src/system/bus/failure.ts'
+import type { CommandRunner } from '../../src/system/runner.ts'
+import { programs, services } from '../fixtures/host/edges.ts'
 import { machine } from '../fixtures/host/tree.ts'
 
 const running = (unit: string) => `/sys/fs/cgroup/system.slice/${unit}/cgroup.events = populated 1\n`
-const read = async (changes: string, runner = programs().runner) => readNtp(machine('', changes), runner)
+const read = async (changes: string, runner = programs().runner, bus = services().bus) =>
+  readNtp(machine('', changes), { runner, bus })
 
 describe('time servers of timesyncd', () => {
-  // The form of `timedatectl show-timesync` of systemd 252.
-  const showTimesync = `LinkNTPServers=192.0.2.123
-SystemNTPServers=ntp.shop.example 192.0.2.123
-FallbackNTPServers=0.debian.pool.ntp.org 1.debian.pool.ntp.org
-ServerName=ntp.shop.example
-ServerAddress=192.0.2.123
-RootDistanceMaxUSec=5s
-PollIntervalMinUSec=32s
-PollIntervalMaxUSec=34min 8s
-PollIntervalUSec=1min 4s
-NTPMessage={ Leap=0, Version=4, Mode=4, Stratum=2 }
-Frequency=0
-`
-  const bus = '/run/dbus/system_bus_socket = \n'
-  const runs = `${running('systemd-timesyncd.service')}${bus}`
+  // What timesyncd 252 says with these servers.
+  const manager = '/org/freedesktop/timesync1'
+  const said = {
+    [manager]: {
+      LinkNTPServers: ['as', ['192.0.2.123']],
+      SystemNTPServers: ['as', ['ntp.shop.example', '192.0.2.123']],
+      RuntimeNTPServers: ['as', []],
+      FallbackNTPServers: ['as', ['0.debian.pool.ntp.org', '1.debian.pool.ntp.org']],
+      ServerName: ['s', 'ntp.shop.example'],
+      ServerAddress: ['(iay)', [2, Uint8Array.of(192, 0, 2, 123)]],
+      RootDistanceMaxUSec: ['t', 5_000_000n],
+      PollIntervalMinUSec: ['t', 32_000_000n],
+      PollIntervalMaxUSec: ['t', 2_048_000_000n],
+      PollIntervalUSec: ['t', 64_000_000n],
+      Frequency: ['x', 0n],
+    },
+  } as const
+  const socket = '/run/dbus/system_bus_socket = \n'
+  const runs = `${running('systemd-timesyncd.service')}${socket}`
   const unit = '/usr/lib/systemd/system/systemd-timesyncd.service = [Unit]\n'
 
   it('are what it says while it runs, with the figures that only its file states', async () => {
-    const { runner, ran } = programs({ 'timedatectl show-timesync': showTimesync })
+    const { bus, asked } = services(said)
     const conf = '/etc/systemd/timesyncd.conf <<\n[Time]\nNTP=ntp.shop.example\nSaveIntervalSec=2min\n>>\n'
-    expect(await read(runs + conf, runner)).toEqual({
+    expect(await read(runs + conf, undefined, bus)).toEqual({
       ntp: {
         fallbackNtpServers: ['0.debian.pool.ntp.org', '1.debian.pool.ntp.org'],
         ntpServers: ['ntp.shop.example', '192.0.2.123'],
@@ -41,19 +47,34 @@ Frequency=0
       },
       problems: [],
     })
-    expect(ran).toEqual(['timedatectl show-timesync'])
+    expect(asked).toEqual([manager])
   })
 
   it('are none, and no figure is made up, where it has none', () => {
-    expect(parseShowTimesync('LinkNTPServers=\nSystemNTPServers=\nRootDistanceMaxUSec=infinity\n')).toEqual({
+    const none = { signature: 'as', value: [] }
+    const never = { signature: 't', value: 2n ** 64n - 1n }
+    const odd = { signature: 'u', value: 5_000_000 }
+    const properties = {
+      LinkNTPServers: none,
+      RootDistanceMaxUSec: never,
+      PollIntervalMinUSec: odd,
+      SystemNTPServers: odd,
+    }
+    expect(ntpOfProperties(new Map(Object.entries(properties)))).toEqual({
       fallbackNtpServers: [],
       ntpServers: [],
     })
   })
 
-  it('come from its file and drop-ins, and no program is started, where it does not run', async () => {
+  it('have figures that are no whole seconds', () => {
+    const properties = new Map([['RootDistanceMaxUSec', { signature: 't', value: 5_500_001n }]])
+    expect(ntpOfProperties(properties)).toMatchObject({ rootDistanceMaxSec: '5.500001' })
+  })
+
+  it('come from its file and drop-ins, and nobody is asked, where it does not run', async () => {
     const { runner, ran } = programs()
-    const files = `${bus}${unit}/etc/systemd/timesyncd.conf <<
+    const { bus, asked } = services(said)
+    const files = `${socket}${unit}/etc/systemd/timesyncd.conf <<
 [Time]
 NTP=old.example
 #FallbackNTP=0.debian.pool.ntp.org
@@ -77,7 +98,7 @@ PollIntervalMinSec=128
 PollIntervalMaxSec=soon
 >>
 `
-    expect(await read(files, runner)).toEqual({
+    expect(await read(files, runner, bus)).toEqual({
       ntp: {
         connectionRetrySec: '90',
         fallbackNtpServers: ['c.example'],
@@ -87,24 +108,25 @@ PollIntervalMaxSec=soon
       },
       problems: [],
     })
-    expect(ran).toEqual([])
+    expect([ran, asked]).toEqual([[], []])
   })
 
-  it('come from its file, and the failure is told, when timedatectl hangs', async () => {
-    const runner: CommandRunner = {
-      run: (program) => Promise.reject(new CommandFailed(program, 'timed-out', '3000 ms')),
-    }
-    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`, runner)).toEqual({
+  it('come from its file, and the failure is told, when it does not answer', async () => {
+    const { bus } = services({ [manager]: new NoAnswer('timed-out', '3000 ms') })
+    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`, undefined, bus)).toEqual({
       ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
-      problems: ['timedatectl: timed-out (3000 ms)'],
+      problems: ['org.freedesktop.timesync1: timed-out (3000 ms)'],
     })
   })
 
   it('come from its file where there is no bus to ask it over', async () => {
-    const { runner, ran } = programs()
+    const { bus, asked } = services(said)
     const files = `${running('systemd-timesyncd.service')}/etc/systemd/timesyncd.conf = NTP=a.example\n`
-    expect((await read(files, runner)).ntp.ntpServers).toEqual(['a.example'])
-    expect(ran).toEqual([])
+    expect(await read(files, undefined, bus)).toMatchObject({
+      ntp: { ntpServers: ['a.example'] },
+      problems: [],
+    })
+    expect(asked).toEqual([])
   })
 
   it('have the figures that its file states, none of its defaults', () => {

@@ -48,7 +48,10 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
   const identity = await chooseIdentity(options, stored?.id)
   const id = identity?.id ?? `edge-${randomBytes(16).toString('hex')}`
   if (identity === undefined) {
-    log.warn({ id, sources: options.identitySources }, 'no source has an identity: the id is random')
+    log.warn(
+      { id, sources: options.identitySources },
+      'no source has an identity: the id is random; to choose one set host.id, then: systemctl restart edgehostd',
+    )
   } else if (stored === undefined) {
     log.info(identity, 'the id of this host is chosen')
   }

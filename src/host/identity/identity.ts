@@ -37,7 +37,10 @@ export async function readIdentity(
   for (const source of sources) {
     for (const path of named[source] ?? [source]) {
       const text = await files.text(path).catch((error: unknown) => {
-        log.warn({ source, path, err: error }, 'a source of the identity cannot be read')
+        log.warn(
+          { source, path, err: error },
+          `a source of the identity cannot be read; see namei -l ${path}, or set host.identitySources`,
+        )
         return undefined
       })
       const value = usableValue(source, path, text)

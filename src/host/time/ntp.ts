@@ -1,3 +1,4 @@
+import type { Bus } from '../../system/bus/bus.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { readChrony, readChronyConfiguration } from './chrony.ts'
 import type { HostFiles } from '../files.ts'
@@ -8,30 +9,44 @@ import { readTimesyncd, readTimesyncdConfiguration } from './timesyncd.ts'
 
 export type { Ntp, NtpReading } from './time-source.ts'
 
+/** Over which time services are asked. */
+export interface NtpEdges {
+  readonly runner: CommandRunner
+  readonly bus: Bus
+}
+
 interface TimeService {
   /** As distributions name it. */
   readonly units: readonly string[]
   /** Asks the service; for when it runs. Without it, the configuration is all there is. */
-  readonly ask?: (files: HostFiles, runner: CommandRunner) => Promise<NtpReading>
+  readonly ask?: (files: HostFiles, edges: NtpEdges) => Promise<NtpReading>
   /** undefined where the service is not installed. */
   readonly configuration: (files: HostFiles) => Promise<Ntp | undefined>
 }
 
 const services: readonly TimeService[] = [
-  { units: ['systemd-timesyncd.service'], ask: readTimesyncd, configuration: readTimesyncdConfiguration },
-  { units: ['chrony.service', 'chronyd.service'], ask: readChrony, configuration: readChronyConfiguration },
+  {
+    units: ['systemd-timesyncd.service'],
+    ask: (files, { bus }) => readTimesyncd(files, bus),
+    configuration: readTimesyncdConfiguration,
+  },
+  {
+    units: ['chrony.service', 'chronyd.service'],
+    ask: (files, { runner }) => readChrony(files, runner),
+    configuration: readChronyConfiguration,
+  },
   // ntpq shows addresses and cut names, never what was configured.
   { units: ['ntpsec.service', 'ntp.service', 'ntpd.service'], configuration: readNtpdConfiguration },
 ]
 
 /**
  * The time service that runs says which servers it uses; where none runs, the configuration of the one that is
- * installed says which it would. Starts one program at most, two where chrony is older than 4.0.
- * @returns with the answer, in `problems`, each tool that failed; the files have answered in its place
+ * installed says which it would. Only chrony is asked by a program, or two where it is older than 4.0.
+ * @returns with the answer, in `problems`, each that failed to answer; the files have answered in its place
  */
-export async function readNtp(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
+export async function readNtp(files: HostFiles, edges: NtpEdges): Promise<NtpReading> {
   const running = await findRunning(files)
-  if (running?.ask) return running.ask(files, runner)
+  if (running?.ask) return running.ask(files, edges)
   for (const { configuration } of running ? [running] : services) {
     const ntp = await configuration(files)
     if (ntp !== undefined) return { ntp, problems: [] }

@@ -1,7 +1,7 @@
-import type { CommandRunner } from '../../system/runner.ts'
-import { ask } from '../ask.ts'
+import type { Bus } from '../../system/bus/bus.ts'
+import type { Variant } from '../../system/bus/reader.ts'
+import { askService } from '../ask.ts'
 import type { HostFiles } from '../files.ts'
-import { parseAssignments } from '../operating-system.ts'
 import { figuresOf, unique, words, type Ntp, type NtpReading } from './time-source.ts'
 import { parseTimeSpan } from './time-span.ts'
 
@@ -14,20 +14,29 @@ const systemdFolders = [
 ]
 const timeoutMs = 3_000
 
+// org.freedesktop.timesync1 has no man page; systemd's timesyncd-bus.c lists the properties.
+const manager = {
+  service: 'org.freedesktop.timesync1',
+  path: '/org/freedesktop/timesync1',
+  interface: 'org.freedesktop.timesync1.Manager',
+}
+// Microseconds that mean never.
+const infinity = 2n ** 64n - 1n
+
 /**
- * Asks systemd-timesyncd; only for when it runs: the call would start it by its bus name. The files answer
- * what it does not say, and everything where it does not answer.
+ * Asks systemd-timesyncd, when it runs. The files answer what it does not say, and everything where it does not
+ * answer.
  */
-export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
-  // timesyncd works without the bus, timedatectl does not.
+export async function readTimesyncd(files: HostFiles, bus: Bus): Promise<NtpReading> {
+  // timesyncd works without the bus.
   const hasBus = (await files.names('/run/dbus')).includes('system_bus_socket')
-  // The files are read while the program runs.
-  const answer = hasBus ? ask(runner, 'timedatectl', ['show-timesync'], timeoutMs) : undefined
+  // The files are read while it answers.
+  const answer = hasBus ? askService(bus.getAll(manager, timeoutMs)) : undefined
   const ntp = parseTimesyncdConf(await readTimesyncdConf(files))
-  const said = await answer
-  if (said === undefined) return { ntp, problems: [] }
-  if ('problem' in said) return { ntp, problems: [said.problem] }
-  return { ntp: { ...ntp, ...parseShowTimesync(said.stdout) }, problems: [] }
+  const service = await answer
+  if (service === undefined) return { ntp, problems: [] }
+  if ('problem' in service) return { ntp, problems: [service.problem] }
+  return { ntp: { ...ntp, ...ntpOfProperties(service.said) }, problems: [] }
 }
 
 /** What the files tell systemd-timesyncd to do; undefined where it is not installed. */
@@ -40,16 +49,21 @@ export async function readTimesyncdConfiguration(files: HostFiles): Promise<Ntp 
   return undefined
 }
 
-/** Parses `timedatectl show-timesync`: servers of the configuration, of DHCP (link) and of programs (runtime). */
-export function parseShowTimesync(text: string): Ntp {
-  const values = parseAssignments(text)
-  const servers = (key: string) => words(values.get(key) ?? '')
-  const span = (key: string) => parseTimeSpan(values.get(key) ?? '')
+/** Servers of the configuration, of DHCP (link) and of programs (runtime, since systemd 251), and microseconds. */
+export function ntpOfProperties(properties: ReadonlyMap<string, Variant>): Ntp {
+  const servers = (name: string) => {
+    const property = properties.get(name)
+    return property?.signature === 'as' ? (property.value as readonly string[]) : []
+  }
+  const seconds = (name: string) => {
+    const { value } = properties.get(name) ?? {}
+    return typeof value === 'bigint' && value < infinity ? Number(value) / 1_000_000 : undefined
+  }
   return {
     ...figuresOf({
-      pollIntervalMaxSec: span('PollIntervalMaxUSec'),
-      pollIntervalMinSec: span('PollIntervalMinUSec'),
-      rootDistanceMaxSec: span('RootDistanceMaxUSec'),
+      pollIntervalMaxSec: seconds('PollIntervalMaxUSec'),
+      pollIntervalMinSec: seconds('PollIntervalMinUSec'),
+      rootDistanceMaxSec: seconds('RootDistanceMaxUSec'),
     }),
     fallbackNtpServers: unique(servers('FallbackNTPServers')),
     ntpServers: unique(['RuntimeNTPServers', 'SystemNTPServers', 'LinkNTPServers'].flatMap(servers)),

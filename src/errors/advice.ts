@@ -1,0 +1,34 @@
+import { StartError } from './start-error.ts'
+
+/** What to do where nothing can be written; for the end of a message. */
+export const seeDisk = 'see what is full or read-only with: df -h; findmnt -O ro'
+
+// Of open(2), mkdir(2), rename(2); SQLite's primary result codes, https://www.sqlite.org/rescode.html
+const unwritable = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']
+const sqliteUnwritable = [8, 10, 13]
+const sqliteBusy = [5, 6]
+const sqliteCannotOpen = 14
+
+/**
+ * What an operator can do about an error of the system that ended a start.
+ * @param stateDirectory where the daemon keeps its files
+ * @returns nothing when there is no advice
+ */
+export function adviseOnStart(error: unknown, stateDirectory: string): StartError | undefined {
+  const { code = '', path, message, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
+  const place = path ?? stateDirectory
+  const because = (advice: string) =>
+    new StartError(`the daemon could not start, ${message}: ${advice}`, { cause: error })
+  const sqlite = errcode === undefined ? undefined : errcode & 0xff
+  if (unwritable.includes(code) || (sqlite !== undefined && sqliteUnwritable.includes(sqlite)))
+    return because(seeDisk)
+  if (code === 'EACCES' || code === 'EPERM' || sqlite === sqliteCannotOpen)
+    return because(
+      `start it as root with systemctl start edgehostd, and see who owns the path with namei -l ${place}`,
+    )
+  if (code === 'ENOENT' || code === 'ENOTDIR')
+    return because(`see which part of the path is missing with namei -l ${place}`)
+  if (sqlite !== undefined && sqliteBusy.includes(sqlite))
+    return because(`another process has the database, find it with fuser -v ${stateDirectory}/edgehostd.db`)
+  return undefined
+}
