@@ -12,7 +12,7 @@ export async function hostBody(): Promise<string> {
   const snapshot = await createSnapshot({
     files,
     runner,
-    bus: services(),
+    bus: services().bus,
     privileged: runner,
     clock: clockAt(Date.UTC(2026, 0, 31, 8)),
     log,
