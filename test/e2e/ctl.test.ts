@@ -233,6 +233,22 @@ describe('on a terminal', () => {
     await pane.close()
   })
 
+  it('an expired password is asked for anew', async () => {
+    await host.addUser({ name: 'stale', password: right })
+    await host.output(['chage', '-d', '0', 'stale'])
+    const pane = await openPane(other, 80)
+    const command = `edgehostctl --host ${address} --fingerprint ${await fingerprint()} login stale`
+    await pane.type(`clear; ${command}`, 'Enter')
+    await pane.until(/Password of stale/)
+    await pane.type(right, 'Enter')
+    await pane.until(/New password:/)
+    await pane.type('renewed canary 0902', 'Enter')
+    await pane.until(/The same again:/)
+    await pane.type('renewed canary 0902', 'Enter')
+    expect(await pane.until(/as stale \(viewer\)/)).not.toContain('canary')
+    await pane.close()
+  })
+
   it('no is no', async () => {
     await forgetAll()
     const pane = await openPane(other, 80)
