@@ -22,6 +22,9 @@ if (action === 'install') {
     })
   }
   rmSync(join(folder, 'var/cache/edgehostd'), { recursive: true, force: true })
+  // Made by systemd-tmpfiles.
+  rmSync(join(folder, 'etc/issue.d/edgehostd.issue'), { force: true })
+  removeEmpty(join(folder, 'etc/issue.d'))
   for (const path of programPaths) rmSync(join(folder, path), { force: true })
   for (const path of ['usr/lib/edgehostd', 'usr/share/doc/edgehostd']) removeEmpty(join(folder, path))
   const kept = [...configurationPaths, 'var/lib/edgehostd'].map((path) => join(folder, path))

@@ -44,7 +44,7 @@ export function changedKey(
 The host was installed anew, or somebody stands between. Nothing was sent.
 Its certificate has now the SHA-256 fingerprint
   ${fingerprint256}
-Compare it on the console of the host: ${compare}
+${compare}
 If it is the same there: edgehostctl forget ${name}`,
   )
 }
@@ -62,7 +62,7 @@ export function meetHost(certificate: X509Certificate, { target, expected, ask, 
         `the certificate of ${target.name} has not the expected fingerprint but\n  ${fingerprint}\nNothing was sent.`,
       )
   } else {
-    const introduction = `The host ${target.name} is not known yet. The SHA-256 fingerprint of its certificate is\n  ${fingerprint}\nCompare it on the console of the host: ${compare}`
+    const introduction = `The host ${target.name} is not known yet. The SHA-256 fingerprint of its certificate is\n  ${fingerprint}\n${compare}`
     const answer = ask(`${introduction}\nIs it the same there? [y/N] `)
     if (answer === undefined)
       throw new Failure(
@@ -80,7 +80,7 @@ export function meetHost(certificate: X509Certificate, { target, expected, ask, 
   say(`The key of ${target.name} is known from now on.`)
 }
 
-const compare = 'sudo edgehostctl status'
+const compare = 'Compare it on the console of the host: above the login prompt, or sudo edgehostctl status.'
 
 const bare = (fingerprint: string) =>
   fingerprint
