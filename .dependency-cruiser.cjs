@@ -31,10 +31,34 @@ const routesLaw = Object.keys(rooms).map((room) => ({
   to: { path: '^src/', pathNot: `^src/(${room}|api|errors|lists)/` },
 }))
 
+// The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
+const pureForClients = ['config/nearest-name', 'config/problem', 'lists/page']
+
+const clientLaw = [
+  {
+    name: 'ctl-is-a-client',
+    comment: `src/ctl may use the schemas.ts of any room, errors, and: ${pureForClients.join(', ')}`,
+    severity: 'error',
+    from: { path: '^src/ctl/' },
+    to: {
+      path: '^src/',
+      pathNot: `^src/(ctl/|errors/|[^/]+/schemas\\.ts$|(${pureForClients.join('|')})\\.ts$)`,
+    },
+  },
+  {
+    name: 'what-clients-use-is-pure',
+    comment: 'no input or output in what src/ctl may use of other rooms',
+    severity: 'error',
+    from: { path: `^src/(${pureForClients.join('|')})\\.ts$` },
+    to: { path: '(^|node:)(fs|net|tls|http|https|dgram|child_process|worker_threads|sqlite|os)(/|$)' },
+  },
+]
+
 module.exports = {
   forbidden: [
     ...roomLaw,
     ...routesLaw,
+    ...clientLaw,
     { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'only-system-starts-processes',

@@ -41,7 +41,7 @@ check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documen
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
-	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 $(EMULATOR)
+	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux $(EMULATOR)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 
@@ -52,7 +52,7 @@ bench: dist/main.cjs ## figures against bare Fastify on the same runtime
 	@build/debian-packages pamtester || true
 	node bench/run.ts
 
-build: dist/main.cjs ## bundle the daemon into dist/
+build: dist/main.cjs ## bundle daemon and command line into dist/
 
 package: dist/main.cjs ## dist/edgehostd_<version>_<architecture>.deb for amd64 and arm64
 	@node build/package.ts $(ARCHITECTURES)

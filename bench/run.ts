@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { measureCtlStart } from './ctl-start.ts'
 import type { Figure, Measure } from './figure.ts'
 import { measureFirstLook } from './first-look.ts'
 import { measureIdle } from './idle.ts'
@@ -19,6 +20,7 @@ import { readMachine, renderTable } from './table.ts'
 const figures: Readonly<Record<string, Measure>> = {
   reads: measureReads,
   start: measureStart,
+  'ctl-start': measureCtlStart,
   login: measureLogin,
   refusals: measureRefusals,
   'logins-at-once': measureLoginsAtOnce,

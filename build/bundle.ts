@@ -1,5 +1,5 @@
 // Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.cjs, which
-// loads it with V8's compile cache. docs/architecture.md says why two.
+// loads it with V8's compile cache (docs/architecture.md says why two); and its command line, dist/edgehostctl.cjs.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions } from 'esbuild'
@@ -52,13 +52,29 @@ const { text: loader } = await bundle({
   },
 })
 
+// The second program. It starts without a cache, so what few commands need, and is larger than all else, is a file of
+// its own.
+const { text: client, inputs: clientInputs } = await bundle({
+  ...shared,
+  entryPoints: ['src/ctl/main.ts'],
+  format: 'cjs',
+  define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
+  alias: { yaml: './yaml.cjs' },
+  external: ['./yaml.cjs'],
+  // A require is enough and does not load Node's loader of modules.
+  supported: { 'dynamic-import': false },
+})
+const { text: yaml, inputs: yamlInputs } = await bundle({ ...shared, entryPoints: ['yaml'], format: 'cjs' })
+
 mkdirSync(output, { recursive: true })
 for (const name of readdirSync(output)) {
   if (/^(main\.mjs|daemon[-.].*|third-party\.txt)$/.test(name)) rmSync(`${output}/${name}`)
 }
 writeFileSync(`${output}/daemon.cjs`, daemon)
 writeFileSync(`${output}/main.cjs`, loader)
-writeFileSync(`${output}/third-party.txt`, collectLicenses(inputs))
+writeFileSync(`${output}/edgehostctl.cjs`, client)
+writeFileSync(`${output}/yaml.cjs`, yaml)
+writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs, ...clientInputs, ...yamlInputs]))
 
 async function bundle(
   options: BuildOptions & { write: false; metafile: true },

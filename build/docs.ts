@@ -1,6 +1,6 @@
 /**
- * Writes docs/openapi.json, docs/api.md, docs/errors.md and docs/metrics.md from the routes and the tables of errors and
- * metrics.
+ * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md and docs/edgehostctl.md from the routes and the
+ * tables of errors, metrics and commands.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { createServer } from '../src/api/server.ts'
 import { errorCodes } from '../src/errors/codes.ts'
 import { families } from '../src/metrics/families.ts'
 import { registerRooms } from '../src/rooms.ts'
+import { manualMarkdown } from './manual.ts'
 import {
   collectDocument,
   finishDocument,
@@ -176,6 +177,7 @@ const outputs = {
   'docs/api.md': apiPage(declared),
   'docs/errors.md': errorPage(),
   'docs/metrics.md': metricsPage(),
+  'docs/edgehostctl.md': manualMarkdown(),
 }
 
 let stale = 0

@@ -2,7 +2,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { bashCompletion } from '../src/ctl/completion.ts'
 import { readBuildDate } from './build-date.ts'
+import { manualPage } from './manual.ts'
 import { fetchPamtester, fetchRuntime, type Architecture } from './parts.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -27,11 +29,16 @@ export const programPaths = [
   'usr/lib/edgehostd/pamtester',
   'usr/lib/edgehostd/main.cjs',
   'usr/lib/edgehostd/daemon.cjs',
+  'usr/lib/edgehostd/edgehostctl.cjs',
+  'usr/lib/edgehostd/yaml.cjs',
   'usr/sbin/edgehostd',
+  'usr/bin/edgehostctl',
   'lib/systemd/system/edgehostd.service',
   'lib/systemd/system/edgehostd.socket',
   'usr/lib/tmpfiles.d/edgehostd.conf',
   'usr/share/man/man8/edgehostd.8.gz',
+  'usr/share/man/man1/edgehostctl.1.gz',
+  'usr/share/bash-completion/completions/edgehostctl',
   'usr/share/doc/edgehostd/copyright',
   'usr/share/doc/edgehostd/third-party.gz',
   'usr/share/doc/edgehostd/changelog.gz',
@@ -49,11 +56,16 @@ export function listHostFiles(architecture: Architecture): HostFile[] {
     'usr/lib/edgehostd/pamtester': pamtester.program,
     'usr/lib/edgehostd/main.cjs': read('dist/main.cjs'),
     'usr/lib/edgehostd/daemon.cjs': read('dist/daemon.cjs'),
+    'usr/lib/edgehostd/edgehostctl.cjs': read('dist/edgehostctl.cjs'),
+    'usr/lib/edgehostd/yaml.cjs': read('dist/yaml.cjs'),
+    'usr/bin/edgehostctl': read('build/debian/edgehostctl'),
     'usr/sbin/edgehostd': read('build/debian/edgehostd'),
     'lib/systemd/system/edgehostd.service': read('systemd/edgehostd.service'),
     'lib/systemd/system/edgehostd.socket': read('systemd/edgehostd.socket'),
     'usr/lib/tmpfiles.d/edgehostd.conf': read('systemd/edgehostd.tmpfiles'),
     'usr/share/man/man8/edgehostd.8.gz': gzipSync(read('systemd/edgehostd.8'), { level: 9 }),
+    'usr/share/man/man1/edgehostctl.1.gz': gzipSync(manualPage(), { level: 9 }),
+    'usr/share/bash-completion/completions/edgehostctl': bashCompletion(),
     'usr/share/doc/edgehostd/copyright': `${read('build/debian/copyright').toString()}\npamtester:\n\n${pamtester.license}`,
     'usr/share/doc/edgehostd/third-party.gz': gzipSync(
       `${read('dist/third-party.txt').toString()}\n==== Node.js\n\n${runtime.license}`,
@@ -61,7 +73,7 @@ export function listHostFiles(architecture: Architecture): HostFile[] {
     ),
     'usr/share/doc/edgehostd/changelog.gz': gzipSync(changelog(), { level: 9 }),
   }
-  const executables = /^usr\/(lib\/edgehostd\/(node|pamtester)|sbin\/.*)$/
+  const executables = /^usr\/(lib\/edgehostd\/(node|pamtester)|s?bin\/.*)$/
   return [
     ...programPaths.map((path): HostFile => {
       return { path, mode: executables.test(path) ? 0o755 : 0o644, content: contents[path] }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, statfs } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { createHealth } from './api/health.ts'
 import { createHttpsServer } from './api/https-server.ts'
 import { listen } from './api/listen.ts'
 import { createLocalServer } from './api/local-server.ts'
+import type { ServiceStatus } from './api/schemas.ts'
 import { createServer } from './api/server.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
 import { createAuth } from './auth/auth.ts'
@@ -62,6 +63,7 @@ const drainMs = 10_000
 /** Builds every part in start order. The one file that knows all the others. */
 export async function createDaemon({ config, log, version, buildDate }: DaemonOptions): Promise<Daemon> {
   const clock = systemClock
+  const startedAt = clock.monotonic()
   const runner = createRunner(log)
   const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
 
@@ -192,9 +194,30 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     config.metrics.enabled ? config.metrics.tokenFile : undefined,
     log,
   )
+  const audits = audit.routes(snapshot.id)
+  const status = async (): Promise<ServiceStatus> => {
+    const { bsize, bavail, blocks } = await statfs(stateDirectory)
+    const upMs = clock.monotonic() - startedAt
+    return {
+      version,
+      mode: config.host.mode,
+      startTimestamp: new Date(clock.now() - upMs).toISOString(),
+      uptimeSeconds: Math.floor(upMs / 1_000),
+      addresses: [...snapshot.addresses()],
+      port: config.api.port,
+      certificate: {
+        fingerprint: certificates.fingerprint(),
+        expirationTimestamp: certificates.notAfter().toISOString(),
+        isOwn: ownCertificate(config) === undefined,
+      },
+      failing: health.failing(),
+      state: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
+      unwrittenAudits: audits.unwritten(),
+    }
+  }
   await registerRooms(app, {
-    api: { health },
-    audit: { audits: audit.routes(snapshot.id), listTokens, now: () => clock.now() },
+    api: { health, status },
+    audit: { audits, listTokens, now: () => clock.now() },
     auth: auth.routes,
     host: { snapshot, settings: settingsOf(config.host.mode) },
     metrics: config.metrics.enabled ? { metrics, scrapeAccess } : undefined,

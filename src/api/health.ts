@@ -9,6 +9,8 @@ export interface Health {
   isAlive(): boolean
   /** Whether it can do all its work now. */
   isReady(): boolean
+  /** Names of the checks that fail now; without a word in the journal. */
+  failing(): string[]
 }
 
 /**
@@ -16,11 +18,12 @@ export interface Health {
  * line for each change however often it is asked.
  */
 export function createHealth({ alive, ready, log }: { alive: Checks; ready: Checks; log: Logger }): Health {
+  const failingOf = (checks: Checks) => Object.keys(checks).filter((name) => checks[name]?.() !== true)
   const answerOf = (what: string, checks: Checks) => {
     let known: string | undefined
     let wasWell = false
     return () => {
-      const failed = Object.keys(checks).filter((name) => checks[name]?.() !== true)
+      const failed = failingOf(checks)
       const isWell = failed.length === 0
       if (failed.join() !== known) {
         // On the way up it is no wonder.
@@ -32,5 +35,10 @@ export function createHealth({ alive, ready, log }: { alive: Checks; ready: Chec
       return isWell
     }
   }
-  return { isAlive: answerOf('alive', alive), isReady: answerOf('ready', { ...alive, ...ready }) }
+  const all = { ...alive, ...ready }
+  return {
+    isAlive: answerOf('alive', alive),
+    isReady: answerOf('ready', all),
+    failing: () => failingOf(all),
+  }
 }

@@ -4,16 +4,17 @@ import { Type } from 'typebox'
 import { AppError } from '../errors/app-error.ts'
 import { errorBody } from './errors.ts'
 import type { Health } from './health.ts'
-import { errorReplies } from './schemas.ts'
+import { errorReplies, ServiceStatus } from './schemas.ts'
 
 export interface ApiRoutesOptions {
   readonly health: Health
+  readonly status: () => Promise<ServiceStatus>
 }
 
 const Well = Type.Object({ status: Type.Literal('ok') })
 
 /** What the edge itself answers: it lives, and what it can be asked. */
-export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app, { health }) => {
+export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app, { health, status }) => {
   app.get(
     '/v1/ping',
     {
@@ -60,6 +61,20 @@ export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app
       },
     },
     sayWhether(() => health.isReady()),
+  )
+
+  app.get(
+    '/v1/edge-mgmt/edgehosts/current/status',
+    {
+      config: { access: 'admin' },
+      schema: {
+        operationId: 'getServiceStatus',
+        tags: ['service'],
+        summary: 'How the daemon is: since when, where, its certificate, its disk',
+        response: { 200: ServiceStatus, ...errorReplies(401, 403) },
+      },
+    },
+    async () => status(),
   )
 
   app.get(

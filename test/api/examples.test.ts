@@ -68,6 +68,7 @@ it('the examples are what the edge answers', async () => {
   await succeed('getCurrentEdgeHost', 'GET', '/v1/edge-mgmt/edgehosts/current')
   await succeed('getSettings', 'GET', '/v1/edge-mgmt/settings')
   const admin = { authorization: Token.Authorization }
+  await succeed('getServiceStatus', 'GET', '/v1/edge-mgmt/edgehosts/current/status', undefined, admin)
   await succeed('listAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits?limit=2', undefined, admin)
   await succeed('getAuditFilters', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/filters', undefined, admin)
   await succeed('verifyAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/verify', undefined, admin)

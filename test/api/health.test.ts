@@ -6,7 +6,7 @@ import { createServer } from '../../src/api/server.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { createWriteProbe } from '../../src/store/write-probe.ts'
 import { captureLog } from '../support/https-server.ts'
-import type { ErrorReply } from '../support/test-edge.ts'
+import { serviceStatus, type ErrorReply } from '../support/test-edge.ts'
 import { createTurningClock } from '../support/turning-clock.ts'
 
 async function createEdge() {
@@ -24,7 +24,7 @@ async function createEdge() {
     authenticate: () => undefined,
     onAuthenticated: () => undefined,
   })
-  await app.register(apiRoutes, { health })
+  await app.register(apiRoutes, { health, status: async () => serviceStatus('airgap') })
   const ask = async (url: string) => {
     const reply = await app.inject({ url })
     return [reply.statusCode, reply.json<ErrorReply & { status?: string }>()] as const

@@ -1,4 +1,5 @@
 import type { FastifyServerFactory, InjectOptions } from 'fastify'
+import type { ServiceStatus } from '../../src/api/schemas.ts'
 import type { Socket } from 'node:net'
 import { createServer } from '../../src/api/server.ts'
 import { createAudit } from '../../src/audit/audit.ts'
@@ -61,6 +62,26 @@ export const logoutPath = '/v1/users/default/logout'
 export const resetPath = '/v1/users/default/password/reset'
 export const currentPath = '/v1/users/current'
 export const sessionsPath = '/v1/users/sessions'
+
+/** How a daemon says it is. */
+export const serviceStatus = (mode: 'airgap' | 'connected'): ServiceStatus => ({
+  version: '0.1.0',
+  mode,
+  startTimestamp: '2026-01-31T08:00:00.000Z',
+  uptimeSeconds: 5_400,
+  addresses: ['192.0.2.7', '2001:db8::7'],
+  port: 5080,
+  certificate: {
+    fingerprint: Array.from({ length: 32 }, (_, index) => (0xa0 + index).toString(16).toUpperCase()).join(
+      ':',
+    ),
+    expirationTimestamp: '2028-05-05T08:00:00.000Z',
+    isOwn: true,
+  },
+  failing: [],
+  state: { freeBytes: 21_474_836_480, totalBytes: 42_949_672_960 },
+  unwrittenAudits: 0,
+})
 
 /** The whole edge by `inject`; only the operating system below it is played. */
 export async function createTestEdge(options: TestEdgeOptions = {}) {
@@ -161,7 +182,10 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   )
   const body = options.hostBody ?? '{"metadata":{}}'
   await registerRooms(app, {
-    api: { health: { isAlive: () => true, isReady: () => true } },
+    api: {
+      health: { isAlive: () => true, isReady: () => true, failing: () => [] },
+      status: async () => serviceStatus(mode),
+    },
     audit: { audits: audit.routes('edge-test'), listTokens, now: () => clock.now() },
     auth: auth.routes,
     host: {

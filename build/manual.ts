@@ -1,0 +1,146 @@
+// edgehostctl(1) and docs/edgehostctl.md, from the table that the program reads its own command line by.
+import { commandNames, commands, options, optionsOf } from '../src/ctl/commands.ts'
+import type { Command, CommandName, Option, OptionName } from '../src/ctl/commands.ts'
+import { exitCodes } from '../src/ctl/exit-codes.ts'
+import { flags, synopsis } from '../src/ctl/help.ts'
+
+const introduction =
+  'Shows and manages an edge host. On the host itself it talks to the daemon over a socket that root alone may open: being root is the login. With --host it talks to any host over HTTPS, after a login with an account of that host.'
+
+const trust = [
+  'On the first contact with a host its certificate is shown by its SHA-256 fingerprint, and nothing is sent before a person has said that it is the same on the console of the host (above its login prompt, and in sudo edgehostctl status). Without a terminal, --fingerprint has to name it.',
+  'From then on the public key of the host counts: its certificate may be renewed, another key is refused with exit code 5. A host that was installed anew has another key: edgehostctl forget HOST.',
+]
+
+const files: readonly (readonly [string, string])[] = [
+  ['/run/edgehostd/edgehostd.sock', 'The socket of the daemon.'],
+  ['~/.config/edgehostctl/hosts/', 'The public keys of hosts. XDG_CONFIG_HOME is honoured.'],
+  ['~/.config/edgehostctl/sessions/', 'The tokens of logins (0600).'],
+]
+
+const environment: readonly (readonly [string, string])[] = [
+  ['EDGEHOSTCTL_HOST', 'Stands for --host.'],
+  ['EDGEHOSTCTL_SOCKET', 'Stands for --socket.'],
+  ['NO_COLOR', 'Not empty: no colours.'],
+]
+
+const globals = (Object.keys(options) as OptionName[]).filter((name) => (options[name] as Option).isGlobal)
+const detailsOf = (name: CommandName) => (commands[name] as Command).details
+const ownOptions = (name: CommandName) => optionsOf(name).filter((option) => !globals.includes(option))
+
+/** The manual page, man(7). */
+export function manualPage(): string {
+  const term = (name: string, text: string) => ['.TP', `.B ${roff(name)}`, roff(text)]
+  return `${[
+    '.TH EDGEHOSTCTL 1 "" "edgehostd" "User Commands"',
+    '.SH NAME',
+    'edgehostctl \\- show and manage an edge host',
+    '.SH SYNOPSIS',
+    '.B edgehostctl',
+    '.RI [ OPTIONS ]',
+    '.I COMMAND',
+    '.RI [ ARGUMENTS ]',
+    '.SH DESCRIPTION',
+    roff(introduction),
+    '.SH COMMANDS',
+    ...commandNames.flatMap((name) => [
+      ...term(synopsis(name), `${commands[name].summary}.`),
+      ...(detailsOf(name) === undefined ? [] : [roff(detailsOf(name) ?? '')]),
+      ...ownOptions(name).flatMap((option) => [
+        '.RS',
+        ...term(flags(option), options[option].summary),
+        '.RE',
+      ]),
+    ]),
+    '.SH OPTIONS',
+    'Of every command:',
+    ...globals.flatMap((name) => term(flags(name), options[name].summary)),
+    '.SH TRUST',
+    ...trust.flatMap((text) => ['.PP', roff(text)]),
+    '.SH EXIT STATUS',
+    ...Object.values(exitCodes).flatMap(({ code, meaning }) => term(String(code), meaning)),
+    '.SH ENVIRONMENT',
+    ...environment.flatMap(([name, text]) => term(name, text)),
+    '.SH FILES',
+    ...files.flatMap(([name, text]) => term(name, text)),
+    '.SH EXAMPLES',
+    ...examples.flatMap(([line, text]) => term(line, text)),
+    '.SH SEE ALSO',
+    '.BR edgehostd (8),',
+    '.BR hostnamectl (1),',
+    '.BR journalctl (1)',
+  ].join('\n')}\n`
+}
+
+const examples: readonly (readonly [string, string])[] = [
+  ['sudo edgehostctl status', 'How this host is.'],
+  ['edgehostctl --host box login alice', 'Log in on the host box.'],
+  ['edgehostctl --host box audit list --limit=200 -o json', 'The last 200 records for a program.'],
+  [
+    'edgehostctl --host box --fingerprint "$SHA256" login alice --password-stdin < password',
+    'The first login of a script.',
+  ],
+]
+
+/** docs/edgehostctl.md. */
+export function manualMarkdown(): string {
+  const cell = (text: string) => text.replaceAll('|', '\\|')
+  const table = (head: string, rows: readonly (readonly [string, string])[]) => [
+    `| ${head} | |`,
+    '|---|---|',
+    ...rows.map(([name, text]) => `| \`${cell(name)}\` | ${cell(text)} |`),
+  ]
+  return `${[
+    '# edgehostctl',
+    '',
+    '<!-- Made by `make docs` from the table of commands; do not edit. -->',
+    '',
+    introduction,
+    '',
+    '## Commands',
+    '',
+    ...table(
+      'Command',
+      commandNames.map((name) => [
+        [synopsis(name), ...ownOptions(name).map((option) => `[--${option}]`)].join(' '),
+        [`${commands[name].summary}.`, detailsOf(name) ?? ''].join(' ').trim(),
+      ]),
+    ),
+    '',
+    '## Options',
+    '',
+    ...table(
+      'Option',
+      (Object.keys(options) as OptionName[]).map((name) => [flags(name), options[name].summary]),
+    ),
+    '',
+    '## Whom it trusts',
+    '',
+    trust.join('\n\n'),
+    '',
+    '## Exit codes',
+    '',
+    ...table(
+      'Code',
+      Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning]),
+    ),
+    '',
+    '## Environment and files',
+    '',
+    ...table('Name', [...environment, ...files]),
+    '',
+    '## Examples',
+    '',
+    '```sh',
+    ...examples.map(([line, text]) => `${line}   # ${text}`),
+    '```',
+  ].join('\n')}\n`
+}
+
+/** Text as roff takes it literally, groff_char(7): a hyphen that can be copied, no escape, no request. */
+const roff = (text: string) =>
+  text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll('~', '\\(ti')
+    .replace(/^([.'])/, '\\&$1')

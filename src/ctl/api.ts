@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs'
+import { escapeInvisible, printable } from '../config/problem.ts'
+import { jsonBody } from './client.ts'
+import { Failure } from './exit-codes.ts'
+import type { Program } from './context.ts'
+
+/** Asks and prints the reply as it came; an error's body goes to standard error. */
+export const askApi =
+  (method: string): Program =>
+  async ({ client, line }) => {
+    const [path = ''] = line.arguments
+    // What cannot stand in a request line, RFC 9112, 3; Node would refuse it in words of its own.
+    if (!/^\/[\x21-\x7e]*$/.test(path))
+      throw new Failure('usage', `${printable(path)} is no path; it begins with / and has no space`)
+    const { data } = line.options
+    const body = data === undefined ? {} : jsonBody(readBody(data))
+    const { status, body: answer } = await client.ask({ method, path, ...body })
+    const isGood = status >= 200 && status <= 299
+    print(isGood ? process.stdout : process.stderr, answer)
+    if (isGood) return undefined
+    return status === 401 ? 'notLoggedIn' : 'failed'
+  }
+
+function readBody(file: string): Buffer {
+  try {
+    return readFileSync(file === '-' ? 0 : file)
+  } catch (error) {
+    throw new Failure('usage', `--data: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** Byte for byte; on a terminal nothing in it may steer that, and the prompt gets a line of its own. */
+function print(stream: NodeJS.WriteStream, body: Buffer): void {
+  if (!stream.isTTY) stream.write(body)
+  else if (body.length > 0) {
+    const lines = body
+      .toString()
+      .replace(/\r?\n$/, '')
+      .split(/\r?\n/)
+    stream.write(`${lines.map((line) => escapeInvisible(line)).join('\n')}\n`)
+  }
+}

@@ -1,0 +1,38 @@
+import { createWriteStream, renameSync, rmSync } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { auditsPath } from './audit.ts'
+import { notLoggedIn } from './client.ts'
+import { Failure } from './exit-codes.ts'
+import { readReply, toFailure } from './reply.ts'
+import type { Context } from './context.ts'
+
+/** Writes the archive beside its place and moves it there when it is whole. */
+export async function downloadAudits({ client, line, output, target }: Context): Promise<undefined> {
+  const day = new Date().toISOString().slice(0, 10)
+  const file = line.options.file ?? `edgehostd-audit-${day}.tar`
+  if (file === '-' && process.stdout.isTTY)
+    throw new Failure('usage', 'an archive does not belong on a terminal')
+  const message = await client.open({ method: 'GET', path: `${auditsPath}/download` })
+  if (message.statusCode !== 200) {
+    const failure = toFailure(await readReply(message))
+    throw failure.exitName === 'notLoggedIn' ? notLoggedIn(target, failure) : failure
+  }
+  if (file === '-') {
+    await pipeline(message, process.stdout, { end: false }).catch(brokenOff)
+    return undefined
+  }
+  const partial = `${file}.part`
+  try {
+    await pipeline(message, createWriteStream(partial, { mode: 0o600 })).catch(brokenOff)
+    renameSync(partial, file)
+  } catch (error) {
+    rmSync(partial, { force: true })
+    throw error
+  }
+  output.note(`The audit trail is in ${file}.`)
+  return undefined
+}
+
+function brokenOff(error: unknown): never {
+  throw new Failure('failed', `the archive is not whole: ${(error as Error).message}`, { cause: error })
+}

@@ -1,0 +1,69 @@
+import type { Static } from 'typebox'
+import type { AuditView, VerifyReply } from '../audit/schemas.ts'
+import { renderFacts } from './facts.ts'
+import { parseLimit } from './limit.ts'
+import type { Context } from './context.ts'
+import { renderTable, type Column } from './table.ts'
+import { count, moment, plural } from './text.ts'
+
+export const auditsPath = '/v1/edge-mgmt/edgehosts/current/audits'
+// The host looks at every record.
+const verifyMs = 600_000
+
+const layout: readonly Column<AuditView>[] = [
+  { title: 'TIME', read: ({ metadata }) => moment(metadata.createTimestamp) },
+  { title: 'WHO', read: ({ spec: { actor } }) => actor.uid || actor.actorType, isFlexible: true },
+  { title: 'FROM', read: ({ spec: { actor } }) => actor.address, isFlexible: true },
+  { title: 'OUTCOME', read: ({ spec }) => spec.outcome },
+  { title: 'WHAT', read: ({ spec }) => spec.message, isFlexible: true },
+]
+
+export async function listAudits({ client, line, output }: Context): Promise<undefined> {
+  const { filter, since, until } = line.options
+  const query = {
+    ...(filter === undefined ? {} : { filters: filter }),
+    ...(since === undefined ? {} : { startTime: since }),
+    ...(until === undefined ? {} : { endTime: until }),
+  }
+  const found = await client.list<AuditView>(auditsPath, query, parseLimit(line, 50))
+  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
+  const { listmeta, items } = found
+  if (listmeta.continue !== '' && output.format === 'table')
+    output.note(`${count(items.length)} of ${count(listmeta.count)}; --limit=0 gives all`)
+  return undefined
+}
+
+export async function verifyAudits({ client, line, output }: Context): Promise<'failed' | undefined> {
+  const { head } = line.options
+  const query = head === undefined ? '' : `?${new URLSearchParams({ head }).toString()}`
+  const found = await client.get<Static<typeof VerifyReply>>(`${auditsPath}/verify${query}`, verifyMs)
+  const { isIntact, problem, unwritten } = found
+  await output.show(found, (paper) =>
+    renderFacts(
+      [
+        isIntact
+          ? { label: 'Trail', lines: ['whole and unaltered'], mood: 'good' }
+          : {
+              label: 'Trail',
+              lines: [`record ${problem?.number ?? '?'}: ${problem?.message ?? 'damaged'}`],
+              mood: 'bad',
+            },
+        { label: 'Records', lines: [`${count(found.count)}, the oldest is number ${found.first}`] },
+        { label: 'Head', lines: [`${found.head.number}:${found.head.hash}`] },
+        ...(unwritten > 0
+          ? [
+              {
+                label: 'Unwritten',
+                lines: [
+                  `${plural(unwritten, 'record')} only in the journal: journalctl -u edgehostd -g audit`,
+                ],
+                mood: 'warning' as const,
+              },
+            ]
+          : []),
+      ],
+      paper,
+    ),
+  )
+  return isIntact ? undefined : 'failed'
+}

@@ -1,0 +1,137 @@
+import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Static } from 'typebox'
+import type { ListMeta } from '../lists/page.ts'
+import { Failure } from './exit-codes.ts'
+import { readReply, toFailure, type Reply } from './reply.ts'
+import { createSessions, type Session, type Sessions } from './session.ts'
+import type { Target } from './target.ts'
+import type { Ask, Transport } from './transport.ts'
+
+/** Items of a list, of all its pages. */
+export interface Items<Item> {
+  readonly items: readonly Item[]
+  readonly listmeta: Static<typeof ListMeta>
+}
+
+/** The API of a host, as somebody who is logged in. */
+export interface Client {
+  /** The body of a reply that has to be good. */
+  get<T>(path: string, timeoutMs?: number): Promise<T>
+  /** @param limit 0: all of them */
+  list<Item>(path: string, query: Readonly<Record<string, string>>, limit: number): Promise<Items<Item>>
+  /** The reply, whatever it is. */
+  ask(ask: Ask): Promise<Reply>
+  /** The same before its body has come. */
+  open(ask: Ask): Promise<IncomingMessage>
+  /** A change that has to go well. */
+  change(method: string, path: string): Promise<void>
+  /** Without a session; for logins. */
+  askPlain(method: string, path: string, body: unknown): Promise<Reply>
+}
+
+export interface ClientOptions {
+  readonly target: Target
+  readonly transport: Transport
+  /** From `--user`: the session must be of this account. */
+  readonly user: string | undefined
+}
+
+const pageSize = 50
+// A list of many pages meets the rate limit of the host and waits.
+const longestWaitSeconds = 30
+
+export function createClient({ target, transport, user }: ClientOptions): Client {
+  const sessions = target.kind === 'host' ? createSessions(target) : undefined
+
+  const askPlain: Client['askPlain'] = async (method, path, body) =>
+    readReply(
+      await transport.send({
+        method,
+        path,
+        ...(body === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(body)))),
+      }),
+    )
+
+  async function open(ask: Ask): Promise<IncomingMessage> {
+    const session = readSession(sessions, user)
+    const message = await transport.send(withToken(ask, session))
+    if (message.statusCode !== 401 || !session || !sessions) return message
+    const refusal = await readReply(message)
+    const renewed = await sessions.renew(session, askPlain)
+    if (!renewed) throw notLoggedIn(target, toFailure(refusal))
+    return transport.send(withToken(ask, renewed))
+  }
+
+  const ask = async (question: Ask) => readReply(await open(question))
+
+  async function askPatiently(question: Ask): Promise<Reply> {
+    for (;;) {
+      const reply = await ask(question)
+      const seconds = Number(reply.headers['retry-after'])
+      if (reply.status !== 429 || !(seconds <= longestWaitSeconds)) return reply
+      await sleep(Math.max(1, seconds) * 1_000)
+    }
+  }
+
+  async function succeed(question: Ask): Promise<Reply> {
+    const reply = await askPatiently(question)
+    if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))
+    if (reply.status < 200 || reply.status > 299) throw toFailure(reply)
+    return reply
+  }
+
+  const get: Client['get'] = async <T>(path: string, timeoutMs?: number) => {
+    const reply = await succeed({ method: 'GET', path, ...(timeoutMs === undefined ? {} : { timeoutMs }) })
+    return JSON.parse(reply.body.toString()) as T
+  }
+
+  return {
+    get,
+    async list<Item>(
+      path: string,
+      query: Readonly<Record<string, string>>,
+      limit: number,
+    ): Promise<Items<Item>> {
+      const items: Item[] = []
+      let token = ''
+      for (;;) {
+        const wanted = limit === 0 ? pageSize : Math.min(pageSize, limit - items.length)
+        const parameters = { ...query, limit: String(wanted), ...(token === '' ? {} : { continue: token }) }
+        const page = await get<Items<Item>>(`${path}?${new URLSearchParams(parameters).toString()}`)
+        items.push(...page.items)
+        token = page.listmeta.continue
+        if (token === '' || (limit > 0 && items.length >= limit))
+          return { items, listmeta: { ...page.listmeta, limit: items.length } }
+      }
+    },
+    ask,
+    open,
+    async change(method, path) {
+      await succeed({ method, path })
+    },
+    askPlain,
+  }
+}
+
+/** A body of JSON and the header that says so. */
+export const jsonBody = (body: Buffer) => ({ body, headers: { 'content-type': 'application/json' } })
+
+const withToken = (ask: Ask, session: Session | undefined): Ask =>
+  session ? { ...ask, headers: { ...ask.headers, authorization: session.tokens.Authorization } } : ask
+
+function readSession(sessions: Sessions | undefined, user: string | undefined): Session | undefined {
+  const session = sessions?.read()
+  if (session && user !== undefined && session.user !== user)
+    throw new Failure('notLoggedIn', `logged in is ${session.user}, not ${user}`)
+  return session
+}
+
+/** @param refusal what the host said */
+export function notLoggedIn(target: Target, refusal: Failure): Failure {
+  if (target.kind === 'socket') return refusal
+  return new Failure(
+    'notLoggedIn',
+    `not logged in on ${target.name}: edgehostctl --host ${target.name} login`,
+  )
+}

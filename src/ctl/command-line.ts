@@ -1,0 +1,103 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { nearestName } from '../config/nearest-name.ts'
+import { printable } from '../config/problem.ts'
+import { commandNames, commands, options, optionsOf } from './commands.ts'
+import type { Command, CommandName, Option, OptionName } from './commands.ts'
+import { Failure } from './exit-codes.ts'
+
+/** A command line that can be done. */
+export interface CommandLine {
+  readonly command: CommandName
+  readonly arguments: readonly string[]
+  /** Values of options; of a switch the empty text. */
+  readonly options: Readonly<Partial<Record<OptionName, string>>>
+}
+
+/**
+ * Reads a command line by the table of commands. Options may stand anywhere; the last one of a name counts.
+ * @param argv without program and script
+ * @throws Failure usage, with the nearest name where there is one
+ */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  const given: Partial<Record<OptionName, string>> = {}
+  const words: string[] = []
+  for (const token of readTokens(argv)) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, rawName, value, inlineValue } = token
+    // Not strict, Node takes the next option for a value.
+    const isOption = value?.startsWith('-') === true && value !== '-' && !inlineValue
+    given[checkOption(name, rawName, isOption ? undefined : value)] = value ?? ''
+  }
+  // As every program of the family does.
+  if (given.help !== undefined) return { command: 'help', arguments: words, options: {} }
+  if (given.version !== undefined) return { command: 'version', arguments: [], options: {} }
+  const command = findCommand(words)
+  const rest = words.slice(command.split(' ').length)
+  checkArguments(command, rest)
+  for (const name of Object.keys(given) as OptionName[]) {
+    if (!optionsOf(command).includes(name)) throw refuse(`${command} takes no --${name}`, command)
+  }
+  return { command, arguments: rest, options: given }
+}
+
+/** The command that words begin with. */
+export function findCommand(words: readonly string[]): CommandName {
+  if (words.length === 0) throw refuse('a command is missing')
+  const found = commandNames.find((name) => {
+    const parts = name.split(' ')
+    return parts.every((part, index) => part === words[index])
+  })
+  if (found) return found
+  const [first = '', second] = words
+  const firsts = [...new Set(commandNames.map((name) => name.split(' ')[0] ?? ''))]
+  if (!firsts.includes(first))
+    throw refuse(`unknown command ${printable(first)}${suggest(first, [...firsts, ...commandNames])}`)
+  const seconds = commandNames.flatMap((name) =>
+    name.startsWith(`${first} `) ? [name.slice(first.length + 1)] : [],
+  )
+  if (second === undefined) throw refuse(`${first} needs one of: ${seconds.join(', ')}`)
+  throw refuse(`unknown command ${first} ${printable(second)}${suggest(second, seconds, `${first} `)}`)
+}
+
+function readTokens(argv: readonly string[]) {
+  const known: NonNullable<ParseArgsConfig['options']> = {}
+  for (const [name, option] of Object.entries<Option>(options)) {
+    const type = option.value === undefined ? 'boolean' : 'string'
+    known[name] = option.short === undefined ? { type } : { type, short: option.short }
+  }
+  // Not strict: its messages know no nearest name.
+  return parseArgs({ args: [...argv], options: known, strict: false, allowPositionals: true, tokens: true })
+    .tokens
+}
+
+function checkOption(name: string, rawName: string, value: string | undefined): OptionName {
+  if (!Object.hasOwn(options, name))
+    throw refuse(`unknown option ${printable(rawName)}${suggest(name, Object.keys(options), '--')}`)
+  const option: Option = options[name as OptionName]
+  if (option.value === undefined && value !== undefined) throw refuse(`${rawName} takes no value`)
+  if (option.value !== undefined && value === undefined)
+    throw refuse(`${rawName} needs a value: ${option.value}`)
+  if (option.choices && !option.choices.includes(value ?? ''))
+    throw refuse(`${rawName} is ${printable(value ?? '')}; it must be one of: ${option.choices.join(', ')}`)
+  return name as OptionName
+}
+
+function checkArguments(name: CommandName, given: readonly string[]): void {
+  const wanted = (commands[name] as Command).arguments
+  const missing = wanted.find((each, index) => !each.startsWith('[') && given[index] === undefined)
+  if (missing !== undefined) throw refuse(`${name} needs ${missing}`, name)
+  const extra = given[wanted.length]
+  if (extra !== undefined && wanted.at(-1)?.endsWith('...]') !== true)
+    throw refuse(`unexpected argument ${printable(extra)}`, name)
+}
+
+function suggest(name: string, known: readonly string[], prefix = ''): string {
+  const near = nearestName(name, known)
+  return near === undefined ? '' : `; did you mean ${prefix}${near}?`
+}
+
+function refuse(message: string, command?: CommandName): Failure {
+  const where = command === undefined ? 'edgehostctl help' : `edgehostctl help ${command}`
+  return new Failure('usage', `${message}\nSee: ${where}`)
+}

@@ -1,0 +1,145 @@
+/** An option of the command line. */
+export interface Option {
+  readonly short?: string
+  /** Name of its value; without one it is a switch. */
+  readonly value?: string
+  readonly choices?: readonly string[]
+  readonly summary: string
+  /** Whether every command takes it. */
+  readonly isGlobal?: boolean
+  /** What the shell completes its value with. */
+  readonly completes?: 'file'
+}
+
+/** Every option there is. */
+export const options = {
+  output: {
+    short: 'o',
+    value: 'FORMAT',
+    choices: ['table', 'json', 'yaml'],
+    summary: 'table for people (the default), json or yaml for programs.',
+    isGlobal: true,
+  },
+  host: {
+    value: 'HOST[:PORT]',
+    summary: 'Talk to this host over HTTPS instead of to this one over its socket. Also: EDGEHOSTCTL_HOST.',
+    isGlobal: true,
+  },
+  user: { value: 'USER', summary: 'The account; refuses a session of another one.', isGlobal: true },
+  fingerprint: {
+    value: 'SHA256',
+    summary: 'On the first contact, accept a certificate with exactly this fingerprint, without a question.',
+    isGlobal: true,
+  },
+  socket: {
+    value: 'PATH',
+    summary: 'The socket of the daemon. Also: EDGEHOSTCTL_SOCKET.',
+    isGlobal: true,
+    completes: 'file',
+  },
+  'no-color': { summary: 'No colours on a terminal either. Also: NO_COLOR.', isGlobal: true },
+  help: { short: 'h', summary: 'Say how to use the command.', isGlobal: true },
+  version: { summary: 'Print the version.' },
+  'password-stdin': { summary: 'Read the password from standard input, up to the end of its first line.' },
+  limit: { value: 'N', summary: 'At most so many items; 0 is all of them.' },
+  filter: { value: 'EXPRESSION', summary: 'Only items that match, for example spec.actor.uid=alice.' },
+  since: { value: 'TIME', summary: 'Only records from then on, for example 2026-01-31T08:00:00Z.' },
+  until: { value: 'TIME', summary: 'Only records up to then.' },
+  head: { value: 'NUMBER:HASH', summary: 'A head of the trail that was kept elsewhere and must be in it.' },
+  file: {
+    value: 'FILE',
+    summary: 'Where to write it; - is standard output.',
+    completes: 'file',
+  },
+  data: { value: 'FILE', summary: 'The JSON body; - is standard input.', completes: 'file' },
+} as const satisfies Record<string, Option>
+
+export type OptionName = keyof typeof options
+
+/** A command of the command line. */
+export interface Command {
+  /** Names of what follows it; one in brackets may be left out. */
+  readonly arguments: readonly string[]
+  readonly summary: string
+  readonly details?: string
+  readonly options?: readonly OptionName[]
+  /** What the shell completes its argument with. */
+  readonly completes?: 'file'
+}
+
+const body = ['data'] as const
+
+/**
+ * Every command, by the words that name it. The parser, the help, the completion of the shell, the manual page and
+ * docs/edgehostctl.md are made from this table.
+ */
+export const commands = {
+  status: {
+    arguments: [],
+    summary: 'How this host is, on one screen, and what to do next',
+  },
+  login: {
+    arguments: ['[USER]'],
+    summary: 'Log in on the host of --host with an account of its operating system',
+    details:
+      'Asks for the password without an echo. The tokens stay under ~/.config/edgehostctl, for nobody else to read, and are renewed by themselves. An expired password is asked for anew.',
+    options: ['password-stdin'],
+  },
+  logout: { arguments: [], summary: 'End the session on the host of --host and forget its tokens' },
+  forget: {
+    arguments: ['HOST[:PORT]'],
+    summary: 'Forget the public key of a host, and the session there',
+    details: 'For a host that was installed anew. The next contact shows its fingerprint and asks.',
+  },
+  'host show': { arguments: [], summary: 'What the machine is: hardware, network, DNS, NTP' },
+  'sessions list': {
+    arguments: [],
+    summary: 'Who is logged in; an administrator sees everyone',
+    options: ['limit', 'filter'],
+  },
+  'sessions revoke': { arguments: ['UID'], summary: 'End a session' },
+  'config check': {
+    arguments: ['[FILE]'],
+    summary: 'Every problem of the configuration of this host, with file and line',
+    details: 'The same as edgehostd --check-config; FILE stands in for /etc/edgehostd/config.yaml.',
+    completes: 'file',
+  },
+  'audit list': {
+    arguments: [],
+    summary: 'Who did what, newest first; the last 50 without --limit',
+    options: ['limit', 'filter', 'since', 'until'],
+  },
+  'audit verify': {
+    arguments: [],
+    summary: 'Whether the audit trail is whole and unaltered',
+    options: ['head'],
+  },
+  'audit download': {
+    arguments: [],
+    summary: 'The whole audit trail as a tar archive of NDJSON files',
+    options: ['file'],
+  },
+  'api get': { arguments: ['PATH'], summary: 'Ask the API for a path and print the reply as it came' },
+  'api post': { arguments: ['PATH'], summary: 'POST to a path of the API', options: body },
+  'api put': { arguments: ['PATH'], summary: 'PUT to a path of the API', options: body },
+  'api patch': { arguments: ['PATH'], summary: 'PATCH a path of the API', options: body },
+  'api delete': { arguments: ['PATH'], summary: 'DELETE a path of the API', options: body },
+  version: { arguments: [], summary: 'Print the version' },
+  'completion bash': {
+    arguments: [],
+    summary: 'Print the completion of bash: source <(edgehostctl completion bash)',
+  },
+  help: { arguments: ['[COMMAND...]'], summary: 'Say how to use edgehostctl or one of its commands' },
+} as const satisfies Record<string, Command>
+
+export type CommandName = keyof typeof commands
+
+export const commandNames = Object.keys(commands) as CommandName[]
+
+/** Options a command takes, those of all commands included. */
+export function optionsOf(name: CommandName): OptionName[] {
+  const own: readonly OptionName[] = (commands[name] as Command).options ?? []
+  return (Object.keys(options) as OptionName[]).filter(
+    (option) => own.includes(option) || (options[option] as Option).isGlobal === true,
+  )
+}

@@ -1,0 +1,27 @@
+/** How edgehostctl ends, for scripts: help, manual page and documentation are made from this table. */
+export const exitCodes = {
+  ok: { code: 0, meaning: 'It was done.' },
+  failed: { code: 1, meaning: 'The host refused it or it failed; the message says why.' },
+  usage: { code: 2, meaning: 'The command line is wrong.' },
+  unreachable: { code: 3, meaning: 'The daemon does not run, or the host does not answer.' },
+  notLoggedIn: { code: 4, meaning: 'Nobody is logged in, or the socket may not be opened.' },
+  untrusted: {
+    code: 5,
+    meaning: 'The public key of the host is not known yet, or is another one than before.',
+  },
+  badConfiguration: { code: 78, meaning: 'config check found problems.' },
+  interrupted: { code: 130, meaning: 'Ctrl-C.' },
+} as const
+
+export type ExitName = keyof typeof exitCodes
+
+/** Something the person at the keyboard has to know; its message is all that is said. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly exitName: ExitName
+
+  constructor(exitName: ExitName, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.exitName = exitName
+  }
+}

@@ -1,0 +1,11 @@
+import { printable } from '../config/problem.ts'
+import type { CommandLine } from './command-line.ts'
+import { Failure } from './exit-codes.ts'
+
+/** The number of `--limit`; 0 is no limit. */
+export function parseLimit({ options: { limit } }: CommandLine, preset: number): number {
+  if (limit === undefined) return preset
+  if (!/^\d{1,9}$/.test(limit))
+    throw new Failure('usage', `--limit is ${printable(limit)}; it must be a number`)
+  return Number(limit)
+}

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs'
+import type { Static } from 'typebox'
+import type { CurrentUser } from '../auth/schemas.ts'
+import { Failure } from './exit-codes.ts'
+import { removePrivate } from './folder.ts'
+import { errorOf, toFailure } from './reply.ts'
+import type { Context } from './context.ts'
+import { createSessions, type LoginAnswer } from './session.ts'
+import { parseHost, type HostTarget, type Target } from './target.ts'
+import { oneLine } from './text.ts'
+
+const loginPath = '/v1/users/default/login?setCookie=false'
+const resetPath = '/v1/users/default/password/reset'
+
+/** Logs in and keeps the tokens. */
+export async function login(context: Context): Promise<undefined> {
+  const { client, line, output, terminal } = context
+  const target = requireHost(context.target, 'login')
+  // The key of the host is decided on before anybody types a password.
+  await client.askPlain('GET', '/v1/ping', undefined)
+  const user = line.arguments[0] ?? line.options.user ?? terminal.ask('User: ')?.trim()
+  if (!user) throw new Failure('usage', 'which account? edgehostctl login USER')
+  const password = await readPassword(context, `Password of ${oneLine(user)} on ${target.name}: `)
+  let reply = await client.askPlain('POST', loginPath, { username: user, password })
+  if (reply.status === 401 && errorOf(reply)?.code === 'PasswordExpired') {
+    const newPassword = await askNewPassword(context)
+    const body = { username: user, oldPassword: password, newPassword }
+    const changed = await client.askPlain('POST', resetPath, body)
+    if (changed.status !== 204) throw toFailure(changed)
+    reply = await client.askPlain('POST', loginPath, { username: user, password: newPassword })
+  }
+  if (reply.status !== 200) throw toFailure(reply)
+  const { Token: tokens, IsFirstLogin } = JSON.parse(reply.body.toString()) as LoginAnswer
+  await createSessions(target).keep({ user, tokens })
+  const current = await client.get<Static<typeof CurrentUser>>('/v1/users/current')
+  const first = IsFirstLogin ? '; the first login of this account on this host' : ''
+  output.note(
+    `Logged in on ${target.name} as ${oneLine(current.userName)} (${oneLine(current.role)})${first}.`,
+  )
+  return undefined
+}
+
+async function readPassword({ line, terminal }: Context, question: string): Promise<string> {
+  if (line.options['password-stdin'] !== undefined) {
+    const [first = ''] = readFileSync(0, 'utf8').split('\n')
+    return requirePassword(first.replace(/\r$/, ''))
+  }
+  const typed = await terminal.askSecretly(question)
+  if (typed === undefined)
+    throw new Failure('usage', 'no terminal to ask for the password; use --password-stdin')
+  return requirePassword(typed)
+}
+
+function requirePassword(password: string): string {
+  if (password === '') throw new Failure('failed', 'the password is empty')
+  return password
+}
+
+async function askNewPassword({ line, terminal, output }: Context): Promise<string> {
+  const expired = 'the password was right but has expired'
+  if (line.options['password-stdin'] !== undefined)
+    throw new Failure('failed', `${expired}; log in on a terminal, which asks for a new one, or: passwd`)
+  output.note(`edgehostctl: ${expired}.`)
+  const first = await terminal.askSecretly('New password: ')
+  const again = await terminal.askSecretly('The same again: ')
+  if (first === undefined || first === '' || first !== again)
+    throw new Failure('failed', 'the two are not the same; nothing was changed')
+  return first
+}
+
+/** Ends the session on the host and forgets it here, also when the host does not answer. */
+export async function logout({ client, output, target: anyTarget }: Context): Promise<undefined> {
+  const target = requireHost(anyTarget, 'logout')
+  const sessions = createSessions(target)
+  if (!sessions.read()) throw new Failure('notLoggedIn', `not logged in on ${target.name}`)
+  try {
+    const { status } = await client.ask({ method: 'POST', path: '/v1/users/default/logout' })
+    if (status >= 500) output.note(`edgehostctl: ${target.name} could not end the session; it ends by itself`)
+  } finally {
+    await sessions.forget()
+  }
+  output.note(`Logged out on ${target.name}.`)
+  return undefined
+}
+
+/** Takes the key and the session of a host away. */
+export async function forget({ line, output, folder }: Context): Promise<undefined> {
+  const target = parseHost(line.arguments[0] ?? '', folder)
+  // The tokens first: they belong to the key that goes.
+  await createSessions(target).forget()
+  if (!removePrivate(target.keyFile)) throw new Failure('failed', `${target.name} was not known`)
+  output.note(`The key of ${target.name} is forgotten.`)
+  return undefined
+}
+
+function requireHost(target: Target, command: string): HostTarget {
+  if (target.kind === 'host') return target
+  throw new Failure(
+    'usage',
+    `on this host nobody logs in: who may open ${target.path}, root, is an administrator.\nFor another one: edgehostctl --host HOST ${command}`,
+  )
+}

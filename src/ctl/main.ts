@@ -1,0 +1,52 @@
+import { writeSync } from 'node:fs'
+import { parseCommandLine, type CommandLine } from './command-line.ts'
+import { exitCodes, Failure } from './exit-codes.ts'
+import { oneLine } from './text.ts'
+
+// Baked in by the build.
+declare const __VERSION__: string
+
+/** The process edgehostctl. What needs no host is answered before anything else is loaded. */
+async function main(): Promise<void> {
+  const line = parseCommandLine(process.argv.slice(2))
+  const { command } = line
+  if (command === 'version') say(`edgehostctl ${__VERSION__}\n`)
+  else if (command === 'help') say((await import('./help.ts')).helpText(line.arguments))
+  else if (command === 'completion bash') say((await import('./completion.ts')).bashCompletion())
+  else if (command === 'config check') checkConfig(line)
+  else {
+    const { runCommand } = await import('./run.ts')
+    process.exitCode = exitCodes[await runCommand(line, command, process.env)].code
+  }
+}
+
+/** Becomes the daemon's own check, execve(2): one code that judges a configuration, and no child process. */
+function checkConfig({ arguments: [file] }: CommandLine): void {
+  const daemon = `${import.meta.dirname}/main.cjs`
+  const args = [
+    process.execPath,
+    daemon,
+    '--check-config',
+    ...(file === undefined ? [] : [`--config=${file}`]),
+  ]
+  process.execve?.(process.execPath, args, process.env)
+}
+
+// process.stdout would take a sixth of the start.
+function say(text: string): void {
+  try {
+    writeSync(1, text)
+  } catch (error) {
+    // The reader has seen enough: edgehostctl help | head -1.
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  }
+}
+
+main().catch((error: unknown) => {
+  if (!(error instanceof Failure)) throw error
+  if (error.message !== '') {
+    const lines = error.message.split('\n').map(oneLine)
+    process.stderr.write(`edgehostctl: ${lines.join('\n')}\n`)
+  }
+  process.exitCode = exitCodes[error.exitName].code
+})

@@ -1,0 +1,51 @@
+import { escapeInvisible } from '../config/problem.ts'
+import type { Paper } from './facts.ts'
+
+export type Format = 'table' | 'json' | 'yaml'
+
+/** Where a command says what it found. */
+export interface Output {
+  readonly format: Format
+  readonly paper: Paper
+  /** Text for people. */
+  write(text: string): void
+  /** What the API said: for people as `asText` lays it out, else whole. */
+  show(value: unknown, asText: (paper: Paper) => string): Promise<void>
+  /** What belongs to no reply: hints and progress. */
+  note(text: string): void
+}
+
+export interface OutputOptions {
+  readonly format: Format
+  readonly paper: Paper
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+}
+
+export function createOutput({ format, paper, out, err }: OutputOptions): Output {
+  return {
+    format,
+    paper,
+    write: out,
+    async show(value, asText) {
+      if (format === 'table') out(asText(paper))
+      else if (format === 'json') out(toJson(value))
+      else out(await toYaml(value))
+    },
+    note: (text) => err(`${text}\n`),
+  }
+}
+
+/** Two spaces; invisible characters, which could steer a terminal, stand escaped, which means the same. */
+export function toJson(value: unknown): string {
+  return `${escapeLines(JSON.stringify(value, null, 2))}\n`
+}
+
+async function toYaml(value: unknown): Promise<string> {
+  const { stringify } = await import('yaml')
+  const text = stringify(value, { lineWidth: 0 })
+  // The library escapes most of what is invisible; where it left some, JSON is YAML too.
+  return escapeLines(text) === text ? text : toJson(value)
+}
+
+const escapeLines = (text: string) => text.split('\n').map(escapeInvisible).join('\n')

@@ -1,0 +1,49 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Static } from 'typebox'
+import type { ErrorBody } from '../api/schemas.ts'
+import { Failure } from './exit-codes.ts'
+import { oneLine } from './text.ts'
+
+/** A whole reply. */
+export interface Reply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** @throws Failure when it breaks off */
+export async function readReply(message: IncomingMessage): Promise<Reply> {
+  const parts: Buffer[] = []
+  try {
+    for await (const part of message as AsyncIterable<Buffer>) parts.push(part)
+  } catch (error) {
+    throw new Failure('unreachable', `the reply broke off: ${(error as Error).message}`, { cause: error })
+  }
+  return { status: message.statusCode ?? 0, headers: message.headers, body: Buffer.concat(parts) }
+}
+
+/** The body of an error, if it is one. */
+export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {
+  try {
+    const value = JSON.parse(body.toString()) as unknown
+    if (typeof value !== 'object' || value === null) return undefined
+    const { code, message } = value as Record<string, unknown>
+    return typeof code === 'string' && typeof message === 'string'
+      ? (value as Static<typeof ErrorBody>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What a refusal says to a person. */
+export function toFailure(reply: Reply): Failure {
+  const error = errorOf(reply)
+  const exitName = reply.status === 401 ? 'notLoggedIn' : 'failed'
+  if (!error) return new Failure(exitName, `the host answered with status ${reply.status}`)
+  const { code, message, ref } = error
+  const wait = reply.status === 429 ? `; wait ${reply.headers['retry-after'] ?? 'a few'} seconds` : ''
+  const trace =
+    reply.status >= 500 && ref ? `\nOn the host: journalctl -u edgehostd | grep ${oneLine(ref)}` : ''
+  return new Failure(exitName, `${oneLine(message)} (${oneLine(code)})${wait}${trace}`)
+}

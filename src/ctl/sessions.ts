@@ -1,0 +1,38 @@
+import type { Static } from 'typebox'
+import type { SessionItem } from '../auth/schemas.ts'
+import { parseLimit } from './limit.ts'
+import type { Context } from './context.ts'
+import { renderTable, type Column } from './table.ts'
+import { moment } from './text.ts'
+
+export type Session = Static<typeof SessionItem>
+
+const sessionsPath = '/v1/users/sessions'
+
+const layout: readonly Column<Session>[] = [
+  { title: 'UID', read: ({ uid }) => uid },
+  {
+    title: 'USER',
+    read: ({ userName, isCurrent }) => (isCurrent ? `${userName} *` : userName),
+    isFlexible: true,
+  },
+  { title: 'ROLE', read: ({ role }) => role },
+  { title: 'FROM', read: ({ address }) => address, isFlexible: true },
+  { title: 'SINCE', read: ({ creationTimestamp }) => moment(creationTimestamp), isFlexible: true },
+  { title: 'UNTIL', read: ({ expirationTimestamp }) => moment(expirationTimestamp), isFlexible: true },
+]
+
+export async function listSessions({ client, line, output }: Context): Promise<undefined> {
+  const { filter } = line.options
+  const query = filter === undefined ? {} : { filters: filter }
+  const found = await client.list<Session>(sessionsPath, query, parseLimit(line, 0))
+  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
+  return undefined
+}
+
+export async function revokeSession({ client, line, output }: Context): Promise<undefined> {
+  const [uid = ''] = line.arguments
+  await client.change('DELETE', `${sessionsPath}/${encodeURIComponent(uid)}`)
+  output.note('The session has ended.')
+  return undefined
+}

@@ -1,0 +1,170 @@
+import type { ServiceStatus } from '../api/schemas.ts'
+import type { AuditView } from '../audit/schemas.ts'
+import type { EdgeHostInfo } from '../host/schemas.ts'
+import { renderFacts, type Fact, type Paper } from './facts.ts'
+import type { Session } from './sessions.ts'
+import { moment, plural, span } from './text.ts'
+
+/** All that the screen shows; undefined is what only administrators see. */
+export interface HostStatus {
+  readonly host: EdgeHostInfo
+  readonly service: ServiceStatus | undefined
+  readonly sessions: readonly Session[]
+  /** Of the newest 50 records those that did not go well, newest first. */
+  readonly errors: readonly AuditView[] | undefined
+}
+
+export interface StatusOptions {
+  readonly paper: Paper
+  /** How edgehostctl was called, for the commands that the screen names. */
+  readonly command: string
+  /** Milliseconds since 1970. */
+  readonly now: number
+}
+
+const dayMs = 86_400_000
+const soonDays = 30
+const shownErrors = 5
+const fullShare = 0.9
+const gibibyte = 1_073_741_824
+
+export function renderStatus(found: HostStatus, options: StatusOptions): string {
+  const next = nextSteps(found, options)
+  return renderFacts(
+    [
+      ...identity(found),
+      ...(found.service ? serviceFacts(found.service, options) : []),
+      factsFact(found.host),
+      ...diskFacts(found),
+      sessionFact(found.sessions),
+      errorFact(found.errors),
+      {
+        label: 'Next',
+        lines: next.length > 0 ? next : ['nothing to do'],
+        mood: next.length > 0 ? 'warning' : 'good',
+      },
+    ],
+    options.paper,
+  )
+}
+
+function identity({ host: { metadata, spec, status }, service }: HostStatus): Fact[] {
+  const failing = service?.failing ?? []
+  const state: Fact =
+    failing.length > 0
+      ? { label: 'State', lines: [`not ready: ${failing.join(', ')}`], mood: 'bad' }
+      : { label: 'State', lines: ['running'], mood: 'good' }
+  return [
+    { label: 'Host', lines: [status.hostName ?? metadata.name] },
+    { label: 'ID', lines: [metadata.id] },
+    state,
+    {
+      label: 'Mode',
+      lines: [
+        `${spec.connectionMode}, managed ${spec.managementMode === 'local' ? 'here' : 'by the platform'}`,
+      ],
+    },
+    { label: 'Version', lines: [`edgehostd ${status.agentVersion}`] },
+  ]
+}
+
+function serviceFacts(service: ServiceStatus, { now, paper }: StatusOptions): Fact[] {
+  const { addresses, port, certificate, startTimestamp, uptimeSeconds } = service
+  const leftDays = Math.floor((Date.parse(certificate.expirationTimestamp) - now) / dayMs)
+  const end = moment(certificate.expirationTimestamp).slice(0, 10)
+  const mood = leftDays < 0 ? 'bad' : leftDays < soonDays ? 'warning' : undefined
+  const { fingerprint } = certificate
+  return [
+    { label: 'Uptime', lines: [`${span(uptimeSeconds)}, since ${moment(startTimestamp)}`] },
+    {
+      label: 'Address',
+      lines: addresses.map((each) => `https://${each.includes(':') ? `[${each}]` : each}:${port}`),
+    },
+    {
+      label: 'Certificate',
+      lines: [leftDays < 0 ? `ended ${end}` : `until ${end}, ${plural(leftDays, 'day')} left`],
+      ...(mood ? { mood } : {}),
+    },
+    {
+      label: 'Fingerprint',
+      // 95 characters: on a narrow terminal two lines of 16 bytes, which can be compared one below the other.
+      lines: paper.columns < 112 ? [fingerprint.slice(0, 48), fingerprint.slice(48)] : [fingerprint],
+    },
+  ]
+}
+
+function factsFact({ status: { conditions = [] } }: EdgeHostInfo): Fact {
+  if (conditions.length === 0) return { label: 'Facts', lines: ['all could be read'] }
+  return {
+    label: 'Facts',
+    lines: [
+      `${plural(conditions.length, 'fact')} could not be read`,
+      ...conditions.map(({ type, message }) => `${type}: ${message}`),
+    ],
+    mood: 'warning',
+  }
+}
+
+function diskFacts({ host, service }: HostStatus): Fact[] {
+  const partitions = host.spec.hardwareSpec.disks.flatMap((disk) => disk.partitions)
+  const known = partitions.flatMap(({ mountPoint, totalSpace, usedSpace, freeSpace }) =>
+    totalSpace !== undefined && usedSpace !== undefined && freeSpace !== undefined
+      ? [`${mountPoint}: ${freeSpace} of ${totalSpace} GiB free`]
+      : [],
+  )
+  const lines = [...new Set(known)].slice(0, 6)
+  if (service) {
+    const { freeBytes, totalBytes } = service.state
+    const size = (bytes: number) => (bytes / gibibyte).toFixed(1)
+    lines.push(`state of edgehostd: ${size(freeBytes)} of ${size(totalBytes)} GiB free`)
+  }
+  return lines.length === 0
+    ? []
+    : [{ label: 'Disk', lines, ...(isFull(service) ? { mood: 'bad' as const } : {}) }]
+}
+
+const isFull = (service: ServiceStatus | undefined) =>
+  service !== undefined && service.state.freeBytes < (1 - fullShare) * service.state.totalBytes
+
+function sessionFact(sessions: readonly Session[]): Fact {
+  const users = [...new Set(sessions.map(({ userName }) => userName))]
+  const names = users.length > 5 ? `${users.slice(0, 5).join(', ')} ...` : users.join(', ')
+  return { label: 'Sessions', lines: [sessions.length === 0 ? 'none' : `${sessions.length} (${names})`] }
+}
+
+function errorFact(errors: readonly AuditView[] | undefined): Fact {
+  if (!errors) return { label: 'Errors', lines: ['only administrators see them'] }
+  if (errors.length === 0) return { label: 'Errors', lines: ['none lately'] }
+  return {
+    label: 'Errors',
+    lines: errors.slice(0, shownErrors).map(({ metadata, spec }) => {
+      const who = spec.actor.uid === '' ? '' : `, ${spec.actor.uid}`
+      return `${moment(metadata.createTimestamp)} ${spec.outcome}: ${spec.message}${who}`
+    }),
+    mood: errors.some(({ spec }) => spec.outcome === 'failed') ? 'bad' : 'warning',
+  }
+}
+
+/** What to type next, the most pressing first. */
+function nextSteps({ host, service, errors }: HostStatus, { command, now }: StatusOptions): string[] {
+  const steps: string[] = []
+  if (service && service.failing.length > 0)
+    steps.push('why it is not ready: journalctl -u edgehostd -g ready')
+  if (isFull(service)) steps.push('make room: df -h /var/lib/edgehostd')
+  if (service && service.unwrittenAudits > 0)
+    steps.push(`${plural(service.unwrittenAudits, 'audit')} only in the journal: ${command} audit verify`)
+  const conditions = host.status.conditions ?? []
+  if (conditions.length > 0) steps.push('why facts could not be read: journalctl -u edgehostd -p warning')
+  if (service) {
+    const { isOwn, expirationTimestamp } = service.certificate
+    const isEnding = Date.parse(expirationTimestamp) - now < soonDays * dayMs
+    if (isEnding)
+      steps.push(
+        isOwn
+          ? 'the certificate should have been renewed: journalctl -u edgehostd -g certificate'
+          : 'renew the certificate, then: systemctl reload edgehostd',
+      )
+  }
+  if (errors?.some(({ spec }) => spec.outcome === 'failed')) steps.push(`what failed: ${command} audit list`)
+  return steps
+}

@@ -1,0 +1,40 @@
+import type { ServiceStatus } from '../api/schemas.ts'
+import type { AuditView } from '../audit/schemas.ts'
+import type { EdgeHostInfo } from '../host/schemas.ts'
+import { auditsPath } from './audit.ts'
+import type { Client, Items } from './client.ts'
+import { Failure } from './exit-codes.ts'
+import { hostPath } from './host.ts'
+import type { Context } from './context.ts'
+import type { Session } from './sessions.ts'
+import { renderStatus, type HostStatus } from './status-screen.ts'
+
+/** The one screen: asks four things and says what they mean together. */
+export async function status({ client, output, target }: Context): Promise<undefined> {
+  const host = await client.get<EdgeHostInfo>(hostPath)
+  const service = await unlessForbidden(() => client.get<ServiceStatus>(`${hostPath}/status`))
+  const audits = await unlessForbidden(() => readAudits(client))
+  const sessions = await client.list<Session>('/v1/users/sessions', {}, 0)
+  const found: HostStatus = {
+    host,
+    service,
+    sessions: sessions.items,
+    errors: audits?.items.filter(({ spec }) => spec.outcome !== 'success'),
+  }
+  const prefix = target.kind === 'host' ? `edgehostctl --host ${target.name}` : 'edgehostctl'
+  const value = { host, service: service ?? null, sessions: found.sessions, errors: found.errors ?? null }
+  await output.show(value, (paper) => renderStatus(found, { paper, command: prefix, now: Date.now() }))
+  return undefined
+}
+
+const readAudits = (client: Client): Promise<Items<AuditView>> => client.list<AuditView>(auditsPath, {}, 50)
+
+/** What only administrators may see is left out for others. */
+async function unlessForbidden<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof Failure && error.message.includes('(Forbidden)')) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,66 @@
+import { join } from 'node:path'
+import { printable } from '../config/problem.ts'
+import { Failure } from './exit-codes.ts'
+
+/** Another host, over HTTPS. */
+export interface HostTarget {
+  readonly kind: 'host'
+  /** A name or an address, an IPv6 one without brackets. */
+  readonly host: string
+  readonly port: number
+  /** As it is typed: `box`, `box:8443`, `[2001:db8::7]`. */
+  readonly name: string
+  /** Files of the key and of the session. */
+  readonly keyFile: string
+  readonly sessionFile: string
+  readonly lockFile: string
+}
+
+/** This host, over the socket of its daemon. */
+export interface SocketTarget {
+  readonly kind: 'socket'
+  readonly path: string
+}
+
+export type Target = HostTarget | SocketTarget
+
+const defaultPort = 5080
+const defaultSocket = '/run/edgehostd/edgehostd.sock'
+// A name (RFC 1123, and the underscore of some factories), an IPv4 address, or an IPv6 one with or without a zone.
+const hostSyntax = /^(?:\[([0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|([A-Za-z0-9_](?:[\w.-]{0,252})))(?::(\d{1,5}))?$/
+const bareIPv6 = /^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%[\w.-]+)?$/
+
+export interface Choice {
+  readonly host?: string | undefined
+  readonly socket?: string | undefined
+}
+
+/** Where to: options before the environment, a host before the socket. */
+export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, folder: string): Target {
+  if (given.host !== undefined && given.socket !== undefined)
+    throw new Failure('usage', '--host and --socket exclude each other')
+  if (given.host !== undefined) return parseHost(given.host, folder)
+  if (given.socket !== undefined) return { kind: 'socket', path: given.socket }
+  if (environment.EDGEHOSTCTL_HOST) return parseHost(environment.EDGEHOSTCTL_HOST, folder)
+  return { kind: 'socket', path: environment.EDGEHOSTCTL_SOCKET || defaultSocket }
+}
+
+/** @throws Failure usage */
+export function parseHost(text: string, folder: string): HostTarget {
+  const match = hostSyntax.exec(bareIPv6.test(text) ? `[${text}]` : text)
+  const host = (match?.[1] ?? match?.[2])?.toLowerCase()
+  const port = match?.[3] === undefined ? defaultPort : Number(match[3])
+  if (host === undefined || port < 1 || port > 65_535)
+    throw new Failure('usage', `${printable(text)} is no host; write NAME, ADDRESS, NAME:PORT or [IPV6]:PORT`)
+  const bracketed = host.includes(':') ? `[${host}]` : host
+  const file = `${encodeURIComponent(host)}_${port}.json`
+  return {
+    kind: 'host',
+    host,
+    port,
+    name: port === defaultPort ? bracketed : `${bracketed}:${port}`,
+    keyFile: join(folder, 'hosts', file),
+    sessionFile: join(folder, 'sessions', file),
+    lockFile: join(folder, 'sessions', 'lock'),
+  }
+}

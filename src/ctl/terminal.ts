@@ -1,0 +1,92 @@
+import { closeSync, openSync, readSync, writeSync } from 'node:fs'
+import { ReadStream } from 'node:tty'
+import { Failure } from './exit-codes.ts'
+import type { Paper } from './facts.ts'
+
+/** The person at the keyboard. */
+export interface Terminal {
+  /** Asks and gives the line that was typed; undefined when there is no terminal. */
+  ask(question: string): string | undefined
+  /** The same without an echo, for a password. */
+  askSecretly(question: string): Promise<string | undefined>
+}
+
+/** The controlling terminal, /dev/tty, whatever standard input is. */
+export function createTerminal(): Terminal {
+  return {
+    ask(question) {
+      const tty = openTerminal()
+      if (tty === undefined) return undefined
+      try {
+        writeSync(tty, question)
+        const letter = Buffer.alloc(1)
+        const line: number[] = []
+        while (readSync(tty, letter) === 1 && letter[0] !== 10) line.push(letter[0] ?? 0)
+        return Buffer.from(line).toString()
+      } finally {
+        closeSync(tty)
+      }
+    },
+    async askSecretly(question) {
+      const tty = openTerminal()
+      if (tty === undefined) return undefined
+      const input = new ReadStream(tty)
+      const restore = () => input.setRawMode(false)
+      // Also at a SIGTERM, which Node turns into nothing by itself.
+      const onSignal = () => {
+        restore()
+        process.exit(143)
+      }
+      process.once('SIGTERM', onSignal).once('SIGHUP', onSignal).once('exit', restore)
+      input.setRawMode(true)
+      writeSync(tty, question)
+      try {
+        return await readLine(input)
+      } finally {
+        restore()
+        writeSync(tty, '\n')
+        process.off('SIGTERM', onSignal).off('SIGHUP', onSignal).off('exit', restore)
+        input.destroy()
+      }
+    },
+  }
+}
+
+/** Reads a line from a terminal in raw mode, where the keys that edit and end it come as bytes. */
+function readLine(input: ReadStream): Promise<string> {
+  const typed: number[] = []
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const end = () => resolve(Buffer.from(typed).toString())
+  input.on('data', (chunk: Buffer) => {
+    for (const byte of chunk) {
+      // What is typed after the end counts no longer: the promise is settled.
+      if (byte === 3) reject(new Failure('interrupted', ''))
+      // Enter, or Ctrl-D.
+      else if (byte === 13 || byte === 10 || byte === 4) end()
+      // Ctrl-U takes all back, Backspace a character, which may be several bytes of UTF-8.
+      else if (byte === 21) typed.length = 0
+      else if (byte === 127 || byte === 8) {
+        while (((typed.pop() ?? 0) & 0xc0) === 0x80);
+      } else typed.push(byte)
+    }
+  })
+  input.once('end', end).once('error', reject)
+  return promise
+}
+
+function openTerminal(): number | undefined {
+  try {
+    return openSync('/dev/tty', 'r+')
+  } catch {
+    return undefined
+  }
+}
+
+/** What standard output is drawn on. */
+export function readPaper(environment: NodeJS.ProcessEnv, noColor: boolean): Paper {
+  const { isTTY, columns } = process.stdout
+  if (!isTTY) return { columns: Infinity, isColoured: false }
+  // https://no-color.org: any value but the empty one.
+  const isColoured = !noColor && !environment.NO_COLOR && environment.TERM !== 'dumb'
+  return { columns: columns || 80, isColoured }
+}

@@ -1,0 +1,86 @@
+import { escapeInvisible } from '../config/problem.ts'
+
+// East Asian Width W and F (Unicode 16, EastAsianWidth.txt) by blocks, and what terminals draw as an emoji.
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{17000}-\u{18d08}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u
+const plain = /^[\x20-\x7e]*$/
+
+/** Text of a server as it may stand in one line of a terminal: nothing in it moves the cursor or changes colours. */
+export const oneLine = (text: string): string => escapeInvisible(text)
+
+/** Columns a terminal gives a text. */
+export function displayWidth(text: string): number {
+  if (plain.test(text)) return text.length
+  let width = 0
+  for (const character of text) width += characterWidth(character)
+  return width
+}
+
+function characterWidth(character: string): number {
+  if (/[\p{Mn}\p{Me}\p{Cf}]/u.test(character)) return 0
+  return wide.test(character) ? 2 : 1
+}
+
+/** The text in at most so many columns, the last one an ellipsis where something is missing. */
+export function cut(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text
+  let kept = ''
+  let width = 0
+  for (const character of text) {
+    width += characterWidth(character)
+    if (width > columns - 1) break
+    kept += character
+  }
+  return columns > 0 ? `${kept}\u2026` : ''
+}
+
+/** The text with spaces up to a width. */
+export const pad = (text: string, columns: number): string =>
+  text + ' '.repeat(Math.max(0, columns - displayWidth(text)))
+
+/** The text in lines of at most so many columns, broken at spaces, within a word only where that is too long. */
+export function wrap(text: string, columns: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && displayWidth(`${last} ${word}`) <= columns)
+      lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(...breakWord(word, columns))
+  }
+  return lines
+}
+
+function breakWord(word: string, columns: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const character of word) {
+    if (displayWidth(line + character) > columns && line !== '') {
+      lines.push(line)
+      line = ''
+    }
+    line += character
+  }
+  return [...lines, line]
+}
+
+/** A number as English writes it, 1,234. */
+export const count = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ',')
+
+/** `1 session`, `2 sessions`. */
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`
+
+/** A moment of the wire (RFC 3339, UTC) without its fractions: `2026-01-31 08:00:00Z`. */
+export const moment = (timestamp: string): string =>
+  oneLine(timestamp.replace('T', ' ').replace(/\.\d+Z$/, 'Z'))
+
+/** A span in its two largest units: `3 days 4 h`. */
+export function span(seconds: number): string {
+  const total = Math.max(0, Math.floor(seconds))
+  const days = Math.floor(total / 86_400)
+  const hours = Math.floor(total / 3_600) % 24
+  const minutes = Math.floor(total / 60) % 60
+  if (days > 0) return `${plural(days, 'day')}${days < 100 && hours > 0 ? ` ${hours} h` : ''}`
+  if (hours > 0) return `${hours} h ${minutes} min`
+  return minutes > 0 ? `${minutes} min ${total % 60} s` : `${total} s`
+}

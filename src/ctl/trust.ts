@@ -1,0 +1,89 @@
+import { createHash, type X509Certificate } from 'node:crypto'
+import { Failure } from './exit-codes.ts'
+import { readPrivate, writePrivate } from './folder.ts'
+import type { HostTarget } from './target.ts'
+
+/** What is remembered of a host: its key, which outlasts every renewal of its certificate. */
+export interface KnownHost {
+  /** SHA-256 of the public key (SubjectPublicKeyInfo, DER), hex. */
+  readonly publicKey: string
+  /** SHA-256 of the certificate that it was accepted with, as `AA:BB:...`. */
+  readonly fingerprint: string
+  readonly acceptedAt: string
+}
+
+export interface TrustOptions {
+  readonly target: HostTarget
+  /** From `--fingerprint`. */
+  readonly expected: string | undefined
+  /** Asks the person; undefined when there is no terminal. */
+  readonly ask: (question: string) => string | undefined
+  readonly say: (text: string) => void
+}
+
+/** SHA-256 of the public key, hex. */
+export function publicKeyHash(certificate: X509Certificate): string {
+  const der = certificate.publicKey.export({ type: 'spki', format: 'der' })
+  return createHash('sha256').update(der).digest('hex')
+}
+
+/** What is remembered of a host; undefined when it was never met. */
+export function readKnownHost({ keyFile }: HostTarget): KnownHost | undefined {
+  return readPrivate(keyFile) as KnownHost | undefined
+}
+
+/** Why a host with another key gets nothing, and what to do. */
+export function changedKey(
+  { name }: HostTarget,
+  known: KnownHost,
+  { fingerprint256 }: X509Certificate,
+): Failure {
+  return new Failure(
+    'untrusted',
+    `THE PUBLIC KEY OF ${name} IS ANOTHER ONE THAN ON ${known.acceptedAt.slice(0, 10)}.
+The host was installed anew, or somebody stands between. Nothing was sent.
+Its certificate has now the SHA-256 fingerprint
+  ${fingerprint256}
+${compare}
+If it is the same there: edgehostctl forget ${name}`,
+  )
+}
+
+/**
+ * Decides about a host that was never met: by the fingerprint that was given, or by the person, who compares it.
+ * @throws Failure untrusted
+ */
+export function meetHost(certificate: X509Certificate, { target, expected, ask, say }: TrustOptions): void {
+  const { fingerprint256: fingerprint } = certificate
+  if (expected !== undefined) {
+    if (bare(expected) !== bare(fingerprint))
+      throw new Failure(
+        'untrusted',
+        `the certificate of ${target.name} has not the expected fingerprint but\n  ${fingerprint}\nNothing was sent.`,
+      )
+  } else {
+    const introduction = `The host ${target.name} is not known yet. The SHA-256 fingerprint of its certificate is\n  ${fingerprint}\n${compare}`
+    const answer = ask(`${introduction}\nIs it the same there? [y/N] `)
+    if (answer === undefined)
+      throw new Failure(
+        'untrusted',
+        `${introduction}\nWithout a terminal nobody can say so: --fingerprint ${fingerprint}`,
+      )
+    if (!/^\s*y(es)?\s*$/i.test(answer)) throw new Failure('untrusted', 'Nothing was sent.')
+  }
+  const known: KnownHost = {
+    publicKey: publicKeyHash(certificate),
+    fingerprint,
+    acceptedAt: new Date().toISOString(),
+  }
+  writePrivate(target.keyFile, known)
+  say(`The key of ${target.name} is known from now on.`)
+}
+
+const compare = 'Compare it on the console of the host: above the login prompt, or sudo edgehostctl status.'
+
+const bare = (fingerprint: string) =>
+  fingerprint
+    .replace(/^sha-?256[:=]/i, '')
+    .replaceAll(/[:\s]/g, '')
+    .toUpperCase()

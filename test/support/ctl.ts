@@ -1,0 +1,46 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { execa } from 'execa'
+
+/** edgehostctl as a process of its own, bundled as it ships and without a terminal. */
+export interface Ctl {
+  readonly home: string
+  run(
+    args: readonly string[],
+    input?: string,
+  ): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }>
+}
+
+export function createCtl(): Ctl {
+  const home = mkdtempSync(join(tmpdir(), 'edgehostctl-'))
+  const program = join(home, 'edgehostctl.cjs')
+  buildSync({
+    entryPoints: [join(import.meta.dirname, '../../src/ctl/main.ts')],
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    define: { __VERSION__: '"test"', 'import.meta.dirname': '__dirname' },
+  })
+  return {
+    home,
+    async run(args, input = '') {
+      // setsid: without it the terminal of whoever runs the tests would be asked.
+      const { exitCode, stdout, stderr } = await execa(
+        'setsid',
+        ['--wait', process.execPath, program, ...args],
+        {
+          reject: false,
+          stripFinalNewline: false,
+          extendEnv: false,
+          env: { PATH: '/usr/bin:/bin', HOME: home },
+          input,
+          timeout: 20_000,
+        },
+      )
+      return { exitCode, stdout, stderr }
+    },
+  }
+}
