@@ -1,4 +1,4 @@
-import { mkdir, statfs } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -8,8 +8,8 @@ import { createHealth } from './api/health.ts'
 import { createHttpsServer } from './api/https-server.ts'
 import { listen } from './api/listen.ts'
 import { createLocalServer } from './api/local-server.ts'
-import type { ServiceStatus } from './api/schemas.ts'
 import { createServer } from './api/server.ts'
+import { createServiceStatus } from './api/service-status.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
 import { createAuth } from './auth/auth.ts'
 import { createSecret, deriveKeys } from './auth/keys.ts'
@@ -63,7 +63,6 @@ const drainMs = 10_000
 /** Builds every part in start order. The one file that knows all the others. */
 export async function createDaemon({ config, log, version, buildDate }: DaemonOptions): Promise<Daemon> {
   const clock = systemClock
-  const startedAt = clock.monotonic()
   const runner = createRunner(log)
   const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
 
@@ -195,26 +194,18 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     log,
   )
   const audits = audit.routes(snapshot.id)
-  const status = async (): Promise<ServiceStatus> => {
-    const { bsize, bavail, blocks } = await statfs(stateDirectory)
-    const upMs = clock.monotonic() - startedAt
-    return {
-      version,
-      mode: config.host.mode,
-      startTimestamp: new Date(clock.now() - upMs).toISOString(),
-      uptimeSeconds: Math.floor(upMs / 1_000),
-      addresses: [...snapshot.addresses()],
-      port: config.api.port,
-      certificate: {
-        fingerprint: certificates.fingerprint(),
-        expirationTimestamp: certificates.notAfter().toISOString(),
-        isOwn: ownCertificate(config) === undefined,
-      },
-      failing: health.failing(),
-      state: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
-      unwrittenAudits: audits.unwritten(),
-    }
-  }
+  const status = createServiceStatus({
+    version,
+    mode: config.host.mode,
+    port: config.api.port,
+    stateDirectory,
+    clock,
+    addresses: snapshot.addresses,
+    certificates,
+    isOwnCertificate: ownCertificate(config) === undefined,
+    failing: health.failing,
+    unwrittenAudits: audits.unwritten,
+  })
   await registerRooms(app, {
     api: { health, status },
     audit: { audits, listTokens, now: () => clock.now() },
