@@ -31,10 +31,14 @@ function onRequest(request: IncomingMessage, response: ServerResponse): void {
   const { 'content-length': length = '0', 'transfer-encoding': encoding, expect } = request.headers
   if (encoding === undefined && Number(length) === 0) return
   if (encoding !== undefined || expect !== undefined || Number(length) > drainedBytes) {
-    response.setHeader('connection', 'close')
-    request.once('end', () => {
-      if (!response.headersSent) response.removeHeader('connection')
-    })
+    const { writeHead } = response
+    // Not sooner: a header that was set and taken away again would keep Node from saying how long it waits for the next
+    // request, and one reply must look like another.
+    response.writeHead = (...head: [status: number]) => {
+      response.writeHead = writeHead
+      if (!request.complete) response.setHeader('connection', 'close')
+      return response.writeHead(...head)
+    }
   }
   // Before Node's own listener, which would drain the body and close at once.
   response.prependOnceListener('finish', () => {

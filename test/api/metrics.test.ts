@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -166,7 +167,11 @@ describe('what is counted', () => {
     const { access } = await edge.login('alice')
     const end = { method: 'DELETE', route: '/v1/users/sessions/:uid', status: '404' }
     const ask = () =>
-      edge.app.inject({ method: 'DELETE', url: '/v1/users/sessions/zzz', headers: { authorization: access } })
+      edge.app.inject({
+        method: 'DELETE',
+        url: `/v1/users/sessions/${randomUUID()}`,
+        headers: { authorization: access },
+      })
     expect(await growth('edgehostd_http_requests_total', end, ask)).toBe(1)
     const read = { method: 'GET', route: currentPath }
     const get = () => edge.get(currentPath, access)
