@@ -163,3 +163,21 @@ it('requests without a Host are counted too', async () => {
   expect(statuses.at(-1)).toBe('429')
   expect(statuses.filter((status) => status !== '400' && status !== '429')).toEqual([])
 })
+
+it('a body of unknown length that was read leaves the reply as any does, and the connection open', async () => {
+  const body = JSON.stringify({ username: 'nobody', password: '' })
+  const fieldsOf = async (...request: string[]) => {
+    const client = await openTls(port, material.cert)
+    client.socket.write(request.join(''))
+    await answer(client)
+    client.socket.destroy()
+    const [fields = ''] = client.received.split('\r\n\r\n')
+    return fields.replace(/^(x-request-id|date|ratelimit|audituid): .*$/gim, '$1')
+  }
+  const chunked = await fieldsOf(
+    head('POST', loginPath, json, 'Transfer-Encoding: chunked'),
+    `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  )
+  expect(chunked).toMatch(/^Connection: keep-alive\r$/im)
+  expect(chunked).toBe(await fieldsOf(head('POST', loginPath, json, `Content-Length: ${body.length}`), body))
+})
