@@ -37,7 +37,5 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; null on open routes. */
     caller: Caller | null
-    /** Address of the client, unmapped, without a zone; `local` for one on the local socket. */
-    address: string
   }
 }

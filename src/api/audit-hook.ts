@@ -141,7 +141,7 @@ function describe(request: FastifyRequest, words: AuditWords, what: string): Aud
   return {
     actor: actor ?? '',
     role: caller?.role ?? '',
-    address: request.address,
+    address: request.peer.address,
     action: words.action,
     kind: words.kind,
     resourceName,

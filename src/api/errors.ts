@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { errorCodes, type ErrorCode } from '../errors/codes.ts'
-import { unmapAddress } from '../system/address.ts'
 import type { Logger } from '../system/log.ts'
+import type { Peer } from './peer.ts'
 import type { RouteTable } from './route-table.ts'
 import { describeProblem } from './compilers.ts'
 import { describeRequest } from './request-log.ts'
@@ -28,19 +28,26 @@ declare module 'fastify' {
   }
 }
 
+/** What is done with a request that meets no route. */
+export interface Unrouted {
+  /** Says why it is refused before its path is looked at. */
+  readonly check: (request: FastifyRequest, reply: FastifyReply) => AppError | undefined
+  /** Told before the refusal is sent. */
+  readonly onRefused: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void
+}
+
 /**
  * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside. What meets no route
  * is refused here, with its body unread.
- * @param onUnrouted told of these before the reply is sent
  * @returns the reply to an error that Fastify hands to no error handler
  */
 export function addErrorReplies(
   app: FastifyInstance,
   routes: RouteTable,
-  onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void = () => undefined,
+  { check, onRefused }: Unrouted,
 ): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
-    if (request.is404) onUnrouted(request, reply, error)
+    if (request.is404) onRefused(request, reply, error)
     return sendError(error, request, reply)
   }
   app.decorateRequest('errorCode', '')
@@ -50,16 +57,17 @@ export function addErrorReplies(
       done()
       return
     }
-    const allowed = routes.methodsOf(request.url)
-    if (allowed.length === 0) {
-      done(new AppError('NotFound', 'there is nothing at this path'))
-      return
-    }
-    void reply.header('allow', allowed.join(', '))
-    const message = `${request.method} is not possible here; use ${allowed.join(' or ')}`
-    done(new AppError('MethodNotAllowed', message))
+    done(check(request, reply) ?? noRoute(routes, request, reply))
   })
   return refuse
+}
+
+function noRoute(routes: RouteTable, request: FastifyRequest, reply: FastifyReply): AppError {
+  const allowed = routes.methodsOf(request.url)
+  if (allowed.length === 0) return new AppError('NotFound', 'there is nothing at this path')
+  void reply.header('allow', allowed.join(', '))
+  const message = `${request.method} is not possible here; use ${allowed.join(' or ')}`
+  return new AppError('MethodNotAllowed', message)
 }
 
 // Fastify's own words hold the path, and so what a client should not have put there.
@@ -121,14 +129,8 @@ const parserCodes: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'RequestTimeout',
 }
 
-/**
- * Answers what is not even HTTP: the same body, then the connection is closed.
- * @param addressOf for the log
- */
-export function createParserErrorReply(
-  log: Logger,
-  addressOf = (socket: Socket) => unmapAddress(socket.remoteAddress ?? ''),
-) {
+/** Answers what is not even HTTP: the same body, then the connection is closed. */
+export function createParserErrorReply(log: Logger, peerOf: (socket: Socket) => Peer) {
   return (error: Error & { code?: string }, socket: Socket): void => {
     // In the middle of a reply, these bytes would be taken for a part of it. Node's own handler asks the same.
     const isReplying = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
@@ -140,7 +142,8 @@ export function createParserErrorReply(
     const { status } = errorCodes[code]
     const ref = randomUUID()
     // Not the error itself: it holds what was sent.
-    log.debug({ ref, status, address: addressOf(socket), reason: error.code }, 'request could not be read')
+    const { address } = peerOf(socket)
+    log.debug({ ref, status, address, reason: error.code }, 'request could not be read')
     const body = JSON.stringify(errorBody(new AppError(code, 'the request could not be read as HTTP'), ref))
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${contentType}\r\n` +

@@ -1,5 +1,4 @@
 import { parseCookie } from 'cookie'
-import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
 import { localCaller, type Access, type Authenticate, type Caller, type Mode } from './access.ts'
@@ -15,8 +14,6 @@ export interface GuardOptions {
   readonly mode: Mode
   /** Told of each accepted request, so that its connection is spared when connections run out. */
   readonly onAuthenticated: (request: FastifyRequest) => void
-  /** Whether a connection came over the local socket, which root alone may open. */
-  readonly isLocal?: (socket: Socket) => boolean
 }
 
 /**
@@ -24,10 +21,7 @@ export interface GuardOptions {
  * then covers the whole request, however long it takes. Each route gets a guard of its own, so that what it declares
  * is looked at once and not at every request.
  */
-export function addGuard(
-  app: FastifyInstance,
-  { authenticate, mode, onAuthenticated, isLocal = () => false }: GuardOptions,
-): void {
+export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthenticated }: GuardOptions): void {
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
     const { access = 'open', identifies = false, airgapOnly = false, admits } = route.config ?? {}
@@ -42,7 +36,7 @@ export function addGuard(
         done()
         return
       }
-      if (isLocal(request.socket)) {
+      if (request.peer.isLocal) {
         // A token that is sent along is not looked at: it could only take rights away.
         request.caller = localCaller
         done(isElsewhere ? managedByPlatform() : undefined)

@@ -4,9 +4,9 @@ import { createServer, type RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { StartError } from '../errors/start-error.ts'
-import { localAddress } from '../system/address.ts'
 import type { Logger } from '../system/log.ts'
 import { createParserErrorReply } from './errors.ts'
+import { localPeer } from './peer.ts'
 import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
 import { leaveUnreadBodies } from './unread-body.ts'
 
@@ -53,7 +53,7 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
   })
   server.on(
     'clientError',
-    createParserErrorReply(log, () => localAddress),
+    createParserErrorReply(log, () => localPeer),
   )
   // Node's own closeIdleConnections() passes over those that have not asked anything yet.
   const endIdle = () => {

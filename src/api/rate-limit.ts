@@ -1,7 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Socket } from 'node:net'
 import { AppError } from '../errors/app-error.ts'
-import { addressGroup, localAddress } from '../system/address.ts'
 import type { Logger } from '../system/log.ts'
 import type { Rate } from './rate-bucket.ts'
 import { createRateCounters, type RateCounter } from './rate-counters.ts'
@@ -24,8 +22,6 @@ export interface RateLimitOptions {
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
   readonly log: Logger
-  /** Address of the client; `local` is not limited. */
-  readonly addressOf: (socket: Socket) => string
 }
 
 declare module 'fastify' {
@@ -43,7 +39,7 @@ declare module 'fastify' {
 
 /** Counts the requests of each client to each resource and refuses those over the rate. */
 export interface RateLimiter {
-  /** Gives every route its check. The one that is added last comes first. */
+  /** Gives every route its check, which comes before those that it has. */
   addTo(app: FastifyInstance): void
   /** For a request that meets no route: counts it, and says why it is refused if it is. */
   check(request: FastifyRequest, reply: FastifyReply): AppError | undefined
@@ -64,11 +60,10 @@ interface Resource {
  * Limits by `settings`: a token bucket for each address (IPv6: each /64) and resource. Every reply of a limited route
  * says how much is left, in the fields of draft-ietf-httpapi-ratelimit-headers-11.
  */
-export function createRateLimiter({ settings, monotonic, log, addressOf }: RateLimitOptions): RateLimiter {
+export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions): RateLimiter {
   const counters = createRateCounters(settings.trackedKeys)
   const own = new Map(settings.resources.map(parseResourceRate))
   const resources = new Map<string, Resource>()
-  const clients = new WeakMap<Socket, string>()
   const refusals = new Map<string, number>()
   const refused = createTally((counts) =>
     log.warn(
@@ -91,18 +86,9 @@ export function createRateLimiter({ settings, monotonic, log, addressOf }: RateL
   // Paths that are not there and of which no route has the resource are counted together.
   const other = open(otherResource)
 
-  // One connection carries many requests, all from one address.
-  function clientOf({ socket }: FastifyRequest): string {
-    const known = clients.get(socket)
-    if (known !== undefined) return known
-    const client = addressGroup(addressOf(socket))
-    clients.set(socket, client)
-    return client
-  }
-
   function take(resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined {
-    const client = clientOf(request)
-    if (client === localAddress) return undefined
+    const { group: client, isLocal } = request.peer
+    if (isLocal) return undefined
     const now = Math.floor(monotonic())
     const left = resource.counter.take(client, now)
     reply.header('ratelimit-policy', resource.policy)
@@ -132,10 +118,6 @@ export function createRateLimiter({ settings, monotonic, log, addressOf }: RateL
         const limit: typeof route.onRequest = (request, reply, done) => done(take(resource, request, reply))
         route.onRequest = [limit, ...[route.onRequest ?? []].flat()]
       })
-      // Paths and methods that are not there have no route.
-      app.addHook('onRequest', (request, reply, done) =>
-        done(request.is404 ? check(request, reply) : undefined),
-      )
       app.addHook('onClose', async () => refused.stop())
     },
     check,

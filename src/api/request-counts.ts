@@ -15,8 +15,8 @@ export interface RequestFigures {
 export interface RequestCounts {
   /** The routes that were asked for. */
   figures(): RequestFigures[]
-  /** Counts a reply to what met no route and no hook. */
-  countUnrouted(status: number): void
+  /** Counts a refusal of what met no route. */
+  countUnrouted(status: number, reply: FastifyReply): void
 }
 
 interface Row {
@@ -49,15 +49,11 @@ export function addRequestCounts(app: FastifyInstance): RequestCounts {
     for (const method of [route.method].flat()) {
       const row = open(method, route.url)
       const count: typeof route.onResponse = (request, reply, done) => {
-        if (request.method === method) add(row, reply)
+        if (request.method === method) add(row, reply.statusCode, reply)
         done()
       }
       route.onResponse = [count, ...[route.onResponse ?? []].flat()]
     }
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    if (request.is404) add(other, reply)
-    done()
   })
 
   return {
@@ -70,19 +66,11 @@ export function addRequestCounts(app: FastifyInstance): RequestCounts {
           statuses,
           durations: durations.figures(),
         })),
-    countUnrouted(status) {
-      countStatus(other, status)
-      // It is answered as it comes.
-      other.durations.observe(0)
-    },
+    countUnrouted: (status, reply) => add(other, status, reply),
   }
 }
 
-function add(row: Row, reply: FastifyReply): void {
-  countStatus(row, reply.statusCode)
-  row.durations.observe(reply.elapsedTime / 1_000)
-}
-
-function countStatus({ statuses }: Row, status: number): void {
+function add({ statuses, durations }: Row, status: number, { elapsedTime }: FastifyReply): void {
   statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  durations.observe(elapsedTime / 1_000)
 }

@@ -12,7 +12,7 @@ export function describeRequest(request: FastifyRequest, reply: FastifyReply) {
     path: pathOf(request),
     status: reply.statusCode,
     durationMs: Math.round(reply.elapsedTime),
-    address: request.address,
+    address: request.peer.address,
     ...(request.caller ? { user: request.caller.userName } : {}),
   }
 }

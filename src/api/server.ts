@@ -3,11 +3,11 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { fastify, LogController, type FastifyBaseLogger, type FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
-import { localAddress, unmapAddress } from '../system/address.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
+import { createPeers } from './peer.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate-limit.ts'
 import { addRequestCounts } from './request-counts.ts'
 import { requestIdOf } from './request-id.ts'
@@ -22,9 +22,11 @@ export interface ServerOptions extends GuardOptions {
   /** Makes the HTTPS server; without it requests come by `inject` only. */
   readonly serverFactory?: FastifyServerFactory
   /** How often one address may ask; without it as often as it likes. */
-  readonly rateLimits?: Omit<RateLimitOptions, 'log' | 'addressOf'>
+  readonly rateLimits?: Omit<RateLimitOptions, 'log'>
   /** Where changes are recorded; without it they are not. */
   readonly audit?: RequestAudit
+  /** Whether a connection came over the local socket; without it none did. */
+  readonly isLocal?: (socket: Socket) => boolean
 }
 
 // Set once for every reply. A library for this costs a third of the throughput of a small reply.
@@ -48,6 +50,7 @@ export function createServer({
   serverFactory,
   rateLimits,
   audit,
+  isLocal = () => false,
   ...guard
 }: ServerOptions) {
   // Fastify's own chatter, a line for each address it listens on, is left out.
@@ -56,18 +59,8 @@ export function createServer({
   // for this would do the same, but Fastify checks what comes out of one at each request.
   quiet.child = () => quiet
 
-  // One connection carries many requests, all from one address.
-  const addresses = new WeakMap<object, string>()
-  const addressOf = (socket: Socket) => {
-    const known = addresses.get(socket)
-    if (known !== undefined) return known
-    const address = guard.isLocal?.(socket) ? localAddress : unmapAddress(socket.remoteAddress ?? '')
-    addresses.set(socket, address)
-    return address
-  }
-  const limiter = rateLimits?.settings.enabled
-    ? createRateLimiter({ ...rateLimits, log, addressOf })
-    : undefined
+  const peerOf = createPeers(isLocal)
+  const limiter = rateLimits?.settings.enabled ? createRateLimiter({ ...rateLimits, log }) : undefined
   const app = fastify({
     loggerInstance: quiet,
     logController: new LogController({ disableRequestLogging: true }),
@@ -76,13 +69,12 @@ export function createServer({
     // In-flight requests end in peace; idle connections are closed at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: createParserErrorReply(log),
+    clientErrorHandler: createParserErrorReply(log, peerOf),
     // A path that cannot be routed meets no hook.
     frameworkErrors(error, request, reply) {
-      request.address = addressOf(request.socket)
+      request.peer = peerOf(request.socket)
       reply.headers(securityHeaders).header('x-request-id', request.id)
       void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
-      requests.countUnrouted(reply.statusCode)
     },
     routerOptions: { maxParamLength: 256 },
     ...(serverFactory ? { serverFactory } : {}),
@@ -92,9 +84,9 @@ export function createServer({
   app.removeContentTypeParser('text/plain')
   app.setValidatorCompiler(createValidatorCompiler())
   app.setSerializerCompiler(createSerializerCompiler())
-  app.decorateRequest('address', '')
+  app.decorateRequest('peer')
   app.addHook('onRequest', (request, reply, done) => {
-    request.address = addressOf(request.socket)
+    request.peer = peerOf(request.socket)
     reply.headers(securityHeaders)
     reply.header('x-request-id', request.id)
     // RFC 9112, 3.2.
@@ -111,7 +103,13 @@ export function createServer({
   // After the guard, since each puts its own hook first: a refusal says it too.
   addLifecycle(app)
   addRequestLog(app, log)
-  // After the limiter, which counts what meets no route too.
-  const refuse = addErrorReplies(app, routes, audit && addAudit(app, audit))
+  const auditUnrouted = audit && addAudit(app, audit)
+  const refuse = addErrorReplies(app, routes, {
+    check: (request, reply) => limiter?.check(request, reply),
+    onRefused(request, reply, error) {
+      auditUnrouted?.(request, reply, error)
+      requests.countUnrouted(error.status, reply)
+    },
+  })
   return { app, routes, requests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }

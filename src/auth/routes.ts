@@ -57,7 +57,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
 
   /** What every check of a password is told about its request. */
   const origin = (request: FastifyRequest) => ({
-    address: request.address,
+    address: request.peer.address,
     ref: request.id,
     // With its last byte: whoever sends slowly would else use up the delay before PAM is asked.
     arrivedAt: monotonic(),

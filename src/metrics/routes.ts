@@ -21,7 +21,7 @@ export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = as
       config: {
         access: 'admin',
         limited: false,
-        admits: ({ address, headers }) => scrapeAccess.admits(address, headers.authorization),
+        admits: ({ peer, headers }) => scrapeAccess.admits(peer.address, headers.authorization),
       },
       schema: {
         operationId: 'getMetrics',

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createParserErrorReply } from '../../src/api/errors.ts'
+import { createPeers } from '../../src/api/peer.ts'
 import type { TlsMaterial } from '../../src/api/tls.ts'
 import {
   captureLog,
@@ -42,7 +43,13 @@ it.each([
       headersMs: 500,
     })
     const { log, lines } = captureLog()
-    server.on('clientError', createParserErrorReply(log))
+    server.on(
+      'clientError',
+      createParserErrorReply(
+        log,
+        createPeers(() => false),
+      ),
+    )
     const client = await openTls(port, material.cert)
     client.socket.write(text)
     await lifeOf(client)
@@ -69,7 +76,13 @@ describe.concurrent('timeouts', () => {
       ...generous,
       handshakeMs: 500,
     })
-    server.on('clientError', createParserErrorReply(captureLog().log))
+    server.on(
+      'clientError',
+      createParserErrorReply(
+        captureLog().log,
+        createPeers(() => false),
+      ),
+    )
     const silent = await openTcp(port)
     const half = await openTcp(port)
     // The header of a TLS record whose content never comes.

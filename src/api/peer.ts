@@ -1,0 +1,46 @@
+import type { Socket } from 'node:net'
+import { addressGroup, localAddress, unmapAddress } from '../system/address.ts'
+
+/** Who is at the other end of a connection. */
+export interface Peer {
+  /** As the rest of the daemon knows it; `local` on the daemon's own socket. */
+  readonly address: string
+  /** What counts as one client: the address, or the /64 of an IPv6 one. */
+  readonly group: string
+  /** Came over the daemon's own socket, which root alone may open. */
+  readonly isLocal: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The client. */
+    peer: Peer
+  }
+}
+
+/** Whoever is on the local socket. */
+export const localPeer: Peer = { address: localAddress, group: localAddress, isLocal: true }
+
+/** The connection has ended before it was looked at. */
+const unknownPeer: Peer = { address: '', group: '', isLocal: false }
+
+/**
+ * Tells the peer of a socket, looked at once: one connection carries many requests, all from one address.
+ * @param isLocal whether a connection came over the local socket
+ */
+export function createPeers(isLocal: (socket: Socket) => boolean): (socket: Socket) => Peer {
+  const peers = new WeakMap<Socket, Peer>()
+  return (socket) => {
+    const known = peers.get(socket)
+    if (known !== undefined) return known
+    const peer = isLocal(socket) ? localPeer : remotePeer(socket)
+    peers.set(socket, peer)
+    return peer
+  }
+}
+
+function remotePeer({ remoteAddress }: Socket): Peer {
+  if (remoteAddress === undefined) return unknownPeer
+  const address = unmapAddress(remoteAddress)
+  return { address, group: addressGroup(address), isLocal: false }
+}
