@@ -6,11 +6,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pino } from 'pino'
-import { createServer } from '../src/api/server.ts'
 import { errorCodes } from '../src/errors/codes.ts'
 import { families } from '../src/metrics/families.ts'
-import { registerRooms } from '../src/rooms.ts'
+import { createDeclaringServer, declareRooms } from './declaring-server.ts'
 import { manualMarkdown } from './manual.ts'
 import {
   collectDocument,
@@ -26,23 +24,9 @@ const root = join(import.meta.dirname, '..')
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
 
 async function describeApi() {
-  const { app } = createServer({
-    log: pino({ level: 'silent' }),
-    bodyLimitBytes: 1,
-    mode: 'airgap',
-    authenticate: () => undefined,
-    onAuthenticated: () => undefined,
-  })
+  const app = createDeclaringServer()
   await collectDocument(app, version)
-  // Nothing is called: only what the routes declare is read.
-  await registerRooms(app, {
-    api: {} as never,
-    audit: {} as never,
-    auth: {} as never,
-    host: {} as never,
-    metrics: {} as never,
-  })
-  await app.ready()
+  await declareRooms(app)
   const examples = JSON.parse(readFileSync(join(root, 'docs/examples.json'), 'utf8')) as Examples
   const declared = app.swagger() as unknown as ApiDocument
   return { declared, document: finishDocument(declared, examples) }

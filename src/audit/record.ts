@@ -49,8 +49,10 @@ export interface AuditHead {
 /** Head of a trail without records. */
 export const emptyHead: AuditHead = { seq: 0, hash: new Uint8Array(32) }
 
+export const isSameHash = (one: Uint8Array, two: Uint8Array): boolean => Buffer.compare(one, two) === 0
+
 export const isSameHead = (one: AuditHead, two: AuditHead): boolean =>
-  one.seq === two.seq && Buffer.compare(one.hash, two.hash) === 0
+  one.seq === two.seq && isSameHash(one.hash, two.hash)
 
 const longestName = 256
 const longestText = 1_024

@@ -131,7 +131,13 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     if (missing === 0) missingSince = clock.now()
     missing += 1
     unwritten += 1
-    lines.info({ ...lineOf(chainRecord(head, entry, uid, clock.now())), ...notKept }, entry.message)
+    announceUnkept(entry, uid)
+  }
+
+  // It has no place in the chain.
+  function announceUnkept(entry: AuditEntry, uid: string): void {
+    const line = lineOf(chainRecord(head, entry, uid, clock.now()))
+    lines.info({ ...line, seq: null, hash: null }, entry.message)
   }
 
   const newUid = () => uuidAt(clock.now())
@@ -176,8 +182,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     finish(uid, entry) {
       if (write([{ entry, uid, isIntent: true }])) return
       unsettled.set(uid, entry)
-      const record = chainRecord(head, entry, uid, clock.now())
-      lines.info({ ...lineOf(record), ...notKept }, entry.message)
+      announceUnkept(entry, uid)
     },
 
     newUid,
@@ -201,9 +206,6 @@ function lineOf(record: AuditRecord) {
 }
 
 const jsonOf = ({ seq, hash }: AuditHead) => ({ seq, hash: hex(hash) })
-
-// It has no place in the chain.
-const notKept = { seq: null, hash: null }
 
 /** A UUID of version 7 (RFC 9562), so that an index of them grows at its end only. */
 function uuidAt(now: number): string {

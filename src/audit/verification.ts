@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import { emptyHead, hashOf, type AuditHead, type AuditRecord } from './record.ts'
+import { emptyHead, hashOf, isSameHash, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 
 /** What a verification found. */
@@ -96,9 +96,9 @@ function judge(record: AuditRecord, last: AuditHead | undefined, begin: AuditHea
     return 'records before this one are missing'
   const isBehind = (head: AuditHead) => record.seq === head.seq + 1
   const before = [begin, ...(last ? [last] : [])].filter(isBehind)
-  if (before.some(({ hash }) => !isSame(hash, record.previousHash)))
+  if (before.some(({ hash }) => !isSameHash(hash, record.previousHash)))
     return 'the record does not follow the one before'
-  if (!isSame(hashOf(record), record.hash)) return 'the record was altered'
+  if (!isSameHash(hashOf(record), record.hash)) return 'the record was altered'
   return undefined
 }
 
@@ -110,15 +110,13 @@ function contradict(
 ): string | undefined {
   const same = known.filter(({ head }) => head.seq === record.seq)
   for (const { head } of same) compared.add(head)
-  return same.find(({ head }) => !isSame(head.hash, record.hash))?.message
+  return same.find(({ head }) => !isSameHash(head.hash, record.hash))?.message
 }
 
 /** A record that is gone: the checkpoint holds the hash of the last of them, and of no other. */
 function compareRemoved(expected: AuditHead, begin: AuditHead): Verification['problem'] {
   const { seq } = expected
   if (seq < begin.seq) return { seq, message: 'the record was removed by retention and cannot be compared' }
-  if (isSame(expected.hash, begin.hash)) return undefined
+  if (isSameHash(expected.hash, begin.hash)) return undefined
   return { seq, message: 'the record that retention removed is not the one whose hash was given' }
 }
-
-const isSame = (one: Uint8Array, two: Uint8Array) => Buffer.compare(one, two) === 0

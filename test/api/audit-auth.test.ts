@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AuditView } from '../../src/audit/schemas.ts'
+import { auditsPath, auditUidOf, listAudits, newestAudit } from '../support/audits.ts'
 import {
   createTestEdge,
   loginPath,
@@ -11,8 +11,6 @@ import {
   type TestEdge,
 } from '../support/test-edge.ts'
 
-const auditsPath = '/v1/edge-mgmt/edgehosts/current/audits'
-
 let edge: TestEdge
 let admin: string
 beforeEach(async () => {
@@ -21,13 +19,8 @@ beforeEach(async () => {
 })
 afterEach(() => edge.stop())
 
-const list = async (query = '') =>
-  (await edge.get(`${auditsPath}${query}`, admin)).json<{
-    items: AuditView[]
-    listmeta: { count: number }
-  }>()
-const newest = async () => (await list('?limit=1')).items[0]!
-const uidOf = ({ headers }: { headers: Record<string, unknown> }) => headers.audituid
+const list = (query?: string) => listAudits(edge, admin, query)
+const newest = () => newestAudit(edge, admin)
 
 describe('the trail knows of a login', () => {
   it('who it was, as what, from where, and which session it began', async () => {
@@ -93,10 +86,10 @@ describe('the trail knows of a login', () => {
     const reply = await edge.tryLogin('bob', 'wrong')
     const { metadata, spec } = await newest()
     expect((await list()).listmeta.count).toBe(before + 1)
-    expect(metadata.uid).toBe(uidOf(reply))
+    expect(metadata.uid).toBe(auditUidOf(reply))
     expect(spec).toMatchObject({ actor: { uid: 'bob' }, status: 401 })
     const reset = await edge.post(resetPath, { username: 'bob', oldPassword: 'x', newPassword: 'y' })
-    expect((await newest()).metadata.uid).toBe(uidOf(reset))
+    expect((await newest()).metadata.uid).toBe(auditUidOf(reset))
     expect((await newest()).spec.resource).toEqual({ kind: 'user', name: 'bob' })
   })
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isMutating } from '../../src/api/audit-hook.ts'
-import type { AuditView } from '../../src/audit/schemas.ts'
+import { auditsPath, auditUidOf, listAudits, newestAudit } from '../support/audits.ts'
 import {
   createTestEdge,
   loginPath,
@@ -14,10 +14,6 @@ import {
 } from '../support/test-edge.ts'
 import { dayMs } from '../support/turning-clock.ts'
 
-interface AuditsReply {
-  items: AuditView[]
-  listmeta: { continue: string; count: number; limit: number; offset: number }
-}
 interface VerifyReply {
   isIntact: boolean
   count: number
@@ -27,7 +23,6 @@ interface VerifyReply {
 }
 
 const someUid = '4bf5d3a1-0000-4000-8000-000000000001'
-const auditsPath = '/v1/edge-mgmt/edgehosts/current/audits'
 
 let edge: TestEdge
 let admin: string
@@ -37,11 +32,10 @@ beforeEach(async () => {
 })
 afterEach(() => edge.stop())
 
-const list = async (query = '') => (await edge.get(`${auditsPath}${query}`, admin)).json<AuditsReply>()
+const list = (query?: string) => listAudits(edge, admin, query)
 const verify = async (query = '') =>
   (await edge.get(`${auditsPath}/verify${query}`, admin)).json<VerifyReply>()
-const newest = async () => (await list('?limit=1')).items[0]!
-const uidOf = ({ headers }: { headers: Record<string, unknown> }) => headers.audituid
+const newest = () => newestAudit(edge, admin)
 const full = () => edge.database.sql.exec('PRAGMA query_only = ON')
 const freed = () => edge.database.sql.exec('PRAGMA query_only = OFF')
 /** Records of the daemon, one a second. */
@@ -77,7 +71,7 @@ describe('every route that changes something', () => {
       const what = `${method} ${url}: ${reply.statusCode}`
       expect(listmeta.count, what).toBe(before + 1)
       const { metadata, spec } = items[0]!
-      expect(uidOf(reply), what).toBe(metadata.uid)
+      expect(auditUidOf(reply), what).toBe(metadata.uid)
       expect(spec, what).toMatchObject({
         actionType: audit?.action,
         resource: { kind: audit?.kind },
@@ -92,7 +86,7 @@ describe('every route that changes something', () => {
     const reply = await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/${someUid}` })
     expect(reply.statusCode).toBe(401)
     const { metadata, spec } = await newest()
-    expect(uidOf(reply)).toBe(metadata.uid)
+    expect(auditUidOf(reply)).toBe(metadata.uid)
     expect(spec).toEqual({
       actionType: 'delete',
       actor: { actorType: 'user', address: '127.0.0.1', uid: '' },
@@ -108,7 +102,7 @@ describe('every route that changes something', () => {
 it('a read leaves no record', async () => {
   const before = (await list()).listmeta.count
   const reply = await edge.get('/v1/users/current', admin)
-  expect(uidOf(reply)).toBeUndefined()
+  expect(auditUidOf(reply)).toBeUndefined()
   expect((await list()).listmeta.count).toBe(before)
 })
 
@@ -116,7 +110,7 @@ it('a change at no known path is recorded without the path', async () => {
   const reply = await edge.post('/v1/secret-in-a-path', {})
   expect(reply.statusCode).toBe(404)
   const { metadata, spec } = await newest()
-  expect(uidOf(reply)).toBe(metadata.uid)
+  expect(auditUidOf(reply)).toBe(metadata.uid)
   expect(JSON.stringify(spec)).not.toContain('secret')
 })
 
@@ -165,7 +159,7 @@ describe('while the trail cannot be written', () => {
     )
     expect(reply.statusCode).toBe(507)
     expect(reply.json<ErrorReply>().code).toBe('InsufficientStorage')
-    expect(uidOf(reply)).toMatch(/^[0-9a-f-]{36}$/)
+    expect(auditUidOf(reply)).toMatch(/^[0-9a-f-]{36}$/)
     expect(edge.host.accounts.get('bob')?.password).toBe('bob pass')
     freed()
     expect((await edge.tryLogin('bob', 'bob pass')).statusCode).toBe(200)
@@ -257,7 +251,7 @@ describe('the list of audits', () => {
 
   it('finds a record by the AuditUid of a reply', async () => {
     const { reply } = await edge.login('bob')
-    const { items } = await list(`?filters=metadata.uid=${String(uidOf(reply))}`)
+    const { items } = await list(`?filters=metadata.uid=${String(auditUidOf(reply))}`)
     expect(items).toHaveLength(1)
     expect(items[0]?.spec.actor.uid).toBe('bob')
   })
@@ -341,6 +335,6 @@ describe('the verification', () => {
 it('the download is itself recorded', async () => {
   const reply = await edge.get(`${auditsPath}/download`, admin)
   const { metadata, spec } = await newest()
-  expect(uidOf(reply)).toBe(metadata.uid)
+  expect(auditUidOf(reply)).toBe(metadata.uid)
   expect(spec).toMatchObject({ actionType: 'activity', actor: { uid: 'alice' }, resource: { kind: 'audit' } })
 })

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pino } from 'pino'
 import { Type } from 'typebox'
+import { createDeclaringServer } from '../../build/declaring-server.ts'
 import { collectDocument, finishDocument, type ApiDocument } from '../../build/openapi.ts'
-import { createServer } from '../../src/api/server.ts'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { hostBody } from '../support/host-body.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../support/test-edge.ts'
@@ -159,13 +158,7 @@ describe('the check of a reply', () => {
 })
 
 describe('a route on its way out', async () => {
-  const { app } = createServer({
-    log: pino({ level: 'silent' }),
-    bodyLimitBytes: 1,
-    mode: 'airgap',
-    authenticate: () => undefined,
-    onAuthenticated: () => undefined,
-  })
+  const app = createDeclaringServer()
   await collectDocument(app, '1.0.0')
   const schema = { operationId: 'old', summary: 'Old', tags: ['service'], response: { 200: Type.Object({}) } }
   app.get(

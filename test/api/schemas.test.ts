@@ -1,8 +1,6 @@
 import { Ajv } from 'ajv'
-import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { createServer } from '../../src/api/server.ts'
-import { registerRooms } from '../../src/rooms.ts'
+import { createDeclaringServer, declareRooms } from '../../build/declaring-server.ts'
 
 interface Declared {
   readonly name: string
@@ -10,25 +8,12 @@ interface Declared {
 }
 
 async function declaredRoutes(): Promise<Declared[]> {
-  const { app } = createServer({
-    log: pino({ level: 'silent' }),
-    bodyLimitBytes: 1,
-    mode: 'airgap',
-    authenticate: () => undefined,
-    onAuthenticated: () => undefined,
-  })
+  const app = createDeclaringServer()
   const declared: Declared[] = []
   app.addHook('onRoute', ({ method, url, schema }) => {
     if (method !== 'HEAD') declared.push({ name: `${String(method)} ${url}`, schema: { ...schema } })
   })
-  await registerRooms(app, {
-    api: {} as never,
-    audit: {} as never,
-    auth: {} as never,
-    host: {} as never,
-    metrics: {} as never,
-  })
-  await app.ready()
+  await declareRooms(app)
   return declared
 }
 

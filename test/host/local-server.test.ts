@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLocalServer, type LocalServer } from '../../src/api/local-server.ts'
 import { listen } from '../../src/api/listen.ts'
 import { StartError } from '../../src/errors/start-error.ts'
+import { auditsPath } from '../support/audits.ts'
 import { captureLog, generous } from '../support/https-server.ts'
 import {
   createTestEdge,
@@ -22,7 +23,6 @@ import {
   type TestEdge,
 } from '../support/test-edge.ts'
 
-const auditsPath = '/v1/edge-mgmt/edgehosts/current/audits'
 const isRoot = process.getuid?.() === 0
 
 let folder: string
