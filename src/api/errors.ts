@@ -28,41 +28,26 @@ declare module 'fastify' {
   }
 }
 
-/** What is done with a request that meets no route. */
-export interface Unrouted {
-  /** Says why it is refused before its path is looked at. */
-  readonly check: (request: FastifyRequest, reply: FastifyReply) => AppError | undefined
-  /** Told before the refusal is sent. */
-  readonly onRefused: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void
-}
-
 /**
- * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside. What meets no route
- * is refused here, with its body unread.
+ * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside.
+ * @param onUnrouted told of the refusal of what meets no route, before it is sent
  * @returns the reply to an error that Fastify hands to no error handler
  */
 export function addErrorReplies(
   app: FastifyInstance,
-  routes: RouteTable,
-  { check, onRefused }: Unrouted,
+  onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void,
 ): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
-    if (request.is404) onRefused(request, reply, error)
+    if (request.is404) onUnrouted(request, reply, error)
     return sendError(error, request, reply)
   }
   app.decorateRequest('errorCode', '')
   app.setErrorHandler((error: FastifyError, request, reply) => refuse(toAppError(error), request, reply))
-  app.addHook('onRequest', (request, reply, done) => {
-    if (!request.is404) {
-      done()
-      return
-    }
-    done(check(request, reply) ?? noRoute(routes, request, reply))
-  })
   return refuse
 }
 
-function noRoute(routes: RouteTable, request: FastifyRequest, reply: FastifyReply): AppError {
+/** Why a request that meets no route is refused. */
+export function noRoute(routes: RouteTable, request: FastifyRequest, reply: FastifyReply): AppError {
   const allowed = routes.methodsOf(request.url)
   if (allowed.length === 0) return new AppError('NotFound', 'there is nothing at this path')
   void reply.header('allow', allowed.join(', '))

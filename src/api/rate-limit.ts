@@ -51,8 +51,8 @@ interface Resource {
   readonly name: string
   readonly counter: RateCounter
   readonly policy: string
-  /** The `RateLimit` field by the number of tokens left. */
-  readonly limits: string[]
+  /** The `RateLimit` field by the number of tokens left: a client that takes its time meets few of them. */
+  readonly limits: Map<number, string>
   readonly requestsPerSecond: number
 }
 
@@ -78,7 +78,13 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
     const rate = name === 'login' ? settings.login : (own.get(name) ?? settings)
     const counter = counters.open(rate)
     const policy = `"${name}";q=${counter.capacity};w=${rate.burst}`
-    const made = { name, counter, policy, limits: [], requestsPerSecond: rate.requestsPerSecond }
+    const made = {
+      name,
+      counter,
+      policy,
+      limits: new Map<number, string>(),
+      requestsPerSecond: rate.requestsPerSecond,
+    }
     resources.set(name, made)
     refusals.set(name, 0)
     return made
@@ -125,15 +131,16 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
   }
 }
 
-// Longer rows are not kept: they would hold as many texts as there are tokens.
-const longestRow = 1_000
+// Kept of each resource; a large bucket would else hold as many texts as it has tokens.
+const keptLimits = 1_000
 
 // What is left is promised for the time in which it flows in again, or a client that spreads the one over the other
 // would come too fast (section 8.5 of the draft).
-function limitOf({ name, limits, counter, requestsPerSecond }: Resource, left: number): string {
-  const known = limits[left]
+function limitOf({ name, limits, requestsPerSecond }: Resource, left: number): string {
+  const known = limits.get(left)
   if (known !== undefined) return known
   const text = `"${name}";r=${left};t=${Math.max(1, Math.ceil(left / requestsPerSecond))}`
-  if (counter.capacity <= longestRow) limits[left] = text
+  if (limits.size >= keptLimits) limits.clear()
+  limits.set(left, text)
   return text
 }

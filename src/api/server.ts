@@ -1,10 +1,17 @@
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import { fastify, LogController, type FastifyBaseLogger, type FastifyServerFactory } from 'fastify'
+import {
+  fastify,
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerFactory,
+} from 'fastify'
 import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
-import { addErrorReplies, createParserErrorReply, toAppError } from './errors.ts'
+import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
 import { createPeers } from './peer.ts'
@@ -89,12 +96,19 @@ export function createServer({
     request.peer = peerOf(request.socket)
     reply.headers(securityHeaders)
     reply.header('x-request-id', request.id)
+    done(refuseEarly(request, reply))
+  })
+  // What does not come as far as the limit of a route is counted here. Its body is not read.
+  const refuseEarly = (request: FastifyRequest, reply: FastifyReply): AppError | undefined => {
     // RFC 9112, 3.2.
     const isNameless = request.headers.host === undefined && request.raw.httpVersion === '1.1'
-    // Such a request does not come as far as the limit of its route.
-    const overLimit = isNameless ? limiter?.check(request, reply) : undefined
-    done(isNameless ? (overLimit ?? new AppError('BadRequest', 'the Host header is missing')) : undefined)
-  })
+    if (!isNameless && !request.is404) return undefined
+    const overLimit = limiter?.check(request, reply)
+    if (overLimit) return overLimit
+    return isNameless
+      ? new AppError('BadRequest', 'the Host header is missing')
+      : noRoute(routes, request, reply)
+  }
   const routes: RouteTable = collectRoutes(app)
   const requests = addRequestCounts(app)
   addGuard(app, guard)
@@ -104,12 +118,9 @@ export function createServer({
   addLifecycle(app)
   addRequestLog(app, log)
   const auditUnrouted = audit && addAudit(app, audit)
-  const refuse = addErrorReplies(app, routes, {
-    check: (request, reply) => limiter?.check(request, reply),
-    onRefused(request, reply, error) {
-      auditUnrouted?.(request, reply, error)
-      requests.countUnrouted(error.status, reply)
-    },
+  const refuse = addErrorReplies(app, (request, reply, error) => {
+    auditUnrouted?.(request, reply, error)
+    requests.countUnrouted(error.status, reply)
   })
   return { app, routes, requests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }
