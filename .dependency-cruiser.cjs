@@ -12,6 +12,7 @@ const rooms = {
   auth: ['errors', 'system', 'store', 'lists', 'audit'],
   jobs: ['errors'],
   metrics: ['errors', 'system'],
+  support: ['errors', 'system', 'store', 'config'],
   api: ['errors', 'system', 'lists'],
 }
 

@@ -1,5 +1,6 @@
 // Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.cjs, which
-// loads it with V8's compile cache (docs/architecture.md says why two); and its command line, dist/edgehostctl.cjs.
+// loads it with V8's compile cache (docs/architecture.md says why two); its command line, dist/edgehostctl.cjs; and
+// what `edgehostctl support` becomes, dist/support.cjs.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions } from 'esbuild'
@@ -64,6 +65,12 @@ const { text: client, inputs: clientInputs } = await bundle({
   // A require is enough and does not load Node's loader of modules.
   supported: { 'dynamic-import': false },
 })
+const { text: support, inputs: supportInputs } = await bundle({
+  ...shared,
+  entryPoints: ['src/support/main.ts'],
+  format: 'cjs',
+  define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
+})
 const { text: yaml, inputs: yamlInputs } = await bundle({ ...shared, entryPoints: ['yaml'], format: 'cjs' })
 
 mkdirSync(output, { recursive: true })
@@ -73,8 +80,12 @@ for (const name of readdirSync(output)) {
 writeFileSync(`${output}/daemon.cjs`, daemon)
 writeFileSync(`${output}/main.cjs`, loader)
 writeFileSync(`${output}/edgehostctl.cjs`, client)
+writeFileSync(`${output}/support.cjs`, support)
 writeFileSync(`${output}/yaml.cjs`, yaml)
-writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs, ...clientInputs, ...yamlInputs]))
+writeFileSync(
+  `${output}/third-party.txt`,
+  collectLicenses([...inputs, ...clientInputs, ...supportInputs, ...yamlInputs]),
+)
 
 async function bundle(
   options: BuildOptions & { write: false; metafile: true },

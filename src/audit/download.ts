@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
 import { hex, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
-import { tarEnd, tarHeader, tarPadding } from './ustar.ts'
+
 
 // A member of the archive has to say its size before it begins: this many records stand in memory at a time.
 const memberLength = 1_000

@@ -124,6 +124,13 @@ export const commands = {
   'api put': { arguments: ['PATH'], summary: 'PUT to a path of the API', options: body },
   'api patch': { arguments: ['PATH'], summary: 'PATCH a path of the API', options: body },
   'api delete': { arguments: ['PATH'], summary: 'DELETE a path of the API', options: body },
+  support: {
+    arguments: [],
+    summary: 'Everything that helps to understand this host in one archive, secrets masked',
+    details:
+      'Configuration, journal, unit state, facts, metrics, versions, database statistics and the head of the audit trail, as a .tar.zst for root only to read. Needs root, and no daemon that runs; what could not be read is named. The last 20000 lines of the journal.',
+    options: ['file'],
+  },
   version: { arguments: [], summary: 'Print the version' },
   'completion bash': {
     arguments: [],

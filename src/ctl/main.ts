@@ -14,6 +14,7 @@ async function main(): Promise<void> {
   else if (command === 'help') say((await import('./help.ts')).helpText(line.arguments))
   else if (command === 'completion bash') say((await import('./completion.ts')).bashCompletion())
   else if (command === 'config check') checkConfig(line)
+  else if (command === 'support') await collectSupport(line)
   else {
     const { runCommand } = await import('./run.ts')
     process.exitCode = exitCodes[await runCommand(line, command, process.env)].code
@@ -30,6 +31,30 @@ function checkConfig({ arguments: [file] }: CommandLine): void {
     ...(file === undefined ? [] : [`--config=${file}`]),
   ]
   process.execve?.(process.execPath, args, process.env)
+}
+
+/** Becomes the program that looks at the whole host: it starts processes and reads files, a client does neither. */
+async function collectSupport({ options }: CommandLine): Promise<void> {
+  const { chooseTarget } = await import('./target.ts')
+  const target = chooseTarget(options, process.env, '')
+  if (target.kind !== 'socket')
+    throw new Failure(
+      'usage',
+      `support looks at the host it runs on: ssh root@${target.host} edgehostctl support`,
+    )
+  if (process.getuid?.() !== 0)
+    throw new Failure(
+      'notLoggedIn',
+      'the journal and the state of the daemon are for root: sudo edgehostctl support',
+    )
+  if (options.file === '-' && process.stdout.isTTY)
+    throw new Failure('usage', 'an archive does not belong on a terminal')
+  const given = { socket: target.path, file: options.file, output: options.output }
+  const args = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}=${value}`],
+  )
+  const program = `${import.meta.dirname}/support.cjs`
+  process.execve?.(process.execPath, [process.execPath, program, ...args], process.env)
 }
 
 // process.stdout would take a sixth of the start.

@@ -9,7 +9,7 @@ import { chooseTarget } from './target.ts'
 import { createTerminal, readPaper } from './terminal.ts'
 import { createTransport } from './transport.ts'
 
-type Online = Exclude<CommandName, 'version' | 'help' | 'completion bash' | 'config check'>
+type Online = Exclude<CommandName, 'version' | 'help' | 'completion bash' | 'config check' | 'support'>
 
 /** Loaded one by one: what a command does not need is not compiled. */
 const programs: Readonly<Record<Online, () => Promise<Program>>> = {

@@ -12,7 +12,7 @@ COMP_WORDS=(edgehostctl "$@"); COMP_CWORD=$#; _edgehostctl; printf '%s\\n' "\${C
 
 it.each<[string[], string[]]>([
   [['st'], ['status']],
-  [['s'], ['status', 'sessions']],
+  [['s'], ['status', 'sessions', 'support']],
   [
     ['sessions', ''],
     ['list', 'revoke'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { tarEnd, tarHeader, tarPadding } from '../../src/audit/ustar.ts'
+import { tarEnd, tarHeader, tarPadding } from '../../src/system/ustar.ts'
 
 describe('a tar header', () => {
   const header = tarHeader('audit/1.ndjson', 1_234, Date.UTC(2026, 0, 1, 0, 0, 0, 999))

@@ -1,0 +1,52 @@
+import { statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+
+/** How large the database is, and whether it is whole. */
+export interface DatabaseStatistics {
+  readonly schema: number
+  /** Of the file, and of the log that is written ahead of it. */
+  readonly bytes: number
+  readonly logBytes: number
+  readonly pageBytes: number
+  readonly pages: number
+  readonly freePages: number
+  /** `ok`, or what is wrong. */
+  readonly check: readonly string[]
+  /** By name: rows, and bytes with the indexes. */
+  readonly tables: Readonly<Record<string, { readonly rows: number; readonly bytes: number }>>
+}
+
+/**
+ * Looks at the database of a daemon that runs or does not, and changes nothing in it.
+ * @throws Error when it is not there or cannot be read
+ */
+export function readStatistics(file: string): DatabaseStatistics {
+  const sql = new DatabaseSync(file, { readOnly: true, timeout: 2_000 })
+  try {
+    const pragma = (name: string) => Object.values(sql.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number
+    const sizes = sql
+      .prepare(
+        `SELECT schema.tbl_name AS name, SUM(pages.pgsize) AS bytes
+         FROM dbstat AS pages JOIN sqlite_schema AS schema ON schema.name = pages.name
+         GROUP BY schema.tbl_name ORDER BY schema.tbl_name`,
+      )
+      .all() as { name: string; bytes: number }[]
+    const rows = (name: string) =>
+      (sql.prepare(`SELECT COUNT(*) AS rows FROM "${name}"`).get() as { rows: number }).rows
+    const problems = sql.prepare('PRAGMA quick_check(20)').all() as { quick_check: string }[]
+    return {
+      schema: pragma('user_version'),
+      bytes: sizeOf(file),
+      logBytes: sizeOf(`${file}-wal`),
+      pageBytes: pragma('page_size'),
+      pages: pragma('page_count'),
+      freePages: pragma('freelist_count'),
+      check: problems.map(({ quick_check }) => quick_check),
+      tables: Object.fromEntries(sizes.map(({ name, bytes }) => [name, { rows: rows(name), bytes }])),
+    }
+  } finally {
+    sql.close()
+  }
+}
+
+const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0

@@ -1,0 +1,50 @@
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createZstdCompress } from 'node:zlib'
+import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
+
+/** A file of an archive. */
+export interface Member {
+  /** At most 100 bytes of ASCII. */
+  readonly name: string
+  readonly content: Buffer
+}
+
+/** The bytes of a tar archive, compressed by Zstandard (RFC 8878). The next member is asked for when there is room. */
+function packed(members: AsyncIterable<Member>, madeAt: number) {
+  async function* bytes() {
+    for await (const { name, content } of members) {
+      yield tarHeader(name, content.length, madeAt)
+      yield content
+      yield tarPadding(content.length)
+    }
+    yield tarEnd()
+  }
+  return [Readable.from(bytes(), { objectMode: false }), createZstdCompress()] as const
+}
+
+/**
+ * Writes an archive beside its place and moves it there when it is whole and on the disk. For its owner only to read.
+ * @param file `-` is standard output
+ * @param madeAt of each member, milliseconds since 1970
+ */
+export async function writeArchive(
+  file: string,
+  members: AsyncIterable<Member>,
+  madeAt: number,
+): Promise<void> {
+  if (file === '-') {
+    await pipeline(...packed(members, madeAt), process.stdout, { end: false })
+    return
+  }
+  const partial = `${file}.part`
+  try {
+    await pipeline(...packed(members, madeAt), createWriteStream(partial, { mode: 0o600, flush: true }))
+    await rename(partial, file)
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,18 @@
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+
+const answerMs = 30_000
+
+/**
+ * The body of a reply of the daemon, asked over its local socket, as root.
+ * @throws Error when it does not answer, or with something else than 200
+ */
+export async function askDaemon(socketPath: string, path: string, timeoutMs = answerMs): Promise<string> {
+  const question = request({ socketPath, path, signal: AbortSignal.timeout(timeoutMs) }).end()
+  const [reply] = (await once(question, 'response')) as [IncomingMessage]
+  const body = await text(reply)
+  if (reply.statusCode !== 200) throw new Error(`it answers ${reply.statusCode ?? 0}: ${body.slice(0, 500)}`)
+  return body
+}

@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { stringify } from 'yaml'
+import { parseCommandLine } from '../config/command-line.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import { createRunner, type CommandRunner } from '../system/runner.ts'
+import { writeArchive, type Member } from './archive.ts'
+import { collect, type Collected } from './collect.ts'
+import { createMask } from './mask.ts'
+import { createProgress } from './progress.ts'
+import { findLaunch } from './running-daemon.ts'
+import { listSources } from './sources.ts'
+
+// Baked in by the build.
+declare const __VERSION__: string
+
+/**
+ * The process behind `edgehostctl support`: everything that helps to understand a host, in one archive without a
+ * secret. It needs no daemon that runs; what cannot be read is named.
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      socket: { type: 'string', default: '' },
+      file: { type: 'string' },
+      output: { type: 'string', default: 'table' },
+    },
+  })
+  const runner = createRunner()
+  const madeAt = new Date()
+  const stamp = madeAt.toISOString().replace(/[-:]|\.\d+/g, '')
+  const folder = `edgehostd-support-${hostname()
+    .replace(/[^\w.-]/g, '-')
+    .slice(0, 40)}-${stamp}`
+  const file = values.file ?? `${folder}.tar.zst`
+
+  const launch = await findLaunch(runner)
+  const commandLine = parseCommandLine(launch?.args ?? [])
+  const load = () => loadConfig({ commandLine, environment: launch?.environment ?? process.env })
+  const config = await load().then(
+    (loaded) => loaded.config,
+    () => undefined,
+  )
+  const stateDirectory = config?.state.directory ?? '/var/lib/edgehostd'
+  const secrets = await readSecrets(secretFiles(stateDirectory, config))
+  const collected: Collected[] = []
+  const progress = createProgress(process.stderr)
+
+  async function* members(): AsyncGenerator<Member> {
+    yield* collect({
+      sources: listSources({
+        runner,
+        socketPath: values.socket,
+        loadConfig: load,
+        stateDirectory,
+        version: __VERSION__,
+      }),
+      mask: createMask({ values: secrets, userNames: await readUserNames(runner) }),
+      folder,
+      onBegin: ({ from }) => progress.say(from),
+      onEnd: (each) => collected.push(each),
+    })
+    progress.clear()
+    const summary = { madeTimestamp: madeAt.toISOString(), version: __VERSION__, files: collected }
+    yield { name: `${folder}/summary.json`, content: Buffer.from(`${JSON.stringify(summary, null, 2)}\n`) }
+  }
+
+  await writeArchive(file, members(), madeAt.getTime())
+  report(file, collected, values.output)
+}
+
+/** Where secrets of this host lie. */
+const secretFiles = (stateDirectory: string, config: Config | undefined): string[] =>
+  [
+    join(stateDirectory, 'secret'),
+    join(stateDirectory, 'tls', 'key.pem'),
+    config?.api.tls.keyFile,
+    config?.metrics.tokenFile,
+  ].filter((file) => file !== undefined)
+
+/** One that is not there gives nothing away. */
+async function readSecrets(files: readonly string[]): Promise<Buffer[]> {
+  const read = await Promise.all(files.map((file) => readFile(file).catch(() => undefined)))
+  return read.filter((each) => each !== undefined)
+}
+
+/** What NSS lists. A directory that does not list its accounts has them masked, as what is typed by mistake. */
+async function readUserNames(runner: CommandRunner): Promise<Set<string>> {
+  const { stdout } = await runner.run('getent', ['passwd'], { timeoutMs: 10_000, maxOutputBytes: 67_108_864 })
+  return new Set(stdout.split('\n').map((line) => (line.split(':')[0] ?? '').toLowerCase()))
+}
+
+function report(file: string, files: readonly Collected[], format: string): void {
+  const problems = files.filter(({ problem }) => problem !== undefined)
+  if (format !== 'table') {
+    // Standard output is the archive's.
+    const stream = file === '-' ? process.stderr : process.stdout
+    const value = { file, files }
+    stream.write(format === 'yaml' ? stringify(value) : `${JSON.stringify(value, null, 2)}\n`)
+    return
+  }
+  for (const { from, problem = '' } of problems) process.stderr.write(`not in it: ${from}: ${problem}\n`)
+  if (file === '-') return
+  process.stdout.write(
+    `${file} holds ${files.length - problems.length} files about this host; its secrets are masked.\n` +
+      `Look at them before you hand it on: tar --zstd -xf ${file}\n`,
+  )
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`edgehostctl: ${(error as Error).message}\n`)
+  process.exitCode = 1
+})

@@ -1,0 +1,65 @@
+/** What must not leave the host. */
+export interface Secrets {
+  /** Contents of files: keys, tokens. */
+  readonly values: readonly Buffer[]
+  /** Accounts that are known. People type passwords into the field of the name, and logs repeat the name. */
+  readonly userNames: ReadonlySet<string>
+}
+
+/** Stands in the place of a secret. */
+export const masked = '********'
+/** Stands in the place of a name that no account has. */
+export const unknownUser = '(unknown user)'
+
+// A shorter one would be found in anything.
+const shortestSecret = 8
+
+/** What looks like a secret, and what stands in its place. */
+const shapes: readonly (readonly [RegExp, string])[] = [
+  // RFC 7468.
+  [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(-----END \1-----|$)/gs, `-----BEGIN $1----- ${masked}`],
+  // JSON Web Tokens, RFC 7519: a header, which begins with {", and two more parts.
+  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, masked],
+  // scheme://user:password@host, RFC 3986, 3.2.1.
+  [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:)[^\s/@]+@/gi, `$1${masked}@`],
+  // "password": "…", RefreshToken=…, authorization: Bearer …; a path or a number is none.
+  [
+    /((?:password|passphrase|passwd|secret|token|authorization|cookie)["']?\s*[=:]\s*)(?!\d+\b|true\b|false\b|null\b|"?\/|"?\*|not set\b|passwd)("(?:[^"\\]|\\.)+"|'[^']+'|(?:(?:Bearer|Basic) )?[^\s,;{}[\]"']+)/gi,
+    `$1"${masked}"`,
+  ],
+]
+
+/**
+ * Takes out of a text what is secret: the values that are known, however they are written, what looks like a token, a
+ * private key or a password, and names that no account has.
+ */
+export function createMask({ values, userNames }: Secrets): (text: string) => string {
+  const spelled = [...new Set(values.flatMap(spellings))].sort((one, two) => two.length - one.length)
+  const nameOf = (name: string) => (name === '' || userNames.has(name.toLowerCase()) ? name : unknownUser)
+  return (text) => {
+    let rest = text
+    for (const secret of spelled) rest = rest.replaceAll(secret, masked)
+    for (const [shape, replacement] of shapes) rest = rest.replace(shape, replacement)
+    return (
+      rest
+        // Lines of the daemon.
+        .replace(/("user":)("(?:[^"\\]|\\.)*")/g, (_, key: string, value: string) => {
+          return `${key}${JSON.stringify(nameOf(JSON.parse(value) as string))}`
+        })
+        // Lines of PAM modules, which say it last, or in quotes of their own.
+        .replace(/(\buser=)([^\n]*)$/gm, (_, key: string, name: string) => `${key}${nameOf(name.trim())}`)
+        .replace(/(\buser [`'"[(])([^\n]*?)(['"\])])/g, (_, key: string, name: string, end: string) => {
+          return `${key}${nameOf(name)}${end}`
+        })
+    )
+  }
+}
+
+/** The ways a value may be written: as it is, line by line (PEM), and encoded. */
+function spellings(value: Buffer): string[] {
+  const text = value.toString()
+  const encoded = (['base64', 'base64url', 'hex'] as const).map((encoding) => value.toString(encoding))
+  return [text, ...text.split('\n').map((line) => line.trim()), ...encoded].filter(
+    (each) => each.length >= shortestSecret && !each.startsWith('-----'),
+  )
+}

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises'
+import type { CommandRunner } from '../system/runner.ts'
+
+/** How the daemon was started. */
+export interface Launch {
+  /** Without the program. */
+  readonly args: readonly string[]
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** How the running daemon was started, so that its configuration is the one that is in force; undefined without one. */
+export async function findLaunch(runner: CommandRunner): Promise<Launch | undefined> {
+  try {
+    const { stdout } = await runner.run(
+      'systemctl',
+      ['show', 'edgehostd.service', '--property=MainPID', '--value'],
+      { timeoutMs: 10_000 },
+    )
+    const pid = Number(stdout)
+    if (!(pid > 0)) return undefined
+    const read = async (name: string) =>
+      (await readFile(`/proc/${pid}/${name}`, 'utf8')).split('\0').slice(0, -1)
+    const words = await read('cmdline')
+    const variables = (await read('environ')).map((each) => {
+      const end = each.indexOf('=')
+      return [each.slice(0, end), each.slice(end + 1)]
+    })
+    const script = words.findIndex((word) => word.endsWith('.cjs'))
+    return {
+      args: words.slice(script + 1),
+      environment: Object.fromEntries(variables) as Record<string, string>,
+    }
+  } catch {
+    return undefined
+  }
+}

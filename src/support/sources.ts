@@ -1,0 +1,146 @@
+import { arch, release, version as kernelVersion } from 'node:os'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { explainConfig } from '../config/explain.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { readStatistics } from '../store/statistics.ts'
+import { CommandFailed, type CommandRunner } from '../system/runner.ts'
+import type { Source } from './collect.ts'
+import { askDaemon } from './local-api.ts'
+
+export interface SourcesOptions {
+  readonly runner: CommandRunner
+  readonly socketPath: string
+  /** Gives the configuration, or throws what is wrong with it. */
+  readonly loadConfig: () => Promise<LoadedConfig>
+  readonly stateDirectory: string
+  readonly version: string
+}
+
+const units = ['edgehostd.service', 'edgehostd.socket'] as const
+
+// No Environment=: what it holds stands in the configuration, and there it is masked by its key.
+const properties = [
+  ...['Id', 'LoadState', 'ActiveState', 'SubState', 'Result', 'StatusText', 'UnitFileState', 'DropInPaths'],
+  ...[
+    'ActiveEnterTimestamp',
+    'InactiveEnterTimestamp',
+    'NRestarts',
+    'MainPID',
+    'ExecMainCode',
+    'ExecMainStatus',
+  ],
+  ...['MemoryCurrent', 'MemoryPeak', 'CPUUsageNSec', 'TasksCurrent', 'NAccepted', 'NConnections', 'NRefused'],
+  ...['WatchdogUSec', 'WatchdogTimestamp', 'NeedDaemonReload'],
+].join(',')
+
+const commandMs = 30_000
+// The host looks at every record.
+const verifyMs = 300_000
+
+// A line has a few hundred bytes; older ones seldom say more.
+const journalLines = [20_000, 1_000] as const
+const journalBytes = 67_108_864
+
+/** Everything that goes into the archive, the quick things first. */
+export function listSources(options: SourcesOptions): Source[] {
+  const { runner, socketPath, loadConfig, stateDirectory, version } = options
+
+  const command = (name: string, from: string, program: string, ...args: string[]): Source => ({
+    name,
+    from,
+    read: () => runWhole(runner, program, args),
+  })
+  const reply = (name: string, path: string, timeoutMs?: number): Source => ({
+    name,
+    from: `GET ${path}`,
+    read: async () => indented(await askDaemon(socketPath, path, timeoutMs)),
+  })
+  const current = '/v1/edge-mgmt/edgehosts/current'
+
+  return [
+    {
+      name: 'versions.json',
+      from: 'the programs',
+      read: async () => `${JSON.stringify(await readVersions(runner, version), null, 2)}\n`,
+    },
+    {
+      name: 'configuration.yaml',
+      from: 'edgehostd --print-config',
+      read: async () => explainConfig(await loadConfig()),
+    },
+    ...units.map((unit) =>
+      command(`${unit}.txt`, `systemctl show ${unit}`, 'systemctl', 'show', unit, `--property=${properties}`),
+    ),
+    command('units.txt', 'systemctl cat', 'systemctl', '--no-pager', 'cat', ...units),
+    {
+      name: 'journal.txt',
+      from: 'journalctl --unit=edgehostd',
+      read: () => readJournal(runner),
+    },
+    reply('status.json', `${current}/status`),
+    reply('settings.json', '/v1/edge-mgmt/settings'),
+    reply('facts.json', current),
+    { name: 'metrics.txt', from: 'GET /metrics', read: () => askDaemon(socketPath, '/metrics') },
+    {
+      name: 'database.json',
+      from: join(stateDirectory, 'edgehostd.db'),
+      read: async () => `${JSON.stringify(readStatistics(join(stateDirectory, 'edgehostd.db')), null, 2)}\n`,
+    },
+    reply('audit-head.json', `${current}/audits/verify`, verifyMs),
+  ]
+}
+
+/** What a program wrote, if it went well. */
+async function runWhole(
+  runner: CommandRunner,
+  program: string,
+  args: readonly string[],
+  maxOutputBytes?: number,
+): Promise<string> {
+  const { exitCode, stdout, stderr } = await runner.run(program, args, {
+    timeoutMs: commandMs,
+    ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
+  })
+  if (exitCode !== 0)
+    throw new Error(stderr.trim().split('\n')[0] || `it ended with ${exitCode ?? 'a signal'}`)
+  return stdout
+}
+
+async function readJournal(runner: CommandRunner): Promise<string> {
+  const read = (lines: number) =>
+    runWhole(
+      runner,
+      'journalctl',
+      [
+        ...['--no-pager', '--quiet', '--output=short-iso-precise', `--lines=${lines}`],
+        ...units.map((unit) => `--unit=${unit}`),
+      ],
+      journalBytes,
+    )
+  const [many, few] = journalLines
+  try {
+    return await read(many)
+  } catch (error) {
+    if (!(error instanceof CommandFailed) || error.reason !== 'output-too-large') throw error
+    return read(few)
+  }
+}
+
+async function readVersions(runner: CommandRunner, version: string) {
+  const ask = (program: string, ...args: string[]) =>
+    runWhole(runner, program, args).catch((error: unknown) => (error as Error).message)
+  const packages = ['edgehostd', 'systemd', 'libpam-modules', 'libpam-runtime', 'libc6']
+  const form = '--showformat=${Package} ${Version} ${db:Status-Abbrev}\\n'
+  return {
+    edgehostd: version,
+    runtime: { node: process.versions.node, v8: process.versions.v8, openssl: process.versions.openssl },
+    kernel: `${release()} ${kernelVersion()}`,
+    architecture: arch(),
+    system: await readFile('/etc/os-release', 'utf8').catch((error: unknown) => (error as Error).message),
+    systemd: (await ask('systemctl', '--version')).split('\n')[0],
+    packages: (await ask('dpkg-query', '--show', form, ...packages)).trim().split('\n'),
+  }
+}
+
+const indented = (json: string) => `${JSON.stringify(JSON.parse(json), null, 2)}\n`
