@@ -4,7 +4,6 @@ import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
 import { hex, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 
-
 // A member of the archive has to say its size before it begins: this many records stand in memory at a time.
 const memberLength = 1_000
 // Read and written as text in a millisecond, so that a small board is under ten.
