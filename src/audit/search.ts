@@ -3,7 +3,7 @@ import { refuse, type ListResource } from '../lists/resource.ts'
 import type { ListQuery } from '../lists/query.ts'
 import { createSqlList, type SqlListOptions } from '../lists/sql-list.ts'
 import type { SqlField, SqlText } from '../lists/sql.ts'
-import { parseTime } from '../lists/time.ts'
+import { createTimeWriter, parseTime } from '../lists/time.ts'
 import type { Database } from '../store/database.ts'
 import type { AuditRecord } from './record.ts'
 import { Audit, type AuditsQuery, type AuditView } from './schemas.ts'
@@ -58,11 +58,12 @@ const distinct = (column: string) => `
   SELECT value FROM each WHERE value <> '' LIMIT ${mostValues}`
 
 export function createSearch({ database: { sql }, store, read, head, edgeHostId }: SearchOptions): Search {
+  const writeTime = createTimeWriter()
   const list = createSqlList<AuditView>({
     resource: auditList,
     table: 'audit',
     columns: listColumns,
-    toItem: (row) => viewOf(row as unknown as AuditRecord, edgeHostId),
+    toItem: (row) => viewOf(row as unknown as AuditRecord, edgeHostId, writeTime),
     // There are no gaps between the numbers.
     count: () => (head() === 0 ? 0 : head() - store.first() + 1),
     sql,
@@ -102,23 +103,19 @@ function timeOf(name: string, text: string): number {
   return time
 }
 
-function viewOf(record: AuditRecord, edgeHostId: string): AuditView {
-  const { seq: number, uid, at, actorType, actor, role, address, action, kind } = record
-  const { resourceName, resourceUid, message, outcome, status, requestId } = record
-  return {
-    metadata: { createTimestamp: new Date(at).toISOString(), edgeHostId, number, uid },
-    spec: {
-      actionType: action,
-      actor: { actorType, ...(address && { address }), ...(role && { role }), uid: actor },
-      message,
-      outcome,
-      ...(requestId && { requestId }),
-      resource: {
-        kind,
-        ...(resourceName && { name: resourceName }),
-        ...(resourceUid && { uid: resourceUid }),
-      },
-      ...(status === null ? {} : { status }),
-    },
-  }
+// Field by field: a spread for each one that may be missing takes as long as to read the record.
+function viewOf(record: AuditRecord, edgeHostId: string, writeTime: (time: number) => string): AuditView {
+  const { address, role, requestId, resourceName, resourceUid, status } = record
+  const actor: AuditView['spec']['actor'] = { actorType: record.actorType, uid: record.actor }
+  if (address) actor.address = address
+  if (role) actor.role = role
+  const resource: AuditView['spec']['resource'] = { kind: record.kind }
+  if (resourceName) resource.name = resourceName
+  if (resourceUid) resource.uid = resourceUid
+  const { action: actionType, message, outcome } = record
+  const spec: AuditView['spec'] = { actionType, actor, message, outcome, resource }
+  if (requestId) spec.requestId = requestId
+  if (status !== null) spec.status = status
+  const metadata = { createTimestamp: writeTime(record.at), edgeHostId, number: record.seq, uid: record.uid }
+  return { metadata, spec }
 }

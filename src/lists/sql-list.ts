@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { defaultOrder } from './order.ts'
 import { makePage, type Page } from './page.ts'
 import type { ListQuery } from './query.ts'
@@ -35,11 +35,11 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
   const statements = createStatements(resource, options)
   const usual = JSON.stringify(defaultOrder(resource))
   // The first page, one behind an offset, one behind a token: there are no more texts than these.
-  const prepared = new Map<string, StatementSync>()
+  const prepared = new Map<string, (values: SqlText['values']) => SqlRow[]>()
   const readAtOnce = (statement: SqlText) => {
-    const known = prepared.get(statement.sql) ?? sql.prepare(statement.sql)
+    const known = prepared.get(statement.sql) ?? prepareRows(sql, statement.sql)
     prepared.set(statement.sql, known)
-    return known.all(...statement.values) as SqlRow[]
+    return known(statement.values)
   }
 
   return {
@@ -63,5 +63,23 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
       const [rows = [], [total] = []] = await read([page, statements.count(query, condition)])
       return found(rows, Number(total?.count))
     },
+  }
+}
+
+/**
+ * Reads rows into objects of one shape. SQLite's own have no shape: to make one and to read its fields takes twice as
+ * long.
+ */
+function prepareRows(sql: DatabaseSync, text: string): (values: SqlText['values']) => SqlRow[] {
+  const statement = sql.prepare(text)
+  const names = statement.columns().map(({ name }) => name)
+  statement.setReturnArrays(true)
+  return (values) => {
+    const rows = statement.all(...values) as unknown as SQLOutputValue[][]
+    return rows.map((each) => {
+      const row: Record<string, unknown> = {}
+      for (let index = 0; index < names.length; index += 1) row[names[index] ?? ''] = each[index]
+      return row
+    })
   }
 }
