@@ -160,6 +160,37 @@ describe('from another host', () => {
     expect(ended.stdout).toMatch(shown)
   })
 
+  it('api post, put, patch and delete', async () => {
+    const reset = { username: 'nobody-here', oldPassword: right, newPassword: `${right} new` }
+    const body = JSON.stringify(reset)
+    const posted = await other.run(
+      [
+        ...['edgehostctl', '--host', address],
+        ...['api', 'post', '/v1/users/default/password/reset', '--data', '-'],
+      ],
+      { input: body },
+    )
+    expect(posted).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(JSON.parse(posted.stderr)).toMatchObject({ code: 'InvalidCredentials' })
+    for (const method of ['put', 'patch', 'delete']) {
+      const ended = await there('api', method, '/v1/ping')
+      expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(JSON.parse(ended.stderr)).toMatchObject({ code: 'MethodNotAllowed' })
+    }
+  })
+
+  it('sessions revoke ends the session of another', async () => {
+    const login = ['edgehostctl', 'api', 'post', '/v1/users/default/login', '--data', '-']
+    const body = JSON.stringify({ username: 'guest', password: right })
+    expect(await host.run(login, { input: body })).toMatchObject({ exitCode: 0 })
+    const list = JSON.parse((await there('sessions', 'list', '-o', 'json')).stdout) as {
+      items: { uid: string; userName: string }[]
+    }
+    const { uid } = list.items.find(({ userName }) => userName === 'guest')!
+    expect(await there('sessions', 'revoke', uid)).toMatchObject({ exitCode: 0 })
+    expect((await there('sessions', 'list')).stdout).not.toContain(uid)
+  })
+
   it('sessions revoke ends one, and its owner is not logged in any more', async () => {
     const list = JSON.parse((await there('sessions', 'list', '-o', 'json')).stdout) as {
       items: { uid: string; isCurrent: boolean }[]
