@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createRateCounters } from '../src/api/rate-counters.ts'
+import { createRateCounters } from '../src/api/rate/counters.ts'
 import { addressGroup } from '../src/system/address.ts'
 
 /** What a flood of distinct addresses leaves behind in the counters. */

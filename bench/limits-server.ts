@@ -1,6 +1,6 @@
 // The daemon's edge with one small reply, once behind limiter and session guard and once behind neither.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createHttpsServer } from '../src/api/https-server.ts'
+import { createHttpsServer } from '../src/api/connection/https-server.ts'
 import { createServer } from '../src/api/server.ts'
 import { registerAccessTokens } from '../src/auth/access-token.ts'
 import { createSecret, deriveKeys } from '../src/auth/keys.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CertificateUnusable } from './api/certificates.ts'
-import { SocketMismatch } from './api/listen.ts'
+import { CertificateUnusable } from './api/tls/certificates.ts'
+import { SocketMismatch } from './api/connection/listen.ts'
 import { parseCommandLine } from './config/command-line.ts'
 import { explainConfig } from './config/explain.ts'
 import { helpText } from './config/help.ts'

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../system/clock.ts'
-import type { Certificates } from './certificates.ts'
+import type { Certificates } from './tls/certificates.ts'
 import type { ServiceStatus } from './schemas.ts'
 
 export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'mode' | 'port'> {

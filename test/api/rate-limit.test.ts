@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { parseCommandLine } from '../../src/config/command-line.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createServer } from '../../src/api/server.ts'
-import type { RateLimitSettings } from '../../src/api/rate-limit.ts'
+import type { RateLimitSettings } from '../../src/api/rate/limit.ts'
 import { captureLog } from '../support/https-server.ts'
 import {
   createTestEdge,

@@ -12,7 +12,7 @@ import {
   signCertificate,
   subjectNames,
   type HostNames,
-} from '../../src/api/certificate.ts'
+} from '../../src/api/tls/certificate.ts'
 import { makeMaterial, openTls, startServer } from '../support/https-server.ts'
 
 const day = 86_400_000

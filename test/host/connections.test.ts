@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { limitConnections, type Connections } from '../../src/api/connections.ts'
-import type { TlsMaterial } from '../../src/api/tls.ts'
+import { limitConnections, type Connections } from '../../src/api/connection/connections.ts'
+import type { TlsMaterial } from '../../src/api/tls/options.ts'
 import {
   captureLog,
   makeMaterial,

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { parseKey, signCertificate } from '../../src/api/certificate.ts'
-import { tlsOptions, type TlsMaterial } from '../../src/api/tls.ts'
+import { parseKey, signCertificate } from '../../src/api/tls/certificate.ts'
+import { tlsOptions, type TlsMaterial } from '../../src/api/tls/options.ts'
 import { createCtl, type Ctl } from '../support/ctl.ts'
 import { makeMaterial, startServer } from '../support/https-server.ts'
 

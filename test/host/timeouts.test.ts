@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createParserErrorReply } from '../../src/api/errors.ts'
-import { createPeers } from '../../src/api/peer.ts'
-import type { TlsMaterial } from '../../src/api/tls.ts'
+import { createPeers } from '../../src/api/connection/peer.ts'
+import type { TlsMaterial } from '../../src/api/tls/options.ts'
 import {
   captureLog,
   generous,

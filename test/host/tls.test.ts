@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { tlsOptions, type TlsMaterial } from '../../src/api/tls.ts'
+import { tlsOptions, type TlsMaterial } from '../../src/api/tls/options.ts'
 import { makeMaterial, openTls, startServer } from '../support/https-server.ts'
 
 const pemOf = (name: string, text: string) =>

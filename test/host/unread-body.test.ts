@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { createHttpsServer, type HttpsServer } from '../../src/api/https-server.ts'
-import type { TlsMaterial } from '../../src/api/tls.ts'
+import { createHttpsServer, type HttpsServer } from '../../src/api/connection/https-server.ts'
+import type { TlsMaterial } from '../../src/api/tls/options.ts'
 import { captureLog, generous, makeMaterial, openTls, type Client } from '../support/https-server.ts'
 import { createTestEdge, currentPath, loginPath, logoutPath, type TestEdge } from '../support/test-edge.ts'
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { AppError } from '../errors/app-error.ts'
-import type { Logger } from '../system/log.ts'
-import type { Rate } from './rate-bucket.ts'
-import { createRateCounters, type RateCounter } from './rate-counters.ts'
-import { otherResource, parseResourceRate, resourceOf } from './rate-resource.ts'
-import { createTally } from './tally.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { Logger } from '../../system/log.ts'
+import type { Rate } from './bucket.ts'
+import { createRateCounters, type RateCounter } from './counters.ts'
+import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
+import { createTally } from '../tally.ts'
 
 /** As the configuration has it: `api.rateLimits`. */
 export interface RateLimitSettings extends Rate {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
 import { applyTimeouts, serverOptions, type Timeouts } from './timeouts.ts'
-import { tlsOptions, type TlsMaterial } from './tls.ts'
+import { tlsOptions, type TlsMaterial } from '../tls/options.ts'
 import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface HttpsServerOptions {

@@ -1,4 +1,4 @@
-import { createBucket, type Bucket, type Rate } from './rate-bucket.ts'
+import { createBucket, type Bucket, type Rate } from './bucket.ts'
 
 /** The buckets of all clients for one resource. */
 export interface RateCounter {

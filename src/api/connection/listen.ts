@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { SocketAddress, type AddressInfo } from 'node:net'
-import { StartError } from '../errors/start-error.ts'
+import { StartError } from '../../errors/start-error.ts'
 import type { LocalServer } from './local-server.ts'
 
 /** The socket that systemd holds is not the one that the configuration asks for. */

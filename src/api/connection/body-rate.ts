@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
-import { AppError } from '../errors/app-error.ts'
-import { contentType, errorBody } from './errors.ts'
-import { requestIdOf } from './request-id.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { contentType, errorBody } from '../errors.ts'
+import { requestIdOf } from '../request-id.ts'
 
 export interface BodyRate {
   readonly minimumBytesPerSecond: number

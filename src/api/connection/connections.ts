@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { addressGroup } from '../system/address.ts'
-import type { Logger } from '../system/log.ts'
-import { createTally } from './tally.ts'
+import { addressGroup } from '../../system/address.ts'
+import type { Logger } from '../../system/log.ts'
+import { createTally } from '../tally.ts'
 
 export interface ConnectionLimits {
   /** Open connections in all. */

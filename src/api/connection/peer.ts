@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { addressGroup, localAddress, unmapAddress } from '../system/address.ts'
+import { addressGroup, localAddress, unmapAddress } from '../../system/address.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {

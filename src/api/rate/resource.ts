@@ -1,4 +1,4 @@
-import type { Rate } from './rate-bucket.ts'
+import type { Rate } from './bucket.ts'
 
 /** Stands for every path that belongs to no resource. */
 export const otherResource = 'other'

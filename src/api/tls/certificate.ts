@@ -7,7 +7,7 @@ import {
   type X509Certificate,
 } from 'node:crypto'
 import { domainToASCII } from 'node:url'
-import { isAddress, isLinkLocal, unmapAddress } from '../system/address.ts'
+import { isAddress, isLinkLocal, unmapAddress } from '../../system/address.ts'
 
 /** What clients may call this host. */
 export interface HostNames {
