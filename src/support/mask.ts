@@ -14,6 +14,9 @@ export const unknownUser = '(unknown user)'
 // A shorter one would be found in anything.
 const shortestSecret = 8
 
+// A name that says it, and what stands between it and its value.
+const named = /((?:password|passphrase|secret|token|authorization|cookie)\\*["']?\s*[=:]\s*)/
+
 /** What looks like a secret, and what stands in its place. */
 const shapes: readonly (readonly [RegExp, string])[] = [
   // RFC 7468.
@@ -22,10 +25,15 @@ const shapes: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, masked],
   // scheme://user:password@host, RFC 3986, 3.2.1.
   [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:)[^\s/@]+@/gi, `$1${masked}@`],
-  // "password": "…", RefreshToken=…, authorization: Bearer …; a path or a number is none.
+  // "password": "...", also within text that is quoted once more; a path, a number and a mask are none.
+  [new RegExp(`${named.source}(\\\\*["'])(?!\\/|\\*)(?:(?!\\2)(?:\\\\.|.))+\\2`, 'gi'), `$1$2${masked}$2`],
+  // RefreshToken=..., authorization: Bearer ...
   [
-    /((?:password|passphrase|passwd|secret|token|authorization|cookie)["']?\s*[=:]\s*)(?!\d+\b|true\b|false\b|null\b|"?\/|"?\*|not set\b|passwd)("(?:[^"\\]|\\.)+"|'[^']+'|(?:(?:Bearer|Basic) )?[^\s,;{}[\]"']+)/gi,
-    `$1"${masked}"`,
+    new RegExp(
+      `${named.source}(?!\\d+\\b|true\\b|false\\b|null\\b|not set\\b|\\/|\\*)(?:(?:Bearer|Basic) )?[^\\s,;{}[\\]"'\\\\]+`,
+      'gi',
+    ),
+    `$1${masked}`,
   ],
 ]
 
@@ -44,7 +52,7 @@ export function createMask({ values, userNames }: Secrets): (text: string) => st
       rest
         // Lines of the daemon.
         .replace(/("user":)("(?:[^"\\]|\\.)*")/g, (_, key: string, value: string) => {
-          return `${key}${JSON.stringify(nameOf(JSON.parse(value) as string))}`
+          return `${key}${JSON.stringify(nameOf(parseText(value)))}`
         })
         // Lines of PAM modules, which say it last, or in quotes of their own.
         .replace(/(\buser=)([^\n]*)$/gm, (_, key: string, name: string) => `${key}${nameOf(name.trim())}`)
@@ -52,6 +60,15 @@ export function createMask({ values, userNames }: Secrets): (text: string) => st
           return `${key}${nameOf(name)}${end}`
         })
     )
+  }
+}
+
+/** Text that looks like JSON may be none. */
+function parseText(quoted: string): string {
+  try {
+    return JSON.parse(quoted) as string
+  } catch {
+    return quoted
   }
 }
 

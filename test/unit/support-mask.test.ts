@@ -27,15 +27,28 @@ describe('what is secret is masked', () => {
     ['a session token', 'at eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl done'],
     ['a password in a URL', 'proxy http://ops:hunter2@proxy:3128 is set'],
     ['a password in JSON', '{"username":"alice","password":"hunter2 \\" hunter2"}'],
+    ['a password in JSON in JSON', JSON.stringify({ msg: JSON.stringify({ password: 'hunter2 hunter2' }) })],
+    ['a password in a message in JSON', JSON.stringify({ msg: 'asked with password=hunter2' })],
     ['a header', 'Authorization: Bearer hunter2.hunter2'],
+    ['a header in JSON', JSON.stringify({ authorization: 'Bearer hunter2.hunter2', next: 1 })],
     ['a setting', 'EDGEHOSTD_SOME_PASSWORD=hunter2'],
     ['a name that is none, of the daemon', '{"msg":"login refused","user":"hunter2 \\" x","address":"::1"}'],
+    ['a name that is none, in what is no JSON', '{"user":"hunter2 \\x"}'],
     ['a name that is none, of PAM', 'authentication failure; rhost=::1  user=hunter2 correct horse'],
     ['a name that is none, of PAM, quoted', "access denied for user `hunter2 x' from `::1'"],
   ])('%s', (_, text) => {
     const shown = mask(text)
     expect(shown).not.toBe(text)
     expect(shown).not.toMatch(/hunter2|c2lnbmF0dXJl|bm90IG|scrape me|correct horse|00ff80c1|AP-Awa|AP\+Awa/)
+  })
+
+  it.each([
+    [{ msg: 'asked with password=hunter2, twice', user: 'hunter2', next: [1] }],
+    [{ msg: JSON.stringify({ password: 'hunter2 "x" \\', token: 'hunter2' }), user: 'alice' }],
+    [{ Token: { Authorization: 'hunter2.a.b', RefreshToken: 'hunter2' }, secret: ['hunter2'] }],
+  ])('and JSON stays JSON: %j', (value) => {
+    const shown = JSON.parse(mask(JSON.stringify(value))) as object
+    expect(Object.keys(shown)).toEqual(Object.keys(value))
   })
 
   it('in each place', () => {
