@@ -1,6 +1,6 @@
-import { execa } from 'execa'
+import type { execa } from 'execa'
 import type { Logger } from './log.ts'
-import { childOptions } from './runner.ts'
+import { childOptions, loadExeca } from './runner.ts'
 
 export interface FollowOptions {
   /** One line of standard output as it comes, without its end. */
@@ -46,10 +46,12 @@ export function createFollower(options: FollowerOptions): CommandFollower {
       let pauseMs = firstPauseMs
       let isStopped = false
 
-      const begin = () => {
+      const begin = async () => {
+        const execa = await loadExeca()
+        if (isStopped) return
         const startedAt = performance.now()
         log.debug({ program }, 'a program is started')
-        child = start(program, args)
+        child = start(execa, program, args)
         if (child.pid !== undefined) onStart?.()
         void readLines(child.stdout, onLine)
         void child.then(({ exitCode, signal, code, stderr }) => {
@@ -59,7 +61,7 @@ export function createFollower(options: FollowerOptions): CommandFollower {
           const cause = exitCode === undefined ? (signal ?? code ?? 'not started') : `exit code ${exitCode}`
           const reason = [cause, stderr.trim()].filter(Boolean).join(': ')
           log.debug({ program, reason, pauseMs }, 'a program that is followed has ended')
-          timer = setTimeout(begin, pauseMs)
+          timer = setTimeout(() => void begin(), pauseMs)
           timer.unref()
           pauseMs = Math.min(pauseMs * 2, longestPauseMs)
           onEnd?.(reason)
@@ -70,7 +72,7 @@ export function createFollower(options: FollowerOptions): CommandFollower {
         clearTimeout(timer)
         child?.kill('SIGTERM')
       }
-      begin()
+      void begin()
       // Outside a unit nobody else ends it when the daemon is gone.
       process.once('exit', stop)
 
@@ -85,8 +87,8 @@ export function createFollower(options: FollowerOptions): CommandFollower {
   }
 }
 
-function start(program: string, args: readonly string[]) {
-  return execa(program, args, {
+function start(run: typeof execa, program: string, args: readonly string[]) {
+  return run(program, args, {
     ...childOptions,
     stdin: 'ignore',
     // It may talk for months: nothing is kept but the end of its complaints.

@@ -1,4 +1,3 @@
-import { execa } from 'execa'
 import type { Logger } from './log.ts'
 
 /** How a command ended. A non-zero exit code is data, not an error. */
@@ -61,6 +60,9 @@ export const childOptions = {
 
 const killAfterMs = 1_000
 
+// When the first program is started, which is after the daemon has answered its first request.
+export const loadExeca = async () => (await import('execa')).execa
+
 /**
  * Runs programs of this machine through execa.
  * @param log told at level debug of every program that is started
@@ -68,6 +70,7 @@ const killAfterMs = 1_000
 export function createRunner(log?: Logger): CommandRunner {
   return {
     async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, environment }) {
+      const execa = await loadExeca()
       log?.debug({ program }, 'a program is started')
       const child = execa(program, args, {
         ...childOptions,
