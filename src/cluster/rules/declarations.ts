@@ -69,10 +69,10 @@ function checkOptions(rule: VariableRule, work: { steps: number }, say: Say): vo
   if (options.length === 0) say('VariableOptionsInvalid', 'is a dropdown without options; add at least one')
   const seen = new Set<string>()
   options.forEach(({ value }, index) => {
-    if (value === '') return say('VariableOptionsInvalid', `has no value in options[${index}]`)
-    if (seen.has(value)) return say('VariableOptionsInvalid', `has the value of options[${index}] twice`)
+    if (value === '') say('VariableOptionsInvalid', `has no value in options[${index}]`)
+    else if (seen.has(value)) say('VariableOptionsInvalid', `has the value of options[${index}] twice`)
     seen.add(value)
-    const refusal = rule.refuse(value, work)
+    const refusal = value === '' ? undefined : rule.refuse(value, work)
     if (refusal !== undefined) say('VariableDefaultInvalid', `has in options[${index}] what ${refusal}`)
   })
   const defaults = new Set(options.filter((option) => option.default === true).map(({ value }) => value))

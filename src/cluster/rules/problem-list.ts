@@ -20,6 +20,13 @@ export function createProblemList() {
     if (problems.length < problemLimit) problems.push({ code, severity, place, message })
     else untold += 1
   }
+  /** What another list found. */
+  const adopt = (found: readonly Problem[]): void => {
+    for (const problem of found) {
+      if (problems.length < problemLimit) problems.push(problem)
+      else untold += 1
+    }
+  }
   /** All of them. */
   const list = (): Problem[] =>
     untold === 0
@@ -33,5 +40,5 @@ export function createProblemList() {
             message: `${untold} more problems are not told; correct these and check again`,
           },
         ]
-  return { report, list }
+  return { report, adopt, list }
 }

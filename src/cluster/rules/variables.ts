@@ -1,8 +1,8 @@
-import { nearestName } from '../../config/nearest-name.ts'
 import { printable } from '../../config/problem.ts'
 import type { Problem, Profile } from '../definition.ts'
 import { readDeclarations, type Declared } from './declarations.ts'
 import { createProblemList } from './problem-list.ts'
+import { createSuggest } from './suggestion.ts'
 import type { VariableRule, Work } from './variable-rule.ts'
 
 /** A value that somebody gives. Without `profileUid`: of the one profile that declares the name. */
@@ -38,7 +38,7 @@ export interface VariableRules {
 // About half a second of RE2 for one call.
 const stepLimit = 100_000_000
 // Names are compared with every known one; a client may send any number of unknown ones.
-const suggestionLimit = 20
+const suggestionLimit = 10
 
 /** Like `readVariables(profiles).validate(given)`: for one call; keep what readVariables gives where there are more. */
 export function validateVariables(
@@ -55,7 +55,11 @@ export function readVariables(profiles: readonly Profile[]): VariableRules {
   const byUid = new Map(declared.map((each) => [each.profile.uid, each]))
   const byName = new Map<string, Declared[]>()
   for (const each of declared) {
-    for (const name of each.rules.keys()) byName.set(name, [...(byName.get(name) ?? []), each])
+    for (const name of each.rules.keys()) {
+      const owners = byName.get(name)
+      if (owners) owners.push(each)
+      else byName.set(name, [each])
+    }
   }
 
   const find = (name: string, uid: string | undefined): { owner?: Declared; reason?: string } => {
@@ -72,15 +76,13 @@ export function readVariables(profiles: readonly Profile[]): VariableRules {
   const validate = (given: readonly GivenVariable[]): ValidatedVariable[] => {
     const work: Work = { steps: stepLimit }
     const seen = new Set<VariableRule>()
-    let suggestions = suggestionLimit
+    const suggest = createSuggest(suggestionLimit)
     const results = given.map(({ name, profileUid, value }) => {
       const { owner, reason } = find(name, profileUid)
       const rule = owner?.rules.get(name)
       if (rule === undefined) {
-        const known = owner ? [...owner.rules.keys()] : [...byName.keys()]
-        const near = reason === undefined && --suggestions >= 0 ? nearestName(name, known) : undefined
-        const hint = near === undefined ? '' : `; did you mean ${printable(near)}?`
-        return toResult(name, profileUid ?? '', owner, undefined, reason ?? `is not declared${hint}`)
+        const unknown = () => `is not declared${suggest(name, (owner?.rules ?? byName).keys())}`
+        return toResult(name, profileUid ?? '', owner, undefined, reason ?? unknown())
       }
       if (seen.has(rule)) return toResult(name, '', owner, rule, 'is given twice')
       seen.add(rule)
