@@ -49,15 +49,18 @@ export function createPatterns(): { compile: (source: string) => Pattern } {
   return { compile }
 }
 
-/** An upper bound: each repetition may hold all the others. Classes by property are tables of some hundred ranges. */
+/**
+ * An upper bound of the instructions: each repetition may hold all the others. A class by property is a table of some
+ * hundred ranges, read once however often it is repeated.
+ */
 function estimateSize(source: string): number {
-  let length = source.length
+  let tables = 0
   let repetitions = 0
   for (const [found, low, high] of source.matchAll(/\\[pP]|\{([0-9]{1,9})(?:,([0-9]{0,9}))?\}/g)) {
-    if (found.startsWith('\\')) length += 100
+    if (found.startsWith('\\')) tables += 300
     else repetitions += Math.max(Number(low), Number(high ?? 0))
   }
-  return length * Math.max(1, repetitions)
+  return source.length * Math.max(1, repetitions) + tables
 }
 
 /** RE2's own words: `missing closing ): ...` becomes one line without its prefix. */
