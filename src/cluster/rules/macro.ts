@@ -71,15 +71,15 @@ export interface Masked {
 
 /**
  * A text in which each macro is one word of the same length, so that YAML reads it as part of a scalar and all places
- * stay where they are. The words begin with a private-use character that the text does not hold.
+ * stay where they are. The words are made of private-use characters that the text does not hold.
  */
 export function maskMacros(text: string, macros: readonly Macro[]): Masked {
   if (macros.length === 0) return { text, unmask: (inside) => inside, indicesIn: () => [] }
-  const mark = unusedMark(text)
-  // The shortest macro, `{{.spectro`, has room for seven digits: more than a text of 64 MiB has macros.
-  const words = new RegExp(`${mark}([0-9]+)${mark}+`, 'g')
+  const [mark, padding] = unusedMarks(text)
+  // The shortest macro, `{{.spectro`, has room for eight digits: more than a text of 512 MiB has macros.
+  const words = new RegExp(`${mark}([0-9]+)${padding}+`, 'g')
   const masked = replaceMacros(text, macros, ({ start, end }, index) =>
-    `${mark}${index}`.padEnd(end - start, mark),
+    `${mark}${index}`.padEnd(end - start, padding),
   )
   return {
     text: masked,
@@ -88,10 +88,13 @@ export function maskMacros(text: string, macros: readonly Macro[]): Masked {
   }
 }
 
-function unusedMark(text: string): string {
-  for (let code = 0xe000; code < 0xf8ff; code += 1) {
+function unusedMarks(text: string): [string, string] {
+  const unused: string[] = []
+  for (let code = 0xe000; code <= 0xf8ff && unused.length < 2; code += 1) {
     const mark = String.fromCharCode(code)
-    if (!text.includes(mark)) return mark
+    if (!text.includes(mark)) unused.push(mark)
   }
-  return '\uf8ff'
+  // A text that holds all 6,400 of them means none of them.
+  const [first = '\uf8fe', second = '\uf8ff'] = unused
+  return [first, second]
 }

@@ -97,4 +97,4 @@ function readSource(
 }
 
 const describe = (code: string, message: string) =>
-  code === 'YamlInvalid' ? `is not valid YAML: ${message.replace(/[\uE000-\uF8FF][0-9]*/g, '')}` : message
+  code === 'YamlInvalid' ? `is not valid YAML: ${message.replace(/[\uE000-\uF8FF][0-9]*[\uE000-\uF8FF]*/g, '{{...}}')}` : message
