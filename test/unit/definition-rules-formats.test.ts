@@ -235,12 +235,14 @@ describe('a format', () => {
       '9',
       'F',
     ]
+    const wrong: string[] = []
     let good = 0
-    for (let round = 0; round < 200_000; round += 1) {
+    for (let round = 0; round < 100_000; round += 1) {
       const text = Array.from({ length: 1 + random.below(17) }, () => random.pick(parts)).join('')
-      expect([text, isIpv4(text), isIpv6(text)]).toEqual([text, isIPv4(text), isIPv6(text)])
+      if (isIpv4(text) !== isIPv4(text) || isIpv6(text) !== isIPv6(text)) wrong.push(text)
       if (isIpv4(text) || isIpv6(text)) good += 1
     }
+    expect(wrong).toEqual([])
     expect(good).toBeGreaterThan(500)
   })
 

@@ -1,37 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Variable } from '../../src/cluster/definition.ts'
 import { checkDefinition } from '../../src/cluster/rules/check.ts'
 import { findMacros } from '../../src/cluster/rules/macro.ts'
 import { renderDefinition } from '../../src/cluster/rules/macros.ts'
-import type { SystemFacts } from '../../src/cluster/rules/macro-values.ts'
-import type { GivenVariable } from '../../src/cluster/rules/variables.ts'
 import { definitionOf, packOf, profileOf, profilePack } from '../support/definitions.ts'
 import { createRandom } from '../support/random.ts'
-
-const at = (problems: ReturnType<typeof checkDefinition>) =>
-  problems.map(({ code, place }) => `${code} ${place.replace(/^.*values:/, '')}`)
-
-interface Given {
-  readonly variables?: readonly Variable[]
-  readonly given?: readonly GivenVariable[]
-  readonly facts?: SystemFacts
-}
-
-/** One pack `app` with these values. */
-const render = (values: string, { variables = [], given = [], facts = {} }: Given = {}) => {
-  const { texts, problems } = renderDefinition(
-    definitionOf([profileOf([profilePack('app', values)], variables)]),
-    {
-      given,
-      facts,
-    },
-  )
-  return { content: texts[0]?.content, problems, at: at(problems) }
-}
-
-const v = (defaultValue: string, rest: Partial<Variable> = {}): Given => ({
-  variables: [{ name: 'v', defaultValue, ...rest }],
-})
+import { renderValues, variable, type Given } from '../support/rendered-values.ts'
 
 describe('a macro', () => {
   it.each<[string, string, [string, string] | ['invalid'] | []]>([
@@ -85,29 +58,34 @@ describe('a macro', () => {
 
 describe('rendering', () => {
   it.each<[string, string, string, Given]>([
-    ['puts a default in', 'a: {{ .spectro.var.v }}', 'a: 80', v('80', { format: 'number' })],
+    ['puts a default in', 'a: {{ .spectro.var.v }}', 'a: 80', variable('80', { format: 'number' })],
     [
       'prefers what is given',
       'a: "{{.spectro.var.v}}!"',
       'a: "y!"',
-      { ...v('x'), given: [{ name: 'v', value: 'y' }] },
+      { ...variable('x'), given: [{ name: 'v', value: 'y' }] },
     ],
-    ['takes nothing for an optional variable', 'a: "{{.spectro.var.v}}"', 'a: ""', v('')],
-    ['takes no `$` for more than it is', 'a: "{{.spectro.var.v}}"', 'a: "$& $1 $$ $\'"', v("$& $1 $$ $'")],
+    ['takes nothing for an optional variable', 'a: "{{.spectro.var.v}}"', 'a: ""', variable('')],
+    [
+      'takes no `$` for more than it is',
+      'a: "{{.spectro.var.v}}"',
+      'a: "$& $1 $$ $\'"',
+      variable("$& $1 $$ $'"),
+    ],
     [
       'renders in the middle, several times',
       'a: x{{.spectro.var.v}}y{{ .spectro.var.v }}z',
       'a: x1y1z',
-      v('1'),
+      variable('1'),
     ],
     ['renders facts', 'a: {{ .spectro.system.cluster.name }}', 'a: c1', { facts: { clusterName: 'c1' } }],
-    ['renders comments', 'a: 1 # {{ .spectro.var.v }}', 'a: 1 # x', v('x')],
-    ['renders keys', '{{ .spectro.var.v }}: 1', 'x: 1', v('x')],
+    ['renders comments', 'a: 1 # {{ .spectro.var.v }}', 'a: 1 # x', variable('x')],
+    ['renders keys', '{{ .spectro.var.v }}: 1', 'x: 1', variable('x')],
     [
       'leaves all else alone',
       '\ufeff# c\r\na:   {{ .spectro.var.v }}  \r\nb: "{{ .Values.x }}"\t\r\n\r\n',
       '\ufeff# c\r\na:   x  \r\nb: "{{ .Values.x }}"\t\r\n\r\n',
-      v('x'),
+      variable('x'),
     ],
     ['renders an own value of the pack', 'a: 1.10\nb: v{{ .spectro.pack.app.a }}', 'a: 1.10\nb: v1.10', {}],
     ['takes the quotes off', 'a: "x\\ty"\nb: {{ .spectro.pack.app.a }}', 'a: "x\\ty"\nb: x\ty', {}],
@@ -131,7 +109,7 @@ describe('rendering', () => {
     ],
     ['leaves a macro that stands for nothing', 'a: "{{ .spectro.var.w }}"', 'a: "{{ .spectro.var.w }}"', {}],
   ])('%s', (_name, values, expected, given) => {
-    expect(render(values, given).content).toBe(expected)
+    expect(renderValues(values, given).content).toBe(expected)
   })
 
   it('resolves values of other packs with the variables of their own profile', () => {
@@ -207,7 +185,7 @@ describe('rendering', () => {
     for (let round = 0; round < 3_000; round += 1) {
       const values = `x${Array.from({ length: random.below(30) }, () => random.pick(pieces)).join('')}`
       if (findMacros(values).length > 0) continue
-      expect(render(values).content).toBe(values)
+      expect(renderValues(values).content).toBe(values)
       checkDefinition(definitionOf([profileOf([profilePack('app', values)])]))
     }
   })
@@ -237,7 +215,7 @@ describe('rendering', () => {
       const values = `x: ${parts.join('')}`
       // The naive way, which is right as long as the value holds no braces.
       const expected = values.replace(/\{\{ ?\.spectro\.var\.v ?\}\}/g, () => '<80>')
-      expect(render(values, v('<80>')).content).toBe(expected)
+      expect(renderValues(values, variable('<80>')).content).toBe(expected)
     }
   })
 })
@@ -320,131 +298,13 @@ describe('a macro that is wrong', () => {
       'app.b -> app.c -> app.a -> app.b',
     ],
   ])('is reported with its place: %s', (_name, values, places, message) => {
-    const result = render(values, declared)
-    expect(result.at).toEqual(places)
+    const result = renderValues(values, declared)
+    expect(result.places).toEqual(places)
     expect(result.problems[0]?.message).toContain(message)
   })
 
   it('in a comment is a warning, elsewhere an error', () => {
-    const { problems } = render('a: {{ .spectro.var.x }} # {{ .spectro.var.y }}')
+    const { problems } = renderValues('a: {{ .spectro.var.x }} # {{ .spectro.var.y }}')
     expect(problems.map(({ severity }) => severity)).toEqual(['error', 'warning'])
-  })
-})
-
-describe('a value in the place of its macro', () => {
-  const number = (text: string): Given => v(text, { format: 'number' })
-  it.each<[string, string, Given, string[]]>([
-    ['a number without quotes', 'a: {{.spectro.var.v}}', number('80'), []],
-    ['a number in double quotes', 'a: "{{.spectro.var.v}}"', number('80'), ['MacroTypeChanged 1:5']],
-    ['a number in single quotes', "a: '{{.spectro.var.v}}'", number('80'), ['MacroTypeChanged 1:5']],
-    [
-      'a boolean in quotes',
-      'a: "{{.spectro.var.v}}"',
-      v('true', { format: 'boolean' }),
-      ['MacroTypeChanged 1:5'],
-    ],
-    ['a number in quotes with other text', 'a: "port-{{.spectro.var.v}}"', number('80'), []],
-    ['a number in a quoted key', '"{{.spectro.var.v}}": 1', number('80'), []],
-    ['a text in quotes', 'a: "{{.spectro.var.v}}"', v('80'), []],
-    ['a text that becomes a number', 'a: {{.spectro.var.v}}', v('1.16'), ['MacroTypeChanged 1:4']],
-    [
-      'a text that becomes a boolean for YAML 1.1',
-      'a: {{.spectro.var.v}}',
-      v('yes'),
-      ['MacroTypeChanged 1:4'],
-    ],
-    ['a text that becomes null', 'a: {{.spectro.var.v}}', v('~'), ['MacroTypeChanged 1:4']],
-    ['an empty text that becomes null', 'a: {{.spectro.var.v}}', v(''), ['MacroTypeChanged 1:4']],
-    [
-      'a text that becomes a time for YAML 1.1',
-      'a: {{.spectro.var.v}}',
-      v('12:30:00'),
-      ['MacroTypeChanged 1:4'],
-    ],
-    [
-      'two that become one number',
-      'a: {{.spectro.var.v}}.{{.spectro.var.v}}',
-      number('1'),
-      ['MacroTypeChanged 1:4'],
-    ],
-    ['a number in the key', '{{.spectro.var.v}}: x', number('1'), []],
-    ['a text that stays text', 'a: v{{.spectro.var.v}}', v('1.16'), []],
-    ['a version', 'a: {{.spectro.var.v}}', v('1.2.3', { format: 'version' }), []],
-    ['a colon and space without quotes', 'a: {{.spectro.var.v}}', v('b: c'), ['MacroBreaksYaml 1:4']],
-    ['a colon at the end without quotes', 'a: {{.spectro.var.v}}', v('b:'), ['MacroBreaksYaml 1:4']],
-    ['a colon inside a word', 'a: {{.spectro.var.v}}', v('http://b:80'), []],
-    ['a colon and space in quotes', 'a: "{{.spectro.var.v}}"', v('b: c'), []],
-    ['a comment without quotes', 'a: {{.spectro.var.v}}', v('b #c'), ['MacroBreaksYaml 1:4']],
-    ['an indicator at the begin', 'a: {{.spectro.var.v}}', v('*b'), ['MacroBreaksYaml 1:4']],
-    ['an indicator in the middle', 'a: b{{.spectro.var.v}}', v('*b'), []],
-    ['an item of a list', 'a: {{.spectro.var.v}}', v('- b'), ['MacroBreaksYaml 1:4']],
-    ['a comma in brackets', 'a: [{{.spectro.var.v}}]', v('b, c'), ['MacroBreaksYaml 1:5']],
-    ['a comma without brackets', 'a: {{.spectro.var.v}}', v('b, c'), []],
-    [
-      'a line break without quotes',
-      'a: {{.spectro.var.v}}',
-      v('b\nc', { inputType: 'multiline' }),
-      ['MacroBreaksYaml 1:4'],
-    ],
-    [
-      'a line break in double quotes',
-      'a: "{{.spectro.var.v}}"',
-      v('b\nc', { inputType: 'multiline' }),
-      ['MacroBreaksYaml 1:5'],
-    ],
-    [
-      'a line break in a block',
-      'a: |\n  {{.spectro.var.v}}\n',
-      v('b\nc', { inputType: 'multiline' }),
-      ['MacroBreaksYaml 2:3'],
-    ],
-    [
-      'a line break in a comment',
-      'a: 1 # {{.spectro.var.v}}\n',
-      v('b\nc', { inputType: 'multiline' }),
-      ['MacroBreaksYaml 1:8'],
-    ],
-    ['a double quote in double quotes', 'a: "{{.spectro.var.v}}"', v('b"'), ['MacroBreaksYaml 1:5']],
-    ['a backslash in double quotes', 'a: "{{.spectro.var.v}}"', v('b\\n'), ['MacroBreaksYaml 1:5']],
-    ['a single quote in double quotes', 'a: "{{.spectro.var.v}}"', v("b'"), []],
-    ['a single quote in single quotes', "a: '{{.spectro.var.v}}'", v("b'c"), ['MacroBreaksYaml 1:5']],
-    ['a backslash in single quotes', "a: '{{.spectro.var.v}}'", v('b\\n'), []],
-    ['quotes in a block', 'a: |\n  {{.spectro.var.v}}', v('"b: \'#c'), []],
-    ['a control character', 'a: "{{.spectro.var.v}}"', v('b\u0007'), ['MacroBreaksYaml 1:5']],
-    [
-      'a number of another pack in quotes',
-      'a: 8080\nb: "{{.spectro.pack.app.a}}"',
-      {},
-      ['MacroTypeChanged 2:5'],
-    ],
-    ['a version of another pack in quotes, there too', 'a: "1.16"\nb: "{{.spectro.pack.app.a}}"', {}, []],
-    [
-      'a version of another pack that loses its quotes',
-      'a: "1.16"\nb: {{.spectro.pack.app.a}}',
-      {},
-      ['MacroTypeChanged 2:4'],
-    ],
-  ])('%s', (_name, values, given, problems) => {
-    expect(render(values, given).at).toEqual(problems)
-  })
-
-  it('is never told', () => {
-    const given = v('topsecret: "\n', { isSensitive: true, inputType: 'multiline' })
-    const { problems } = render(
-      'a: {{.spectro.var.v}}\nb: "{{.spectro.var.v}}"\nc: {{.spectro.pack.app.b}}',
-      given,
-    )
-    expect(problems.length).toBeGreaterThan(1)
-    expect(JSON.stringify(problems)).not.toContain('topsecret')
-  })
-
-  it('is held to its format before anybody gave one', () => {
-    const definition = definitionOf([
-      profileOf(
-        [profilePack('app', 'a: "{{.spectro.var.v}}"')],
-        [{ name: 'v', format: 'number', required: true }],
-      ),
-    ])
-    expect(at(checkDefinition(definition))).toEqual(['MacroTypeChanged 1:5'])
   })
 })

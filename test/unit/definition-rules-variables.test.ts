@@ -272,9 +272,9 @@ describe('a validation', () => {
     ]
     let isValid = 0
     for (let round = 0; round < 3_000; round += 1) {
-      const variables = Array.from({ length: random.below(5) }, () =>
-        JSON.parse(
-          JSON.stringify({
+      const variables = JSON.parse(
+        JSON.stringify(
+          Array.from({ length: random.below(5) }, () => ({
             name: text(),
             format: maybe(random.pick(tokens)),
             inputType: maybe(random.pick(['text', 'dropdown', 'multiline', 'constructor'])),
@@ -290,7 +290,7 @@ describe('a validation', () => {
                 default: random.isChosen(0.3),
               })),
             ),
-          }),
+          })),
         ),
       ) as Variable[]
       const rules = readVariables([profileOf([], variables), profileOf([], [], { uid: 'u2' })])
