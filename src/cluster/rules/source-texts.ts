@@ -1,6 +1,7 @@
 import { isMap } from 'yaml'
 import type { YAMLMap } from 'yaml'
-import type { Definition, Pack, Profile, ProfilePack } from '../definition.ts'
+import { escapeInvisible } from '../../config/problem.ts'
+import type { Definition, Pack, Profile } from '../definition.ts'
 import { findMacros, type Macro } from './macro.ts'
 import type { Report } from './problem-list.ts'
 import { createTextPlaces } from './text-places.ts'
@@ -20,11 +21,6 @@ export interface SourceText {
   readonly root: YAMLMap | undefined
   /** `place:line:column` of an offset. */
   readonly at: (offset: number) => string
-}
-
-/** The folder that a profile means, by name and version. */
-export function findPack(definition: Definition, { name, tag }: ProfilePack): Pack | undefined {
-  return definition.packs.find((pack) => pack.name === name && pack.version === tag)
 }
 
 /**
@@ -96,5 +92,8 @@ function readSource(
   return { ...part, macros, yaml, root, at }
 }
 
+/** The library's words, without the marks that stood for macros. */
 const describe = (code: string, message: string) =>
-  code === 'YamlInvalid' ? `is not valid YAML: ${message.replace(/[\uE000-\uF8FF][0-9]*[\uE000-\uF8FF]*/g, '{{...}}')}` : message
+  code === 'YamlInvalid'
+    ? `is not valid YAML: ${escapeInvisible(message.replace(/[\uE000-\uF8FF][0-9]*[\uE000-\uF8FF]*/g, '{{...}}'))}`
+    : message

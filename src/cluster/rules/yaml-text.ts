@@ -54,7 +54,8 @@ export function readYaml(
   const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false, logLevel: 'silent' })
   try {
     for (const document of composer.compose(new Parser().parse(masked.text), false, masked.text.length)) {
-      const errors = [...document.errors, ...document.warnings]
+      // Its warnings are of tags and versions it does not know, which other readers pass over.
+      const { errors } = document
       for (const { message, pos } of errors) say({ code: 'YamlInvalid', offset: pos[0], message })
       walk(document.contents, macros, sites, say)
       if (errors.length === 0) onDocument(document)
