@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Definition } from '../../src/cluster/definition.ts'
 import { checkDefinition, listImages } from '../../src/cluster/rules/check.ts'
 import { definitionCodes } from '../../src/cluster/rules/codes.ts'
+import { cpuNow } from '../support/cpu-time.ts'
 import { definitionOf, infrastructurePacks, packOf, profileOf, profilePack } from '../support/definitions.ts'
 import { createRandom } from '../support/random.ts'
 
@@ -251,10 +252,10 @@ describe('a hostile text', () => {
     ],
     ['of quotes that do not end', 'a: "'.concat('x\n'.repeat(100_000)), /^YamlInvalid/],
   ])('%s is judged in bounded time', (_name, values, first) => {
-    const begin = performance.now()
+    const begin = cpuNow()
     const problems = checkDefinition(definitionOf([addOn(['a', values])]))
     // What is quadratic takes minutes; the rest about a second on an idle machine.
-    expect(performance.now() - begin).toBeLessThan(10_000)
+    expect(cpuNow() - begin).toBeLessThan(10_000)
     expect(problems[0]?.code ?? '').toMatch(first)
   })
 
@@ -329,9 +330,9 @@ describe('a manifest of 2.5 MB', () => {
   it('takes about ten times as long as one of 250 kB', () => {
     const time = (size: number) => {
       const definition = big(`${resourceDefinition(size)}---\na: {{ .spectro.var.x }}\n`)
-      const begin = performance.now()
+      const begin = cpuNow()
       expect(check(definition)).toEqual([])
-      return performance.now() - begin
+      return cpuNow() - begin
     }
     time(250_000)
     const small = time(250_000)
@@ -343,9 +344,9 @@ describe('a manifest of 2.5 MB', () => {
 
   it('full of macros is judged in bounded time', () => {
     const line = 'a: "{{ .spectro.var.x }}-{{ .spectro.var.x }}"\n---\n'
-    const begin = performance.now()
+    const begin = cpuNow()
     expect(check(big(line.repeat(10_000)))).toEqual([])
     expect(check(big(`a: |\n${'  {{ .spectro.var.x }}\n'.repeat(100_000)}`))).toEqual([])
-    expect(performance.now() - begin).toBeLessThan(8_000)
+    expect(cpuNow() - begin).toBeLessThan(8_000)
   })
 })

@@ -2,6 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { isIpv4, isIpv4Cidr, isIpv6 } from '../../src/cluster/rules/addresses.ts'
 import { findFormat } from '../../src/cluster/rules/formats.ts'
+import { cpuNow } from '../support/cpu-time.ts'
 import { createRandom } from '../support/random.ts'
 
 const takes = (format: string, value: string) => findFormat(format)?.accepts(value)
@@ -254,9 +255,9 @@ describe('a format', () => {
     ['ipv6', ':'.repeat(60_000)],
     ['ipv4cidr', '1'.repeat(60_000)],
   ])('%s refuses a long value at once', (format, value) => {
-    const begin = performance.now()
+    const begin = cpuNow()
     expect(takes(format, value)).toBe(false)
-    expect(performance.now() - begin).toBeLessThan(500)
+    expect(cpuNow() - begin).toBeLessThan(500)
   })
 
   it('takes each prefix length from 0 to 32 and no other', () => {

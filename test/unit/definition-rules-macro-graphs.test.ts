@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { renderDefinition } from '../../src/cluster/rules/macros.ts'
+import { cpuNow } from '../support/cpu-time.ts'
 import { definitionOf, profileOf, profilePack } from '../support/definitions.ts'
 import { createRandom, type Random } from '../support/random.ts'
 
@@ -98,12 +99,12 @@ describe('values of packs that hold each other', () => {
       (_, index) => `k${index}: "{{ .spectro.pack.app.k${index + 1} }}"`,
     )
     const values = [...lines, 'k20000: end'].join('\n')
-    const begin = performance.now()
+    const begin = cpuNow()
     const { texts, problems } = renderDefinition(definitionOf([profileOf([profilePack('app', values)])]), {
       given: [],
       facts: {},
     })
-    expect(performance.now() - begin).toBeLessThan(4_000)
+    expect(cpuNow() - begin).toBeLessThan(4_000)
     expect(problems).toEqual([])
     expect(texts[0]?.content.match(/"end"/g)?.length).toBe(20_000)
   })

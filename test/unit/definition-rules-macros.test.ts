@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { checkDefinition } from '../../src/cluster/rules/check.ts'
 import { findMacros } from '../../src/cluster/rules/macro.ts'
 import { renderDefinition } from '../../src/cluster/rules/macros.ts'
+import { cpuNow } from '../support/cpu-time.ts'
 import { definitionOf, packOf, profileOf, profilePack } from '../support/definitions.ts'
 import { createRandom } from '../support/random.ts'
 import { renderValues, variable, type Given } from '../support/rendered-values.ts'
@@ -50,9 +51,9 @@ describe('a macro', () => {
     '{{ .spectro.var.a }}',
   ])('is searched for in linear time among %j', (piece) => {
     const text = piece.repeat(Math.ceil(2_500_000 / piece.length))
-    const begin = performance.now()
+    const begin = cpuNow()
     findMacros(text)
-    expect(performance.now() - begin).toBeLessThan(2_000)
+    expect(cpuNow() - begin).toBeLessThan(2_000)
   })
 })
 

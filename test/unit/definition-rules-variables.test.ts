@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Variable } from '../../src/cluster/definition.ts'
 import { readVariables, validateVariables } from '../../src/cluster/rules/variables.ts'
+import { cpuNow } from '../support/cpu-time.ts'
 import { profileOf } from '../support/definitions.ts'
 import { createRandom } from '../support/random.ts'
 
@@ -130,20 +131,20 @@ describe('the value of a variable', () => {
   })
 
   it('is judged in linear time by a pattern that would hold up a backtracking engine', () => {
-    const begin = performance.now()
+    const begin = cpuNow()
     expect(reasonOf({ regex: '^(a+)+$' }, `${'a'.repeat(65_000)}!`)).toMatch('must match')
     expect(reasonOf({ regex: '(x+x+)+y' }, 'x'.repeat(65_000))).toMatch('must match')
     expect(reasonOf({ regex: '^(([a-z])+.)+[A-Z]([a-z])+$' }, 'a'.repeat(65_000))).toMatch('must match')
-    expect(performance.now() - begin).toBeLessThan(2_000)
+    expect(cpuNow() - begin).toBeLessThan(2_000)
   })
 
   it('is refused where values and patterns together would take too long', () => {
     const regex = '(.*a){900}'
     const variables = Array.from({ length: 20 }, (_, index) => ({ name: `v${index}`, regex }))
     const given = variables.map(({ name }) => ({ name, value: `${'ab'.repeat(5_000)}!` }))
-    const begin = performance.now()
+    const begin = cpuNow()
     const results = validateVariables([profileOf([], variables)], given)
-    expect(performance.now() - begin).toBeLessThan(4_000)
+    expect(cpuNow() - begin).toBeLessThan(4_000)
     expect(results.at(-1)?.validationFailureReason).toBe(
       'v19 is too long for its regex, together with all those before it',
     )
@@ -396,9 +397,9 @@ describe('a declaration', () => {
       name: `v${index}`,
       regex: `(?i)${'\\pL'.repeat(300)}${index}`,
     }))
-    const begin = performance.now()
+    const begin = cpuNow()
     const { problems } = readVariables([profileOf([], variables)])
-    expect(performance.now() - begin).toBeLessThan(15_000)
+    expect(cpuNow() - begin).toBeLessThan(15_000)
     expect(problems.length).toBeGreaterThan(900)
   })
 })

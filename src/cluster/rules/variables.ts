@@ -36,7 +36,7 @@ export interface VariableRules {
 }
 
 // About half a second of RE2 for one call.
-const stepLimit = 100_000_000
+const stepLimit = 50_000_000
 // Names are compared with every known one; a client may send any number of unknown ones.
 const suggestionLimit = 10
 
