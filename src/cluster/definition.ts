@@ -1,0 +1,91 @@
+/**
+ * A cluster definition as it stands in memory: data only, whichever archive layout it came from.
+ * Places are paths of members inside the archive, so that a problem can be found there.
+ */
+export interface Definition {
+  readonly formatVersion: number
+  readonly name: string
+  readonly version: string
+  readonly description: string
+  readonly profiles: readonly Profile[]
+  /** Pack folders of the archive; a profile refers to them by name and version. */
+  readonly packs: readonly Pack[]
+}
+
+/** A profile as the platform exports it. */
+export interface Profile {
+  /** Of its profile.json. */
+  readonly place: string
+  readonly uid: string
+  readonly name: string
+  readonly version: string
+  readonly description: string
+  readonly tags: readonly string[]
+  /** `cluster`: infrastructure and add-ons in one. */
+  readonly type: 'cluster' | 'infra' | 'add-on'
+  readonly packs: readonly ProfilePack[]
+  readonly variables: readonly Variable[]
+}
+
+/** What a profile says of a pack: which one, and the values it is given. */
+export interface ProfilePack {
+  readonly name: string
+  /** Version. */
+  readonly tag: string
+  readonly layer: string
+  readonly type: string
+  readonly uid: string
+  /** YAML text, macros and comments in it. */
+  readonly values: string
+  readonly manifests: readonly { readonly name: string; readonly content: string }[]
+}
+
+/** A pack folder in the public layout. */
+export interface Pack {
+  /** Its folder, `packs/<name>-<version>`. */
+  readonly place: string
+  readonly name: string
+  readonly version: string
+  readonly displayName: string
+  readonly layer: string
+  /** Text of values.yaml; undefined where there is none. */
+  readonly values: string | undefined
+  /** Kubernetes YAML, place and text. */
+  readonly manifests: readonly { readonly place: string; readonly content: string }[]
+  /** Places of chart archives. */
+  readonly charts: readonly string[]
+  /** Place of its logo. */
+  readonly logo: string | undefined
+}
+
+/** A value that the profile leaves open. On the wire every value is text. */
+export interface Variable {
+  readonly name: string
+  readonly displayName?: string
+  readonly description?: string
+  readonly format?: string
+  readonly inputType?: 'text' | 'dropdown' | 'multiline'
+  readonly regex?: string
+  readonly required?: boolean
+  readonly hidden?: boolean
+  readonly immutable?: boolean
+  readonly isSensitive?: boolean
+  readonly defaultValue?: string
+  readonly options?: readonly {
+    readonly value: string
+    readonly label?: string
+    readonly description?: string
+    readonly default?: boolean
+  }[]
+}
+
+/** Something that is wrong, or that somebody should know before a deployment. */
+export interface Problem {
+  /** Stable, UpperCamelCase, for example `PackTwice`. */
+  readonly code: string
+  /** `error`: the definition cannot be used as it is. */
+  readonly severity: 'error' | 'warning'
+  /** Member of the archive, and where in it where that is known: `profiles/u1/profile.json#spec.variables[2]`, `packs/a-1/values.yaml:12:3`. */
+  readonly place: string
+  readonly message: string
+}

@@ -1,0 +1,190 @@
+/**
+ * Every code a check of a definition can give: how bad it is, what it means, and what to do.
+ * Documents are generated from this table; codes are stable, texts may improve.
+ */
+export const definitionCodes = {
+  InfrastructureTwice: {
+    severity: 'error',
+    meaning:
+      'More than one profile holds infrastructure (type cluster or infra, or a layer os, k8s, cni, csi).',
+    action: 'Keep one of them; a cluster has one operating system and one Kubernetes.',
+  },
+  LayerMissing: {
+    severity: 'error',
+    meaning: 'The infrastructure profile has no pack for a layer that each cluster needs: os, k8s and cni.',
+    action: 'Add a pack of that layer to the profile.',
+  },
+  LayerTwice: {
+    severity: 'error',
+    meaning: 'The infrastructure profile has two packs for os, k8s or cni.',
+    action: 'Keep one of them.',
+  },
+  PackMissing: {
+    severity: 'error',
+    meaning: 'A profile refers to a pack, or to a version of it, that is not in the archive.',
+    action: 'Build the definition again with the folder of that pack, or change the version.',
+  },
+  PackTwice: {
+    severity: 'error',
+    meaning:
+      'The same pack is named twice, over all profiles, or two folders hold the same pack and version.',
+    action: 'Remove one of them.',
+  },
+  PackUnused: {
+    severity: 'warning',
+    meaning: 'The archive holds a pack that no profile refers to.',
+    action: 'Nothing has to be done; without it the archive is smaller.',
+  },
+  ProfileMissing: {
+    severity: 'error',
+    meaning: 'The definition holds no profile.',
+    action: 'Build the definition again with at least one profile.',
+  },
+  ProfileTwice: {
+    severity: 'error',
+    meaning: 'Two profiles have the same uid.',
+    action: 'Remove one of them.',
+  },
+  VersionInvalid: {
+    severity: 'error',
+    meaning: 'A version is not well formed.',
+    action:
+      'Write digits first, with or without a v, then letters, digits and . _ + -, at most 128 characters.',
+  },
+  ValuesNotMapping: {
+    severity: 'error',
+    meaning: 'Values are not one YAML mapping.',
+    action: 'Write them as one document of keys and values.',
+  },
+  YamlAliasInvalid: {
+    severity: 'error',
+    meaning: 'An alias (*name) has no anchor before it, or stands inside of what it repeats.',
+    action: 'Put the anchor (&name) before the alias, or write the value out.',
+  },
+  YamlInvalid: {
+    severity: 'error',
+    meaning: 'A text is not valid YAML 1.2.',
+    action: 'Correct it at the place that is named.',
+  },
+  YamlKeyTwice: {
+    severity: 'warning',
+    meaning:
+      'A mapping has the same key twice. Readers differ: most take the last one, some refuse the text.',
+    action: 'Remove one of them.',
+  },
+  YamlTooLarge: {
+    severity: 'error',
+    meaning: 'The aliases of a document stand for more values than anybody would write.',
+    action: 'Write the values out, or repeat less.',
+  },
+  MacroBreaksYaml: {
+    severity: 'error',
+    meaning: 'The value of a macro would break the YAML around it or be cut or changed by it.',
+    action: 'Put the macro in quotes, or choose a value without the character that is named.',
+  },
+  MacroCycle: {
+    severity: 'error',
+    meaning: 'Values of packs refer to each other in a circle.',
+    action: 'Write one of the values out.',
+  },
+  MacroInvalid: {
+    severity: 'error',
+    meaning: 'A macro is not written as macros are.',
+    action:
+      'Write {{ .spectro.var.NAME }}, {{ .spectro.system.NAME }} or {{ .spectro.pack.PACK.PATH }}, nothing else inside the braces.',
+  },
+  MacroPackUnknown: {
+    severity: 'error',
+    meaning: 'A macro refers to a pack that no profile of this definition holds.',
+    action: 'Correct the name, or add the pack.',
+  },
+  MacroPathUnknown: {
+    severity: 'error',
+    meaning: 'A macro refers to a value that the pack does not have, or that is not a single value.',
+    action: 'Correct the path; it must end at a text, a number or a boolean.',
+  },
+  MacroSystemUnknown: {
+    severity: 'error',
+    meaning: 'A macro asks for a fact of the cluster that does not exist.',
+    action: 'Use cluster.name, cluster.uid, cluster.kubevip or kubernetes.version.',
+  },
+  MacroTooLong: {
+    severity: 'error',
+    meaning: 'What macros stand for is longer than anybody would write: values that repeat each other.',
+    action: 'Refer to less, or write shorter values.',
+  },
+  MacroTypeChanged: {
+    severity: 'warning',
+    meaning:
+      'A macro changes its type: a number or boolean in quotes becomes text, or a text without quotes a number, boolean or null.',
+    action: 'Take the quotes away, or add them, as the reader of the value expects it.',
+  },
+  MacroUnset: {
+    severity: 'error',
+    meaning: 'A macro has no value: a required variable without one, or a fact of the cluster not known yet.',
+    action: 'Give the variable a value.',
+  },
+  VariableDefaultInvalid: {
+    severity: 'error',
+    meaning:
+      'The default of a variable, or one of its options, is refused by its own format, regex or options.',
+    action: 'Correct the default or the rule.',
+  },
+  VariableDefaultMissing: {
+    severity: 'error',
+    meaning: 'A variable that nobody may fill in (immutable, or hidden and required) has no default.',
+    action: 'Add defaultValue.',
+  },
+  VariableFormatUnknown: {
+    severity: 'error',
+    meaning: 'The format of a variable is none of those known.',
+    action: 'Use string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64.',
+  },
+  VariableInputTypeUnknown: {
+    severity: 'error',
+    meaning: 'The inputType of a variable is none of those known.',
+    action: 'Use text, dropdown or multiline.',
+  },
+  VariableNameInvalid: {
+    severity: 'error',
+    meaning: 'A variable has no name, or one that no macro can hold.',
+    action: 'Give it a name without spaces, braces and |, of at most 256 characters.',
+  },
+  VariableOptionsInvalid: {
+    severity: 'error',
+    meaning: 'A dropdown has no options, an option twice or without value, or more than one default.',
+    action: 'Correct its options.',
+  },
+  VariableOptionsUnused: {
+    severity: 'warning',
+    meaning: 'A variable has options but is no dropdown, so that any value is taken.',
+    action: 'Set inputType to dropdown, or remove the options.',
+  },
+  VariablePatternInvalid: {
+    severity: 'error',
+    meaning: 'The regex of a variable is refused by RE2, or is too large.',
+    action: 'Write it in RE2 syntax (no look-around, no back references), shorter where it is too large.',
+  },
+  VariableTwice: {
+    severity: 'error',
+    meaning: 'A profile declares the same variable twice.',
+    action: 'Remove one of them.',
+  },
+  VariableUndeclared: {
+    severity: 'error',
+    meaning: 'Values or manifests use a variable that their profile does not declare.',
+    action: 'Declare it in the profile, or correct the name.',
+  },
+  VariableUnused: {
+    severity: 'warning',
+    meaning: 'A profile declares a variable that none of its values and manifests use.',
+    action: 'Nothing has to be done; check the spelling of the name where it should be used.',
+  },
+  TooManyProblems: {
+    severity: 'error',
+    meaning: 'There are more problems than are told.',
+    action: 'Correct those that are told and check again.',
+  },
+} as const satisfies Record<string, { severity: 'error' | 'warning'; meaning: string; action: string }>
+
+export type DefinitionCode = keyof typeof definitionCodes

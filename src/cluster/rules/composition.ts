@@ -1,0 +1,116 @@
+import { printable } from '../../config/problem.ts'
+import type { Definition, Profile } from '../definition.ts'
+import type { Report } from './problem-list.ts'
+import { createSuggest } from './suggestion.ts'
+
+const requiredLayers = ['os', 'k8s', 'cni']
+const infrastructureLayers = new Set([...requiredLayers, 'csi'])
+
+// Not semver: `0.30.0-5.5.2026`, `v1.1.0`, `1.16`, `1.33.x` are all there. It is part of a path and of image tags.
+const version = /^v?[0-9](?:[0-9A-Za-z._+-]{0,126}[0-9A-Za-z])?$/
+
+/** What profiles and packs a definition is made of: which may stand together, and whether all that is named is there. */
+export function checkComposition(definition: Definition, report: Report): void {
+  const { profiles } = definition
+  checkVersion('the definition', definition.version, 'definition.yaml#version', report)
+  if (profiles.length === 0) report('ProfileMissing', 'definition.yaml#profiles', 'there is no profile')
+  checkProfiles(profiles, report)
+  checkPacks(definition, report)
+  checkFolders(definition, report)
+}
+
+function checkProfiles(profiles: readonly Profile[], report: Report): void {
+  const uids = new Map<string, Profile>()
+  let infrastructure: Profile | undefined
+  for (const profile of profiles) {
+    const { place, name, uid } = profile
+    const earlier = uids.get(uid)
+    if (earlier)
+      report('ProfileTwice', `${place}#metadata.uid`, `has the uid of ${earlier.place}; remove one of them`)
+    else uids.set(uid, profile)
+    checkVersion(`profile ${printable(name)}`, profile.version, `${place}#spec.version`, report)
+    if (!holdsInfrastructure(profile)) continue
+    if (infrastructure)
+      report(
+        'InfrastructureTwice',
+        `${place}#spec.template`,
+        `profiles ${printable(infrastructure.name)} and ${printable(name)} both hold infrastructure; keep one`,
+      )
+    infrastructure ??= profile
+    checkLayers(profile, report)
+  }
+}
+
+/** By its type, or by what it holds: some add-on profiles bring a layer of the infrastructure all the same. */
+function holdsInfrastructure({ type, packs }: Profile): boolean {
+  return type !== 'add-on' || packs.some(({ layer }) => infrastructureLayers.has(layer))
+}
+
+function checkLayers({ place, packs }: Profile, report: Report): void {
+  const counts = new Map<string, number>()
+  packs.forEach(({ layer, name }, index) => {
+    const count = (counts.get(layer) ?? 0) + 1
+    counts.set(layer, count)
+    if (count === 2 && requiredLayers.includes(layer))
+      report(
+        'LayerTwice',
+        packPlace(place, index),
+        `${printable(name)} is a second pack of layer ${layer}; keep one`,
+      )
+  })
+  for (const layer of requiredLayers) {
+    if (!counts.has(layer))
+      report('LayerMissing', `${place}#spec.template.packs`, `has no pack of layer ${layer}; add one`)
+  }
+}
+
+function checkPacks({ profiles, packs }: Definition, report: Report): void {
+  const folders = new Map<string, string[]>()
+  for (const { name, version: each } of packs) {
+    const versions = folders.get(name)
+    if (versions) versions.push(each)
+    else folders.set(name, [each])
+  }
+  const suggest = createSuggest(50)
+  const seen = new Map<string, string>()
+  for (const profile of profiles) {
+    profile.packs.forEach(({ name, tag, type }, index) => {
+      const place = packPlace(profile.place, index)
+      const earlier = seen.get(name)
+      if (earlier !== undefined)
+        report('PackTwice', place, `pack ${printable(name)} is also ${earlier}; keep one`)
+      else seen.set(name, place)
+      checkVersion(`pack ${printable(name)}`, tag, `${place}.tag`, report)
+      const versions = folders.get(name) ?? []
+      // Such a pack is nothing but the manifests that the profile itself holds.
+      if (type === 'manifest' || versions.includes(tag)) return
+      const hint =
+        versions.length > 0 ? `; it holds ${printable(versions.join(', '))}` : suggest(name, folders.keys())
+      report('PackMissing', place, `pack ${printable(name)} ${printable(tag)} is not in the archive${hint}`)
+    })
+  }
+}
+
+function checkFolders({ profiles, packs }: Definition, report: Report): void {
+  const used = new Set(profiles.flatMap((profile) => profile.packs.map(({ name, tag }) => `${name}\0${tag}`)))
+  const seen = new Map<string, string>()
+  for (const { place, name, version: each } of packs) {
+    const key = `${name}\0${each}`
+    const earlier = seen.get(key)
+    if (earlier !== undefined) {
+      report('PackTwice', place, `holds the same pack and version as ${earlier}; remove one of them`)
+      continue
+    }
+    seen.set(key, place)
+    checkVersion(`pack ${printable(name)}`, each, `${place}/pack.json#version`, report)
+    if (!used.has(key))
+      report('PackUnused', place, `no profile refers to pack ${printable(name)} ${printable(each)}`)
+  }
+}
+
+function checkVersion(of: string, text: string, place: string, report: Report): void {
+  if (!version.test(text))
+    report('VersionInvalid', place, `${of} has the malformed version "${printable(text)}"`)
+}
+
+const packPlace = (place: string, index: number) => `${place}#spec.template.packs[${index}]`

@@ -1,0 +1,93 @@
+import { nearestName } from '../../config/nearest-name.ts'
+import { printable } from '../../config/problem.ts'
+import type { Profile, Variable } from '../definition.ts'
+import type { DefinitionCode } from './codes.ts'
+import { findFormat, formatNames } from './formats.ts'
+import { createPatterns } from './pattern.ts'
+import type { Report } from './problem-list.ts'
+import { createRule, optionsOf, type VariableRule } from './variable-rule.ts'
+
+/** The variables of one profile, ready to judge values. */
+export interface Declared {
+  readonly profile: Profile
+  /** By name; of a name that is declared twice, the first. */
+  readonly rules: ReadonlyMap<string, VariableRule>
+}
+
+const inputTypes = ['text', 'dropdown', 'multiline']
+const nameLimit = 256
+// Defaults are judged at most this thoroughly, all together.
+const defaultSteps = 200_000_000
+
+/** Reads the variables of all profiles, patterns compiled, and reports what is wrong with the declarations themselves. */
+export function readDeclarations(profiles: readonly Profile[], report: Report): Declared[] {
+  const patterns = createPatterns()
+  const work = { steps: defaultSteps }
+  return profiles.map((profile) => {
+    const rules = new Map<string, VariableRule>()
+    profile.variables.forEach((variable, index) => {
+      const say = (code: DefinitionCode, message: string) =>
+        report(
+          code,
+          `${profile.place}#spec.variables[${index}]`,
+          `variable ${printable(variable.name)} ${message}`,
+        )
+      const pattern = variable.regex ? patterns.compile(variable.regex) : undefined
+      if (pattern?.refusal !== undefined)
+        say('VariablePatternInvalid', `has a regex that ${printable(pattern.refusal)}`)
+      const rule = createRule(variable, pattern)
+      if (rules.has(variable.name)) say('VariableTwice', 'is declared twice; remove one of them')
+      else rules.set(variable.name, rule)
+      checkTokens(variable, say)
+      if (variable.inputType === 'dropdown') checkOptions(rule, work, say)
+      else if (optionsOf(variable).length > 0)
+        say('VariableOptionsUnused', 'has options but is no dropdown; set inputType to dropdown')
+      checkDefault(rule, work, say)
+    })
+    return { profile, rules }
+  })
+}
+
+type Say = (code: DefinitionCode, message: string) => void
+
+function checkTokens({ name, format, inputType }: Variable, say: Say): void {
+  if (!/^[^\s{}|]+$/.test(name) || name.length > nameLimit)
+    say('VariableNameInvalid', `needs a name without spaces, braces and |, of 1 to ${nameLimit} characters`)
+  if (findFormat(format) === undefined)
+    say('VariableFormatUnknown', `has an unknown format ${suggest(format ?? '', formatNames)}`)
+  if (inputType !== undefined && !inputTypes.includes(inputType))
+    say('VariableInputTypeUnknown', `has an unknown inputType ${suggest(inputType, inputTypes)}`)
+}
+
+function suggest(token: string, known: readonly string[]): string {
+  const near = nearestName(token, known)
+  return `${printable(token)}; ${near === undefined ? `known are ${known.join(', ')}` : `did you mean ${near}?`}`
+}
+
+function checkOptions(rule: VariableRule, work: { steps: number }, say: Say): void {
+  const options = optionsOf(rule.variable)
+  if (options.length === 0) say('VariableOptionsInvalid', 'is a dropdown without options; add at least one')
+  const seen = new Set<string>()
+  options.forEach(({ value }, index) => {
+    if (value === '') say('VariableOptionsInvalid', `has no value in options[${index}]`)
+    else if (seen.has(value)) say('VariableOptionsInvalid', `has the value of options[${index}] twice`)
+    seen.add(value)
+    const refusal = value === '' ? undefined : rule.refuse(value, work)
+    if (refusal !== undefined) say('VariableDefaultInvalid', `has in options[${index}] what ${refusal}`)
+  })
+  const defaults = new Set(options.filter((option) => option.default === true).map(({ value }) => value))
+  if (rule.variable.defaultValue) defaults.add(rule.variable.defaultValue)
+  if (defaults.size > 1) say('VariableOptionsInvalid', 'has more than one default; keep one')
+}
+
+function checkDefault(rule: VariableRule, work: { steps: number }, say: Say): void {
+  const { hidden, required, immutable } = rule.variable
+  if (rule.default === undefined) {
+    if (immutable === true) say('VariableDefaultMissing', 'is immutable and has no defaultValue; add it')
+    else if (hidden === true && required === true)
+      say('VariableDefaultMissing', 'is hidden and required and has no defaultValue; add it')
+    return
+  }
+  const refusal = rule.refuse(rule.default, work)
+  if (refusal !== undefined) say('VariableDefaultInvalid', `has a default that ${refusal}`)
+}

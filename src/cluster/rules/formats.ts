@@ -1,0 +1,53 @@
+import { isIpv4, isIpv4Cidr, isIpv6 } from './addresses.ts'
+
+/** What a value of this format is in YAML. */
+export type ValueKind = 'text' | 'number' | 'boolean'
+
+interface Format {
+  readonly kind: ValueKind
+  /** What it must be, as the end of a sentence that begins with `must be`. */
+  readonly expected: string
+  readonly accepts: (value: string) => boolean
+}
+
+// As both YAML 1.2 (core schema) and 1.1 read it: no hexadecimal, no `_`, no leading zeros, which 1.1 takes for octal.
+const decimal = /^[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/
+
+// The expression of semver.org for version 2.0.0. It does not backtrack: what follows each repetition differs from it.
+const semver =
+  /^(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:-(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?$/
+
+const isNumber = (value: string) => decimal.test(value) && Number.isFinite(Number(value))
+
+/** RFC 4648, section 4, with padding; unused bits are not looked at. Lines may be broken, as Go's decoder has it. */
+function isBase64(value: string): boolean {
+  const text = value.replace(/[\r\n]/g, '')
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
+}
+
+const anything: Format = { kind: 'text', expected: 'text', accepts: () => true }
+
+const formats = new Map<string, Format>([
+  ['string', anything],
+  ['number', { kind: 'number', expected: 'a number such as 8080 or -0.5', accepts: isNumber }],
+  [
+    'boolean',
+    { kind: 'boolean', expected: 'true or false', accepts: (value) => value === 'true' || value === 'false' },
+  ],
+  [
+    'version',
+    { kind: 'text', expected: 'a semantic version such as 1.2.3', accepts: (value) => semver.test(value) },
+  ],
+  ['ipv4', { kind: 'text', expected: 'an IPv4 address such as 192.0.2.1', accepts: isIpv4 }],
+  ['ipv4cidr', { kind: 'text', expected: 'an IPv4 network such as 192.0.2.0/24', accepts: isIpv4Cidr }],
+  ['ipv6', { kind: 'text', expected: 'an IPv6 address such as 2001:db8::1', accepts: isIpv6 }],
+  ['base64', { kind: 'text', expected: 'base64 with its padding', accepts: isBase64 }],
+])
+
+/** The tokens as they are told; compared without case, since the platform does not say how it spells them. */
+export const formatNames: readonly string[] = [...formats.keys()]
+
+/** The format behind a token, `string` where there is none; undefined for one that nobody knows. */
+export function findFormat(token: string | undefined): Format | undefined {
+  return token === undefined || token === '' ? anything : formats.get(token.toLowerCase())
+}

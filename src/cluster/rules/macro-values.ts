@@ -1,0 +1,182 @@
+import { printable } from '../../config/problem.ts'
+import type { Profile } from '../definition.ts'
+import type { DefinitionCode } from './codes.ts'
+import type { ValueKind } from './formats.ts'
+import type { Macro } from './macro.ts'
+import { createPackValues, textOf, type PackValue } from './pack-values.ts'
+import { plainKind } from './plain-scalar.ts'
+import type { Report } from './problem-list.ts'
+import type { SourceText } from './source-texts.ts'
+import { createSuggest } from './suggestion.ts'
+
+/** What a macro stands for. */
+export interface MacroValue {
+  /** Undefined: not known, now or at all. */
+  readonly text: string | undefined
+  readonly kind: ValueKind | undefined
+  /** Why there is none. */
+  readonly problem?: { readonly code: DefinitionCode; readonly message: string }
+}
+
+/** Facts of the cluster; one that is missing is not known yet. */
+export interface SystemFacts {
+  readonly clusterName?: string
+  readonly clusterUid?: string
+  readonly clusterKubevip?: string
+  readonly kubernetesVersion?: string
+}
+
+export interface MacroEdges {
+  readonly sources: readonly SourceText[]
+  readonly facts: SystemFacts
+  /** Undefined: the profile does not declare it. */
+  readonly variableOf: (profile: Profile, name: string) => MacroValue | undefined
+  readonly variableNames: (profile: Profile) => Iterable<string>
+  /** Is told of circles. */
+  readonly report: Report
+}
+
+interface Target extends PackValue {
+  readonly macros: readonly number[]
+  state: 'new' | 'open' | 'done'
+  /** How many of `macros` have been looked at. */
+  done: number
+  value: MacroValue
+}
+
+const unknown: MacroValue = { text: undefined, kind: undefined }
+// What values of packs may grow to by holding each other: 30 doublings would fill the memory.
+const lengthLimit = 1_048_576
+const cycleTold = 50
+// To describe one takes as long as it is.
+const cyclesTold = 1_000
+
+/** What each macro of a definition stands for. Values of packs may hold macros: those are resolved first, each once. */
+export function createMacroValues({ sources, facts, variableOf, variableNames, report }: MacroEdges) {
+  const findValue = createPackValues(sources)
+  const targets = new Map<PackValue['scalar'], Target>()
+  const system = new Map<string, string | undefined>([
+    ['cluster.name', facts.clusterName],
+    ['cluster.uid', facts.clusterUid],
+    ['cluster.kubevip', facts.clusterKubevip],
+    ['kubernetes.version', facts.kubernetesVersion],
+  ])
+  const suggest = createSuggest(50)
+  let cycles = cyclesTold
+
+  const problem = (code: DefinitionCode, message: string): MacroValue => ({
+    ...unknown,
+    problem: { code, message },
+  })
+
+  const targetOf = (value: PackValue): Target => {
+    const earlier = targets.get(value.scalar)
+    if (earlier) return earlier
+    const macros = value.source.yaml.masked.indicesIn(textOf(value.scalar))
+    const target: Target = { ...value, macros, state: 'new', done: 0, value: unknown }
+    targets.set(value.scalar, target)
+    return target
+  }
+
+  /** What a macro stands for, as far as that needs no other value of a pack to be resolved first. */
+  const look = (source: SourceText, { kind, name }: Macro): MacroValue | Target => {
+    const { profile } = source
+    if (profile === undefined) return unknown
+    switch (kind) {
+      case 'invalid':
+        return problem(
+          'MacroInvalid',
+          'begins like a macro but is none; write {{ .spectro.var.NAME }} or another kind',
+        )
+      case 'var': {
+        const declared = variableOf(profile, name)
+        if (declared) return declared
+        const hint = suggest(name, variableNames(profile))
+        return problem(
+          'VariableUndeclared',
+          `profile ${printable(profile.name)} declares no variable ${printable(name)}${hint}`,
+        )
+      }
+      case 'system':
+        if (system.has(name)) return { text: system.get(name), kind: 'text' }
+        return problem(
+          'MacroSystemUnknown',
+          `there is no system fact ${printable(name)}${suggest(name, system.keys())}`,
+        )
+      case 'pack': {
+        const found = findValue(name)
+        if (found?.value) return targetOf(found.value)
+        return found ? problem(found.code, found.message) : unknown
+      }
+    }
+  }
+
+  const finish = (target: Target): void => {
+    const { source, scalar, macros } = target
+    const written = textOf(scalar)
+    const values = new Map(macros.map((index) => [index, settled(source, index)]))
+    target.state = 'done'
+    let length = written.length
+    for (const index of macros) length += values.get(index)?.text?.length ?? 0
+    if (length > lengthLimit) {
+      target.value = problem(
+        'MacroTooLong',
+        `${printable(target.name)} becomes longer than ${lengthLimit} characters`,
+      )
+      return
+    }
+    if ([...values.values()].some(({ text }) => text === undefined)) return
+    const text = source.yaml.masked.unmask(written, (index) => values.get(index)?.text ?? '')
+    target.value = { text, kind: kindOf(scalar, text) }
+  }
+
+  const settled = (source: SourceText, index: number): MacroValue => {
+    const macro = source.macros[index]
+    const value = macro ? look(source, macro) : unknown
+    return 'state' in value ? value.value : value
+  }
+
+  /** Depth first with a stack of its own: a chain may be as long as the definition is large. */
+  const resolve = (root: Target): MacroValue => {
+    const stack = [root]
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      top.state = 'open'
+      const macro = top.source.macros[top.macros[top.done] ?? -1]
+      if (macro === undefined) {
+        finish(top)
+        stack.pop()
+        continue
+      }
+      const next = look(top.source, macro)
+      if ('state' in next && next.state === 'new') {
+        stack.push(next)
+        continue
+      }
+      if ('state' in next && next.state === 'open' && --cycles >= 0)
+        report('MacroCycle', top.source.at(macro.start), describeCycle(stack, next))
+      top.done += 1
+    }
+    return root.value
+  }
+
+  /** What the macro stands for, with the reason where it stands for nothing. */
+  const valueOf = (source: SourceText, macro: Macro): MacroValue => {
+    const value = look(source, macro)
+    if (!('state' in value)) return value
+    return value.state === 'done' ? value.value : resolve(value)
+  }
+  return { valueOf }
+}
+
+function describeCycle(stack: readonly Target[], back: Target): string {
+  const names = [...stack.slice(stack.indexOf(back)), back].map(({ name }) => printable(name))
+  const told = names.length > cycleTold ? [...names.slice(0, cycleTold), '...', back.name] : names
+  return `values refer to each other in a circle: ${told.join(' -> ')}`
+}
+
+function kindOf({ value, type }: PackValue['scalar'], text: string): ValueKind {
+  if (typeof value === 'boolean') return 'boolean'
+  if (typeof value === 'number' || typeof value === 'bigint') return 'number'
+  const kind = type === 'PLAIN' ? plainKind(text) : 'text'
+  return kind === 'null' ? 'text' : kind
+}

@@ -1,0 +1,138 @@
+import type { Macro } from './macro.ts'
+import type { MacroValue } from './macro-values.ts'
+import { plainKind, refusePlain } from './plain-scalar.ts'
+import type { Report } from './problem-list.ts'
+import type { SourceText } from './source-texts.ts'
+import type { MacroSite } from './yaml-text.ts'
+
+/**
+ * What goes wrong where a value is put in the place of its macro. The rules, where the value is known:
+ * - no quotes: the whole scalar must still be one, and text must not become a number, boolean or null;
+ * - quotes: the value must not hold the quote, a backslash (double quotes) or a line break, which would become a space;
+ * - a block (`|`, `>`) or a comment: no line break, as what follows it would not be indented.
+ * Where only its format is known: a number or boolean that is all there is between quotes becomes text.
+ * Keys have no types. No message holds a value.
+ */
+export function checkPlacements(
+  source: SourceText,
+  valueOf: (macro: Macro) => MacroValue,
+  report: Report,
+): void {
+  const { macros, yaml, at } = source
+  const place = ({ start }: Pick<Macro, 'start'>) => at(start)
+  for (const site of yaml.sites) {
+    const inside = macros.slice(site.first, site.last + 1)
+    const values = inside.map(valueOf)
+    const [macro] = inside
+    if (macro === undefined) continue
+    if (site.style !== 'plain') checkEnclosed(site, inside, values, place, report)
+    const isWhole = inside.length === 1 && isAlone(site, macro)
+    if (site.style === 'plain') checkPlain(source, site, inside, values, isWhole, report)
+    const kind = values[0]?.kind
+    const isQuoted = site.style === 'single' || site.style === 'double'
+    if (isQuoted && isWhole && !site.isKey && (kind === 'number' || kind === 'boolean'))
+      report(
+        'MacroTypeChanged',
+        place(macro),
+        `a ${kind} in quotes becomes text; take the quotes away if it must stay a ${kind}`,
+      )
+  }
+  for (const index of findOutside(source)) {
+    const macro = macros[index]
+    if (macro && hasLineBreak(valueOf(macro)))
+      report('MacroBreaksYaml', place(macro), 'the value has a line break, which would end the comment')
+  }
+}
+
+/** Indices of the macros that stand in comments; none where the YAML could not be read. */
+export function findOutside({ macros, yaml }: SourceText): number[] {
+  if (macros.length === 0 || yaml.problems.some(({ code }) => code === 'YamlInvalid')) return []
+  const outside: number[] = []
+  let next = 0
+  for (const { first, last } of yaml.sites) {
+    for (; next < first; next += 1) outside.push(next)
+    next = Math.max(next, last + 1)
+  }
+  for (; next < macros.length; next += 1) outside.push(next)
+  return outside
+}
+
+function isAlone({ style, start, end }: MacroSite, macro: Macro): boolean {
+  const quotes = style === 'plain' ? 0 : 1
+  return macro.start === start + quotes && macro.end === end - quotes
+}
+
+const hasLineBreak = ({ text }: MacroValue) => text !== undefined && /[\r\n]/.test(text)
+
+const enclosed = {
+  single: { pattern: /['\r\n]/, what: "a ' or a line break, inside of single quotes" },
+  double: { pattern: /["\\\r\n]/, what: 'a ", a backslash or a line break, inside of double quotes' },
+  block: { pattern: /[\r\n]/, what: 'a line break, and the line after it would not be indented' },
+} as const
+
+// All but tab, line feed and carriage return: YAML 1.2, production c-printable.
+// eslint-disable-next-line no-control-regex
+const unprintable = /[\0-\x08\v\f\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]/u
+
+function checkEnclosed(
+  { style }: MacroSite,
+  macros: readonly Macro[],
+  values: readonly MacroValue[],
+  place: (macro: Macro) => string,
+  report: Report,
+): void {
+  if (style === 'plain') return
+  const { pattern, what } = enclosed[style]
+  macros.forEach((macro, index) => {
+    const text = values[index]?.text
+    if (text === undefined) return
+    if (pattern.test(text)) report('MacroBreaksYaml', place(macro), `the value has ${what}`)
+    else if (unprintable.test(text))
+      report('MacroBreaksYaml', place(macro), 'the value has a control character')
+  })
+}
+
+/** A scalar without quotes is judged as the whole that it becomes. */
+function checkPlain(
+  { content, at }: SourceText,
+  site: MacroSite,
+  macros: readonly Macro[],
+  values: readonly MacroValue[],
+  isWhole: boolean,
+  report: Report,
+): void {
+  const place = at(macros[0]?.start ?? site.start)
+  const broken = values.findIndex(
+    (value) => hasLineBreak(value) || (value.text !== undefined && unprintable.test(value.text)),
+  )
+  const culprit = macros[broken]
+  if (culprit) {
+    report(
+      'MacroBreaksYaml',
+      at(culprit.start),
+      'the value has a line break or control character, outside of quotes',
+    )
+    return
+  }
+  if (values.some(({ text }) => text === undefined)) return
+  const parts: string[] = []
+  let end = site.start
+  macros.forEach((macro, index) => {
+    parts.push(content.slice(end, macro.start), values[index]?.text ?? '')
+    end = macro.end
+  })
+  // Line breaks that the author wrote are folded to spaces by YAML.
+  const text = [...parts, content.slice(end, site.end)].join('').replace(/[ \t]*[\r\n]\s*/g, ' ')
+  const refusal = refusePlain(text, site.isInFlow)
+  if (refusal !== undefined) {
+    report('MacroBreaksYaml', place, `with its value the text has ${refusal}; put it in quotes`)
+    return
+  }
+  const [kind, expected] = [plainKind(text), isWhole ? values[0]?.kind : 'text']
+  if (!site.isKey && expected === 'text' && kind !== 'text')
+    report(
+      'MacroTypeChanged',
+      place,
+      `text without quotes becomes a ${kind}; put it in quotes if it must stay text`,
+    )
+}

@@ -1,0 +1,60 @@
+import type { Variable } from '../definition.ts'
+import { findFormat } from './formats.ts'
+import type { Pattern } from './pattern.ts'
+
+/** What a value must be, by everything its declaration says. */
+export interface VariableRule {
+  readonly variable: Variable
+  /** What it is when nobody gives a value: defaultValue, or else the option marked as default. */
+  readonly default: string | undefined
+  /** Why a value that is not empty is refused, as a sentence without the value itself; undefined: it is taken. */
+  readonly refuse: (value: string, work: Work) => string | undefined
+}
+
+/** Steps of RE2 that are left for one call, so that long values and large patterns together cannot hold up a host. */
+export interface Work {
+  steps: number
+}
+
+// A certificate chain or a kubeconfig is some KiB.
+const valueLimit = 65_536
+const optionsTold = 10
+
+/** The rules of one variable; `pattern` is its regex, compiled. A rule that is itself wrong refuses nothing. */
+export function createRule(variable: Variable, pattern: Pattern | undefined): VariableRule {
+  const format = findFormat(variable.format)
+  const options =
+    variable.inputType === 'dropdown' ? new Set(optionsOf(variable).map(({ value }) => value)) : undefined
+  const isMultiline = variable.inputType === 'multiline'
+
+  const refuse = (value: string, work: Work): string | undefined => {
+    if (value.length > valueLimit) return `must be at most ${valueLimit} characters long`
+    if (options && options.size > 0 && !options.has(value))
+      return `must be ${describeOptions(variable, options)}`
+    if (!isMultiline && /[\r\n]/.test(value)) return 'must be a single line'
+    if (format && !format.accepts(value)) return `must be ${format.expected}`
+    if (pattern?.isFoundIn === undefined) return undefined
+    work.steps -= value.length * pattern.size
+    if (work.steps < 0) return 'is too long for its regex, together with all those before it'
+    return pattern.isFoundIn(value) ? undefined : `must match the regex ${variable.regex ?? ''}`
+  }
+  return { variable, default: defaultOf(variable), refuse }
+}
+
+/** Options, none of them without a value. */
+export function optionsOf(variable: Variable): NonNullable<Variable['options']> {
+  return variable.options ?? []
+}
+
+function defaultOf(variable: Variable): string | undefined {
+  if (variable.defaultValue !== undefined && variable.defaultValue !== '') return variable.defaultValue
+  if (variable.inputType !== 'dropdown') return undefined
+  return optionsOf(variable).find((option) => option.default === true)?.value || undefined
+}
+
+function describeOptions(variable: Variable, options: ReadonlySet<string>): string {
+  // One of them may be the secret.
+  if (variable.isSensitive === true) return 'one of its options'
+  const told = [...options].slice(0, optionsTold).join(', ')
+  return `one of ${told}${options.size > optionsTold ? ` and ${options.size - optionsTold} more` : ''}`
+}

@@ -1,0 +1,180 @@
+import { Composer, isAlias, isCollection, isMap, isPair, isScalar, Parser } from 'yaml'
+import type { Alias, Document, Node, Pair, Scalar } from 'yaml'
+import type { Macro, Masked } from './macro.ts'
+import { maskMacros } from './macro.ts'
+
+/** How a scalar stands in the text. */
+export interface MacroSite {
+  readonly style: 'plain' | 'single' | 'double' | 'block'
+  readonly start: number
+  readonly end: number
+  readonly isKey: boolean
+  /** Inside of [] or {}. */
+  readonly isInFlow: boolean
+  /** Indices of the macros in it, one after the other. */
+  readonly first: number
+  readonly last: number
+}
+
+export interface YamlProblem {
+  readonly code: 'YamlInvalid' | 'YamlKeyTwice' | 'YamlAliasInvalid' | 'YamlTooLarge'
+  readonly offset: number
+  readonly message: string
+}
+
+/** What one document was found to be, while `onDocument` has it; nothing keeps it after that. */
+export interface YamlText {
+  readonly problems: readonly YamlProblem[]
+  /** Scalars that hold macros, in the order of the text; macros in none of them stand in comments. */
+  readonly sites: readonly MacroSite[]
+  readonly masked: Masked
+}
+
+const problemLimit = 20
+// What the largest manifests hold, a hundred times over.
+const nodeLimit = 5_000_000
+
+/**
+ * Reads YAML 1.2 of any number of documents, macros in it as words. The documents are walked one after the other and
+ * never turned into objects: neither aliases nor keys such as `__proto__` can do harm. Never throws.
+ * @param onDocument is handed each document that has no errors
+ */
+export function readYaml(
+  text: string,
+  macros: readonly Macro[],
+  onDocument: (document: Document) => void = () => undefined,
+): YamlText {
+  const masked = maskMacros(text, macros)
+  const problems: YamlProblem[] = []
+  const sites: MacroSite[] = []
+  const say = (problem: YamlProblem) => {
+    if (problems.length < problemLimit) problems.push(problem)
+  }
+  // Duplicate keys are found below: the library compares each key with each other one.
+  const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false, logLevel: 'silent' })
+  try {
+    for (const document of composer.compose(new Parser().parse(masked.text), false, masked.text.length)) {
+      // Its warnings are of tags and versions it does not know, which other readers pass over.
+      const { errors } = document
+      for (const { message, pos } of errors) say({ code: 'YamlInvalid', offset: pos[0], message })
+      walk(document.contents, macros, sites, say)
+      if (errors.length === 0) onDocument(document)
+    }
+  } catch (error) {
+    // The library recurses; so deep a text is no honest one.
+    if (!(error instanceof RangeError)) throw error
+    say({ code: 'YamlInvalid', offset: 0, message: 'is nested too deeply' })
+  }
+  return { problems, sites, masked }
+}
+
+interface Step {
+  readonly node: unknown
+  readonly isKey: boolean
+  readonly isInFlow: boolean
+  /** Set when the node is left again. */
+  readonly leaving?: number
+}
+
+/** One walk over a document without recursion: sites, duplicate keys, and what its aliases stand for. */
+function walk(
+  root: unknown,
+  macros: readonly Macro[],
+  sites: MacroSite[],
+  say: (problem: YamlProblem) => void,
+): void {
+  const steps: Step[] = [{ node: root, isKey: false, isInFlow: false }]
+  const anchors = new Map<string, number | 'open'>()
+  let expanded = 0
+  let isTold = false
+  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    const { node, isKey, isInFlow, leaving } = step
+    if (isAlias(node)) expanded += followAlias(node, anchors, say)
+    if (isScalar(node)) findSite(node, isKey, isInFlow, macros, sites)
+    if (leaving === undefined) expanded += 1
+    const anchor = isScalar(node) || isCollection(node) ? node.anchor : undefined
+    if (leaving !== undefined || isScalar(node)) {
+      if (anchor !== undefined) anchors.set(anchor, leaving === undefined ? 1 : expanded - leaving)
+    } else if (isCollection(node)) {
+      if (anchor !== undefined) anchors.set(anchor, 'open')
+      if (isMap(node)) findKeysTwice(node.items, say)
+      const inFlow = isInFlow || node.flow === true
+      steps.push({ node, isKey, isInFlow, leaving: expanded })
+      for (const item of node.items.toReversed()) {
+        if (isPair(item)) steps.push({ node: item.value, isKey: false, isInFlow: inFlow })
+        steps.push({ node: isPair(item) ? item.key : item, isKey: isPair(item), isInFlow: inFlow })
+      }
+    }
+    if (expanded > nodeLimit && !isTold) {
+      isTold = true
+      say({
+        code: 'YamlTooLarge',
+        offset: offsetOf(node),
+        message: `stands for more than ${nodeLimit} values`,
+      })
+    }
+  }
+}
+
+/** How many values an alias stands for. */
+function followAlias(
+  alias: Alias,
+  anchors: ReadonlyMap<string, number | 'open'>,
+  say: (problem: YamlProblem) => void,
+) {
+  const size = anchors.get(alias.source)
+  if (typeof size === 'number') return size
+  const message =
+    size === 'open' ? 'is an alias inside of what it repeats' : 'is an alias without an anchor before it'
+  say({ code: 'YamlAliasInvalid', offset: offsetOf(alias), message })
+  return 0
+}
+
+function findKeysTwice(pairs: readonly Pair[], say: (problem: YamlProblem) => void): void {
+  if (pairs.length < 2) return
+  const seen = new Set<unknown>()
+  for (const { key } of pairs) {
+    if (!isScalar(key)) continue
+    const name = typeof key.value === 'object' ? null : key.value
+    if (seen.has(name))
+      say({ code: 'YamlKeyTwice', offset: offsetOf(key), message: 'has this key a second time' })
+    seen.add(name)
+  }
+}
+
+const styles = {
+  QUOTE_SINGLE: 'single',
+  QUOTE_DOUBLE: 'double',
+  BLOCK_LITERAL: 'block',
+  BLOCK_FOLDED: 'block',
+} as const
+
+function findSite(
+  node: Scalar,
+  isKey: boolean,
+  isInFlow: boolean,
+  macros: readonly Macro[],
+  sites: MacroSite[],
+): void {
+  const [start, end] = node.range ?? [0, 0]
+  const first = firstFrom(macros, start)
+  if ((macros[first]?.start ?? Infinity) >= end) return
+  const last = firstFrom(macros, end) - 1
+  const style = Object.hasOwn(styles, node.type ?? '') ? styles[node.type as keyof typeof styles] : 'plain'
+  sites.push({ style, start, end, isKey, isInFlow, first, last })
+}
+
+/** The index of the first macro at or after an offset. */
+function firstFrom(macros: readonly Macro[], offset: number): number {
+  let [low, high] = [0, macros.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((macros[middle]?.start ?? 0) < offset) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function offsetOf(node: unknown): number {
+  return (node as Node | null)?.range?.[0] ?? 0
+}

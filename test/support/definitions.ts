@@ -1,0 +1,62 @@
+import type { Definition, Pack, Profile, ProfilePack, Variable } from '../../src/cluster/definition.ts'
+
+/** A pack of a profile; its folder is made by `definitionOf`. */
+export const profilePack = (name: string, values = '', rest: Partial<ProfilePack> = {}): ProfilePack => ({
+  name,
+  tag: '1.0.0',
+  layer: 'addon',
+  type: 'spectro',
+  uid: `uid-${name}`,
+  values,
+  manifests: [],
+  ...rest,
+})
+
+export const profileOf = (
+  packs: readonly ProfilePack[],
+  variables: readonly Variable[] = [],
+  rest: Partial<Profile> = {},
+): Profile => ({
+  place: `profiles/${rest.uid ?? 'u1'}/profile.json`,
+  uid: 'u1',
+  name: 'first',
+  version: '1.0.0',
+  description: '',
+  tags: [],
+  type: 'add-on',
+  packs,
+  variables,
+  ...rest,
+})
+
+export const packOf = (name: string, rest: Partial<Pack> = {}): Pack => ({
+  place: `packs/${name}-${rest.version ?? '1.0.0'}`,
+  name,
+  version: '1.0.0',
+  displayName: name,
+  layer: 'addon',
+  values: undefined,
+  manifests: [],
+  charts: [],
+  logo: undefined,
+  ...rest,
+})
+
+/** A definition of profiles, with an empty folder for each pack unless others are given. */
+export const definitionOf = (profiles: readonly Profile[], packs?: readonly Pack[]): Definition => ({
+  formatVersion: 1,
+  name: 'test',
+  version: '1.0.0',
+  description: '',
+  profiles,
+  packs:
+    packs ??
+    profiles.flatMap((profile) => profile.packs.map(({ name, tag }) => packOf(name, { version: tag }))),
+})
+
+/** The layers that an infrastructure profile needs. */
+export const infrastructurePacks: readonly ProfilePack[] = [
+  profilePack('edge-native-byoi', 'a: 1\n', { layer: 'os' }),
+  profilePack('edge-k3s', 'a: 1\n', { layer: 'k8s', tag: '1.33.3' }),
+  profilePack('cni-calico', 'a: 1\n', { layer: 'cni' }),
+]
