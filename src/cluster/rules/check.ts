@@ -1,7 +1,4 @@
 import type { Definition, Problem } from '../definition.ts'
 
 /** Every problem of the content of a definition. */
-export function checkDefinition(definition: Definition): Problem[] {
-  void definition
-  return []
-}
+export const checkDefinition: (definition: Definition) => Problem[] = () => []
