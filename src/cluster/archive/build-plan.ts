@@ -4,7 +4,7 @@ import type { Static } from 'typebox'
 import type { Problem } from '../definition.ts'
 import { checkShape } from './check-shape.ts'
 import { definitionFile } from './definition-file.ts'
-import type { ProfileFile } from './format.ts';
+import type { ProfileFile } from './format.ts'
 import { PackFile, pathPart } from './format.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
