@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureCtlStart } from './ctl-start.ts'
+import { measureDefinition } from './definition.ts'
 import type { Figure, Measure } from './figure.ts'
 import { measureFirstLook } from './first-look.ts'
 import { measureIdle } from './idle.ts'
@@ -30,6 +31,7 @@ const figures: Readonly<Record<string, Measure>> = {
   lists: measureLists,
   scale: measureScale,
   limits: measureLimits,
+  definition: measureDefinition,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]

@@ -54,7 +54,6 @@ export async function build(
           ],
         },
         { label: 'Size', lines: [megabytes(built.sizeBytes)] },
-        { label: 'SHA-256', lines: [built.sha256] },
       ],
       paper,
     ),

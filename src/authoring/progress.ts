@@ -36,5 +36,6 @@ export function createProgress(
   }
 }
 
-/** Decimal megabytes, `12.3 MB`. */
-export const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
+/** Decimal megabytes or kilobytes, `12.3 MB`. */
+export const megabytes = (bytes: number): string =>
+  bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`

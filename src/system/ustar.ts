@@ -34,7 +34,8 @@ export function tarHeader(
   block.write(' '.repeat(8), 148, 'ascii')
   block.write(type, 156, 'ascii')
   block.write('ustar\0' + '00', 257, 'ascii')
-  const sum = block.reduce((total, byte) => total + byte, 0)
+  let sum = 0
+  for (const byte of block) sum += byte
   block.write(`${octal(sum, 6)}\0 `, 148, 'ascii')
   return block
 }
