@@ -173,7 +173,7 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
 describe('what is to be packed', () => {
   it('has all its problems at once, each with its place', () => {
     writeInputs()
-    writeFileSync(join(home, 'broken.json'), '{\n  "metadata": }')
+    writeFileSync(join(home, 'broken.json'), '{\n  "metadata": {} x}')
     writeFileSync(
       join(home, 'shape.json'),
       '{"metadata":{"uid":"../x"},"spec":{"template":{"type":"full","packs":{}}}}',
@@ -194,7 +194,7 @@ describe('what is to be packed', () => {
       limits,
     })
     expect(problems.map(({ code, place }) => `${code} ${place.replace(`${home}/`, '')}`)).toEqual([
-      'JsonInvalid broken.json:2:15',
+      'JsonInvalid broken.json:2:18',
       'FieldMissing shape.json#metadata.name',
       'FieldInvalid shape.json#metadata.uid',
       'FieldInvalid shape.json#spec.template.type',

@@ -20,6 +20,8 @@ export interface ArchiveLimits {
   readonly depth: number
   /** Bytes of the records that tar puts before a member, its long name among them. */
   readonly recordBytes: number
+  /** Frames of Zstandard, one after the other in one file; each costs a start. */
+  readonly frames: number
   /** What Zstandard may keep of what it has unpacked, as a power of two: 24 is 16 MiB, enough for level 19. */
   readonly zstdWindowLog: number
   /** Bytes of a file that is read whole: JSON, YAML, the parts of a pack that are text. */
@@ -40,6 +42,7 @@ export const defaultLimits: ArchiveLimits = {
   segmentBytes: 255,
   depth: 32,
   recordBytes: 16_384,
+  frames: 10_000,
   zstdWindowLog: 24,
   textBytes: 16 * MiB,
   allTextBytes: 256 * MiB,
