@@ -13,6 +13,9 @@ const rooms = {
   jobs: ['errors'],
   metrics: ['errors', 'system'],
   support: ['errors', 'system', 'store', 'config'],
+  cluster: ['errors', 'system', 'store', 'lists', 'audit', 'host'],
+  // A program of the command line: the face of ctl, the archives of cluster.
+  authoring: ['errors', 'config', 'system', 'cluster', 'ctl'],
   api: ['errors', 'system', 'lists'],
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureCtlStart } from './ctl-start.ts'
 import { measureDefinitionRules } from './definition-rules.ts'
+import { measureDefinition } from './definition.ts'
 import type { Figure, Measure } from './figure.ts'
 import { measureFirstLook } from './first-look.ts'
 import { measureIdle } from './idle.ts'
@@ -32,6 +33,7 @@ const figures: Readonly<Record<string, Measure>> = {
   scale: measureScale,
   limits: measureLimits,
   'definition-rules': measureDefinitionRules,
+  definition: measureDefinition,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]

@@ -1,6 +1,6 @@
 // Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.cjs, which
 // loads it with V8's compile cache (docs/architecture.md says why two); its command line, dist/edgehostctl.cjs; and
-// what `edgehostctl support` becomes, dist/support.cjs.
+// what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and dist/definition.cjs.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions } from 'esbuild'
@@ -71,6 +71,12 @@ const { text: support, inputs: supportInputs } = await bundle({
   format: 'cjs',
   define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
 })
+const { text: definition, inputs: definitionInputs } = await bundle({
+  ...shared,
+  entryPoints: ['src/authoring/main.ts'],
+  format: 'cjs',
+  define: { 'import.meta.dirname': '__dirname' },
+})
 const { text: yaml, inputs: yamlInputs } = await bundle({ ...shared, entryPoints: ['yaml'], format: 'cjs' })
 
 mkdirSync(output, { recursive: true })
@@ -81,10 +87,11 @@ writeFileSync(`${output}/daemon.cjs`, daemon)
 writeFileSync(`${output}/main.cjs`, loader)
 writeFileSync(`${output}/edgehostctl.cjs`, client)
 writeFileSync(`${output}/support.cjs`, support)
+writeFileSync(`${output}/definition.cjs`, definition)
 writeFileSync(`${output}/yaml.cjs`, yaml)
 writeFileSync(
   `${output}/third-party.txt`,
-  collectLicenses([...inputs, ...clientInputs, ...supportInputs, ...yamlInputs]),
+  collectLicenses([...inputs, ...clientInputs, ...supportInputs, ...definitionInputs, ...yamlInputs]),
 )
 
 async function bundle(

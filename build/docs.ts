@@ -1,11 +1,12 @@
 /**
- * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md and docs/edgehostctl.md from the routes and the
- * tables of errors, metrics and commands.
+ * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md, docs/edgehostctl.md and
+ * docs/definition.schema.json from the routes, the tables of errors, metrics and commands, and the format of definitions.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { formatDocument } from '../src/cluster/archive/format.ts'
 import { errorCodes } from '../src/errors/codes.ts'
 import { families } from '../src/metrics/families.ts'
 import { createDeclaringServer, declareRooms } from './declaring-server.ts'
@@ -162,6 +163,7 @@ const outputs = {
   'docs/errors.md': errorPage(),
   'docs/metrics.md': metricsPage(),
   'docs/edgehostctl.md': manualMarkdown(),
+  'docs/definition.schema.json': `${JSON.stringify(formatDocument, null, 2)}\n`,
 }
 
 let stale = 0

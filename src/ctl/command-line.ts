@@ -11,7 +11,12 @@ export interface CommandLine {
   readonly arguments: readonly string[]
   /** Values of options; of a switch the empty text. */
   readonly options: Readonly<Partial<Record<OptionName, string>>>
+  /** Values of options that are lists, where there are any. */
+  readonly lists?: Readonly<Partial<Record<OptionName, readonly string[]>>>
 }
+
+// What --output means by it, a file or a format, can be told apart.
+const archiveName = /\.(?:tgz|tar|tar\.gz|tar\.zst)$/
 
 /**
  * Reads a command line by the table of commands. Options may stand anywhere; the last one of a name counts.
@@ -20,14 +25,30 @@ export interface CommandLine {
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const given: Partial<Record<OptionName, string>> = {}
+  const lists: Partial<Record<OptionName, string[]>> = {}
   const words: string[] = []
+  let outputFile: string | undefined
+  // The list that words belong to until the next option.
+  let list: string[] | undefined
   for (const token of readTokens(argv)) {
-    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind === 'positional') (list ?? words).push(token.value)
+    else list = undefined
     if (token.kind !== 'option') continue
-    const { name, rawName, value, inlineValue } = token
+    const { rawName, inlineValue } = token
     // Not strict, Node takes the next option for a value.
-    const isOption = value?.startsWith('-') === true && value !== '-' && !inlineValue
-    given[checkOption(name, rawName, isOption ? undefined : value)] = value ?? ''
+    const isOption = token.value?.startsWith('-') === true && token.value !== '-' && !inlineValue
+    const value = isOption ? undefined : token.value
+    if (token.name === 'output' && archiveName.test(value ?? '')) {
+      outputFile = value
+      continue
+    }
+    const name = checkOption(token.name, rawName, value)
+    if ((options[name] as Option).isList !== true) given[name] = value ?? ''
+    else {
+      const values = (lists[name] ??= [])
+      values.push(value ?? '')
+      if (isCommand(words)) list = values
+    }
   }
   // As every program of the family does.
   if (given.help !== undefined) return { command: 'help', arguments: words, options: {} }
@@ -35,11 +56,19 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const command = findCommand(words)
   const rest = words.slice(command.split(' ').length)
   checkArguments(command, rest)
-  for (const name of Object.keys(given) as OptionName[]) {
-    if (!optionsOf(command).includes(name)) throw refuse(`${command} takes no --${name}`, command)
+  const taken = optionsOf(command)
+  if (outputFile !== undefined) {
+    if (taken.includes('file')) given.file ??= outputFile
+    else checkOption('output', '--output', outputFile)
   }
-  return { command, arguments: rest, options: given }
+  for (const name of [...Object.keys(given), ...Object.keys(lists)] as OptionName[]) {
+    if (!taken.includes(name)) throw refuse(`${command} takes no --${name}`, command)
+  }
+  const found = { command, arguments: rest, options: given }
+  return Object.keys(lists).length > 0 ? { ...found, lists } : found
 }
+
+const isCommand = (words: readonly string[]): boolean => (commandNames as string[]).includes(words.join(' '))
 
 /** The command that words begin with. */
 export function findCommand(words: readonly string[]): CommandName {

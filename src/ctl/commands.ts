@@ -7,6 +7,8 @@ export interface Option {
   readonly summary: string
   /** Whether every command takes it. */
   readonly isGlobal?: boolean
+  /** Whether it takes everything up to the next option, and may be given again: --pack packs/*. */
+  readonly isList?: boolean
   /** What the shell completes its value with. */
   readonly completes?: 'file'
 }
@@ -51,6 +53,20 @@ export const options = {
     summary: 'Where to write it; - is standard output.',
     completes: 'file',
   },
+  profile: {
+    value: 'FILE...',
+    summary: 'Cluster profiles as the platform exports them, JSON.',
+    isList: true,
+    completes: 'file',
+  },
+  pack: {
+    value: 'DIR...',
+    summary: 'Folders, each a pack with its pack.json.',
+    isList: true,
+    completes: 'file',
+  },
+  name: { value: 'NAME', summary: 'Of the definition; else that of its infrastructure profile.' },
+  release: { value: 'VERSION', summary: 'Of the definition; else that of its infrastructure profile.' },
   data: { value: 'FILE', summary: 'The JSON body; - is standard input.', completes: 'file' },
 } as const satisfies Record<string, Option>
 
@@ -124,6 +140,25 @@ export const commands = {
   'api put': { arguments: ['PATH'], summary: 'PUT to a path of the API', options: body },
   'api patch': { arguments: ['PATH'], summary: 'PATCH a path of the API', options: body },
   'api delete': { arguments: ['PATH'], summary: 'DELETE a path of the API', options: body },
+  'definition build': {
+    arguments: [],
+    summary: 'Pack exported profiles and packs into a definition archive',
+    details:
+      'Needs no host. --output FILE, a name that ends in .tgz or .tar.zst, means the same as --file FILE; the name says how it is compressed. The same files give the same bytes.',
+    options: ['profile', 'pack', 'file', 'name', 'release'],
+  },
+  'definition inspect': {
+    arguments: ['FILE'],
+    summary: 'What is in a definition archive: profiles, packs, variables',
+    details: 'Needs no host. Every sum in the archive is checked; sensitive defaults are masked.',
+    completes: 'file',
+  },
+  'definition validate': {
+    arguments: ['FILE'],
+    summary: 'Every problem of a definition archive, with its place',
+    details: 'Needs no host. Exit code 1 when there is an error; warnings alone are 0.',
+    completes: 'file',
+  },
   support: {
     arguments: [],
     summary: 'Everything that helps to understand this host in one archive, secrets masked',
@@ -140,6 +175,9 @@ export const commands = {
 } as const satisfies Record<string, Command>
 
 export type CommandName = keyof typeof commands
+
+/** Commands about files, for which no host is asked. */
+export type DefinitionCommand = Extract<CommandName, `definition ${string}`>
 
 export const commandNames = Object.keys(commands) as CommandName[]
 

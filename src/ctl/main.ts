@@ -15,6 +15,12 @@ async function main(): Promise<void> {
   else if (command === 'completion bash') say((await import('./completion.ts')).bashCompletion())
   else if (command === 'config check') checkConfig(line)
   else if (command === 'support') await collectSupport(line)
+  else if (
+    command === 'definition build' ||
+    command === 'definition inspect' ||
+    command === 'definition validate'
+  )
+    becomeDefinition(line)
   else {
     const { runCommand } = await import('./run.ts')
     process.exitCode = exitCodes[await runCommand(line, command, process.env)].code
@@ -54,6 +60,22 @@ async function collectSupport({ options }: CommandLine): Promise<void> {
     value === undefined ? [] : [`--${name}=${value}`],
   )
   const program = `${import.meta.dirname}/support.cjs`
+  process.execve?.(process.execPath, [process.execPath, program, ...args], process.env)
+}
+
+/** Becomes the program that packs and unpacks definitions, which the daemon does too and a client does not. */
+function becomeDefinition({ command, arguments: words, options, lists = {} }: CommandLine): void {
+  const refused = (['host', 'user', 'fingerprint', 'socket'] as const).find(
+    (name) => options[name] !== undefined,
+  )
+  if (refused !== undefined)
+    throw new Failure('usage', `--${refused} has no meaning here: ${command} works on files of this machine`)
+  const single = Object.entries(options).map(([name, value]) =>
+    value === '' ? `--${name}` : `--${name}=${value}`,
+  )
+  const many = Object.entries(lists).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`))
+  const program = `${import.meta.dirname}/definition.cjs`
+  const args = [...single, ...many, '--', command.replace('definition ', ''), ...words]
   process.execve?.(process.execPath, [process.execPath, program, ...args], process.env)
 }
 

@@ -1,6 +1,6 @@
 import { createClient } from './client.ts'
 import type { CommandLine } from './command-line.ts'
-import type { CommandName } from './commands.ts'
+import type { CommandName, DefinitionCommand } from './commands.ts'
 import type { Program } from './context.ts'
 import { exitCodes, type ExitName } from './exit-codes.ts'
 import { configFolder } from './folder.ts'
@@ -9,7 +9,8 @@ import { chooseTarget } from './target.ts'
 import { createTerminal, readPaper } from './terminal.ts'
 import { createTransport } from './transport.ts'
 
-type Online = Exclude<CommandName, 'version' | 'help' | 'completion bash' | 'config check' | 'support'>
+type Offline = 'version' | 'help' | 'completion bash' | 'config check' | 'support' | DefinitionCommand
+type Online = Exclude<CommandName, Offline>
 
 /** Loaded one by one: what a command does not need is not compiled. */
 const programs: Readonly<Record<Online, () => Promise<Program>>> = {

@@ -96,6 +96,23 @@ export const errorCodes = {
     meaning: 'The header fields are larger than the server accepts.',
     action: 'Send smaller headers.',
   },
+  ArchiveInvalid: {
+    status: 400,
+    meaning:
+      'The archive holds what a definition may not hold; details.member names it, details.reason says what is wrong.',
+    action: 'Build it with edgehostctl definition build; docs/definition-format.md says what is allowed.',
+  },
+  ArchiveDamaged: {
+    status: 400,
+    meaning: 'The archive is not what was packed: cut off, altered, or no archive at all.',
+    action: 'Copy it again; edgehostctl definition validate FILE checks it on any machine.',
+  },
+  ArchiveTooLarge: {
+    status: 400,
+    meaning:
+      'The archive unpacks to more than the host accepts from a definition; details.member names what.',
+    action: 'Take out what is not needed, or build it in parts.',
+  },
   PasswordRefused: {
     status: 400,
     meaning: "The host's password policy refused the new password; the message holds PAM's own words.",

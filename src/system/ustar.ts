@@ -2,26 +2,40 @@
 
 const blockBytes = 512
 
+/** What a header may say beside name, size and time. */
+export interface HeaderOptions {
+  /** Permission bits; without it for the owner only to read and write. */
+  readonly mode?: number
+  /** `0` is a regular file, `x` the records of pax for the next header. */
+  readonly type?: '0' | 'x'
+}
+
 /**
- * The header of a regular file, owned by root, readable by its owner only.
+ * The header of a regular file, owned by root.
  * @param name at most 100 bytes of ASCII
  * @param size bytes
  * @param modifiedAt milliseconds since 1970
  */
-export function tarHeader(name: string, size: number, modifiedAt: number): Buffer {
+export function tarHeader(
+  name: string,
+  size: number,
+  modifiedAt: number,
+  { mode = 0o600, type = '0' }: HeaderOptions = {},
+): Buffer {
   const block = Buffer.alloc(blockBytes)
   const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0')
   block.write(name, 0, 100, 'ascii')
-  block.write('0000600\0', 100, 'ascii')
+  block.write(`${octal(mode, 7)}\0`, 100, 'ascii')
   block.write('0000000\0', 108, 'ascii')
   block.write('0000000\0', 116, 'ascii')
   block.write(`${octal(size, 11)}\0`, 124, 'ascii')
   block.write(`${octal(Math.max(0, Math.floor(modifiedAt / 1_000)), 11)}\0`, 136, 'ascii')
   // The checksum is summed with spaces in its own place.
   block.write(' '.repeat(8), 148, 'ascii')
-  block.write('0', 156, 'ascii')
+  block.write(type, 156, 'ascii')
   block.write('ustar\0' + '00', 257, 'ascii')
-  const sum = block.reduce((total, byte) => total + byte, 0)
+  let sum = 0
+  for (const byte of block) sum += byte
   block.write(`${octal(sum, 6)}\0 `, 148, 'ascii')
   return block
 }

@@ -1,0 +1,64 @@
+import { buildArchive, isArchiveName } from '../cluster/archive/build.ts'
+import { planBuild } from '../cluster/archive/build-plan.ts'
+import { defaultLimits } from '../cluster/archive/limits.ts'
+import { Failure, type ExitName } from '../ctl/exit-codes.ts'
+import { renderFacts } from '../ctl/facts.ts'
+import { plural } from '../ctl/text.ts'
+import type { Desk } from './desk.ts'
+import { renderProblems } from './problems.ts'
+import { createProgress, megabytes } from './progress.ts'
+
+export interface BuildWish {
+  readonly profiles: readonly string[]
+  readonly packs: readonly string[]
+  readonly file: string | undefined
+  readonly name: string | undefined
+  readonly release: string | undefined
+}
+
+/** `edgehostctl definition build`. */
+export async function build(
+  desk: Desk,
+  { profiles, packs, file, name, release }: BuildWish,
+): Promise<ExitName> {
+  if (profiles.length === 0)
+    throw new Failure(
+      'usage',
+      'definition build needs --profile FILE\nSee: edgehostctl help definition build',
+    )
+  if (file === undefined || !isArchiveName(file))
+    throw new Failure(
+      'usage',
+      'definition build needs --file FILE, a name that ends in .tgz or .tar.zst\nSee: edgehostctl help definition build',
+    )
+  if (name === '' || release === '') throw new Failure('usage', '--name and --release may not be empty')
+  const plan = planBuild({ profiles, packs, limits: defaultLimits })
+  if (plan.problems.length > 0) {
+    await desk.output.show({ file, problems: plan.problems }, (paper) => renderProblems(plan.problems, paper))
+    throw new Failure('failed', `${plural(plan.problems.length, 'problem')}; nothing was built`)
+  }
+  const progress = createProgress('packing', desk.errors)
+  desk.onBreak(`${file}.part`)
+  const built = await buildArchive({ plan, file, name, version: release, onProgress: progress.say }).finally(
+    progress.clear,
+  )
+  await desk.output.show({ ...built, profiles: plan.profiles }, (paper) =>
+    renderFacts(
+      [
+        { label: 'File', lines: [file] },
+        { label: 'Definition', lines: [`${built.name} ${built.version}`] },
+        {
+          label: 'Holds',
+          lines: [
+            `${plural(plan.profiles.length, 'profile')}, ${plural(packs.length, 'pack')}, ${plural(built.memberCount, 'file')} of ${megabytes(built.contentBytes)}`,
+          ],
+        },
+        { label: 'Size', lines: [megabytes(built.sizeBytes)] },
+      ],
+      paper,
+    ),
+  )
+  if (desk.output.format === 'table')
+    desk.output.note(`See what is wrong with its content: edgehostctl definition validate ${file}`)
+  return 'ok'
+}

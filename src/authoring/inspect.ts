@@ -1,0 +1,107 @@
+import type { Profile, Variable } from '../cluster/definition.ts'
+import type { ExitName } from '../ctl/exit-codes.ts'
+import { renderFacts } from '../ctl/facts.ts'
+import { renderTable, type Column } from '../ctl/table.ts'
+import { plural } from '../ctl/text.ts'
+import type { Desk } from './desk.ts'
+import { openArchive } from './opened.ts'
+import { megabytes } from './progress.ts'
+
+interface PackRow {
+  readonly profile: string
+  readonly name: string
+  readonly version: string
+  readonly layer: string
+  /** Whether its folder is in the archive. */
+  readonly isIncluded: boolean
+}
+
+interface VariableRow extends Pick<Variable, 'name' | 'format' | 'required' | 'defaultValue'> {
+  readonly profile: string
+}
+
+const mask = '********'
+
+const packColumns: readonly Column<PackRow>[] = [
+  { title: 'PROFILE', read: ({ profile }) => profile, isFlexible: true },
+  { title: 'LAYER', read: ({ layer }) => layer },
+  { title: 'PACK', read: ({ name }) => name, isFlexible: true },
+  { title: 'VERSION', read: ({ version }) => version },
+  { title: 'INCLUDED', read: ({ isIncluded }) => (isIncluded ? 'yes' : 'no') },
+]
+
+const variableColumns: readonly Column<VariableRow>[] = [
+  { title: 'PROFILE', read: ({ profile }) => profile, isFlexible: true },
+  { title: 'VARIABLE', read: ({ name }) => name, isFlexible: true },
+  { title: 'FORMAT', read: ({ format }) => format },
+  { title: 'REQUIRED', read: ({ required }) => (required === true ? 'yes' : 'no') },
+  { title: 'DEFAULT', read: ({ defaultValue }) => defaultValue, isFlexible: true },
+]
+
+/** `edgehostctl definition inspect FILE`. */
+export async function inspect(desk: Desk, file: string): Promise<ExitName> {
+  const { definition, problems, extracted, sizeBytes, sha256 } = await openArchive(desk, file)
+  const included = new Set(definition.packs.map(({ name, version }) => `${name} ${version}`))
+  const packs = definition.profiles.flatMap((profile) =>
+    profile.packs.map(({ name, tag, layer }): PackRow => ({
+      profile: profile.name,
+      name,
+      version: tag,
+      layer,
+      isIncluded: included.has(`${name} ${tag}`),
+    })),
+  )
+  const variables = definition.profiles.flatMap(rowsOf)
+  const { formatVersion, name, version, description } = definition
+  const contentBytes = [...extracted.members.values()].reduce((sum, member) => sum + member.sizeBytes, 0)
+  const archive = { file, sizeBytes, sha256, memberCount: extracted.members.size, contentBytes }
+  const profiles = definition.profiles.map((profile) => ({
+    ...{ uid: profile.uid, name: profile.name, version: profile.version, type: profile.type },
+    description: profile.description,
+  }))
+  const whole = { archive, formatVersion, name, version, description, profiles, packs, variables, problems }
+  await desk.output.show(whole, (paper) => {
+    const facts = renderFacts(
+      [
+        { label: 'File', lines: [file] },
+        { label: 'Definition', lines: [`${name} ${version}`.trim() || '-'] },
+        ...(description === '' ? [] : [{ label: 'About', lines: [description] }]),
+        {
+          label: 'Holds',
+          lines: [
+            `${plural(profiles.length, 'profile')}, ${plural(definition.packs.length, 'pack')}, ${plural(archive.memberCount, 'file')} of ${megabytes(contentBytes)}`,
+          ],
+        },
+        { label: 'Size', lines: [megabytes(sizeBytes)] },
+        { label: 'SHA-256', lines: [sha256] },
+        {
+          label: 'Profiles',
+          lines: profiles.map(
+            (profile) => `${profile.name} ${profile.version} (${profile.type}, ${profile.uid})`,
+          ),
+        },
+      ],
+      paper,
+    )
+    return [
+      facts,
+      ...(packs.length === 0 ? [] : [`\n${renderTable(packs, packColumns, paper.columns)}`]),
+      ...(variables.length === 0 ? [] : [`\n${renderTable(variables, variableColumns, paper.columns)}`]),
+    ].join('')
+  })
+  if (problems.length > 0 && desk.output.format === 'table')
+    desk.output.note(`${plural(problems.length, 'problem')}; see: edgehostctl definition validate ${file}`)
+  return 'ok'
+}
+
+function rowsOf({ name: profile, variables }: Profile): VariableRow[] {
+  return variables.map(({ name, format, required, defaultValue, isSensitive }) => ({
+    profile,
+    name,
+    ...(format === undefined ? {} : { format }),
+    required: required === true,
+    ...(defaultValue === undefined
+      ? {}
+      : { defaultValue: isSensitive === true && defaultValue !== '' ? mask : defaultValue }),
+  }))
+}

@@ -1,0 +1,74 @@
+import { rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { exitCodes, Failure, type ExitName } from '../ctl/exit-codes.ts'
+import { createOutput, type Format } from '../ctl/output.ts'
+import { readPaper } from '../ctl/terminal.ts'
+import { oneLine } from '../ctl/text.ts'
+import { AppError } from '../errors/app-error.ts'
+import { build } from './build.ts'
+import type { Desk } from './desk.ts'
+import { inspect } from './inspect.ts'
+import { validate } from './validate.ts'
+
+/** The process behind `edgehostctl definition`; its command line has been checked by edgehostctl. */
+async function main(): Promise<ExitName> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      profile: { type: 'string', multiple: true, default: [] },
+      pack: { type: 'string', multiple: true, default: [] },
+      file: { type: 'string' },
+      name: { type: 'string' },
+      release: { type: 'string' },
+      output: { type: 'string', default: 'table' },
+      'no-color': { type: 'boolean', default: false },
+    },
+  })
+  // The reader has seen enough: edgehostctl ... | head.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(exitCodes.ok.code)
+  })
+  const [verb, file = ''] = positionals
+  const desk = createDesk(values.output as Format, values['no-color'])
+  if (verb === 'build') {
+    const { profile: profiles, pack: packs, name, release } = values
+    return build(desk, { profiles, packs, file: values.file, name, release })
+  }
+  return verb === 'inspect' ? inspect(desk, file) : validate(desk, file)
+}
+
+function createDesk(format: Format, noColor: boolean): Desk {
+  const temporary = new Set<string>()
+  for (const [signal, code] of [
+    ['SIGINT', exitCodes.interrupted.code],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)
+    process.once(signal, () => {
+      for (const path of temporary) rmSync(path, { recursive: true, force: true })
+      process.exit(code)
+    })
+  return {
+    output: createOutput({
+      format,
+      paper: readPaper(process.env, noColor),
+      out: (text) => process.stdout.write(text),
+      err: (text) => process.stderr.write(text),
+    }),
+    errors: process.stderr,
+    onBreak: (path) => void temporary.add(path),
+  }
+}
+
+main()
+  .then((exitName) => {
+    process.exitCode = exitCodes[exitName].code
+  })
+  .catch((error: unknown) => {
+    const { message, code } = error as NodeJS.ErrnoException
+    // A mistake of ours keeps its stack.
+    if (!(error instanceof Failure) && !(error instanceof AppError) && code === undefined) throw error
+    process.stderr.write(`edgehostctl: ${message.split('\n').map(oneLine).join('\n')}\n`)
+    process.exitCode = exitCodes[error instanceof Failure ? error.exitName : 'failed'].code
+  })

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, type Readable } from 'node:stream'
+import { extractArchive, type Extracted } from '../cluster/archive/extract.ts'
+import { readDefinition, type ReadDefinition } from '../cluster/archive/read-definition.ts'
+import { Failure } from '../ctl/exit-codes.ts'
+import type { Desk } from './desk.ts'
+import { createProgress } from './progress.ts'
+
+/** An archive that was read. */
+export interface Opened extends ReadDefinition {
+  readonly extracted: Extracted
+  readonly sizeBytes: number
+  /** Of the archive, hex. */
+  readonly sha256: string
+}
+
+/**
+ * Reads an archive through a folder for temporary files (TMPDIR), which is gone afterwards.
+ * @throws AppError where the archive is refused
+ */
+export async function openArchive(desk: Desk, file: string): Promise<Opened> {
+  const sizeBytes = sizeOf(file)
+  const progress = createProgress('reading', desk.errors)
+  const temporary = mkdtempSync(join(tmpdir(), 'edgehostctl-definition-'))
+  desk.onBreak(temporary)
+  try {
+    const hash = createHash('sha256')
+    const source = hashed(createReadStream(file, { highWaterMark: 262_144 }), hash)
+    const extracted = await extractArchive({
+      source,
+      folder: join(temporary, 'staging'),
+      onFlow: ({ compressedBytes }) => progress.say(compressedBytes, sizeBytes),
+    })
+    return { ...(await readDefinition(extracted.folder)), extracted, sizeBytes, sha256: hash.digest('hex') }
+  } finally {
+    progress.clear()
+    rmSync(temporary, { recursive: true, force: true })
+  }
+}
+
+function sizeOf(file: string): number {
+  try {
+    const stat = statSync(file)
+    if (!stat.isFile()) throw new Failure('failed', `${file} is no file`)
+    return stat.size
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure('failed', `${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? ''}`, {
+      cause: error,
+    })
+  }
+}
+
+function hashed(source: Readable, hash: ReturnType<typeof createHash>): Readable {
+  source.on('data', (chunk: Buffer) => hash.update(chunk))
+  const through = new PassThrough()
+  source.on('error', (error) => through.destroy(error))
+  through.on('close', () => source.destroy())
+  return source.pipe(through)
+}

@@ -1,0 +1,19 @@
+import type { Problem } from '../cluster/definition.ts'
+import type { Paper } from '../ctl/facts.ts'
+import { oneLine, wrap } from '../ctl/text.ts'
+
+/** Problems as a compiler writes them: where, how bad, what. Errors first, places in their order. */
+export function renderProblems(problems: readonly Problem[], paper: Paper): string {
+  return sortProblems(problems)
+    .map(({ place, severity, code, message }) => {
+      const line = oneLine(`${place}: ${severity} ${code}: ${message}`)
+      return Number.isFinite(paper.columns) ? `${wrap(line, paper.columns).join('\n  ')}\n` : `${line}\n`
+    })
+    .join('')
+}
+
+export const sortProblems = (problems: readonly Problem[]): Problem[] =>
+  [...problems].sort((a, b) => rank(a) - rank(b) || compare(a.place, b.place))
+
+const rank = ({ severity }: Problem) => (severity === 'error' ? 0 : 1)
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,36 @@
+import { checkDefinition } from '../cluster/rules/check.ts'
+import type { Problem } from '../cluster/definition.ts'
+import type { ExitName } from '../ctl/exit-codes.ts'
+import { plural } from '../ctl/text.ts'
+import { AppError } from '../errors/app-error.ts'
+import type { Desk } from './desk.ts'
+import { openArchive } from './opened.ts'
+import { renderProblems, sortProblems } from './problems.ts'
+
+/** `edgehostctl definition validate FILE`: all problems, those of the archive, of the form and of the content. */
+export async function validate(desk: Desk, file: string): Promise<ExitName> {
+  const problems = sortProblems(await findProblems(desk, file))
+  const errors = problems.filter(({ severity }) => severity === 'error').length
+  await desk.output.show({ file, isValid: errors === 0, problems }, (paper) =>
+    renderProblems(problems, paper),
+  )
+  const warnings = problems.length - errors
+  desk.output.note(
+    errors === 0
+      ? `${file} can be used${warnings > 0 ? `; ${plural(warnings, 'warning')}` : ''}.`
+      : `${file} cannot be used: ${plural(errors, 'error')}, ${plural(warnings, 'warning')}.`,
+  )
+  return errors === 0 ? 'ok' : 'failed'
+}
+
+async function findProblems(desk: Desk, file: string): Promise<Problem[]> {
+  try {
+    const { definition, problems } = await openArchive(desk, file)
+    return [...problems, ...checkDefinition(definition)]
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    const { member } = error.details ?? {}
+    const place = typeof member === 'string' ? member : file
+    return [{ code: error.code, severity: 'error', place, message: error.message }]
+  }
+}

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { rename, rm, stat } from 'node:fs/promises'
+import { tarEnd, tarPadding } from '../../system/ustar.ts'
+import { createBlockWriter, type BlockWriter } from './block-writer.ts'
+import type { BuildPlan, PlannedMember } from './build-plan.ts'
+import { definitionFile, formatDefinitionFile } from './definition-file.ts'
+import { formatVersion } from './format.ts'
+import { memberHeader } from './tar-member.ts'
+
+export interface BuildOptions {
+  readonly plan: BuildPlan
+  /** Ends in .tgz, .tar.gz or .tar.zst. */
+  readonly file: string
+  readonly name?: string | undefined
+  readonly version?: string | undefined
+  readonly description?: string | undefined
+  /** Bytes that are packed, of how many. */
+  readonly onProgress?: (done: number, total: number) => void
+}
+
+/** An archive that was made. */
+export interface Built {
+  readonly file: string
+  readonly name: string
+  readonly version: string
+  readonly sizeBytes: number
+  readonly memberCount: number
+  /** Of all members, unpacked. */
+  readonly contentBytes: number
+}
+
+/** Whether a file's name says how to compress it. */
+export const isArchiveName = (file: string): boolean => /\.(?:tgz|tar\.gz|tar\.zst)$/.test(file)
+
+/**
+ * Writes an archive beside its place and moves it there when it is whole and on the disk. The same files give the
+ * same bytes with the same version of this program: sorted names, one owner, mode and time. Files are read once, and
+ * hashed while they are packed; so definition.yaml, which has their sums, comes last.
+ * @throws Error when a file changes meanwhile; the system's errors as they are
+ */
+export async function buildArchive({ plan, file, onProgress, ...title }: BuildOptions): Promise<Built> {
+  const name = title.name ?? plan.title.name
+  const version = title.version ?? plan.title.version
+  const contentBytes = plan.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  const sums = new Map<string, string>()
+  const partial = `${file}.part`
+  const writer = createBlockWriter(partial)
+  let done = 0
+  try {
+    for (const member of plan.members) {
+      await writer.put(memberHeader(member.name, member.sizeBytes))
+      sums.set(member.name, await packContent(member, writer))
+      await writer.put(tarPadding(member.sizeBytes))
+      done += member.sizeBytes
+      onProgress?.(done, contentBytes)
+    }
+    const description = title.description ?? plan.title.description
+    const head = Buffer.from(
+      formatDefinitionFile({
+        formatVersion,
+        name,
+        version,
+        description,
+        profiles: [...plan.profiles],
+        sums,
+      }),
+    )
+    await writer.put(memberHeader(definitionFile, head.length))
+    await writer.put(head)
+    await writer.put(Buffer.concat([tarPadding(head.length), tarEnd()]))
+    await writer.end()
+    await rename(partial, file)
+  } catch (error) {
+    await writer.abandon()
+    await rm(partial, { force: true })
+    throw error
+  }
+  const { size: sizeBytes } = await stat(file)
+  return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }
+}
+
+/** @returns SHA-256 of the content */
+async function packContent({ name, from, sizeBytes }: PlannedMember, writer: BlockWriter): Promise<string> {
+  const hash = createHash('sha256')
+  if (typeof from !== 'string') {
+    await writer.put(from)
+    return hash.update(from).digest('hex')
+  }
+  const changed = () => new Error(`${from} (${name}) changed while it was packed; build it again`)
+  const file = openSync(from, 'r')
+  try {
+    for (let total = 0; total < sizeBytes;) {
+      const room = writer.room()
+      // One more than there should be, where there is room: the file may have grown.
+      const read = readSync(file, room, 0, Math.min(room.length, sizeBytes - total + 1), null)
+      total += read
+      if (read === 0 || total > sizeBytes) throw changed()
+      hash.update(room.subarray(0, read))
+      const waiting = writer.filled(read)
+      if (waiting !== undefined) await waiting
+    }
+  } finally {
+    closeSync(file)
+  }
+  return hash.digest('hex')
+}

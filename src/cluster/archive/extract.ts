@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { mkdir, open, readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { ReadableStream } from 'node:stream/web'
+import { createTarDecoder } from 'modern-tar'
+import { AppError } from '../../errors/app-error.ts'
+import { decompress, type Flow } from './compression.ts'
+import { definitionFile, parseDefinitionFile, type DefinitionHead } from './definition-file.ts'
+import { withDefaults, type ArchiveLimits } from './limits.ts'
+import { createMemberNames } from './member-names.ts'
+import { refuse } from './refusal.ts'
+import { createTarFrames } from './tar-frames.ts'
+
+/** A file of an archive as it was unpacked. */
+export interface Member {
+  readonly sizeBytes: number
+  /** Of its content, hex. */
+  readonly sha256: string
+}
+
+/** An archive that lies unpacked in a folder. */
+export interface Extracted {
+  readonly folder: string
+  /** Path below the folder -> what it is; files only. */
+  readonly members: ReadonlyMap<string, Member>
+  /** What definition.yaml says; nothing in archives of the existing layout, which have none. */
+  readonly head: DefinitionHead | undefined
+}
+
+export interface ExtractOptions {
+  /** The bytes of the archive; destroyed in the end. */
+  readonly source: Readable
+  /** Made by this, in a folder that is there; nothing is written outside of it. */
+  readonly folder: string
+  readonly limits?: Partial<ArchiveLimits>
+  readonly onFlow?: (flow: Flow) => void
+}
+
+/** Where archives that were made before this format keep their profiles. */
+export const existingProfiles = 'spc/app/profiles'
+
+/**
+ * Unpacks a definition archive and holds every member against its sum. Files are 0600 and folders 0700; content goes
+ * to the disk as it comes, so memory does not grow with the archive. After a failure the folder is gone.
+ * @throws AppError ArchiveInvalid, ArchiveDamaged or ArchiveTooLarge with details.reason and details.member; the
+ *   system's error as it is, for example `ENOSPC`, and that of the source
+ */
+export async function extractArchive({
+  source,
+  folder,
+  limits: given,
+  onFlow,
+}: ExtractOptions): Promise<Extracted> {
+  const limits = withDefaults(given)
+  try {
+    await mkdir(folder, { mode: 0o700 })
+  } catch (error) {
+    source.destroy()
+    throw error
+  }
+  try {
+    const members = await unpack(source, folder, limits, onFlow)
+    return { folder, members, head: await verify(folder, members, limits) }
+  } catch (error) {
+    source.destroy()
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function unpack(
+  source: Readable,
+  folder: string,
+  limits: ArchiveLimits,
+  onFlow: ExtractOptions['onFlow'],
+): Promise<Map<string, Member>> {
+  const members = new Map<string, Member>()
+  const names = createMemberNames(limits)
+  const folders = new Set(['.'])
+  const makeFolder = async (path: string) => {
+    if (folders.has(path)) return
+    await mkdir(join(folder, path), { recursive: true, mode: 0o700 })
+    folders.add(path)
+  }
+  // Not strict it would forgive a damaged header, a missing end and bytes behind the end.
+  const decoder = createTarDecoder({ strict: true })
+  const frames = framed(decompress(source, limits, onFlow), limits)
+  const failure: { error?: unknown } = {}
+  const bytes = ReadableStream.from(noting(frames, failure))
+  try {
+    for await (const { header, body } of bytes.pipeThrough(decoder)) {
+      const isFolder = header.type === 'directory'
+      const path = names.admit(header.name, isFolder ? 'folder' : 'file')
+      if (isFolder) {
+        if (path !== '') await makeFolder(path)
+        await body.cancel()
+        continue
+      }
+      await makeFolder(dirname(path))
+      members.set(path, await writeMember(join(folder, path), body))
+    }
+  } catch (error) {
+    throw failure.error ?? explain(error)
+  }
+  return members
+}
+
+async function writeMember(path: string, body: AsyncIterable<Uint8Array>): Promise<Member> {
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  // wx: a name that the law let pass twice would fail here.
+  const file = await open(path, 'wx', 0o600)
+  try {
+    for await (const chunk of body) {
+      hash.update(chunk)
+      sizeBytes += chunk.length
+      await writeAll(file, chunk)
+    }
+  } finally {
+    await file.close()
+  }
+  return { sizeBytes, sha256: hash.digest('hex') }
+}
+
+async function writeAll(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Array): Promise<void> {
+  // write(2) may take less than it is given, on a full disk for example.
+  for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
+}
+
+async function* framed(chunks: AsyncIterable<Buffer>, limits: ArchiveLimits): AsyncGenerator<Buffer> {
+  const frames = createTarFrames(limits)
+  for await (const chunk of chunks) {
+    frames.look(chunk)
+    yield chunk
+  }
+}
+
+/** What stops the bytes is the reason; what the library makes of it is not. */
+async function* noting(chunks: AsyncIterable<Buffer>, failure: { error?: unknown }): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks
+  } catch (error) {
+    failure.error = error
+    throw error
+  }
+}
+
+/** What the library says about tar; the rest as it is. */
+function explain(error: unknown): unknown {
+  if (error instanceof AppError || (error as NodeJS.ErrnoException).code !== undefined) return error
+  const { message } = error as Error
+  if (/truncated/i.test(message))
+    return refuse('Truncated', undefined, 'ends too early; copy it again', error)
+  if (message.includes('EOF')) return refuse('TrailingBytes', undefined, 'goes on behind its end', error)
+  return refuse('Damaged', undefined, `is no tar archive that can be read (${message})`, error)
+}
+
+async function verify(
+  folder: string,
+  members: ReadonlyMap<string, Member>,
+  limits: ArchiveLimits,
+): Promise<DefinitionHead | undefined> {
+  const own = members.get(definitionFile)
+  if (own === undefined) {
+    if ([...members.keys()].some((path) => path.startsWith(`${existingProfiles}/`))) return undefined
+    throw refuse(
+      'DefinitionMissing',
+      undefined,
+      `holds neither ${definitionFile} nor ${existingProfiles}; is it a definition?`,
+    )
+  }
+  const head = parseDefinitionFile(await readHead(folder, own, limits), limits)
+  for (const [path, { sha256 }] of members) {
+    if (path === definitionFile) continue
+    const sum = head.sums.get(path)
+    if (sum === undefined) throw refuse('MemberUnlisted', path, `is not in the sums of ${definitionFile}`)
+    if (sum !== sha256)
+      throw refuse(
+        'SumDiffers',
+        path,
+        'is not the file that was packed: its SHA-256 differs; copy the archive again',
+      )
+  }
+  for (const path of head.sums.keys())
+    if (!members.has(path))
+      throw refuse('MemberMissing', path, `is in the sums of ${definitionFile}, not in the archive`)
+  return head
+}
+
+async function readHead(folder: string, { sizeBytes }: Member, limits: ArchiveLimits): Promise<string> {
+  if (sizeBytes > limits.textBytes)
+    throw refuse('MemberTooLarge', definitionFile, `has ${sizeBytes} bytes; ${limits.textBytes} are allowed`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(join(folder, definitionFile)))
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
+      ? refuse('DefinitionUnreadable', definitionFile, 'cannot be read: it is not UTF-8', error)
+      : error
+  }
+}

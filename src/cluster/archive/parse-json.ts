@@ -1,0 +1,60 @@
+import type { Problem } from '../definition.ts'
+
+/**
+ * JSON of an archive. Keys that would reach the prototype of an object when somebody copies it are a problem.
+ * @param file member of the archive, for the places
+ * @returns undefined and the problem when it is no JSON
+ */
+export function parseJson(file: string, text: string): { value: unknown; problems: Problem[] } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return { value: undefined, problems: [notJson(file, text, error as Error)] }
+  }
+  const path = findPrototypeKey(value)
+  if (path === undefined) return { value, problems: [] }
+  const problem: Problem = {
+    code: 'KeyForbidden',
+    severity: 'error',
+    place: `${file}#${path}`,
+    message: 'is the key __proto__, which no export holds; take it out',
+  }
+  return { value: undefined, problems: [problem] }
+}
+
+function notJson(file: string, text: string, { message }: Error): Problem {
+  const position = Number(/at position (\d+)/.exec(message)?.[1] ?? Number.NaN)
+  const before = text.slice(0, position).split('\n')
+  const place = Number.isNaN(position) ? file : `${file}:${before.length}:${(before.at(-1) ?? '').length + 1}`
+  return {
+    code: 'JsonInvalid',
+    severity: 'error',
+    place,
+    message: 'is not valid JSON from here on; export it again',
+  }
+}
+
+/** Without recursion: JSON of a few megabytes may be nested a million times. */
+function findPrototypeKey(root: unknown): string | undefined {
+  const waiting: { readonly value: object; readonly key: string; readonly parent: number }[] = []
+  const add = (value: unknown, key: string, parent: number) => {
+    if (typeof value === 'object' && value !== null) waiting.push({ value, key, parent })
+  }
+  const pathOf = (index: number): string => {
+    const keys: string[] = []
+    for (let at = index; at >= 0 && keys.length < 50; at = waiting[at]?.parent ?? -1)
+      keys.unshift(waiting[at]?.key ?? '')
+    return keys.join('').replace(/^\./, '').slice(0, 200)
+  }
+  add(root, '', -1)
+  for (let index = 0; index < waiting.length; index++) {
+    const value = waiting[index]?.value ?? {}
+    if (Array.isArray(value)) value.forEach((item, place) => add(item, `[${place}]`, index))
+    else {
+      if (Object.hasOwn(value, '__proto__')) return `${pathOf(index)}.__proto__`.replace(/^\./, '')
+      for (const [key, item] of Object.entries(value)) add(item, `.${key}`, index)
+    }
+  }
+  return undefined
+}

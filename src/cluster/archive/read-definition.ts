@@ -1,0 +1,188 @@
+import { lstat, readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Definition, Pack, Problem, Profile } from '../definition.ts'
+import { definitionFile, parseDefinitionFile, type DefinitionHead } from './definition-file.ts'
+import { existingProfiles } from './extract.ts'
+import { withDefaults, type ArchiveLimits } from './limits.ts'
+import { readPack } from './read-pack.ts'
+import { readProfile, type Text } from './read-profile.ts'
+import { refuse } from './refusal.ts'
+
+/** A definition, and what is wrong with the shape of its files. */
+export interface ReadDefinition {
+  readonly definition: Definition
+  readonly problems: readonly Problem[]
+}
+
+/**
+ * The definition in a folder that `extractArchive` made. Problems are of the form alone: what does not parse, what is
+ * missing or of the wrong type. What they belong to is left out of the definition.
+ * @throws AppError where definition.yaml cannot be read; the system's errors as they are
+ */
+export async function readDefinition(
+  folder: string,
+  given?: Partial<ArchiveLimits>,
+): Promise<ReadDefinition> {
+  const limits = withDefaults(given)
+  const files = await listFiles(folder)
+  const problems: Problem[] = []
+  const read = createReader(folder, limits, problems)
+  const isExisting = !files.includes(definitionFile)
+  const head = isExisting ? undefined : await readHead(folder, limits)
+  const root = isExisting ? 'spc/app/' : ''
+
+  const profiles: Profile[] = []
+  for (const [place, inside] of foldersIn(files, isExisting ? `${existingProfiles}/` : 'profiles/')) {
+    const found = await findProfileFile(inside, (path) => read(`${place}/${path}`))
+    if (found === undefined) {
+      problems.push(
+        problem('MemberMissing', `${place}/profile.json`, 'is missing: the profile as it was exported'),
+      )
+      continue
+    }
+    const variables = inside.includes('variables.json') ? await read(`${place}/variables.json`) : undefined
+    const result = readProfile(found, variables)
+    problems.push(...result.problems)
+    if (result.profile === undefined) continue
+    problems.push(...checkPlace(result.profile, place))
+    profiles.push(result.profile)
+  }
+
+  const packs: Pack[] = []
+  for (const [place, inside] of foldersIn(files, `${root}packs/`)) {
+    if (!inside.includes('pack.json')) {
+      problems.push(problem('MemberMissing', `${place}/pack.json`, 'is missing, so this folder is no pack'))
+      continue
+    }
+    const result = await readPack({ place, files: inside, read: (path) => read(`${place}/${path}`) })
+    problems.push(...result.problems)
+    if (result.pack !== undefined) packs.push(result.pack)
+  }
+
+  if (head === undefined)
+    problems.push({
+      ...problem(
+        'SumsMissing',
+        existingProfiles,
+        `has no ${definitionFile} beside it, so nothing says whether the archive is whole; build it anew to know`,
+      ),
+      severity: 'warning',
+    })
+  else problems.push(...checkListing(head, profiles))
+  const [first] = profiles
+  return {
+    definition: {
+      formatVersion: head?.formatVersion ?? 0,
+      name: head?.name ?? first?.name ?? '',
+      version: head?.version ?? first?.version ?? '',
+      description: head?.description ?? first?.description ?? '',
+      profiles,
+      packs,
+    },
+    problems,
+  }
+}
+
+const problem = (code: string, place: string, message: string): Problem => ({
+  code,
+  severity: 'error',
+  place,
+  message,
+})
+
+/** Paths of files below a folder, sorted. */
+async function listFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.replace(/\/+$/, '').length + 1))
+    .sort()
+}
+
+/** Folders below a prefix, with the files in each. */
+function foldersIn(files: readonly string[], prefix: string): [place: string, inside: string[]][] {
+  const found = new Map<string, string[]>()
+  for (const path of files) {
+    if (!path.startsWith(prefix)) continue
+    const slash = path.indexOf('/', prefix.length)
+    if (slash < 0) continue
+    const place = path.slice(0, slash)
+    const inside = found.get(place) ?? []
+    if (inside.length === 0) found.set(place, inside)
+    inside.push(path.slice(slash + 1))
+  }
+  return [...found]
+}
+
+/** profile.json; in existing archives, whose name for it is not documented, the one JSON file that is a profile. */
+async function findProfileFile(
+  inside: readonly string[],
+  read: (path: string) => Promise<Text | undefined>,
+): Promise<Text | undefined> {
+  if (inside.includes('profile.json')) return read('profile.json')
+  const others = inside.filter((path) => /^[^/]+\.json$/.test(path) && path !== 'variables.json')
+  return others.length === 1 && others[0] !== undefined ? read(others[0]) : undefined
+}
+
+function checkPlace({ place, uid }: Profile, folder: string): Problem[] {
+  const named = folder.split('/').at(-1) ?? ''
+  if (named === uid) return []
+  return [problem('FieldInvalid', `${place}#metadata.uid`, `is ${uid}; the folder says ${named}`)]
+}
+
+/** Profiles that definition.yaml names, against those that are there. */
+function checkListing(head: DefinitionHead, profiles: readonly Profile[]): Problem[] {
+  const listed = head.profiles.map(({ uid }) => uid)
+  const present = new Set(profiles.map(({ uid }) => uid))
+  const folders = new Set(
+    [...head.sums.keys()].flatMap((path) => /^profiles\/([^/]+)\//.exec(path)?.[1] ?? []),
+  )
+  return [
+    ...listed.flatMap((uid, index) => {
+      const place = `${definitionFile}#profiles[${index}].uid`
+      if (listed.indexOf(uid) !== index) return [problem('ProfileTwice', place, `names ${uid} again`)]
+      // One that is there and wrong has its own problems.
+      return present.has(uid) || folders.has(uid)
+        ? []
+        : [problem('MemberMissing', place, `names ${uid}; there is no folder profiles/${uid}`)]
+    }),
+    ...[...folders]
+      .filter((uid) => !listed.includes(uid))
+      .map((uid) =>
+        problem('ProfileUnlisted', `profiles/${uid}`, `is not among the profiles of ${definitionFile}`),
+      ),
+  ]
+}
+
+/** Reads text of the archive, so much of one file and so much of all. */
+function createReader(folder: string, limits: ArchiveLimits, problems: Problem[]) {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let total = 0
+  return async (place: string): Promise<Text | undefined> => {
+    const { size } = await lstat(join(folder, place))
+    if (size > limits.textBytes) {
+      problems.push(
+        problem('MemberTooLarge', place, `has ${size} bytes; ${limits.textBytes} are allowed for text`),
+      )
+      return undefined
+    }
+    total += size
+    if (total > limits.allTextBytes)
+      throw refuse(
+        'TooLarge',
+        place,
+        `is where the texts exceed the ${limits.allTextBytes} bytes that are allowed`,
+      )
+    try {
+      return { place, content: decoder.decode(await readFile(join(folder, place))) }
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+      problems.push(problem('NotUtf8', place, 'is not UTF-8; save it as UTF-8'))
+      return undefined
+    }
+  }
+}
+
+async function readHead(folder: string, limits: ArchiveLimits): Promise<DefinitionHead> {
+  return parseDefinitionFile(await readFile(join(folder, definitionFile), 'utf8'), limits)
+}

@@ -1,0 +1,70 @@
+import type { Static } from 'typebox'
+import type { Pack, Problem } from '../definition.ts'
+import { checkShape } from './check-shape.ts'
+import { PackFile } from './format.ts'
+import { parseJson } from './parse-json.ts'
+import type { Text } from './read-profile.ts'
+
+/** The files of a pack folder. */
+export interface PackFolder {
+  /** `packs/<name>-<version>` */
+  readonly place: string
+  /** Paths below the folder. */
+  readonly files: readonly string[]
+  /** Text of one of them; nothing, and a problem reported, where it cannot be had. */
+  read(path: string): Promise<Text | undefined>
+}
+
+const yaml = /\.ya?ml$/i
+
+/**
+ * A pack in the public layout. Manifests are those of pack.json and every YAML file below manifests/; charts those of
+ * pack.json and every archive in charts/.
+ * @returns no pack where pack.json cannot be used
+ */
+export async function readPack({
+  place,
+  files,
+  read,
+}: PackFolder): Promise<{ pack: Pack | undefined; problems: Problem[] }> {
+  const described = await read('pack.json')
+  if (described === undefined) return { pack: undefined, problems: [] }
+  const { value, problems: found } = parseJson(described.place, described.content)
+  const problems = found.length > 0 ? found : checkShape(described.place, value, PackFile)
+  if (problems.length > 0) return { pack: undefined, problems: [...problems] }
+  const file = value as Static<typeof PackFile>
+  const inFolder = new Set(files)
+
+  const collect = (field: 'charts' | 'kubeManifests', belongs: (path: string) => boolean): string[] => {
+    const named = (file[field] ?? []).map((path) => path.replace(/^(?:\.\/)+/, ''))
+    for (const [index, path] of named.entries())
+      // A chart may be named by its folder.
+      if (!inFolder.has(path) && !files.some((each) => each.startsWith(`${path}/`)))
+        problems.push({
+          code: 'MemberMissing',
+          severity: 'error',
+          place: `${described.place}#${field}[${index}]`,
+          message: `names ${path}, which is not in the folder of the pack`,
+        })
+    return [...new Set([...named.filter((path) => inFolder.has(path)), ...files.filter(belongs)])].sort()
+  }
+
+  const manifests: Text[] = []
+  for (const path of collect('kubeManifests', (each) => each.startsWith('manifests/') && yaml.test(each))) {
+    const text = await read(path)
+    if (text !== undefined) manifests.push(text)
+  }
+  const charts = collect('charts', (path) => /^charts\/[^/]+\.tgz$/.test(path))
+  const pack: Pack = {
+    place,
+    name: file.name,
+    version: file.version,
+    displayName: file.displayName ?? file.name,
+    layer: file.layer,
+    values: inFolder.has('values.yaml') ? (await read('values.yaml'))?.content : undefined,
+    manifests,
+    charts: charts.map((path) => `${place}/${path}`),
+    logo: inFolder.has('logo.png') ? `${place}/logo.png` : undefined,
+  }
+  return { pack, problems: [...problems] }
+}

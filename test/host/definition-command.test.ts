@@ -1,0 +1,81 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCtl, type Ctl } from '../support/ctl.ts'
+import { compressions, exportedProfile, rawTar, signedMembers } from '../support/tar-bytes.ts'
+
+let ctl: Ctl
+beforeAll(() => {
+  ctl = createCtl()
+  buildSync({
+    entryPoints: [join(import.meta.dirname, '../../src/authoring/main.ts')],
+    outfile: join(ctl.home, 'definition.cjs'),
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+  })
+  for (const name of ['one', 'two']) {
+    mkdirSync(join(ctl.home, name))
+    writeFileSync(join(ctl.home, name, 'pack.json'), JSON.stringify({ name, version: '1.0', layer: 'addon' }))
+  }
+  const variables = [{ name: 'secret', isSensitive: true, defaultValue: 'hunter2' }]
+  writeFileSync(at('p.json'), JSON.stringify(exportedProfile('u1', {}, { variables })))
+})
+afterAll(() => rmSync(ctl.home, { recursive: true }))
+
+const at = (name: string) => join(ctl.home, name)
+
+describe('edgehostctl definition', () => {
+  it('builds from lists of files, shows what it built without secrets, and finds it valid', async () => {
+    const built = await ctl.run([
+      ...['definition', 'build', '--pack', at('one'), at('two'), '--profile', at('p.json')],
+      ...['--output', at('d.tar.zst'), '-o', 'json'],
+    ])
+    expect(built, built.stderr).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(JSON.parse(built.stdout)).toMatchObject({ name: 'profile u1', memberCount: 5 })
+    const shown = await ctl.run(['definition', 'inspect', at('d.tar.zst')])
+    expect(shown).toMatchObject({ exitCode: 0 })
+    expect(shown.stdout).toContain('edge-k3s')
+    expect(shown.stdout).toContain('********')
+    expect(shown.stdout).not.toContain('hunter2')
+    expect((await ctl.run(['definition', 'validate', at('d.tar.zst')])).exitCode).toBe(0)
+  })
+
+  it('validate ends with 1 and tells every problem with code and place', async () => {
+    const files = { 'profiles/u1/profile.json': '{', 'packs/a-1/pack.json': '{}' }
+    writeFileSync(at('bad.tgz'), compressions.gzip(rawTar(signedMembers(files))))
+    const ended = await ctl.run(['definition', 'validate', at('bad.tgz'), '--output=json'])
+    expect(ended.exitCode).toBe(1)
+    const { isValid, problems } = JSON.parse(ended.stdout) as {
+      isValid: boolean
+      problems: { code: string }[]
+    }
+    expect(isValid).toBe(false)
+    expect(problems.map(({ code }) => code)).toContain('JsonInvalid')
+    const evil = rawTar([...signedMembers(files), { name: '../evil' }])
+    writeFileSync(at('evil.tgz'), compressions.gzip(evil))
+    const refused = await ctl.run(['definition', 'validate', at('evil.tgz')])
+    expect(refused).toMatchObject({ exitCode: 1 })
+    expect(refused.stdout).toContain('../evil: error ArchiveInvalid')
+  })
+
+  it.each([
+    [['definition', 'build'], 2],
+    [['definition', 'build', '--profile', 'none.json', '--file', 'd.zip'], 2],
+    [['definition', 'build', '--profile', '/nowhere/none.json', '--file', '/nowhere/d.tgz'], 1],
+    [['definition', 'inspect'], 2],
+    [['definition', 'inspect', '/nowhere/none.tgz'], 1],
+    [['definition', 'inspect', 'x.tgz', '--host', 'box'], 2],
+    [['status', '--output', 'x.tgz'], 2],
+  ])('%j ends with %d and a sentence', async (args, code) => {
+    const ended = await ctl.run(args)
+    expect(ended.exitCode).toBe(code)
+    expect(ended.stderr).toMatch(/^edgehostctl: /)
+    expect(ended.stderr).not.toContain('    at ')
+  })
+
+  it('leaves nothing but what was asked for', () => {
+    expect(readdirSync(ctl.home).filter((name) => name.endsWith('.part'))).toEqual([])
+  })
+})

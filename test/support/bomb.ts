@@ -1,0 +1,29 @@
+// A process of its own with little memory: unpacks standard input and says how it ended and what it took.
+import { existsSync } from 'node:fs'
+import { extractArchive } from '../../src/cluster/archive/extract.ts'
+import { AppError } from '../../src/errors/app-error.ts'
+
+const [folder = '', limits = '{}'] = process.argv.slice(2)
+const start = performance.now()
+const before = process.memoryUsage.rss()
+let peak = before
+const watch = setInterval(() => {
+  peak = Math.max(peak, process.memoryUsage.rss())
+}, 5)
+const error: unknown = await extractArchive({
+  source: process.stdin,
+  folder,
+  limits: JSON.parse(limits) as Record<string, number>,
+}).then(
+  () => undefined,
+  (thrown: unknown) => thrown,
+)
+clearInterval(watch)
+console.log(
+  JSON.stringify({
+    reason: error instanceof AppError ? error.details?.reason : String(error),
+    ms: Math.round(performance.now() - start),
+    grownMiB: Math.round((Math.max(peak, process.memoryUsage.rss()) - before) / 2 ** 20),
+    isLeft: existsSync(folder),
+  }),
+)
