@@ -36,7 +36,7 @@ const routesLaw = Object.keys(rooms).map((room) => ({
 }))
 
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
-const pureForClients = ['config/nearest-name', 'config/problem', 'lists/page']
+const pureForClients = ['lists/page']
 
 const clientLaw = [
   {

@@ -2,8 +2,9 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } fr
 import type { Document, Node, YAMLMap } from 'yaml'
 import { checkValue, describeFound } from './check-value.ts'
 import { toKey, type Key, type SchemaNode } from './key.ts'
-import { nearestName } from './nearest-name.ts'
-import { printable, type Problem } from './problem.ts'
+import { nearestName } from '../errors/nearest-name.ts'
+import { type Problem } from './problem.ts'
+import { printable } from '../errors/printable.ts'
 import type { Setting } from './setting.ts'
 
 /** What one file says. */

@@ -1,4 +1,4 @@
-import { escapeInvisible } from './problem.ts'
+import { escapeInvisible } from '../errors/printable.ts'
 
 const reserved = /^(true|false|null|yes|no|on|off|y|n)$/i
 

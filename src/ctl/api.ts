@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { escapeInvisible, printable } from '../config/problem.ts'
+import { escapeInvisible, printable } from '../errors/printable.ts'
 import { jsonBody } from './client.ts'
 import { Failure } from './exit-codes.ts'
 import type { Program } from './context.ts'

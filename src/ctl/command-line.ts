@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { nearestName } from '../config/nearest-name.ts'
-import { printable } from '../config/problem.ts'
+import { nearestName } from '../errors/nearest-name.ts'
+import { printable } from '../errors/printable.ts'
 import { commandNames, commands, options, optionsOf } from './commands.ts'
 import type { Command, CommandName, Option, OptionName } from './commands.ts'
 import { Failure } from './exit-codes.ts'

@@ -1,4 +1,4 @@
-import { escapeInvisible } from '../config/problem.ts'
+import { escapeInvisible } from '../errors/printable.ts'
 import type { Paper } from './facts.ts'
 
 export type Format = 'table' | 'json' | 'yaml'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { parseCommandLine } from '../../src/config/command-line.ts'
 import { helpText } from '../../src/config/help.ts'
 import { listKeys } from '../../src/config/key.ts'
-import { nearestName } from '../../src/config/nearest-name.ts'
+import { nearestName } from '../../src/errors/nearest-name.ts'
 import { ConfigSchema } from '../../src/config/schema.ts'
 
 test.each([

@@ -1,4 +1,4 @@
-import { printable } from '../../config/problem.ts'
+import { printable } from '../../errors/printable.ts'
 import type { Definition, Problem } from '../definition.ts'
 import { checkComposition } from './composition.ts'
 import { createMacroReading } from './macros.ts'

@@ -1,4 +1,4 @@
-import { printable } from '../../config/problem.ts'
+import { printable } from '../../errors/printable.ts'
 import type { Definition, Profile } from '../definition.ts'
 import type { Report } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'

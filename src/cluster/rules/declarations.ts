@@ -1,5 +1,5 @@
-import { nearestName } from '../../config/nearest-name.ts'
-import { printable } from '../../config/problem.ts'
+import { nearestName } from '../../errors/nearest-name.ts'
+import { printable } from '../../errors/printable.ts'
 import type { Profile, Variable } from '../definition.ts'
 import type { DefinitionCode } from './codes.ts'
 import { findFormat, formatNames } from './formats.ts'

@@ -1,4 +1,4 @@
-import { printable } from '../../config/problem.ts'
+import { printable } from '../../errors/printable.ts'
 import type { Profile } from '../definition.ts'
 import type { DefinitionCode } from './codes.ts'
 import type { ValueKind } from './formats.ts'

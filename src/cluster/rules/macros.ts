@@ -1,4 +1,4 @@
-import { printable } from '../../config/problem.ts'
+import { printable } from '../../errors/printable.ts'
 import type { Definition, Problem, Profile } from '../definition.ts'
 import { findFormat } from './formats.ts'
 import { replaceMacros, type Macro } from './macro.ts'

@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
-import { printable } from '../../config/problem.ts'
+import { printable } from '../../errors/printable.ts'
 import type { SourceText } from './source-texts.ts'
 import { createSuggest } from './suggestion.ts'
 

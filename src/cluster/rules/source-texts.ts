@@ -1,6 +1,6 @@
 import { isMap } from 'yaml'
 import type { YAMLMap } from 'yaml'
-import { escapeInvisible } from '../../config/problem.ts'
+import { escapeInvisible } from '../../errors/printable.ts'
 import type { Definition, Pack, Profile } from '../definition.ts'
 import { findMacros, type Macro } from './macro.ts'
 import type { Report } from './problem-list.ts'

@@ -1,5 +1,5 @@
-import { nearestName } from '../../config/nearest-name.ts'
-import { printable } from '../../config/problem.ts'
+import { nearestName } from '../../errors/nearest-name.ts'
+import { printable } from '../../errors/printable.ts'
 
 /** What to add to a sentence about an unknown name: `; did you mean NAME?`, or nothing. */
 export type Suggest = (name: string, known: Iterable<string>) => string

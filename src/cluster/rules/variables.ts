@@ -1,4 +1,4 @@
-import { printable } from '../../config/problem.ts'
+import { printable } from '../../errors/printable.ts'
 import type { Problem, Profile } from '../definition.ts'
 import { readDeclarations, type Declared } from './declarations.ts'
 import { createProblemList } from './problem-list.ts'
