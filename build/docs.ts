@@ -1,12 +1,14 @@
 /**
- * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md, docs/edgehostctl.md and
- * docs/definition.schema.json from the routes, the tables of errors, metrics and commands, and the format of definitions.
+ * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md, docs/edgehostctl.md,
+ * docs/definition-problems.md and docs/definition.schema.json from the routes, the tables of errors, metrics, commands and
+ * rules, and the format of definitions.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { formatDocument } from '../src/cluster/archive/format.ts'
+import { definitionCodes } from '../src/cluster/rules/codes.ts'
 import { errorCodes } from '../src/errors/codes.ts'
 import { families } from '../src/metrics/families.ts'
 import { createDeclaringServer, declareRooms } from './declaring-server.ts'
@@ -140,6 +142,26 @@ function errorPage(): string {
   return `${lines.join('\n')}\n`
 }
 
+function definitionProblemPage(): string {
+  const lines = [
+    '# Problems of a definition',
+    '',
+    '<!-- Made by `make docs` from the table of the rules; do not edit. -->',
+    '',
+    'What `edgehostctl definition validate` finds in the content of a definition, all of it at once, each with its place.',
+    'An error keeps the definition from being used, a warning does not. Archives that are refused, and problems of the',
+    'form, stand in [definition-format.md](definition-format.md).',
+    '',
+    '| Code | | Meaning | What to do |',
+    '|---|---|---|---|',
+  ]
+  for (const [code, { severity, meaning, action }] of Object.entries(definitionCodes).sort(([a], [b]) =>
+    a.localeCompare(b),
+  ))
+    lines.push(`| \`${code}\` | ${severity} | ${cell(meaning)} | ${cell(action)} |`)
+  return `${lines.join('\n')}\n`
+}
+
 function metricsPage(): string {
   const lines = ['# Metrics', '', '<!-- Made by `make docs` from the table of metrics; do not edit. -->', '']
   lines.push(
@@ -163,6 +185,7 @@ const outputs = {
   'docs/errors.md': errorPage(),
   'docs/metrics.md': metricsPage(),
   'docs/edgehostctl.md': manualMarkdown(),
+  'docs/definition-problems.md': definitionProblemPage(),
   'docs/definition.schema.json': `${JSON.stringify(formatDocument, null, 2)}\n`,
 }
 
