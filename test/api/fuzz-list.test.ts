@@ -14,7 +14,7 @@ const { operations, problemsOf } = readDocument()
 const listAudits = operations.find(({ operationId }) => operationId === 'listAudits')!
 const seed = Number(process.env.FUZZ_SEED ?? Math.trunc(Math.random() * 2 ** 31))
 const slowestMs = 2_000
-const size = 200_000
+const size = 100_000
 
 describe(`the list of ${size} audit records, with seed ${seed}`, () => {
   const random = createRandom(seed)

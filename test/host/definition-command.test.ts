@@ -15,12 +15,17 @@ beforeAll(() => {
     platform: 'node',
     target: 'node24',
   })
-  for (const name of ['one', 'two']) {
-    mkdirSync(join(ctl.home, name))
-    writeFileSync(join(ctl.home, name, 'pack.json'), JSON.stringify({ name, version: '1.0', layer: 'addon' }))
-  }
+  const packs = [
+    ['one', 'edge-k3s'],
+    ['two', 'web-shop'],
+  ].map(([folder = '', name = '']) => {
+    mkdirSync(at(folder))
+    writeFileSync(join(at(folder), 'pack.json'), JSON.stringify({ name, version: '1.0', layer: 'addon' }))
+    const values = 'pw: "{{ .spectro.var.secret }}"\n'
+    return { name, layer: 'addon', tag: '1.0', uid: name, type: 'spectro', values }
+  })
   const variables = [{ name: 'secret', isSensitive: true, defaultValue: 'hunter2' }]
-  writeFileSync(at('p.json'), JSON.stringify(exportedProfile('u1', {}, { variables })))
+  writeFileSync(at('p.json'), JSON.stringify(exportedProfile('u1', { type: 'add-on', packs }, { variables })))
 })
 afterAll(() => rmSync(ctl.home, { recursive: true }))
 
@@ -39,7 +44,8 @@ describe('edgehostctl definition', () => {
     expect(shown.stdout).toContain('edge-k3s')
     expect(shown.stdout).toContain('********')
     expect(shown.stdout).not.toContain('hunter2')
-    expect((await ctl.run(['definition', 'validate', at('d.tar.zst')])).exitCode).toBe(0)
+    const valid = await ctl.run(['definition', 'validate', at('d.tar.zst')])
+    expect(valid, valid.stdout).toMatchObject({ exitCode: 0, stdout: '' })
   })
 
   it('validate ends with 1 and tells every problem with code and place', async () => {
