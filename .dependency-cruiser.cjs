@@ -10,6 +10,7 @@ const rooms = {
   host: ['errors', 'system', 'store', 'lists'],
   audit: ['errors', 'system', 'store', 'lists'],
   auth: ['errors', 'system', 'store', 'lists', 'audit'],
+  content: ['errors', 'system', 'store', 'audit'],
   jobs: ['errors'],
   metrics: ['errors', 'system'],
   support: ['errors', 'system', 'store', 'config'],
