@@ -85,10 +85,7 @@ function parse(pem: string): KeyObject {
   }
 }
 
-function kindOf({
-  asymmetricKeyType: type = 'unknown',
-  asymmetricKeyDetails: details = {},
-}: KeyObject): string {
+function kindOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }: KeyObject): string {
   if (type === 'rsa') {
     const { modulusLength: bits = 0 } = details
     if (bits >= leastRsaBits) return `RSA, ${bits} bits`
@@ -104,7 +101,9 @@ function kindOf({
     if (Number(/\d{2,3}/.exec(namedCurve)?.[0]) >= leastCurveBits) return `EC, ${namedCurve}`
     throw new Error(`the public key is EC on the curve ${namedCurve}, which is too small; ${makeKey}`)
   }
-  throw new Error(`the public key is of the kind ${String(type)}; RSA and EC keys sign uploads: ${makeKey}`)
+  throw new Error(
+    `the public key is of the kind ${type ?? 'secret'}; RSA and EC keys sign uploads: ${makeKey}`,
+  )
 }
 
 /** SHA-256 with RSA (PKCS #1 v1.5) or with ECDSA (DER), as `openssl dgst -sha256 -sign` makes it. */
