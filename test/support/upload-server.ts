@@ -6,6 +6,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
+import { createPeers } from '../../src/api/connection/peer.ts'
 import { leaveUnreadBodies } from '../../src/api/connection/unread-body.ts'
 import { addErrorReplies } from '../../src/api/errors.ts'
 import { formParts } from '../../src/content/form-parts.ts'
@@ -14,7 +15,11 @@ import { receiveUpload, uploadField, type Upload, type UploadOptions } from '../
 
 export interface UploadReply {
   readonly status: number
-  readonly body: { readonly code?: string; readonly message?: string; readonly details?: object } & Partial<Upload>
+  readonly body: {
+    readonly code?: string
+    readonly message?: string
+    readonly details?: object
+  } & Partial<Upload>
 }
 
 /** A server on loopback with one route that receives uploads, and one for JSON. */
@@ -23,6 +28,11 @@ export async function startUploadServer(at?: string) {
   const settings: Partial<UploadOptions> = {}
   const outcomes: unknown[] = []
   const app = fastify({ bodyLimit: 1_024 })
+  const peerOf = createPeers(() => false)
+  app.decorateRequest('peer')
+  app.addHook('onRequest', async (request) => {
+    request.peer = peerOf(request.socket)
+  })
   addErrorReplies(app, () => undefined)
   leaveUnreadBodies(app.server)
   app.post('/json', (request) => ({ body: request.body }))
