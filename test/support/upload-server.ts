@@ -25,7 +25,7 @@ export interface UploadReply {
 /** A server on loopback with one route that receives uploads, and one for JSON. */
 export async function startUploadServer(at?: string) {
   const folder = at ?? (await mkdtemp(join(tmpdir(), 'edgehostd-upload-')))
-  const settings: Partial<UploadOptions> = {}
+  const settings: { -readonly [Name in keyof UploadOptions]?: UploadOptions[Name] } = {}
   const outcomes: unknown[] = []
   const app = fastify({ bodyLimit: 1_024 })
   const peerOf = createPeers(() => false)
