@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { StartError } from '../../src/errors/start-error.ts'
 import {
   createSignatureCheck,
   parseSignature,
@@ -204,7 +205,7 @@ describe('readSigningKey', () => {
   ]
   it.each(refused)('refuses %s and says what to do', (_, value, says) => {
     expect(() => readText(value())).toThrow(says)
-    expect(() => readText(Buffer.from(value()).toString('base64'))).toThrow(Error)
+    expect(() => readText(Buffer.from(value()).toString('base64'))).toThrow(StartError)
   })
   it('never repeats the value', () => {
     const secret = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
