@@ -26,6 +26,8 @@ const drainedBytes = 65_536
  */
 export async function* formParts(request: FastifyRequest, fileField: string): AsyncGenerator<FormPart> {
   const { raw } = request
+  // The library waits for an event that has been.
+  if (raw.destroyed && !raw.readableEnded) throw connectionEnded()
   const parts = request.parts()
   let received = 0
   let current: MultipartFile | undefined
@@ -78,11 +80,13 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
 
 const gone = new Set(['FST_MP_PREMATURE_CLOSE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])
 
+const connectionEnded = () => new AppError('BadRequest', 'the connection ended before the body did')
+
 /** What a client learns of an error of the library or of the connection. */
 export function refuse(error: unknown): never {
   if (error instanceof AppError) throw error
   const { code = '', message } = error as NodeJS.ErrnoException
-  if (gone.has(code)) throw new AppError('BadRequest', 'the connection ended before the body did')
+  if (gone.has(code)) throw connectionEnded()
   if (code === 'FST_PARTS_LIMIT' || code === 'FST_FILES_LIMIT')
     throw new AppError('PayloadTooLarge', 'the form has too many parts; send uploadFile and signature')
   if (message.includes('Unexpected end') || message.includes('terminated early'))

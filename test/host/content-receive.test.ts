@@ -328,6 +328,17 @@ describe('a client that goes away', () => {
     }
     await expectNothingLeft(cuts.length)
   })
+  it('leaves nothing where it went before the form was looked at', async () => {
+    const { type, body } = form(file('x'))
+    const socket = await server.open()
+    server.settings.freeBytes = async () => {
+      socket.destroy()
+      await vi.waitFor(async () => expect(await server.connections()).toBe(0), { timeout: 5_000 })
+      return Number.MAX_SAFE_INTEGER
+    }
+    socket.write(head(body.length, type))
+    await expectNothingLeft()
+  })
   it('with a file of the upload\u2019s name in the way: that file stays', async () => {
     await writeFile(join(server.folder, 'archive'), 'ours')
     expect((await send(file('theirs'))).status).toBe(500)

@@ -5,6 +5,7 @@ import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { fastify } from 'fastify'
 import { createPeers } from '../../src/api/connection/peer.ts'
 import { leaveUnreadBodies } from '../../src/api/connection/unread-body.ts'
@@ -68,6 +69,7 @@ export async function startUploadServer(at?: string) {
     /** What became of each upload: the result or the error. */
     outcomes,
     left: () => readdir(folder),
+    connections: () => promisify(app.server.getConnections.bind(app.server))(),
     open: async (): Promise<Socket> => {
       const socket = connect(port, '127.0.0.1')
       socket.on('error', () => undefined)
