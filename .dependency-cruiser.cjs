@@ -10,10 +10,11 @@ const rooms = {
   host: ['errors', 'system', 'store', 'lists'],
   audit: ['errors', 'system', 'store', 'lists'],
   auth: ['errors', 'system', 'store', 'lists', 'audit'],
+  content: ['errors', 'system', 'store', 'audit'],
   jobs: ['errors'],
   metrics: ['errors', 'system'],
   support: ['errors', 'system', 'store', 'config'],
-  cluster: ['errors', 'system', 'store', 'lists', 'audit', 'host'],
+  cluster: ['errors', 'system', 'store', 'lists', 'audit', 'host', 'content'],
   // A program of the command line: the face of ctl, the archives of cluster.
   authoring: ['errors', 'config', 'system', 'cluster', 'ctl'],
   api: ['errors', 'system', 'lists'],

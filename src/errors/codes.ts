@@ -14,6 +14,18 @@ export const errorCodes = {
       'The request is about the session it belongs to, and came over the local socket, where there is none.',
     action: 'Leave it; or send it to port 5080 with a token.',
   },
+  SignatureMissing: {
+    status: 400,
+    meaning: 'The host has a public key for uploads, and this upload came without a signature.',
+    action:
+      'Sign the file with openssl dgst -sha256 -sign KEY -out FILE.sig FILE and send FILE.sig as the part signature.',
+  },
+  SignatureInvalid: {
+    status: 400,
+    meaning: "The signature does not fit the uploaded file and the host's public key; nothing was kept.",
+    action:
+      'Sign the very file that is sent, SHA-256, with the private key of GET /v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key.',
+  },
   InvalidCredentials: {
     status: 401,
     meaning:
@@ -153,6 +165,11 @@ export const errorCodes = {
     meaning:
       'Nothing was changed: the disk is full or cannot be written, so that the change could not be recorded. Logins and reads go on.',
     action: 'Make room in the state folder (df), or see journalctl -u edgehostd -p err.',
+  },
+  StorageFull: {
+    status: 507,
+    meaning: 'There is no room on the disk for what is being uploaded; nothing of it was kept.',
+    action: 'Make room (df says where), or send less.',
   },
   Internal: {
     status: 500,

@@ -1,0 +1,140 @@
+import { createPublicKey, createVerify, type KeyObject } from 'node:crypto'
+import { AppError } from '../errors/app-error.ts'
+import { StartError } from '../errors/start-error.ts'
+
+/** The public key that uploads are checked with. */
+export interface SigningKey {
+  readonly key: KeyObject
+  /** For people, for example `RSA, 4096 bits` or `EC, prime256v1`. */
+  readonly kind: string
+  /** What the API says of it, whichever way it was configured. */
+  readonly pem: string
+  readonly description: string
+}
+
+/** A detached signature while its content streams by. */
+export interface SignatureCheck {
+  update: (chunk: Uint8Array) => void
+  /** Whether the signature is one of the content so far. To be called once. */
+  verify: (signature: Buffer) => boolean
+}
+
+const leastRsaBits = 2_048
+const leastCurveBits = 256
+/** How many bytes a signature may have, in any form. */
+export const signatureLimitBytes = 16_384
+
+const makeKey =
+  'make a pair with: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem; ' +
+  'openssl pkey -in key.pem -pubout | base64 -w 0'
+
+/**
+ * Reads the public key of the configuration.
+ * @param base64EncodedValue base64 of a PEM public key (SubjectPublicKeyInfo, or PKCS #1 for RSA), or the PEM itself;
+ *   RSA of at least 2,048 bits, or EC on a named curve of at least 256 bits
+ * @returns nothing when the value is empty: then uploads are not checked
+ * @throws StartError what is wrong with the value and the command that helps. The value itself is never told: it may be a private
+ *   key that was put there by mistake
+ */
+export function readSigningKey({
+  base64EncodedValue,
+  description,
+}: {
+  readonly base64EncodedValue: string
+  readonly description: string
+}): SigningKey | undefined {
+  const value = base64EncodedValue.trim()
+  if (value === '') return undefined
+  const pem = pemOf(value)
+  const key = parse(pem)
+  return {
+    key,
+    kind: kindOf(key),
+    pem: `${pem}\n`,
+    description,
+  }
+}
+
+function pemOf(value: string): string {
+  if (value.startsWith('-----BEGIN ')) return value
+  const text = isBase64(value) ? Buffer.from(value, 'base64').toString('latin1').trim() : ''
+  if (text.startsWith('-----BEGIN ')) return text
+  throw new StartError(
+    'the public key is neither a PEM nor the base64 of one; write it as: openssl pkey -pubin -in public.pem | base64 -w 0',
+  )
+}
+
+function parse(pem: string): KeyObject {
+  const label = /^-----BEGIN ([A-Z0-9 ]{1,40})-----/.exec(pem)?.[1] ?? ''
+  // Node would take the public half of it, and the secret one would stand in the configuration and in the API.
+  if (label.includes('PRIVATE KEY'))
+    throw new StartError(
+      'the public key is a private one, which does not belong on this host; replace it by: openssl pkey -in key.pem -pubout | base64 -w 0',
+    )
+  if (label.includes('CERTIFICATE'))
+    throw new StartError(
+      'the public key is a certificate; take the key out of it with: openssl x509 -in certificate.pem -noout -pubkey | base64 -w 0',
+    )
+  if (pem.split('-----BEGIN ').length > 2)
+    throw new StartError('the public key holds more than one PEM block; leave the one that signs uploads')
+  try {
+    return createPublicKey({ key: pem, format: 'pem' })
+  } catch {
+    throw new StartError(
+      'the public key is damaged or of an unknown kind; see what it is with: openssl pkey -pubin -in public.pem -noout -text',
+    )
+  }
+}
+
+function kindOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }: KeyObject): string {
+  if (type === 'rsa') {
+    const { modulusLength: bits = 0 } = details
+    if (bits >= leastRsaBits) return `RSA, ${bits} bits`
+    throw new StartError(
+      `the public key is RSA of ${bits} bits, which is too short; use ${leastRsaBits} bits or more: openssl genrsa -out key.pem 3072`,
+    )
+  }
+  if (type === 'ec') {
+    const { namedCurve } = details
+    if (namedCurve === undefined)
+      throw new StartError(`the public key is EC without the name of its curve; ${makeKey}`)
+    // prime256v1, secp384r1, brainpoolP512r1: the name says the size, and Node says it nowhere else.
+    if (Number(/\d{2,3}/.exec(namedCurve)?.[0]) >= leastCurveBits) return `EC, ${namedCurve}`
+    throw new StartError(`the public key is EC on the curve ${namedCurve}, which is too small; ${makeKey}`)
+  }
+  throw new StartError(
+    `the public key is of the kind ${type ?? 'secret'}; RSA and EC keys sign uploads: ${makeKey}`,
+  )
+}
+
+/** SHA-256 with RSA (PKCS #1 v1.5) or with ECDSA (DER), as `openssl dgst -sha256 -sign` makes it. */
+export function createSignatureCheck({ key }: SigningKey): SignatureCheck {
+  const check = createVerify('sha256')
+  return {
+    update: (chunk) => void check.update(chunk),
+    verify: (signature) => check.verify(key, signature),
+  }
+}
+
+/**
+ * A signature as a client sends it: its bytes, or their hex or base64 text, in lines or with a newline at the end.
+ * What is neither text is taken for the bytes; a signature of random bytes does not look like text.
+ * @throws AppError SignatureInvalid above 16 KiB
+ */
+export function parseSignature(bytes: Buffer): Buffer {
+  if (bytes.length > signatureLimitBytes) throw signatureTooLong()
+  const text = bytes.toString('latin1').replaceAll(/[ \t\r\n]/g, '')
+  if (text === '') return Buffer.alloc(0)
+  if (text.length % 2 === 0 && /^[0-9a-f]+$/i.test(text)) return Buffer.from(text, 'hex')
+  return isBase64(text) ? Buffer.from(text, 'base64') : bytes
+}
+
+/** For whoever stops reading a signature once it is too long. */
+export const signatureTooLong = () =>
+  new AppError(
+    'SignatureInvalid',
+    `the signature is longer than ${signatureLimitBytes} bytes; send the output of openssl dgst -sha256 -sign`,
+    { details: { field: 'signature' } },
+  )
+
+const isBase64 = (text: string) => /^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)
