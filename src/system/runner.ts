@@ -1,3 +1,4 @@
+import { Readable, type Writable } from 'node:stream'
 import type { Logger } from './log.ts'
 
 /** How a command ended. A non-zero exit code is data, not an error. */
@@ -12,19 +13,24 @@ export interface CommandResult {
 export interface RunOptions {
   /** The program gets SIGTERM after this and SIGKILL a second later. */
   readonly timeoutMs: number
-  /** Standard input; the only way a secret may reach a program. Without it the program reads end-of-file. */
-  readonly input?: string
+  /**
+   * Standard input; the only way a secret may reach a program. Texts that come one after the other are handed on as they
+   * come. Without it the program reads end-of-file.
+   */
+  readonly input?: string | AsyncIterable<string>
+  /** Ends the program, as the time does. */
+  readonly signal?: AbortSignal
   /** Most bytes kept of each output stream; a program that writes more is ended. */
   readonly maxOutputBytes?: number
   /** Beside the fixed environment; never a secret, every user of the host may read it. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** The program could not be run to its end: not found, timed out, too much output. */
+/** The program could not be run to its end: not found, timed out, too much output, ended by whoever started it. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
   readonly program: string
-  readonly reason: 'not-started' | 'timed-out' | 'output-too-large'
+  readonly reason: 'not-started' | 'timed-out' | 'output-too-large' | 'ended'
 
   constructor(program: string, reason: CommandFailed['reason'], detail: string) {
     super(`${program}: ${reason}${detail ? ` (${detail})` : ''}`)
@@ -69,7 +75,7 @@ export const loadExeca = async () => (await import('execa')).execa
  */
 export function createRunner(log?: Logger): CommandRunner {
   return {
-    async run(program, args, { timeoutMs, input, maxOutputBytes = 1_048_576, environment }) {
+    async run(program, args, { timeoutMs, input, signal, maxOutputBytes = 1_048_576, environment }) {
       const execa = await loadExeca()
       log?.debug({ program }, 'a program is started')
       const child = execa(program, args, {
@@ -79,14 +85,20 @@ export function createRunner(log?: Logger): CommandRunner {
         forceKillAfterDelay: killAfterMs,
         maxBuffer: maxOutputBytes,
         stripFinalNewline: false,
-        ...(input === undefined ? { stdin: 'ignore' } : { input }),
+        ...(input === undefined ? { stdin: 'ignore' } : typeof input === 'string' ? { input } : {}),
+        ...(signal === undefined ? {} : { cancelSignal: signal }),
       })
+      const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
       // A program may be gone and have left a child that holds its output open: time is up for that too.
       const deadline = setTimeout(() => {
         child.stdout.destroy()
         child.stderr.destroy()
       }, timeoutMs + killAfterMs)
-      const result = await child.finally(() => clearTimeout(deadline))
+      const result = await child.finally(() => {
+        clearTimeout(deadline)
+        texts?.destroy()
+      })
+      if (result.isCanceled) throw new CommandFailed(program, 'ended', '')
       if (result.timedOut) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
       if (result.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
       // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
@@ -101,4 +113,12 @@ export function createRunner(log?: Logger): CommandRunner {
       }
     },
   }
+}
+
+/** Says each text as it comes, to a program that does not have to hear all of it. */
+function feed(texts: AsyncIterable<string>, stdin: Writable | null): Readable {
+  const source = Readable.from(texts).on('error', () => undefined)
+  stdin?.on('error', () => undefined)
+  if (stdin) source.pipe(stdin)
+  return source
 }

@@ -56,6 +56,41 @@ describe('a program', () => {
   })
 })
 
+describe('a program that is told more while it runs', () => {
+  const echo = 'process.stdin.on("data", (chunk) => process.stdout.write(chunk))'
+
+  it('reads each text as it comes, and the end', async () => {
+    async function* texts() {
+      yield 'one\n'
+      await new Promise((resolve) => setImmediate(resolve))
+      yield 'two\n'
+    }
+    const { stdout } = await runner.run(node, ['-e', echo], { timeoutMs, input: texts() })
+    expect(stdout).toBe('one\ntwo\n')
+  })
+
+  it('may end before all is said', async () => {
+    const never = Promise.withResolvers<string>()
+    async function* texts() {
+      yield 'one\n'
+      yield await never.promise
+    }
+    const result = await runner.run('sh', ['-c', 'read line; echo $line; exit 4'], {
+      timeoutMs,
+      input: texts(),
+    })
+    expect(result).toMatchObject({ exitCode: 4, stdout: 'one\n' })
+  })
+
+  it('is ended by its signal, before it begins and later', async () => {
+    const controller = new AbortController()
+    const running = failure(runner.run('sleep', ['60'], { timeoutMs, signal: controller.signal }))
+    controller.abort()
+    expect(await running).toBe('ended')
+    expect(await failure(runner.run('sleep', ['60'], { timeoutMs, signal: controller.signal }))).toBe('ended')
+  })
+})
+
 describe('the environment of a program', () => {
   afterEach(() => void vi.unstubAllEnvs())
 

@@ -62,6 +62,7 @@ export async function createFakeHost(): Promise<FakeHost> {
     pam: 'real',
     runner: {
       async run(program, args, { input }) {
+        if (typeof input === 'object') throw new Error('no program of this host is told more while it runs')
         calls.push({ program, args, input })
         if (program !== pamtester) return ended(2, '')
         if (host.pam === 'timed-out') throw new CommandFailed(program, 'timed-out', '20000 ms')
