@@ -19,6 +19,7 @@ const batchBytes = 524_288
 
 /**
  * Begins a file that is not there yet, mode 0600, with constant memory: 1 MiB whatever its size.
+ * @param onWritten is told after each write how many bytes of the file can be read
  * @param onBatch is given every byte once, in order, before it is written; the buffer is used again afterwards
  * @throws AppError StorageFull, here and from each verb, on a full disk or quota; the system's error as it is, for
  *   example `EEXIST`, otherwise
@@ -27,16 +28,19 @@ export async function createArchiveFile({
   folder,
   file,
   onBatch,
+  onWritten,
 }: {
   readonly folder: string
   /** Path of the file, in that folder. */
   readonly file: string
   readonly onBatch: (batch: Uint8Array) => void
+  readonly onWritten?: ((sizeBytes: number) => void) | undefined
 }): Promise<ArchiveFile> {
   const handle = await open(file, 'wx', 0o600).catch(refuseFull)
   let filling = Buffer.allocUnsafeSlow(batchBytes)
   let resting = Buffer.allocUnsafeSlow(batchBytes)
   let filled = 0
+  let written = 0
   let writing: Promise<void> = Promise.resolve()
 
   async function write(chunk: Uint8Array): Promise<void> {
@@ -56,7 +60,7 @@ export async function createArchiveFile({
     await writing
     ;[filling, resting, filled] = [resting, filling, 0]
     // A short write(2) is what comes before ENOSPC; writeFile goes on until all is written, from where the last ended.
-    writing = handle.writeFile(batch).catch(refuseFull)
+    writing = handle.writeFile(batch).then(() => onWritten?.((written += batch.length)), refuseFull)
     // Whoever waits for it next gets its error.
     writing.catch(() => undefined)
   }

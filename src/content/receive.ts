@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'
 import { createArchiveFile, storageFull, type ArchiveFile } from './archive-file.ts'
 import { labelOf } from './file-label.ts'
-import { refuse, type FormPart } from './form-parts.ts'
 import {
   createSignatureCheck,
   parseSignature,
@@ -13,13 +11,20 @@ import {
   type SigningKey,
 } from './signing.ts'
 
-/** The part that holds the file; for `formParts`. */
+/** A part of a form; what is not read of it is lost. */
+export interface UploadPart {
+  readonly fieldName: string
+  readonly fileName: string | undefined
+  readonly content: AsyncIterable<Buffer>
+}
+
+/** The part that holds the file. */
 export const uploadField = 'uploadFile'
 const signatureField = 'signature'
 
 export interface UploadOptions {
   /** Of the form, in the order they come. */
-  readonly parts: AsyncIterable<FormPart>
+  readonly parts: AsyncIterable<UploadPart>
   /** Where the file goes, under the name `archive`; it has to be there, and the file must not. */
   readonly folder: string
   /** Most bytes of the file. */
@@ -30,6 +35,10 @@ export interface UploadOptions {
   readonly freeBytes: () => Promise<number>
   /** Content-Length, where the client says it: what the body has, so a little more than the file. */
   readonly expectedBytes: number | undefined
+  /** Told after each write how many bytes of the file can be read now. */
+  readonly onWritten?: (sizeBytes: number) => void
+  /** Ends the upload with its reason, an AppError. */
+  readonly signal?: AbortSignal
   /** Without one a signature is read and thrown away, since nothing says whose it is; no upload is refused for it. */
   readonly signingKey: SigningKey | undefined
 }
@@ -64,6 +73,7 @@ export async function receiveUpload(options: UploadOptions): Promise<Upload> {
   const archive = await createArchiveFile({
     folder,
     file,
+    onWritten: options.onWritten,
     onBatch(batch) {
       hash.update(batch)
       check?.update(batch)
@@ -81,18 +91,16 @@ export async function receiveUpload(options: UploadOptions): Promise<Upload> {
   }
 }
 
-async function readForm(parts: AsyncIterable<FormPart>, archive: ArchiveFile, options: UploadOptions) {
+async function readForm(parts: AsyncIterable<UploadPart>, archive: ArchiveFile, options: UploadOptions) {
   let uploaded: { sizeBytes: number; fileName: string } | undefined
   let signature: Buffer | undefined
-  for await (const { fieldname, filename, file } of parts) {
-    if (fieldname === uploadField) {
+  for await (const { fieldName, fileName, content } of parts) {
+    if (fieldName === uploadField) {
       if (uploaded) throw second(uploadField)
-      uploaded = { sizeBytes: await readFile(file, archive, options), fileName: labelOf(filename) }
-    } else if (fieldname === signatureField) {
+      uploaded = { sizeBytes: await readFile(content, archive, options), fileName: labelOf(fileName) }
+    } else if (fieldName === signatureField) {
       if (signature) throw second(signatureField)
-      signature = await readSignature(file)
-    } else {
-      await drain(file)
+      signature = await readSignature(content)
     }
   }
   if (!uploaded) {
@@ -102,10 +110,15 @@ async function readForm(parts: AsyncIterable<FormPart>, archive: ArchiveFile, op
   return { ...uploaded, signature }
 }
 
-async function readFile(source: Readable, archive: ArchiveFile, options: UploadOptions): Promise<number> {
+async function readFile(
+  content: AsyncIterable<Buffer>,
+  archive: ArchiveFile,
+  options: UploadOptions,
+): Promise<number> {
   let sizeBytes = 0
   let lookAt = betweenLooksBytes
-  for await (const chunk of chunksOf(source)) {
+  for await (const chunk of content) {
+    options.signal?.throwIfAborted()
     sizeBytes += chunk.length
     if (sizeBytes > options.limitBytes) throw tooLarge(options.limitBytes)
     await archive.write(chunk)
@@ -116,30 +129,15 @@ async function readFile(source: Readable, archive: ArchiveFile, options: UploadO
   return sizeBytes
 }
 
-async function readSignature(source: Readable): Promise<Buffer> {
+async function readSignature(content: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of chunksOf(source)) {
+  for await (const chunk of content) {
     bytes += chunk.length
     if (bytes > signatureLimitBytes) throw signatureTooLong()
     chunks.push(chunk)
   }
   return parseSignature(Buffer.concat(chunks))
-}
-
-async function drain(source: Readable): Promise<void> {
-  // formParts bounds how much that may be.
-  const chunks = chunksOf(source)
-  while ((await chunks.next()).done !== true);
-}
-
-// Errors of the body, told apart from those of the disk. Ending early destroys the source.
-async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
-  try {
-    for await (const chunk of source as AsyncIterable<Buffer>) yield chunk
-  } catch (error) {
-    refuse(error)
-  }
 }
 
 async function lookAtRoom(

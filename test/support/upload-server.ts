@@ -10,8 +10,8 @@ import { fastify } from 'fastify'
 import { createPeers } from '../../src/api/connection/peer.ts'
 import { leaveUnreadBodies } from '../../src/api/connection/unread-body.ts'
 import { addErrorReplies } from '../../src/api/errors.ts'
-import { formParts } from '../../src/content/form-parts.ts'
-import { addMultipart } from '../../src/content/multipart.ts'
+import { formParts } from '../../src/api/form/form-parts.ts'
+import { addMultipart } from '../../src/api/form/multipart.ts'
 import { receiveUpload, uploadField, type Upload, type UploadOptions } from '../../src/content/receive.ts'
 
 export interface UploadReply {

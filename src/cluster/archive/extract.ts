@@ -34,6 +34,11 @@ export interface ExtractOptions {
   /** Made by this, in a folder that is there; nothing is written outside of it. */
   readonly folder: string
   readonly limits?: Partial<ArchiveLimits>
+  /**
+   * Which members somebody will read; without it all of them. The others are hashed and held against their sums, and
+   * a hole of their size lies in the folder.
+   */
+  readonly isKept?: (path: string) => boolean
   readonly onFlow?: (flow: Flow) => void
 }
 
@@ -50,6 +55,7 @@ export async function extractArchive({
   source,
   folder,
   limits: given,
+  isKept = () => true,
   onFlow,
 }: ExtractOptions): Promise<Extracted> {
   const limits = withDefaults(given)
@@ -60,7 +66,7 @@ export async function extractArchive({
     throw error
   }
   try {
-    const members = await unpack(source, folder, limits, onFlow)
+    const members = await unpack(source, folder, limits, isKept, onFlow)
     return { folder, members, head: await verify(folder, members, limits) }
   } catch (error) {
     source.destroy()
@@ -73,6 +79,7 @@ async function unpack(
   source: Readable,
   folder: string,
   limits: ArchiveLimits,
+  isKept: (path: string) => boolean,
   onFlow: ExtractOptions['onFlow'],
 ): Promise<Map<string, Member>> {
   const members = new Map<string, Member>()
@@ -98,7 +105,7 @@ async function unpack(
         continue
       }
       await makeFolder(dirname(path))
-      members.set(path, await writeMember(join(folder, path), body))
+      members.set(path, await writeMember(join(folder, path), body, isKept(path)))
     }
   } catch (error) {
     throw failure.error ?? explain(error)
@@ -106,7 +113,11 @@ async function unpack(
   return members
 }
 
-async function writeMember(path: string, body: AsyncIterable<Uint8Array>): Promise<Member> {
+async function writeMember(
+  path: string,
+  body: AsyncIterable<Uint8Array>,
+  isKept: boolean,
+): Promise<Member> {
   const hash = createHash('sha256')
   let sizeBytes = 0
   // wx: a name that the law let pass twice would fail here.
@@ -115,8 +126,9 @@ async function writeMember(path: string, body: AsyncIterable<Uint8Array>): Promi
     for await (const chunk of body) {
       hash.update(chunk)
       sizeBytes += chunk.length
-      await writeAll(file, chunk)
+      if (isKept) await writeAll(file, chunk)
     }
+    if (!isKept) await file.truncate(sizeBytes)
   } finally {
     await file.close()
   }

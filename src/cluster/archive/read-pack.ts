@@ -16,6 +16,12 @@ export interface PackFolder {
 }
 
 const yaml = /\.ya?ml$/i
+const logo = 'logo.png'
+// Charts and images: packed already, and never read as text.
+const packed = /\.(?:tgz|tar|gz|zst|xz|bz2|zip|iso|img|bin)$/i
+
+/** Whether reading a definition may want a member, for `extractArchive`; what it does not want need not be unpacked. */
+export const isReadWhole = (path: string): boolean => !packed.test(path)
 
 /**
  * A pack in the public layout. Manifests are those of pack.json and every YAML file below manifests/; charts those of
@@ -64,7 +70,7 @@ export async function readPack({
     values: inFolder.has('values.yaml') ? (await read('values.yaml'))?.content : undefined,
     manifests,
     charts: charts.map((path) => `${place}/${path}`),
-    logo: inFolder.has('logo.png') ? `${place}/logo.png` : undefined,
+    logo: inFolder.has(logo) ? `${place}/${logo}` : undefined,
   }
   return { pack, problems: [...problems] }
 }

@@ -1,13 +1,15 @@
 import type { MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
-import { AppError } from '../errors/app-error.ts'
+import { AppError } from '../../errors/app-error.ts'
 
-/** A part of a form; each has to be read or destroyed before the next one is asked for. */
+/** A part of a form. What is left unread of it when the next one is asked for is read and thrown away. */
 export interface FormPart {
-  readonly fieldname: string | undefined
-  readonly filename: string | undefined
-  readonly file: Readable
+  readonly fieldName: string
+  /** As the client calls it; nothing where it is no file. */
+  readonly fileName: string | undefined
+  /** To be read once. Throws what `formParts` throws; ending early is fine. */
+  readonly content: AsyncIterable<Buffer>
 }
 
 // Of headers, boundaries, signature and parts nobody asked for, with what is on its way through the parser. The bytes
@@ -59,7 +61,10 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
       // The plugin is told that every part is a file, see multipart.ts.
       current = result.value as MultipartFile
       if (current.fieldname === fileField) file ??= current
-      yield { fieldname: current.fieldname, filename: current.filename, file: current.file }
+      const { fieldname, filename, file: content } = current
+      yield { fieldName: fieldname, fileName: filename, content: chunksOf(content) }
+      // The parser goes on only then; how much that may be is bounded.
+      if (!content.destroyed) for await (const chunk of chunksOf(content)) void chunk
     }
     finished = true
   } finally {
@@ -78,12 +83,21 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
   }
 }
 
+/** Errors of the body, told apart from those of whoever reads it. */
+async function* chunksOf(content: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of content as AsyncIterable<Buffer>) yield chunk
+  } catch (error) {
+    refuse(error)
+  }
+}
+
 const gone = new Set(['FST_MP_PREMATURE_CLOSE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 const connectionEnded = () => new AppError('BadRequest', 'the connection ended before the body did')
 
 /** What a client learns of an error of the library or of the connection. */
-export function refuse(error: unknown): never {
+function refuse(error: unknown): never {
   if (error instanceof AppError) throw error
   const { code = '', message } = error as NodeJS.ErrnoException
   if (gone.has(code)) throw connectionEnded()

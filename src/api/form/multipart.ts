@@ -7,7 +7,7 @@ const options = {
     parts: 32,
     files: 32,
     headerPairs: 64,
-    // Not the JSON limit of the server; receive.ts bounds the file and form-parts.ts the rest.
+    // Not the JSON limit of the server; whoever reads the file bounds it, and form-parts.ts the rest.
     fileSize: Number.POSITIVE_INFINITY,
   },
   throwFileSizeLimit: false,
