@@ -3,6 +3,7 @@ import type { ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
 import { renderTable, type Column } from '../ctl/table.ts'
 import { plural } from '../ctl/text.ts'
+import { masked } from '../errors/mask.ts'
 import type { Desk } from './desk.ts'
 import { openArchive } from './opened.ts'
 import { megabytes } from './progress.ts'
@@ -19,8 +20,6 @@ interface PackRow {
 interface VariableRow extends Pick<Variable, 'name' | 'format' | 'required' | 'defaultValue'> {
   readonly profile: string
 }
-
-const mask = '********'
 
 const packColumns: readonly Column<PackRow>[] = [
   { title: 'PROFILE', read: ({ profile }) => profile, isFlexible: true },
@@ -102,6 +101,6 @@ function rowsOf({ name: profile, variables }: Profile): VariableRow[] {
     required: required === true,
     ...(defaultValue === undefined
       ? {}
-      : { defaultValue: isSensitive === true && defaultValue !== '' ? mask : defaultValue }),
+      : { defaultValue: isSensitive === true && defaultValue !== '' ? masked : defaultValue }),
   }))
 }

@@ -1,3 +1,4 @@
+import { masked } from '../errors/mask.ts'
 import { toKey, type SchemaNode } from './key.ts'
 import { ConfigSchema } from './schema.ts'
 import { writeYaml } from './write-yaml.ts'
@@ -25,7 +26,7 @@ export function explainConfig({ config, sources }: Explainable, schema: SchemaNo
       } else if (value === undefined) lines.push(`${indent}# ${name}: not set`)
       else {
         const source = sources.get(key.path) ?? 'default'
-        const shown = key.secret ? `# ${name}: ********` : `${name}: ${writeYaml(value)}`
+        const shown = key.secret ? `# ${name}: ${masked}` : `${name}: ${writeYaml(value)}`
         lines.push(`${indent}${shown} # ${source}`)
       }
     }

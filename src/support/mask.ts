@@ -1,3 +1,5 @@
+import { masked } from '../errors/mask.ts'
+
 /** What must not leave the host. */
 export interface Secrets {
   /** Contents of files: keys, tokens. */
@@ -6,8 +8,6 @@ export interface Secrets {
   readonly userNames: ReadonlySet<string>
 }
 
-/** Stands in the place of a secret. */
-export const masked = '********'
 /** Stands in the place of a name that no account has. */
 export const unknownUser = '(unknown user)'
 

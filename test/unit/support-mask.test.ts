@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createMask, masked } from '../../src/support/mask.ts'
+import { masked } from '../../src/errors/mask.ts'
+import { createMask } from '../../src/support/mask.ts'
 
 const key = Buffer.from('00ff80c1a5e97f3d00ff80c1a5e97f3d', 'hex')
 const pem = `-----BEGIN PRIVATE KEY-----
