@@ -1,6 +1,7 @@
 // Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.cjs, which
 // loads it with V8's compile cache (docs/architecture.md says why two); its command line, dist/edgehostctl.cjs; and
-// what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and dist/definition.cjs.
+// what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and dist/definition.cjs; and what
+// checks archives for the daemon, dist/examine.cjs.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions } from 'esbuild'
@@ -77,6 +78,11 @@ const { text: definition, inputs: definitionInputs } = await bundle({
   format: 'cjs',
   define: { 'import.meta.dirname': '__dirname' },
 })
+const { text: examine, inputs: examineInputs } = await bundle({
+  ...shared,
+  entryPoints: ['src/cluster/examination/main.ts'],
+  format: 'cjs',
+})
 const { text: yaml, inputs: yamlInputs } = await bundle({ ...shared, entryPoints: ['yaml'], format: 'cjs' })
 
 mkdirSync(output, { recursive: true })
@@ -88,10 +94,18 @@ writeFileSync(`${output}/main.cjs`, loader)
 writeFileSync(`${output}/edgehostctl.cjs`, client)
 writeFileSync(`${output}/support.cjs`, support)
 writeFileSync(`${output}/definition.cjs`, definition)
+writeFileSync(`${output}/examine.cjs`, examine)
 writeFileSync(`${output}/yaml.cjs`, yaml)
 writeFileSync(
   `${output}/third-party.txt`,
-  collectLicenses([...inputs, ...clientInputs, ...supportInputs, ...definitionInputs, ...yamlInputs]),
+  collectLicenses([
+    ...inputs,
+    ...clientInputs,
+    ...supportInputs,
+    ...definitionInputs,
+    ...examineInputs,
+    ...yamlInputs,
+  ]),
 )
 
 async function bundle(

@@ -21,6 +21,8 @@ export async function declareRooms(app: DeclaringServer): Promise<void> {
     api: {} as never,
     audit: {} as never,
     auth: {} as never,
+    cluster: {} as never,
+    content: {} as never,
     host: {} as never,
     metrics: {} as never,
   })

@@ -79,6 +79,8 @@ const tags = {
   service: 'The daemon itself.',
   users: 'Login, sessions and passwords of operating-system accounts.',
   edgehosts: 'What this host is.',
+  clusters: 'Cluster definitions, what they hold and what they want to know.',
+  content: 'What is uploaded to this host.',
   audits: 'Who did what on this host, and whether the trail of it is whole.',
 }
 

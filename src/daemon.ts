@@ -13,7 +13,10 @@ import { createServiceStatus } from './api/service-status.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
 import { createAuth } from './auth/auth.ts'
 import { createSecret, deriveKeys } from './auth/keys.ts'
+import { createDefinitions } from './cluster/definitions.ts'
 import type { Config } from './config/schema.ts'
+import { noteSigningKey } from './content/signing-key-store.ts'
+import { readSigningKey } from './content/signing.ts'
 import { createChangeWatches } from './host/change-watch.ts'
 import { createHostFiles } from './host/files.ts'
 import { settingsOf } from './host/settings.ts'
@@ -164,6 +167,24 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     log,
   })
 
+  // Cluster definitions.
+  const signingKey = readSigningKey(config.content.signing.publicKey)
+  const signedSince = noteSigningKey(signingKey, { database, record: audit.record, clock })
+  const definitions = await createDefinitions({
+    settings: config.definitions,
+    stateDirectory,
+    database,
+    runner,
+    program: join(import.meta.dirname, 'examine.cjs'),
+    signingKey,
+    // No cluster can be created yet.
+    running: () => undefined,
+    version,
+    record: audit.record,
+    clock,
+    log,
+  })
+
   const health = createHealth({
     alive: { jobs: () => jobs.areMoving() },
     ready: {
@@ -210,6 +231,8 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     api: { health, status },
     audit: { audits, listTokens, now: () => clock.now() },
     auth: auth.routes,
+    cluster: definitions,
+    content: { signing: signingKey && { key: signingKey, since: signedSince ?? clock.now() } },
     host: { snapshot, settings: settingsOf(config.host.mode) },
     metrics: config.metrics.enabled ? { metrics, scrapeAccess } : undefined,
   })
@@ -256,6 +279,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
 
   const startBackground = () => {
     void snapshot.firstLook()
+    void definitions.start()
     watches.start()
     jobs.start()
   }
@@ -303,6 +327,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       }, drainMs)
       await Promise.all([app.close(), local.close()])
       clearTimeout(deadline)
+      await definitions.stop()
       https.stop()
       await issue.remove()
       systemd.stopWatchdog()

@@ -6,6 +6,7 @@ import { explainConfig } from './config/explain.ts'
 import { helpText } from './config/help.ts'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import { ConfigInvalid } from './config/problem.ts'
+import { readSigningKey, SigningKeyUnusable } from './content/signing.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
 import { adviseOnStart } from './errors/advice.ts'
 import { StartError } from './errors/start-error.ts'
@@ -44,9 +45,10 @@ async function showConfig(
 ): Promise<void> {
   try {
     const loaded = await load()
+    readSigningKey(loaded.config.content.signing.publicKey)
     process.stdout.write(action === 'print-config' ? explainConfig(loaded) : 'the configuration is good\n')
   } catch (error) {
-    if (!(error instanceof ConfigInvalid)) throw error
+    if (!(error instanceof ConfigInvalid) && !(error instanceof StartError)) throw error
     process.stderr.write(`${error.message}\n`)
     process.exitCode = exitCodes.badConfiguration
   }
@@ -88,7 +90,7 @@ function reportFailedStart(error: unknown, log: Logger, stateDirectory: string):
   const known = error instanceof StartError ? error : adviseOnStart(error, stateDirectory)
   if (known) {
     log.fatal(known.message)
-    const isConfiguration = [SocketMismatch, CertificateUnusable, TokenFileUnusable].some(
+    const isConfiguration = [SocketMismatch, CertificateUnusable, SigningKeyUnusable, TokenFileUnusable].some(
       (kind) => known instanceof kind,
     )
     return isConfiguration ? exitCodes.badConfiguration : exitCodes.failed

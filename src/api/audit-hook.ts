@@ -61,7 +61,8 @@ export interface RequestAudit {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    audit?: AuditWords
+    /** `false`: nothing is changed, whatever the method says. */
+    audit?: AuditWords | false
   }
   interface FastifyRequest {
     /** What a handler knows of the resource; goes before what the route declares. */
@@ -89,6 +90,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('auditNote', '')
   app.decorateRequest('auditBegun', '')
   app.addHook('onRoute', (route) => {
+    if (route.config?.audit === false) return
     const methods = [route.method].flat()
     const words = route.config?.audit ?? (methods.some(isMutating) ? undeclared(route) : undefined)
     // A GET brings its HEAD along, which gives no secret away.

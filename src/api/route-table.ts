@@ -17,7 +17,7 @@ export interface DeclaredRoute {
   readonly version: string | undefined
   readonly phase: Lifecycle['phase']
   /** What the audit trail says of it; everything that changes something has to declare that. */
-  readonly audit: AuditWords | undefined
+  readonly audit: AuditWords | false | undefined
 }
 
 /** Every route with the role it needs; the role matrix test and 405 replies are made from it. */

@@ -12,19 +12,23 @@ export interface Definition {
   readonly packs: readonly Pack[]
 }
 
-/** A profile as the platform exports it. */
-export interface Profile {
+/** A profile as far as its variables go. */
+export interface DeclaringProfile {
   /** Of its profile.json. */
   readonly place: string
   readonly uid: string
   readonly name: string
+  readonly variables: readonly Variable[]
+}
+
+/** A profile as the platform exports it. */
+export interface Profile extends DeclaringProfile {
   readonly version: string
   readonly description: string
   readonly tags: readonly string[]
   /** `cluster`: infrastructure and add-ons in one. */
   readonly type: 'cluster' | 'infra' | 'add-on'
   readonly packs: readonly ProfilePack[]
-  readonly variables: readonly Variable[]
 }
 
 /** What a profile says of a pack: which one, and the values it is given. */

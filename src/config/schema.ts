@@ -1,16 +1,7 @@
 import { Type, type Static } from 'typebox'
+import { Content, Definitions } from './content-schema.ts'
+import { absolutePath, path, positive, strict } from './schema-parts.ts'
 
-// One schema drives the file, the environment, the flags, --print-config and the documentation.
-// Units stand in the names. Every key has a default unless it is optional; those carry an example.
-// `accepts` says in an operator's words what a pattern or format lets through.
-// `secret: true` keeps a value out of --print-config and of every message.
-
-const strict = { additionalProperties: false }
-const absolutePath = { pattern: '^/[^\\0]*$', accepts: 'an absolute path' }
-const path = (example: string, description: string) =>
-  Type.String({ ...absolutePath, examples: [example], description })
-const positive = (fallback: number, maximum: number, description: string) =>
-  Type.Integer({ minimum: 1, maximum, default: fallback, description })
 const identitySources = [
   'product-uuid',
   'product-serial',
@@ -296,7 +287,7 @@ const State = Type.Object(
     directory: Type.String({
       ...absolutePath,
       default: '/var/lib/edgehostd',
-      description: 'Database, secret and certificate.',
+      description: 'Database, secret, certificate and definitions.',
     }),
   },
   strict,
@@ -304,7 +295,17 @@ const State = Type.Object(
 
 /** The whole configuration, every section present once defaults are filled in. */
 export const ConfigSchema = Type.Object(
-  { host: Host, api: Api, auth: Auth, audit: Audit, metrics: Metrics, log: Log, state: State },
+  {
+    host: Host,
+    api: Api,
+    auth: Auth,
+    content: Content,
+    definitions: Definitions,
+    audit: Audit,
+    metrics: Metrics,
+    log: Log,
+    state: State,
+  },
   strict,
 )
 

@@ -19,6 +19,13 @@ export interface SignatureCheck {
   verify: (signature: Buffer) => boolean
 }
 
+/** The public key of the configuration is none that uploads can be checked with. */
+export class SigningKeyUnusable extends StartError {
+  constructor(problem: string) {
+    super(`content.signing.publicKey: ${problem}`)
+  }
+}
+
 const leastRsaBits = 2_048
 const leastCurveBits = 256
 /** How many bytes a signature may have, in any form. */
@@ -33,7 +40,7 @@ const makeKey =
  * @param base64EncodedValue base64 of a PEM public key (SubjectPublicKeyInfo, or PKCS #1 for RSA), or the PEM itself;
  *   RSA of at least 2,048 bits, or EC on a named curve of at least 256 bits
  * @returns nothing when the value is empty: then uploads are not checked
- * @throws StartError what is wrong with the value and the command that helps. The value itself is never told: it may be a private
+ * @throws SigningKeyUnusable what is wrong with the value and the command that helps. The value itself is never told: it may be a private
  *   key that was put there by mistake
  */
 export function readSigningKey({
@@ -59,7 +66,7 @@ function pemOf(value: string): string {
   if (value.startsWith('-----BEGIN ')) return value
   const text = isBase64(value) ? Buffer.from(value, 'base64').toString('latin1').trim() : ''
   if (text.startsWith('-----BEGIN ')) return text
-  throw new StartError(
+  throw new SigningKeyUnusable(
     'the public key is neither a PEM nor the base64 of one; write it as: openssl pkey -pubin -in public.pem | base64 -w 0',
   )
 }
@@ -68,19 +75,21 @@ function parse(pem: string): KeyObject {
   const label = /^-----BEGIN ([A-Z0-9 ]{1,40})-----/.exec(pem)?.[1] ?? ''
   // Node would take the public half of it, and the secret one would stand in the configuration and in the API.
   if (label.includes('PRIVATE KEY'))
-    throw new StartError(
+    throw new SigningKeyUnusable(
       'the public key is a private one, which does not belong on this host; replace it by: openssl pkey -in key.pem -pubout | base64 -w 0',
     )
   if (label.includes('CERTIFICATE'))
-    throw new StartError(
+    throw new SigningKeyUnusable(
       'the public key is a certificate; take the key out of it with: openssl x509 -in certificate.pem -noout -pubkey | base64 -w 0',
     )
   if (pem.split('-----BEGIN ').length > 2)
-    throw new StartError('the public key holds more than one PEM block; leave the one that signs uploads')
+    throw new SigningKeyUnusable(
+      'the public key holds more than one PEM block; leave the one that signs uploads',
+    )
   try {
     return createPublicKey({ key: pem, format: 'pem' })
   } catch {
-    throw new StartError(
+    throw new SigningKeyUnusable(
       'the public key is damaged or of an unknown kind; see what it is with: openssl pkey -pubin -in public.pem -noout -text',
     )
   }
@@ -90,19 +99,21 @@ function kindOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }:
   if (type === 'rsa') {
     const { modulusLength: bits = 0 } = details
     if (bits >= leastRsaBits) return `RSA, ${bits} bits`
-    throw new StartError(
+    throw new SigningKeyUnusable(
       `the public key is RSA of ${bits} bits, which is too short; use ${leastRsaBits} bits or more: openssl genrsa -out key.pem 3072`,
     )
   }
   if (type === 'ec') {
     const { namedCurve } = details
     if (namedCurve === undefined)
-      throw new StartError(`the public key is EC without the name of its curve; ${makeKey}`)
+      throw new SigningKeyUnusable(`the public key is EC without the name of its curve; ${makeKey}`)
     // prime256v1, secp384r1, brainpoolP512r1: the name says the size, and Node says it nowhere else.
     if (Number(/\d{2,3}/.exec(namedCurve)?.[0]) >= leastCurveBits) return `EC, ${namedCurve}`
-    throw new StartError(`the public key is EC on the curve ${namedCurve}, which is too small; ${makeKey}`)
+    throw new SigningKeyUnusable(
+      `the public key is EC on the curve ${namedCurve}, which is too small; ${makeKey}`,
+    )
   }
-  throw new StartError(
+  throw new SigningKeyUnusable(
     `the public key is of the kind ${type ?? 'secret'}; RSA and EC keys sign uploads: ${makeKey}`,
   )
 }

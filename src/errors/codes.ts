@@ -85,7 +85,7 @@ export const errorCodes = {
   UnsupportedMediaType: {
     status: 415,
     meaning: 'The content type is not one the endpoint reads.',
-    action: 'Send Content-Type: application/json.',
+    action: 'Send Content-Type: application/json; for an upload multipart/form-data.',
   },
   TooManyAttempts: {
     status: 429,
@@ -125,6 +125,12 @@ export const errorCodes = {
       'The archive unpacks to more than the host accepts from a definition; details.member names what.',
     action: 'Take out what is not needed, or build it in parts.',
   },
+  DefinitionInvalid: {
+    status: 400,
+    meaning:
+      'The archive is whole, its content cannot be deployed; details.problems lists what is wrong, each with a code and a place.',
+    action: 'Correct what is listed; docs/definition-problems.md says how. Build and upload it again.',
+  },
   PasswordRefused: {
     status: 400,
     meaning: "The host's password policy refused the new password; the message holds PAM's own words.",
@@ -154,6 +160,11 @@ export const errorCodes = {
     status: 503,
     meaning: 'A list query had to look at so many rows that it was given up.',
     action: 'Narrow the filter, for audits by startTime and endTime, or page in the default order.',
+  },
+  TooManyUploads: {
+    status: 503,
+    meaning: 'As many uploads are arriving as the host takes at one time.',
+    action: 'Wait for the seconds in Retry-After, or end another upload.',
   },
   PasswordChangeUnavailable: {
     status: 503,

@@ -78,4 +78,24 @@ export const migrations: readonly string[] = [
   WHEN OLD.seq > coalesce((SELECT removed_to FROM audit_checkpoint), 0)
   BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
   `,
+  // definitions, one a slot, and the key that signs uploads
+  `
+  CREATE TABLE definition (
+    slot TEXT PRIMARY KEY CHECK (slot IN ('embedded', 'overridden', 'update')),
+    uid TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    version TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    file_name TEXT NOT NULL,
+    added_at INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    problems TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE signing_key (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    fingerprint TEXT NOT NULL,
+    since INTEGER NOT NULL
+  ) STRICT;
+  `,
 ]

@@ -45,8 +45,8 @@ export async function sweepTemporary(folder: string): Promise<number> {
   return left.length
 }
 
-// fsync(2): the new name is on the disk only once its folder is.
-async function syncFolder(folder: string): Promise<void> {
+/** fsync(2): a new name is on the disk only once its folder is. */
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
     await handle.sync()

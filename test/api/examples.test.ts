@@ -1,5 +1,9 @@
+import { createSign, generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
+import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/cluster/schemas.ts'
+import { definitionArchive } from '../support/definition-archives.ts'
+import { examineProgram } from '../support/examine-program.ts'
 import { hostBody } from '../support/host-body.ts'
 import {
   createTestEdge,
@@ -11,11 +15,32 @@ import {
   sessionsPath,
   type LoginReply,
 } from '../support/test-edge.ts'
+import { form } from '../support/upload-server.ts'
+
+const archivePath = '/v1/edge-mgmt/clusters/archive'
+const actions = '/v1/edge-mgmt/edgehosts/current/actions'
+const uploadPath = `${actions}/upload-clusterconfig`
+const keyPath = `${actions}/content/signing-public-key`
+const validatePath = '/v1/edge-mgmt/cluster/profiles/variables/validate'
+const variables = [
+  { name: 'replicas', displayName: 'Replicas', format: 'number', required: true, defaultValue: '1' },
+  { name: 'password', inputType: 'text' as const, isSensitive: true, defaultValue: 'correct horse' },
+]
+const values = 'replicas: {{ .spectro.var.replicas }}\npassword: "{{ .spectro.var.password }}"\n'
 
 // The examples of the API document are what the edge said here. After a change: vitest run -u test/api/examples.test.ts
 it('the examples are what the edge answers', async () => {
+  const cluster: { running?: readonly ClusterProfileDetail[] } = {}
+  const { privateKey, publicKey } = generateKeyPairSync('ec', {
+    namedCurve: 'prime256v1',
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  })
   const edge = await createTestEdge({
     hostBody: await hostBody(),
+    examineProgram: examineProgram(),
+    signingKey: publicKey,
+    running: () => cluster.running,
     guard: { delayAfterFailures: 1, firstDelaySeconds: 3 },
   })
   const { access } = await edge.login('bob')
@@ -72,6 +97,33 @@ it('the examples are what the edge answers', async () => {
   await succeed('listAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits?limit=2', undefined, admin)
   await succeed('getAuditFilters', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/filters', undefined, admin)
   await succeed('verifyAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/verify', undefined, admin)
+  const upload = async (content: Buffer) => {
+    const signature = createSign('sha256').update(content).sign(privateKey)
+    const file = { name: 'uploadFile', fileName: 'factory.tgz', content }
+    const { type, body } = form(file, { name: 'signature', content: signature })
+    const reply = await ask('POST', uploadPath, body, { ...admin, 'content-type': type })
+    expect(reply.statusCode, reply.body).toBe(201)
+    return reply.json<{ uploadPath: string }>()
+  }
+  const show = (slot: string) => ['GET', `${archivePath}/${slot}/details`, undefined, admin] as const
+  const { uploadPath: archiveUploadPath } = await upload(definitionArchive({ variables, values }))
+  const shown = await succeed('getOverriddenArchiveDetails', ...show('overridden'))
+  cluster.running = shown.json<ClusterConfigArchiveDetails>().clusterProfileDetails
+  keep('operations', 'uploadClusterConfig', {
+    reply: await upload(definitionArchive({ version: '1.1.0', variables, values })),
+  })
+  await succeed('getUpdateArchiveDetails', ...show('update'))
+  await succeed('rejectArchiveUpdate', 'DELETE', `${archivePath}/update`, undefined, admin)
+  await succeed('getEmbeddedArchiveDetails', ...show('embedded'))
+  const given = [{ name: 'replicas', profileUid: 'u1', value: 'two' }]
+  await succeed(
+    'validateProfileVariables',
+    'POST',
+    validatePath,
+    { archiveUploadPath, variables: given },
+    admin,
+  )
+  await succeed('getContentSigningKey', 'GET', keyPath)
   await fail(400, 'POST', loginPath, { username: 'alice' })
   await fail(401, 'GET', currentPath, undefined, {})
   await fail(403, 'POST', logoutPath, undefined, { cookie: `Authorization=${access}` })
@@ -96,7 +148,10 @@ it('the examples are what the edge answers', async () => {
 /** What is another each time becomes one that is always the same. */
 function settle(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (key, inner: unknown) => {
+    if (key === 'sizeBytes' && inner !== 0) return 48_231
     if (typeof inner !== 'string' || inner === '') return inner
+    if (key === 'archiveUploadPath' || key === 'uploadPath') return definitionPath
+    if (key === 'uploadedAt') return '2026-01-31T09:45:00.000Z'
     if (key === 'uid' && !['alice', 'bob'].includes(inner)) return '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
     if (key.endsWith('Timestamp') && !inner.startsWith('2026-01-31'))
       return times[key] ?? '2026-01-31T09:45:00.000Z'
@@ -104,11 +159,15 @@ function settle(value: unknown): unknown {
   })
 }
 
+const definitionPath = '/var/lib/edgehostd/definitions/0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
+
 const settled: Readonly<Record<string, string>> = {
   Authorization: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.c2lnbmF0dXJl',
   RefreshToken: 'cmVmcmVzaC10b2tlbg',
   refreshToken: 'cmVmcmVzaC10b2tlbg',
   continue: 'WzIsM10.c2lnbmF0dXJl',
+  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  key: 'LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0=',
   hash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
 }
 

@@ -1,16 +1,28 @@
+import { createSign, generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Type } from 'typebox'
 import { createDeclaringServer } from '../../build/declaring-server.ts'
 import { collectDocument, finishDocument, type ApiDocument } from '../../build/openapi.ts'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
+import { definitionArchive } from '../support/definition-archives.ts'
+import { examineProgram } from '../support/examine-program.ts'
 import { hostBody } from '../support/host-body.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../support/test-edge.ts'
+import { form } from '../support/upload-server.ts'
 
 const { document, operations, problemsOf } = readDocument()
 
 let edge: TestEdge
+let sign: (content: Buffer) => Buffer
 beforeAll(async () => {
-  edge = await createTestEdge({ hostBody: await hostBody(), rateLimits: unmet })
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  sign = (content) => createSign('sha256').update(content).sign(privateKey)
+  edge = await createTestEdge({
+    hostBody: await hostBody(),
+    rateLimits: unmet,
+    examineProgram: examineProgram(),
+    signingKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+  })
 })
 afterAll(() => edge.stop())
 
@@ -32,11 +44,30 @@ const good: Record<string, () => Promise<Ask>> = {
   resetPassword: async () => ({
     payload: { username: 'bobby', oldPassword: 'bobby pass', newPassword: 'bobby pass' },
   }),
+  uploadClusterConfig: uploadDefinition,
+  validateProfileVariables: async () => {
+    const { url = '', payload, headers = {} } = await uploadDefinition()
+    const upload = { method: 'POST', url, payload: payload as Buffer, headers } as const
+    const { uploadPath } = (await edge.app.inject(upload)).json<{ uploadPath: string }>()
+    return { payload: { archiveUploadPath: uploadPath, variables: [{ name: 'x', value: 'y' }] } }
+  },
   endSession: async () => {
     const { access } = await edge.login('bob')
     const { items } = (await edge.get(sessionsPath, access)).json<{ items: { uid: string }[] }>()
     return { url: `${sessionsPath}/${items[0]?.uid}`, headers: { authorization: access } }
   },
+}
+
+async function uploadDefinition(): Promise<Ask> {
+  const content = definitionArchive()
+  const file = { name: 'uploadFile', fileName: 'factory.tgz', content }
+  const { type, body } = form(file, { name: 'signature', content: sign(content) })
+  const { access } = await edge.login('alice')
+  return {
+    url: '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig',
+    payload: body,
+    headers: { authorization: access, 'content-type': type },
+  }
 }
 
 async function ask(operation: DocumentedOperation, { url, payload, headers = {} }: Ask) {

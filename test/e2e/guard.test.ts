@@ -6,7 +6,7 @@ import type { Reply } from './host/http.ts'
 
 const right = 'right canary 0501'
 const wrong = 'wrong canary 0501'
-const lockSeconds = 6
+const lockSeconds = 12
 
 let host: Edgehostd
 let children: Children

@@ -155,7 +155,7 @@ describe('a refused login', () => {
     // Two busy cores and a new connection make it late; the client, read late itself, sees it some ms early at times.
     // `make bench` compares the moments exactly.
     expect(replies.get(name)!.waitedMs).toBeGreaterThanOrEqual(2_900)
-    expect(replies.get(name)!.waitedMs).toBeLessThan(3_600)
+    expect(replies.get(name)!.waitedMs).toBeLessThan(4_500)
   })
 
   it('starts a child for every user name and password that can be one', () => {

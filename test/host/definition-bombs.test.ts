@@ -92,14 +92,18 @@ function* members(count: number, member: (index: number) => Buffer): Generator<B
 }
 
 describe('in bounded time and memory', () => {
-  it.each(['gzip', 'zstd'] as const)('gigabytes of zeros in little %s are refused', async (how) => {
-    const bytes = await compress(fileOfZeros(1_024), how)
-    expect(bytes.length).toBeLessThan(1_100_000)
-    const ended = await explode(bytes)
-    expect(ended).toMatchObject({ reason: 'RatioTooHigh', isLeft: false })
-    expect(ended.grownMiB).toBeLessThan(100)
-    expect(ended.ms).toBeLessThan(15_000)
-  })
+  it.each(['gzip', 'zstd'] as const)(
+    'gigabytes of zeros in little %s are refused',
+    async (how) => {
+      const bytes = await compress(fileOfZeros(1_024), how)
+      expect(bytes.length).toBeLessThan(1_100_000)
+      const ended = await explode(bytes)
+      expect(ended).toMatchObject({ reason: 'RatioTooHigh', isLeft: false })
+      expect(ended.grownMiB).toBeLessThan(100)
+      expect(ended.ms).toBeLessThan(15_000)
+    },
+    60_000,
+  )
 
   it('10 GB of zeros in 300 KB are refused, by the ratio and by the size', async () => {
     const bytes = denseZeros(10_000)

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { FastifyServerFactory, InjectOptions } from 'fastify'
 import type { ServiceStatus } from '../../src/api/schemas.ts'
 import type { Socket } from 'node:net'
@@ -8,6 +11,10 @@ import { registerAccessTokens } from '../../src/auth/access-token.ts'
 import { createAuth } from '../../src/auth/auth.ts'
 import type { GuessLimits } from '../../src/auth/guess-guard.ts'
 import { createSecret, deriveKeys } from '../../src/auth/keys.ts'
+import { createDefinitions, type DefinitionSettings } from '../../src/cluster/definitions.ts'
+import type { ClusterProfileDetail } from '../../src/cluster/schemas.ts'
+import { readSigningKey } from '../../src/content/signing.ts'
+import { createRunner } from '../../src/system/runner.ts'
 import { settingsOf } from '../../src/host/settings.ts'
 import { createContinueTokens } from '../../src/lists/continue-token.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
@@ -42,6 +49,15 @@ export interface TestEdgeOptions {
   /** A token that opens the metrics. */
   readonly tokenFile?: string
   readonly metricsEnabled?: boolean
+  readonly definitions?: Partial<DefinitionSettings>
+  /** For edges that take definitions; see `examineProgram`. */
+  readonly examineProgram?: string
+  /** Where definitions are kept beyond the edge; without it a folder of its own. */
+  readonly definitionsFolder?: string
+  /** Base64 or PEM of the key that uploads are signed for. */
+  readonly signingKey?: string
+  /** Profiles of a running cluster. */
+  readonly running?: () => readonly ClusterProfileDetail[] | undefined
 }
 
 export interface LoginReply {
@@ -180,6 +196,30 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     },
     () => clock.monotonic(),
   )
+  const signingKey = readSigningKey({
+    base64EncodedValue: options.signingKey ?? '',
+    description: 'Key of the tests',
+  })
+  const definitionsFolder = options.definitionsFolder ?? (await mkdtemp(join(tmpdir(), 'edgehostd-slots-')))
+  const definitions = await createDefinitions({
+    settings: {
+      embeddedFile: join(definitionsFolder, 'embedded.tgz'),
+      upload: { limitBytes: 100_000_000, reserveBytes: 0, maximum: 2 },
+      check: { seconds: 60, memoryMiB: 256 },
+      archive: {},
+      ...options.definitions,
+    },
+    stateDirectory: definitionsFolder,
+    database,
+    runner: createRunner(),
+    program: options.examineProgram ?? '/nowhere/examine.cjs',
+    signingKey,
+    running: options.running ?? (() => undefined),
+    version: '1.2.3',
+    record: audit.record,
+    clock,
+    log,
+  })
   const body = options.hostBody ?? '{"metadata":{}}'
   await registerRooms(app, {
     api: {
@@ -188,6 +228,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     },
     audit: { audits: audit.routes('edge-test'), listTokens, now: () => clock.now() },
     auth: auth.routes,
+    cluster: definitions,
+    content: { signing: signingKey && { key: signingKey, since: Date.UTC(2026, 0, 31, 8) } },
     host: {
       snapshot: {
         current: () => ({ body, etag: '"1"' }),
@@ -219,6 +261,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     audit,
     database,
     sessions,
+    definitions,
+    definitionsFolder,
     lines,
     watch: auth.accountWatch,
     post,
@@ -235,11 +279,14 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     pamCalls: () => host.calls.filter(({ program }) => program === pamtester),
     async stop() {
       await app.close()
+      await definitions.stop()
       metrics.stop()
       audit.stop()
       await reader.close()
       database.close()
       if (options.host === undefined) await host.remove()
+      if (options.definitionsFolder === undefined)
+        await rm(definitionsFolder, { recursive: true, force: true })
     },
   }
 }

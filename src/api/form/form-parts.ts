@@ -64,7 +64,7 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
       const { fieldname, filename, file: content } = current
       yield { fieldName: fieldname, fileName: filename, content: chunksOf(content) }
       // The parser goes on only then; how much that may be is bounded.
-      if (!content.destroyed) for await (const chunk of chunksOf(content)) void chunk
+      if (!content.destroyed) await drain(chunksOf(content))
     }
     finished = true
   } finally {
@@ -90,6 +90,10 @@ async function* chunksOf(content: Readable): AsyncGenerator<Buffer> {
   } catch (error) {
     refuse(error)
   }
+}
+
+async function drain(chunks: AsyncGenerator<Buffer>): Promise<void> {
+  while ((await chunks.next()).done !== true);
 }
 
 const gone = new Set(['FST_MP_PREMATURE_CLOSE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])

@@ -1,5 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { Type } from 'typebox'
 
 const options = {
   limits: {
@@ -22,7 +23,25 @@ const options = {
 export async function addMultipart(app: FastifyInstance, addRoutes: FastifyPluginAsync): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
+    // The schema of a form is there for the document; whoever reads the parts checks them.
+    scope.setValidatorCompiler(() => () => true)
     await scope.register(multipart, options)
     await scope.register(addRoutes)
   })
 }
+
+/** What the API document says of a form, for the schema of a route: its parts, each with what it is. */
+export const formSchema = (parts: Readonly<Record<string, string>>, required: readonly string[]) => ({
+  consumes: ['multipart/form-data'],
+  body: {
+    ...Type.Object(
+      Object.fromEntries(
+        Object.entries(parts).map(([name, description]) => [
+          name,
+          Type.Unsafe({ type: 'string', format: 'binary', description }),
+        ]),
+      ),
+    ),
+    required: [...required],
+  },
+})

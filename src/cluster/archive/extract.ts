@@ -113,11 +113,7 @@ async function unpack(
   return members
 }
 
-async function writeMember(
-  path: string,
-  body: AsyncIterable<Uint8Array>,
-  isKept: boolean,
-): Promise<Member> {
+async function writeMember(path: string, body: AsyncIterable<Uint8Array>, isKept: boolean): Promise<Member> {
   const hash = createHash('sha256')
   let sizeBytes = 0
   // wx: a name that the law let pass twice would fail here.

@@ -25,6 +25,8 @@ export const reasons = {
   RatioTooHigh: 'ArchiveTooLarge',
   WindowTooLarge: 'ArchiveTooLarge',
   NameTooLong: 'ArchiveTooLarge',
+  MemoryLimit: 'ArchiveTooLarge',
+  TimeLimit: 'ArchiveTooLarge',
 } as const satisfies Record<string, ErrorCode>
 
 export type Reason = keyof typeof reasons

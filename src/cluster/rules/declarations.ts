@@ -1,6 +1,6 @@
 import { nearestName } from '../../errors/nearest-name.ts'
 import { printable } from '../../errors/printable.ts'
-import type { Profile, Variable } from '../definition.ts'
+import type { DeclaringProfile, Variable } from '../definition.ts'
 import type { DefinitionCode } from './codes.ts'
 import { findFormat, formatNames } from './formats.ts'
 import { createPatterns } from './pattern.ts'
@@ -9,7 +9,7 @@ import { createRule, optionsOf, type VariableRule } from './variable-rule.ts'
 
 /** The variables of one profile, ready to judge values. */
 export interface Declared {
-  readonly profile: Profile
+  readonly profile: DeclaringProfile
   /** By name; of a name that is declared twice, the first. */
   readonly rules: ReadonlyMap<string, VariableRule>
 }
@@ -20,7 +20,7 @@ const nameLimit = 256
 const defaultSteps = 200_000_000
 
 /** Reads the variables of all profiles, patterns compiled, and reports what is wrong with the declarations themselves. */
-export function readDeclarations(profiles: readonly Profile[], report: Report): Declared[] {
+export function readDeclarations(profiles: readonly DeclaringProfile[], report: Report): Declared[] {
   const patterns = createPatterns()
   const work = { steps: defaultSteps }
   return profiles.map((profile) => {

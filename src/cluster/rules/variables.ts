@@ -1,5 +1,5 @@
 import { printable } from '../../errors/printable.ts'
-import type { Problem, Profile } from '../definition.ts'
+import type { DeclaringProfile, Problem } from '../definition.ts'
 import { readDeclarations, type Declared } from './declarations.ts'
 import { createProblemList } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
@@ -42,14 +42,14 @@ const suggestionLimit = 10
 
 /** Like `readVariables(profiles).validate(given)`: for one call; keep what readVariables gives where there are more. */
 export function validateVariables(
-  profiles: readonly Profile[],
+  profiles: readonly DeclaringProfile[],
   given: readonly GivenVariable[],
 ): ValidatedVariable[] {
   return readVariables(profiles).validate(given)
 }
 
 /** Reads the variables of profiles; patterns are compiled here, which takes longer than a validation. */
-export function readVariables(profiles: readonly Profile[]): VariableRules {
+export function readVariables(profiles: readonly DeclaringProfile[]): VariableRules {
   const problems = createProblemList()
   const declared = readDeclarations(profiles, problems.report)
   const byUid = new Map(declared.map((each) => [each.profile.uid, each]))

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError } from '../../errors/app-error.ts'
+import { replaceFile } from '../../system/files.ts'
+import { extractArchive } from '../archive/extract.ts'
+import { readDefinition } from '../archive/read-definition.ts'
+import { isReadWhole } from '../archive/read-pack.ts'
+import type { DeclaringProfile, Definition, Pack, Problem } from '../definition.ts'
+import { checkDefinition } from '../rules/check.ts'
+import { detailsOf } from '../slots/details.ts'
+import { logoText } from '../slots/logo.ts'
+import { readGrowing } from './growing-file.ts'
+import { detailsFile, profilesFile, type Examined, type ExaminationOrder } from './protocol.ts'
+
+// More than anybody reads in one reply.
+const toldProblems = 100
+
+/**
+ * Reads an archive while it arrives, checks form and content, and leaves what the daemon shows and needs of it in the
+ * folder, on the disk: `details.json` and `profiles.json`. Nothing else stays there.
+ * @param lines what the daemon says after its order
+ * @throws AppError why the archive is refused; the system's errors as they are
+ */
+export async function examine(
+  { file, folder, limits, isHashed }: ExaminationOrder,
+  lines: AsyncIterable<string>,
+): Promise<Examined> {
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  const source = readGrowing(file, lines, (chunk) => {
+    sizeBytes += chunk.length
+    if (isHashed) hash.update(chunk)
+  })
+  const content = join(folder, 'content')
+  try {
+    await extractArchive({ source, folder: content, limits, isKept: isReadWhole })
+    const { definition, problems: ofForm } = await readDefinition(content, limits)
+    const problems = [...ofForm, ...checkDefinition(definition)]
+    refuseErrors(problems)
+    await writeResults(folder, definition, (pack) => readLogo(content, pack))
+    const { name, version } = definition
+    return { name, version, sha256: isHashed ? hash.digest('hex') : '', sizeBytes, problems }
+  } finally {
+    await rm(content, { recursive: true, force: true })
+  }
+}
+
+function refuseErrors(problems: readonly Problem[]): void {
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const [first] = errors
+  if (!first) return
+  const more = errors.length > 1 ? `; ${errors.length - 1} more in details.problems` : ''
+  throw new AppError('DefinitionInvalid', `${first.place}: ${first.message}${more}`, {
+    details: { count: errors.length, problems: errors.slice(0, toldProblems) },
+  })
+}
+
+async function writeResults(
+  folder: string,
+  definition: Definition,
+  logoOf: (pack: Pack) => string,
+): Promise<void> {
+  const stored = definition.profiles.map(({ place, uid, name, variables }): DeclaringProfile => ({
+    ...{ place, uid, name, variables },
+  }))
+  await replaceFile(join(folder, profilesFile), JSON.stringify(stored), 0o600)
+  await replaceFile(join(folder, detailsFile), JSON.stringify(detailsOf(definition, logoOf)), 0o600)
+}
+
+function readLogo(folder: string, { logo }: Pack): string {
+  return logo === undefined ? '' : logoText(readFileSync(join(folder, logo)))
+}

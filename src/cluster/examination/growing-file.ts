@@ -1,0 +1,46 @@
+import { open } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { AppError } from '../../errors/app-error.ts'
+import { endLine } from './protocol.ts'
+
+// What the decompressor takes at once.
+const chunkBytes = 262_144
+
+/**
+ * The bytes of a file that somebody else still writes, as far as that one says that they are there.
+ * @param lines numbers of bytes, then `end`; whoever writes and goes without it has given up
+ * @param onChunk is given every byte once, in order
+ */
+export function readGrowing(
+  file: string,
+  lines: AsyncIterable<string>,
+  onChunk: (chunk: Buffer) => void,
+): Readable {
+  return Readable.from(grow(file, lines, onChunk), { objectMode: false, highWaterMark: chunkBytes })
+}
+
+async function* grow(
+  file: string,
+  lines: AsyncIterable<string>,
+  onChunk: (chunk: Buffer) => void,
+): AsyncGenerator<Buffer> {
+  const handle = await open(file, 'r')
+  try {
+    let position = 0
+    for await (const line of lines) {
+      if (line === endLine) return
+      for (const written = Number(line); position < written;) {
+        const room = Buffer.allocUnsafeSlow(Math.min(chunkBytes, written - position))
+        const { bytesRead } = await handle.read(room, 0, room.length, position)
+        if (bytesRead === 0) throw new Error(`${file} is shorter than what was written`)
+        position += bytesRead
+        const chunk = room.subarray(0, bytesRead)
+        onChunk(chunk)
+        yield chunk
+      }
+    }
+    throw new AppError('BadRequest', 'the connection ended before the body did')
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { createInterface } from 'node:readline'
+import { AppError } from '../../errors/app-error.ts'
+import { examine } from './examine.ts'
+import type { ExaminationOrder, Finding } from './protocol.ts'
+
+/**
+ * The process in which the daemon has archives examined: they may come from anywhere, and checking one takes seconds in
+ * which an event loop answers nobody. If it needs too much memory, it ends and not the daemon.
+ */
+async function main(): Promise<void> {
+  yieldToOthers()
+  const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })[
+    Symbol.asyncIterator
+  ]()
+  const order = JSON.parse(String((await lines.next()).value)) as ExaminationOrder
+  const finding = await examine(order, lines).then((examined): Finding => ({ examined }), toFinding)
+  process.stdout.write(JSON.stringify(finding))
+  // A refusal does not wait for the rest of the upload.
+  process.stdin.destroy()
+}
+
+function toFinding(error: unknown): Finding {
+  if (error instanceof AppError) {
+    const { code, message, details } = error
+    return { refused: { code, message, ...(details ? { details } : {}) } }
+  }
+  const { code } = error as NodeJS.ErrnoException
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
+  const message = 'the disk is full; make room and send the file again'
+  return { refused: { code: 'StorageFull', message } }
+}
+
+/** In time and, where memory is short, in life: oom_score_adj, proc_pid_oom_score_adj(5). */
+function yieldToOthers(): void {
+  for (const step of [() => setPriority(10), () => writeFileSync('/proc/self/oom_score_adj', '500')]) {
+    try {
+      step()
+    } catch {
+      // It is a courtesy; the examination goes on without.
+    }
+  }
+}
+
+void main()

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder } from '../../system/files.ts'
+import type { Logger } from '../../system/log.ts'
+import type { DefinitionTable, SlotDefinition, SlotName } from './definition-table.ts'
+
+/** A folder that becomes a definition's own, or goes. */
+export interface Staging {
+  readonly uid: string
+  readonly folder: string
+}
+
+/** Definitions on the disk, a folder each, and which one is in which slot. */
+export interface DefinitionStore {
+  /** Where definitions lie. */
+  readonly folder: string
+  list(): SlotDefinition[]
+  find(slot: SlotName): SlotDefinition | undefined
+  /** Text of a file of a definition; nothing once the definition has gone. */
+  read(uid: string, file: string): Promise<string | undefined>
+  /** Makes an empty folder. */
+  stage(): Promise<Staging>
+  /** Puts what was staged into its slot, in one step. All files in it have to be on the disk. */
+  commit(staging: Staging, definition: SlotDefinition): Promise<void>
+  discard(staging: Staging): Promise<void>
+  /** Empties a slot. @returns what was in it */
+  remove(slot: SlotName): Promise<SlotDefinition | undefined>
+}
+
+const stagingName = 'staging'
+
+/**
+ * Opens the store and clears away what a killed daemon left: uploads that were not finished, and definitions that are in
+ * no slot. A slot whose files have gone is emptied.
+ */
+export async function openDefinitionStore({
+  folder,
+  table,
+  log,
+}: {
+  readonly folder: string
+  readonly table: DefinitionTable
+  readonly log: Logger
+}): Promise<DefinitionStore> {
+  const stagingFolder = join(folder, stagingName)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await rm(stagingFolder, { recursive: true, force: true })
+  await mkdir(stagingFolder, { mode: 0o700 })
+  for (const { slot, uid, name } of table.list()) {
+    if (await isFolder(join(folder, uid))) continue
+    table.remove(slot)
+    log.error({ slot, name }, 'the files of a definition have gone; upload it again')
+  }
+  const known = new Set<string>([stagingName, ...table.list().map(({ uid }) => uid)])
+  for (const name of await readdir(folder)) {
+    if (!known.has(name)) await rm(join(folder, name), { recursive: true, force: true })
+  }
+
+  const forget = async (definition: SlotDefinition | undefined): Promise<void> => {
+    if (definition) await rm(join(folder, definition.uid), { recursive: true, force: true })
+  }
+
+  return {
+    folder,
+    list: table.list,
+    find: table.find,
+    read: (uid, file) => readFile(join(folder, uid, file), 'utf8').catch(missing),
+    async stage() {
+      const uid = randomUUID()
+      const staged = join(stagingFolder, uid)
+      await mkdir(staged, { mode: 0o700 })
+      return { uid, folder: staged }
+    },
+    async commit(staging, definition) {
+      await rename(staging.folder, join(folder, staging.uid))
+      await syncFolder(folder)
+      // From here on it is the one; what is left of the other goes now or at the next start.
+      await forget(table.put(definition))
+    },
+    discard: ({ folder: staged }) => rm(staged, { recursive: true, force: true }),
+    async remove(slot) {
+      const removed = table.remove(slot)
+      await forget(removed)
+      return removed
+    },
+  }
+}
+
+const isFolder = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() === true
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

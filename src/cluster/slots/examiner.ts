@@ -1,0 +1,141 @@
+import { AppError } from '../../errors/app-error.ts'
+import type { Logger } from '../../system/log.ts'
+import { CommandFailed, type CommandResult, type CommandRunner } from '../../system/runner.ts'
+import { refuse } from '../archive/refusal.ts'
+import { endLine, type Examined, type ExaminationOrder, type Finding } from '../examination/protocol.ts'
+
+/** What an examination may cost. */
+export interface ExaminationLimits {
+  /** From the last byte of the archive. */
+  readonly seconds: number
+  readonly memoryMiB: number
+}
+
+export interface ExaminerOptions {
+  readonly runner: CommandRunner
+  /** Path of `examine.cjs`. */
+  readonly program: string
+  readonly settings: ExaminationLimits
+  readonly log: Logger
+}
+
+/** An archive that is being examined while it arrives. */
+export interface Examination {
+  /** So many bytes of the archive can be read now. */
+  written(sizeBytes: number): void
+  /** There are no more. */
+  end(): void
+  /** @throws AppError why the archive is refused, maybe before its end */
+  readonly result: Promise<Examined>
+  /** Resolves when nothing is written any more. */
+  cancel(): Promise<void>
+}
+
+export interface Examiner {
+  begin(order: ExaminationOrder): Examination
+  /** Cancels all that run. */
+  stop(): Promise<void>
+}
+
+// An upload may take as long as it likes while it moves; from its end on the limit counts.
+const longestMs = 7 * 86_400_000
+const maxOutputBytes = 4_194_304
+// V8 says it by abort(3), the kernel by SIGKILL; neither leaves an exit code.
+const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exitCode > 128
+
+/** Examines archives in a process of its own: src/cluster/examination. */
+export function createExaminer({ runner, program, settings, log }: ExaminerOptions): Examiner {
+  const running = new Set<Examination>()
+  return {
+    async stop() {
+      await Promise.all([...running].map((examination) => examination.cancel()))
+    },
+    begin(order) {
+      const stop = new AbortController()
+      const progress = createProgress(order)
+      let isOverdue = false
+      let timer: NodeJS.Timeout | undefined
+      const run = async (): Promise<Examined> => {
+        const args = [`--max-old-space-size=${settings.memoryMiB}`, program]
+        const result = await runner
+          .run(process.execPath, args, {
+            ...{ timeoutMs: longestMs, maxOutputBytes },
+            input: progress.lines,
+            signal: stop.signal,
+          })
+          .catch((error: unknown) => {
+            if (!isOverdue || !(error instanceof CommandFailed)) throw error
+            throw refuse('TimeLimit', undefined, `takes longer than ${settings.seconds} s to check`)
+          })
+        if (isKilled(result))
+          throw refuse('MemoryLimit', undefined, `needs more than ${settings.memoryMiB} MiB to be checked`)
+        if (result.exitCode !== 0) {
+          log.error({ stderr: result.stderr.slice(0, 4_096) }, 'an archive could not be examined')
+          throw new Error('an archive could not be examined; see the line before')
+        }
+        return read(result.stdout)
+      }
+      const result = run().finally(() => {
+        clearTimeout(timer)
+        running.delete(examination)
+      })
+      // Whoever begins may first have the upload to look after.
+      result.catch(() => undefined)
+      const examination: Examination = {
+        result,
+        written: progress.written,
+        end() {
+          progress.end()
+          timer = setTimeout(() => {
+            isOverdue = true
+            stop.abort()
+          }, settings.seconds * 1_000).unref()
+        },
+        async cancel() {
+          stop.abort()
+          await result.catch(() => undefined)
+        },
+      }
+      running.add(examination)
+      return examination
+    },
+  }
+}
+
+function read(stdout: string): Examined {
+  const finding = JSON.parse(stdout) as Finding
+  if ('examined' in finding) return finding.examined
+  const { code, message, details } = finding.refused
+  throw new AppError(code, message, details ? { details } : {})
+}
+
+/** What the examination is told, the newest number only. */
+function createProgress(order: ExaminationOrder) {
+  let available = 0
+  let isEnded = false
+  let news = Promise.withResolvers()
+  const tell = () => {
+    news.resolve(undefined)
+    news = Promise.withResolvers()
+  }
+  async function* lines(): AsyncGenerator<string> {
+    yield `${JSON.stringify(order)}\n`
+    for (let said = 0; ;) {
+      if (available > said) yield `${(said = available)}\n`
+      else if (isEnded) break
+      else await news.promise
+    }
+    yield `${endLine}\n`
+  }
+  return {
+    lines: lines(),
+    written(sizeBytes: number) {
+      available = sizeBytes
+      tell()
+    },
+    end() {
+      isEnded = true
+      tell()
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { errorReplies } from '../api/schemas.ts'
+import { AppError } from '../errors/app-error.ts'
+import { ContentSigningKey } from './schemas.ts'
+import type { SigningKey } from './signing.ts'
+
+export interface ContentRoutesOptions {
+  /** Nothing where uploads need no signature; `since` is milliseconds since 1970, UTC. */
+  readonly signing: { readonly key: SigningKey; readonly since: number } | undefined
+}
+
+/** Content of this host: `/v1/edge-mgmt/edgehosts/current/actions/content/...`. */
+export const contentRoutes: FastifyPluginAsyncTypebox<ContentRoutesOptions> = async (app, { signing }) => {
+  app.get(
+    '/v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'getContentSigningKey',
+        tags: ['content'],
+        summary: 'The public key that uploads have to be signed for',
+        response: { 200: ContentSigningKey, ...errorReplies(401, 404) },
+      },
+    },
+    async () => {
+      if (!signing)
+        throw new AppError(
+          'NotFound',
+          'this host has no signing key and takes uploads without a signature; content.signing.publicKey in its configuration sets one',
+        )
+      const { key, since } = signing
+      return {
+        key: Buffer.from(key.pem).toString('base64'),
+        description: key.description,
+        creationTimestamp: new Date(since).toISOString(),
+      }
+    },
+  )
+}

@@ -1,0 +1,246 @@
+import { readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/cluster/schemas.ts'
+import { definitionArchive, type ArchiveWish } from '../support/definition-archives.ts'
+import { examineProgram } from '../support/examine-program.ts'
+import { createTestEdge, type ErrorReply, type TestEdge } from '../support/test-edge.ts'
+import { form, type Part } from '../support/upload-server.ts'
+
+const uploadPath = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
+const archivePath = '/v1/edge-mgmt/clusters/archive'
+const validatePath = '/v1/edge-mgmt/cluster/profiles/variables/validate'
+
+let edge: TestEdge
+let token: string
+let running: readonly ClusterProfileDetail[] | undefined
+beforeEach(async () => {
+  running = undefined
+  edge = await createTestEdge({ examineProgram: examineProgram(), running: () => running })
+  token = (await edge.login('alice')).access
+})
+afterEach(() => edge.stop())
+
+async function upload(content: Buffer, ...more: Part[]) {
+  const { type, body } = form({ name: 'uploadFile', fileName: 'factory.tgz', content }, ...more)
+  const headers = { authorization: token, 'content-type': type }
+  return edge.app.inject({ method: 'POST', url: uploadPath, payload: body, headers })
+}
+const details = async (slot: string) =>
+  (await edge.get(`${archivePath}/${slot}/details`, token)).json<ClusterConfigArchiveDetails>()
+const uploaded = async (wish: ArchiveWish = {}) => {
+  const reply = await upload(definitionArchive(wish))
+  expect(reply.statusCode, reply.body).toBe(201)
+  return reply.json<{ uid: string; uploadPath: string; message: string }>()
+}
+/** Names in the folder of definitions, and in its staging folder. */
+const onDisk = async () => {
+  const folder = join(edge.definitionsFolder, 'definitions')
+  return [await readdir(folder), await readdir(join(folder, 'staging'))].flat().sort()
+}
+
+describe('slots', () => {
+  it.each(['embedded', 'overridden', 'update'])('%s is empty at first: 200 and no profiles', async (slot) => {
+    const reply = await edge.get(`${archivePath}/${slot}/details`, token)
+    expect(reply.statusCode).toBe(200)
+    expect(reply.json()).toEqual({ archiveUploadPath: '', problems: [], clusterProfileDetails: [] })
+  })
+
+  it('an upload fills overridden; its details show profiles, packs, variables and where it came from', async () => {
+    const variables = [
+      { name: 'pw', isSensitive: true, defaultValue: 'hunter2' },
+      { name: 'size', format: 'number', defaultValue: '3' },
+    ]
+    const values = 'pw: "{{ .spectro.var.pw }}"\nsize: {{ .spectro.var.size }}\n'
+    const { uid, uploadPath: handle, message } = await uploaded({ variables, values })
+    expect(message).toBe('definition factory 1.0.0 is in the slot overridden')
+    const shown = await details('overridden')
+    expect(shown).toMatchObject({ uid, archiveUploadPath: handle, fileName: 'factory.tgz', problems: [] })
+    expect(shown.sha256).toMatch(/^[0-9a-f]{64}$/)
+    const [profile] = shown.clusterProfileDetails
+    expect(profile).toMatchObject({ profileUid: 'u1', profileName: 'profile u1', profileVersion: '1.0.0' })
+    expect(profile?.packs).toMatchObject([{ name: 'web-shop', version: '1.0', values }])
+    expect(profile?.variables).toMatchObject([
+      { name: 'pw', defaultValue: '********' },
+      { defaultValue: '3' },
+    ])
+    expect(JSON.stringify(shown)).not.toContain('hunter2')
+    expect((await details('embedded')).clusterProfileDetails).toEqual([])
+  })
+
+  it('the next upload takes the place of the one before, which leaves nothing on the disk', async () => {
+    const first = await uploaded()
+    const second = await uploaded({ version: '2.0.0', compress: 'zstd' })
+    expect((await details('overridden')).uid).toBe(second.uid)
+    expect(await onDisk()).toEqual([second.uid, 'staging'].sort())
+    expect(first.uid).not.toBe(second.uid)
+  })
+
+  it('while there is a cluster an upload waits in update, with what it would change, and can be thrown away', async () => {
+    await uploaded({ version: '1.0.0' })
+    running = (await details('overridden')).clusterProfileDetails
+    const { uid } = await uploaded({ version: '1.1.0', variables: [{ name: 'size', defaultValue: '3' }] })
+    const shown = await details('update')
+    expect(shown).toMatchObject({ uid, clusterProfileDetails: [{ profileVersion: '1.1.0' }] })
+    expect(shown.diff?.profiles).toMatchObject([
+      {
+        profileUid: 'u1',
+        fromVersion: '1.0.0',
+        toVersion: '1.1.0',
+        variables: [{ name: 'size', change: 'added' }],
+      },
+    ])
+    expect((await details('overridden')).clusterProfileDetails).toMatchObject([{ profileVersion: '1.0.0' }])
+    const reject = async () => {
+      const headers = { authorization: token }
+      return edge.app.inject({ method: 'DELETE', url: `${archivePath}/update`, headers })
+    }
+    const rejected = await reject()
+    expect(rejected.statusCode).toBe(202)
+    expect(rejected.json()).toEqual({ message: 'the update factory 1.0.0 was thrown away' })
+    expect((await details('update')).clusterProfileDetails).toEqual([])
+    expect((await reject()).json()).toEqual({ message: 'no update was waiting' })
+  })
+
+  it('are there after a restart; a folder in no slot, and what was being uploaded, are gone', async () => {
+    const { uid } = await uploaded()
+    const { definitionsFolder, database, host } = edge
+    await writeFile(join(definitionsFolder, 'definitions', 'staging', 'half'), 'x')
+    await writeFile(join(definitionsFolder, 'definitions', 'f00'), 'x')
+    const again = await createTestEdge({ host, definitionsFolder, databaseFile: ':memory:' })
+    // Another database knows none of them.
+    expect(await onDisk()).toEqual(['staging'])
+    await again.stop()
+    expect(database.sql.prepare('SELECT uid FROM definition').all()).toEqual([{ uid }])
+  })
+})
+
+describe('the slot embedded', () => {
+  const embeddedFile = () => join(edge.definitionsFolder, 'embedded.tgz')
+
+  it('follows its file: placed, replaced, damaged and taken away', async () => {
+    await writeFile(embeddedFile(), definitionArchive())
+    const first = await details('embedded')
+    expect(first).toMatchObject({
+      fileName: 'embedded.tgz',
+      clusterProfileDetails: [{ profileVersion: '1.0.0' }],
+    })
+    expect((await details('embedded')).uid).toBe(first.uid)
+    await writeFile(embeddedFile(), definitionArchive({ version: '3.0.0' }))
+    expect(await details('embedded')).toMatchObject({ clusterProfileDetails: [{ profileVersion: '3.0.0' }] })
+    await writeFile(embeddedFile(), definitionArchive().subarray(0, 200))
+    expect(await details('embedded')).toMatchObject({
+      archiveUploadPath: '',
+      clusterProfileDetails: [],
+      problems: [{ code: 'ArchiveDamaged', severity: 'error', place: embeddedFile() }],
+    })
+    await rm(embeddedFile())
+    expect(await details('embedded')).toMatchObject({ clusterProfileDetails: [], problems: [] })
+    expect(await onDisk()).toEqual(['staging'])
+  })
+
+  it('says why a file whose content cannot be deployed is not used, and warns once', async () => {
+    await writeFile(embeddedFile(), definitionArchive({ values: 'a: [\n' }))
+    const { problems } = await details('embedded')
+    expect(problems).toMatchObject([{ code: 'YamlInvalid', severity: 'error' }])
+    await details('embedded')
+    const warnings = edge.lines.filter(({ msg }) =>
+      String(msg).startsWith('the embedded definition cannot be used'),
+    )
+    expect(warnings).toHaveLength(1)
+  })
+})
+
+describe('validation of variables', () => {
+  const variables = [
+    { name: 'size', format: 'number', required: true },
+    { name: 'pw', isSensitive: true, defaultValue: 'hunter2', regex: '^[a-z0-9]+$' },
+  ]
+  const values = 'pw: "{{ .spectro.var.pw }}"\nsize: {{ .spectro.var.size }}\n'
+  const validate = async (archiveUploadPath: unknown, given?: unknown) =>
+    edge.post(validatePath, { archiveUploadPath, variables: given }, { headers: { authorization: token } })
+
+  it('answers 200 with a reason for each that is wrong', async () => {
+    const { uploadPath: handle } = await uploaded({ variables, values })
+    const reply = await validate(handle, [
+      { name: 'size', profileUid: 'u1', value: 'three' },
+      { name: 'sise', value: '3' },
+    ])
+    expect(reply.statusCode).toBe(200)
+    const { variables: judged } = reply.json<{ variables: Record<string, unknown>[] }>()
+    expect(judged).toMatchObject([
+      { name: 'size', profileUid: 'u1', profileName: 'profile u1', isValid: false },
+      { name: 'sise', isValid: false, validationFailureReason: 'sise is not declared; did you mean size?' },
+      { name: 'pw', isValid: true, regex: '^[a-z0-9]+$', validationFailureReason: '' },
+    ])
+    expect(reply.body).not.toContain('hunter2')
+  })
+
+  it('takes the handle of an upload, and the path of its slot', async () => {
+    const { uploadPath: handle, uid } = await uploaded({ variables, values })
+    for (const path of [handle, handle.replace(uid, 'overridden')])
+      expect((await validate(path, [{ name: 'size', value: '3' }])).json()).toMatchObject({
+        variables: [{ isValid: true }, { isValid: true }],
+      })
+  })
+
+  it.each([
+    ['/etc/passwd'],
+    ['overridden'],
+    ['../definitions/overridden'],
+    ['/nowhere/definitions/overridden'],
+    ['\0'],
+    ['x'.repeat(300)],
+  ])('refuses the handle %j, which is none of ours', async (path) => {
+    await uploaded({ variables, values })
+    const reply = await validate(path)
+    expect(reply.statusCode).toBe(400)
+    expect(reply.json<ErrorReply>()).toMatchObject({
+      code: 'BadRequest',
+      details: { field: 'archiveUploadPath' },
+    })
+  })
+
+  it.each([[undefined], [''], [7], [null]])('refuses the handle %j and names the field', async (path) => {
+    const reply = await validate(path)
+    expect(reply.statusCode).toBe(400)
+    expect(reply.json<ErrorReply>().message).toContain('archiveUploadPath')
+  })
+
+  it('refuses the handle of an upload that was replaced', async () => {
+    const { uploadPath: old } = await uploaded({ variables, values })
+    await uploaded({ version: '2.0.0' })
+    expect((await validate(old)).statusCode).toBe(400)
+  })
+
+  it('is for hosts that manage their cluster themselves', async () => {
+    const connected = await createTestEdge({ mode: 'connected' })
+    const { access } = await connected.login('alice')
+    const reply = await connected.post(
+      validatePath,
+      { archiveUploadPath: 'x' },
+      { headers: { authorization: access } },
+    )
+    expect(reply.json<ErrorReply>().code).toBe('ManagedByPlatform')
+    await connected.stop()
+  })
+})
+
+describe('who is no administrator', () => {
+  let viewers: TestEdge
+  beforeAll(async () => {
+    viewers = await createTestEdge()
+  })
+  afterAll(() => viewers.stop())
+
+  it.each([
+    ['GET', `${archivePath}/overridden/details`],
+    ['DELETE', `${archivePath}/update`],
+    ['POST', uploadPath],
+    ['POST', validatePath],
+  ] as const)('may not %s %s', async (method, url) => {
+    const { access } = await viewers.login('bob')
+    const headers = { authorization: access, ...(method === 'POST' ? { 'content-type': form().type } : {}) }
+    expect((await viewers.app.inject({ method, url, headers })).statusCode).toBe(403)
+  })
+})

@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+
+let built: string | undefined
+
+/** Path of the program that examines archives, built from the sources once in a test process. */
+export function examineProgram(): string {
+  if (built !== undefined) return built
+  const folder = mkdtempSync(join(tmpdir(), 'edgehostd-examine-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  built = join(folder, 'examine.cjs')
+  buildSync({
+    entryPoints: [join(import.meta.dirname, '../../src/cluster/examination/main.ts')],
+    outfile: built,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+  })
+  return built
+}
