@@ -1,9 +1,11 @@
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Problem } from '../../src/cluster/definition.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/cluster/schemas.ts'
 import { definitionArchive, type ArchiveWish } from '../support/definition-archives.ts'
 import { examineProgram } from '../support/examine-program.ts'
+import { compressions, exportedProfile, rawTar, type RawMember } from '../support/tar-bytes.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../support/test-edge.ts'
 import { form, type Part } from '../support/upload-server.ts'
 
@@ -112,6 +114,111 @@ describe('slots', () => {
     expect(await onDisk()).toEqual(['staging'])
     await again.stop()
     expect(database.sql.prepare('SELECT uid FROM definition').all()).toEqual([{ uid }])
+  })
+})
+
+describe('an archive of the existing layout', () => {
+  it('is taken, with a warning for each pack that is not in it', async () => {
+    const profile = exportedProfile('u1', {
+      type: 'add-on',
+      packs: [
+        { name: 'web-shop', layer: 'addon', tag: '1.0', uid: 'web', type: 'spectro', values: 'a: 1\n' },
+      ],
+    })
+    const members = {
+      'spc/app/profiles/u1/web.json': JSON.stringify(profile),
+      'spc/app/profiles/u1/variables.json': '{"variables":[{"name":"size","defaultValue":"3"}]}',
+    }
+    const archive = rawTar(Object.entries(members).map(([name, content]) => ({ name, content })))
+    const reply = await upload(compressions.gzip(archive))
+    expect(reply.statusCode, reply.body).toBe(201)
+    const { problems, clusterProfileDetails } = await details('overridden')
+    expect(problems?.map(({ code }) => code).sort()).toEqual([
+      'PackElsewhere',
+      'SumsMissing',
+      'VariableUnused',
+    ])
+    expect(clusterProfileDetails).toMatchObject([{ profileUid: 'u1', variables: [{ name: 'size' }] }])
+  })
+})
+
+describe('what is refused', () => {
+  const refusals: [string, () => Buffer, string][] = [
+    ['no archive at all', () => Buffer.from('hello'), 'ArchiveDamaged'],
+    ['nothing', () => Buffer.alloc(0), 'ArchiveDamaged'],
+    ['one that is cut off', () => definitionArchive().subarray(0, 300), 'ArchiveDamaged'],
+    ['a member outside', () => archiveOf([{ name: '../x', content: 'x' }]), 'ArchiveInvalid'],
+    ['a link', () => archiveOf([{ name: 'x', kind: '2', linkName: '/etc/shadow' }]), 'ArchiveInvalid'],
+    ['a tar of something else', () => archiveOf([{ name: 'x', content: 'x' }]), 'ArchiveInvalid'],
+    [
+      'zeros without end',
+      () => archiveOf([{ name: 'x', content: Buffer.alloc(64 * 2 ** 20) }]),
+      'ArchiveTooLarge',
+    ],
+    ['content that cannot be deployed', () => definitionArchive({ values: 'a: [\n' }), 'DefinitionInvalid'],
+    ['a pack that is not there', () => definitionArchive({ files: withoutPack }), 'DefinitionInvalid'],
+  ]
+  const archiveOf = (members: readonly RawMember[]) => compressions.gzip(rawTar(members))
+  const withoutPack = {
+    'packs/web-shop-1.0/pack.json': '{"name":"web-shop","version":"2.0","layer":"addon"}',
+  }
+
+  it.each(refusals)('%s is a 400 with a code; the slot holds what it held', async (_what, content, code) => {
+    const { uid } = await uploaded()
+    const before = await details('overridden')
+    const reply = await upload(content())
+    expect(reply.statusCode, reply.body).toBe(400)
+    expect(reply.json<ErrorReply>().code).toBe(code)
+    expect(await details('overridden')).toEqual(before)
+    expect(await onDisk()).toEqual([uid, 'staging'].sort())
+  })
+
+  it('every problem of the content is told at once, with code and place', async () => {
+    const variables = [
+      { name: 'a', format: 'colour' },
+      { name: 'b', regex: '(' },
+    ]
+    const reply = await upload(definitionArchive({ variables, values: 'x: "{{ .spectro.var.c }}"\n' }))
+    const { details: told } = reply.json<{ details: { count: number; problems: Problem[] } }>()
+    expect(told.count).toBe(3)
+    expect(told.problems.map(({ code }) => code).sort()).toEqual([
+      'VariableFormatUnknown',
+      'VariablePatternInvalid',
+      'VariableUndeclared',
+    ])
+    for (const { place } of told.problems) expect(place).toMatch(/^profiles\/u1\/profile\.json#/)
+  })
+
+  it('an upload beyond those that the host takes at one time is told to wait', async () => {
+    const { type, body } = form({ name: 'uploadFile', fileName: 'a.tgz', content: definitionArchive() })
+    const headers = { authorization: token, 'content-type': type }
+    const replies = await Promise.all(
+      Array.from({ length: 3 }, () =>
+        edge.app.inject({ method: 'POST', url: uploadPath, payload: body, headers }),
+      ),
+    )
+    expect(replies.map(({ statusCode }) => statusCode).sort()).toEqual([201, 201, 503])
+    const busy = replies.find(({ statusCode }) => statusCode === 503)
+    expect(busy?.json<ErrorReply>().code).toBe('TooManyUploads')
+    expect(busy?.headers['retry-after']).toBe('30')
+    expect(await onDisk()).toHaveLength(2)
+  })
+})
+
+describe('a check that costs too much', () => {
+  it.each([
+    ['memory', { seconds: 60, memoryMiB: 1 }],
+    ['time', { seconds: 0.001, memoryMiB: 256 }],
+  ])('of %s is ended; the archive is refused and nothing is left', async (_what, check) => {
+    const strict = await createTestEdge({ examineProgram: examineProgram(), definitions: { check } })
+    const { type, body } = form({ name: 'uploadFile', fileName: 'a.tgz', content: definitionArchive() })
+    const { access } = await strict.login('alice')
+    const headers = { authorization: access, 'content-type': type }
+    const reply = await strict.app.inject({ method: 'POST', url: uploadPath, payload: body, headers })
+    expect(reply.statusCode, reply.body).toBe(400)
+    expect(reply.json<ErrorReply>().code).toBe('ArchiveTooLarge')
+    expect(await readdir(join(strict.definitionsFolder, 'definitions'))).toEqual(['staging'])
+    await strict.stop()
   })
 })
 

@@ -19,6 +19,12 @@ export const definitionCodes = {
     meaning: 'The infrastructure profile has two packs for os, k8s or cni.',
     action: 'Keep one of them.',
   },
+  PackElsewhere: {
+    severity: 'warning',
+    meaning:
+      'A profile of an archive of the existing layout refers to a pack that was not found in it; where that layout keeps packs is not known.',
+    action: 'Build the definition anew with the folders of its packs, so that what they hold can be checked.',
+  },
   PackMissing: {
     severity: 'error',
     meaning: 'A profile refers to a pack, or to a version of it, that is not in the archive.',

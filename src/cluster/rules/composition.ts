@@ -64,7 +64,7 @@ function checkLayers({ place, packs }: Profile, report: Report): void {
   }
 }
 
-function checkPacks({ profiles, packs }: Definition, report: Report): void {
+function checkPacks({ formatVersion, profiles, packs }: Definition, report: Report): void {
   const folders = new Map<string, string[]>()
   for (const { name, version: each } of packs) {
     const versions = folders.get(name)
@@ -86,7 +86,9 @@ function checkPacks({ profiles, packs }: Definition, report: Report): void {
       if (type === 'manifest' || versions.includes(tag)) return
       const hint =
         versions.length > 0 ? `; it holds ${printable(versions.join(', '))}` : suggest(name, folders.keys())
-      report('PackMissing', place, `pack ${printable(name)} ${printable(tag)} is not in the archive${hint}`)
+      // Where archives of the existing layout keep their packs nobody has written down.
+      const code = formatVersion === 0 ? 'PackElsewhere' : 'PackMissing'
+      report(code, place, `pack ${printable(name)} ${printable(tag)} is not in the archive${hint}`)
     })
   }
 }

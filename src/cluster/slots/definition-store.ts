@@ -73,10 +73,16 @@ export async function openDefinitionStore({
       return { uid, folder: staged }
     },
     async commit(staging, definition) {
-      await rename(staging.folder, join(folder, staging.uid))
-      await syncFolder(folder)
-      // From here on it is the one; what is left of the other goes now or at the next start.
-      await forget(table.put(definition))
+      const own = join(folder, staging.uid)
+      await rename(staging.folder, own)
+      try {
+        await syncFolder(folder)
+        // From here on it is the one; what is left of the other goes now or at the next start.
+        await forget(table.put(definition))
+      } catch (error) {
+        if (table.find(definition.slot)?.uid !== staging.uid) await rm(own, { recursive: true, force: true })
+        throw error
+      }
     },
     discard: ({ folder: staged }) => rm(staged, { recursive: true, force: true }),
     async remove(slot) {
