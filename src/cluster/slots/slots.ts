@@ -2,12 +2,7 @@ import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import type { DeclaringProfile } from '../definition.ts'
 import { detailsFile, profilesFile } from '../examination/protocol.ts'
-import {
-  readVariables,
-  type GivenVariable,
-  type ValidatedVariable,
-  type VariableRules,
-} from '../rules/variables.ts'
+import type { GivenVariable, ValidatedVariable, VariableRules } from '../rules/variables.ts'
 import type { ClusterProfileDetail } from '../schemas.ts'
 import type { DefinitionStore } from './definition-store.ts'
 import { slotNames, type SlotDefinition, type SlotName } from './definition-table.ts'
@@ -67,6 +62,8 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
     if (kept) return kept
     const text = await store.read(definition.uid, profilesFile)
     if (text === undefined) throw gone()
+    // With the engine of patterns, which is larger than all else here: when the first values are judged.
+    const { readVariables } = await import('../rules/variables.ts')
     const read = readVariables(JSON.parse(text) as DeclaringProfile[])
     rules.set(definition.uid, read)
     for (const uid of [...rules.keys()].slice(0, -keptRules)) rules.delete(uid)
