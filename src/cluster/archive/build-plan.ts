@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Static } from 'typebox'
@@ -133,14 +134,13 @@ type Report = (place: string, code: string, message: string) => void
 function readText(file: string, report: Report): Buffer | undefined {
   try {
     const content = readFileSync(file)
-    new TextDecoder('utf-8', { fatal: true }).decode(content)
-    return content
+    if (isUtf8(content)) return content
+    report(file, 'NotUtf8', 'is not UTF-8; save it as UTF-8')
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    if (error instanceof TypeError) report(file, 'NotUtf8', 'is not UTF-8; save it as UTF-8')
-    else report(file, 'FileMissing', `cannot be read (${code}); give the file or folder as it was exported`)
-    return undefined
+    report(file, 'FileMissing', `cannot be read (${code}); give the file or folder as it was exported`)
   }
+  return undefined
 }
 
 /** Regular files below a folder and their sizes; everything else is reported. */

@@ -1,4 +1,5 @@
 import type { ArchiveLimits } from './limits.ts'
+import { requireUtf8 } from './member-names.ts'
 import { refuse, showName } from './refusal.ts'
 import { checkRecords } from './tar-records.ts'
 
@@ -153,12 +154,4 @@ function octal(header: Buffer, from: number, length: number): number | undefined
   const text = latin(header, from, length).trim()
   if (text === '') return 0
   return /^[0-7]{1,12}$/.test(text) ? Number.parseInt(text, 8) : undefined
-}
-
-function requireUtf8(name: string, bytes: Uint8Array): void {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (error) {
-    throw refuse('MemberName', name, 'is a name that is not UTF-8', error)
-  }
 }
