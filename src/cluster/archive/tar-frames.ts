@@ -43,11 +43,8 @@ export function createTarFrames(limits: ArchiveLimits): TarFrames {
       isEnded = true
       return
     }
-    const name = showName(
-      latin(header, 345, 155) === ''
-        ? latin(header, 0, 100)
-        : `${latin(header, 345, 155)}/${latin(header, 0, 100)}`,
-    )
+    const folder = latin(header, 345, 155)
+    const name = folder === '' ? latin(header, 0, 100) : `${folder}/${latin(header, 0, 100)}`
     kind = String.fromCharCode(header[156] ?? 0)
     const size = octal(header, 124, 12)
     const mode = octal(header, 100, 8)
