@@ -3,13 +3,12 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Static } from 'typebox'
 import type { Problem } from '../definition.ts'
-import { checkShape } from './check-shape.ts'
 import { definitionFile } from './definition-file.ts'
 import type { ProfileFile } from './format.ts'
-import { PackFile, pathPart } from './format.ts'
+import { pathPart } from './format.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
-import { parseJson } from './parse-json.ts'
+import { parsePackFile } from './read-pack.ts'
 import { readProfile } from './read-profile.ts'
 
 /** A file as it will be packed. */
@@ -87,11 +86,10 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     const place = join(folder, 'pack.json')
     const content = readText(place, report)
     if (content === undefined) continue
-    const { value, problems: found } = parseJson(place, content.toString('utf8'))
-    const wrong = found.length > 0 ? found : checkShape(place, value, PackFile)
-    problems.push(...wrong)
-    if (wrong.length > 0) continue
-    const { name, version } = value as Static<typeof PackFile>
+    const { file, problems: found } = parsePackFile({ place, content: content.toString('utf8') })
+    problems.push(...found)
+    if (file === undefined) continue
+    const { name, version } = file
     if (!pathPart.test(name) || !pathPart.test(version)) {
       report(
         place,
