@@ -1,10 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Static } from 'typebox'
 import type { Problem } from '../definition.ts'
-import { definitionFile } from './definition-file.ts'
-import type { ProfileFile } from './format.ts'
 import { pathPart } from './format.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
@@ -26,7 +23,6 @@ export interface BuildPlan {
   readonly title: { readonly name: string; readonly version: string; readonly description: string }
   /** By the bytes of their names; definition.yaml is not among them. */
   readonly members: readonly PlannedMember[]
-  readonly packCount: number
   readonly problems: readonly Problem[]
 }
 
@@ -68,16 +64,14 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
   const profiles = files.flatMap((file) => {
     const content = readText(file, report)
     if (content === undefined) return []
-    const { profile, problems: found } = readProfile(
-      { place: file, content: content.toString('utf8') },
-      undefined,
-    )
+    const text = { place: file, content: content.toString('utf8') }
+    const { profile, exported, problems: found } = readProfile(text, undefined)
     problems.push(...found)
     if (profile === undefined) return []
     const folder = `profiles/${profile.uid}`
     add(`${folder}/profile.json`, content, content.length, file)
-    const { spec } = JSON.parse(content.toString('utf8')) as Static<typeof ProfileFile>
-    const variables = Buffer.from(`${JSON.stringify({ variables: spec.variables ?? [] }, null, 2)}\n`)
+    const list = { variables: exported?.spec.variables ?? [] }
+    const variables = Buffer.from(`${JSON.stringify(list, null, 2)}\n`)
     add(`${folder}/variables.json`, variables, variables.length, file)
     return [profile]
   })
@@ -113,8 +107,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
       version: main?.version || '0.0.0',
       description: main?.description ?? '',
     },
-    members: sortByName(members.filter(({ name }) => name !== definitionFile)),
-    packCount: folders.length,
+    members: sortByName(members),
     problems,
   }
 }
