@@ -18,7 +18,9 @@ export function createStatusLine(stream: MaybeTerminal): StatusLine {
   return {
     draw(text) {
       if (stream.isTTY !== true) return
-      stream.write(`${eraseLine}${text.slice(0, (stream.columns ?? 80) - 1)}`)
+      // A serial console has none.
+      const { columns = 0 } = stream
+      stream.write(`${eraseLine}${text.slice(0, (columns || 80) - 1)}`)
       isDrawn = true
     },
     clear() {

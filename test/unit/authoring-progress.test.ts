@@ -21,6 +21,12 @@ describe('a line of a terminal', () => {
     expect(stream.written).toEqual([`${erase}one`, `${erase}${'x'.repeat(19)}`, erase])
   })
 
+  it('takes 80 columns for a console that does not know its own', () => {
+    const stream = terminal(true, 0)
+    createStatusLine(stream).draw('x'.repeat(100))
+    expect(stream.written).toEqual([`${erase}${'x'.repeat(79)}`])
+  })
+
   it('is nothing where there is no terminal', () => {
     const stream = terminal(false)
     const line = createStatusLine(stream)
