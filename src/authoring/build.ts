@@ -4,6 +4,7 @@ import { defaultLimits } from '../cluster/archive/limits.ts'
 import { Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
 import { plural } from '../ctl/text.ts'
+import { partialOf } from '../system/files.ts'
 import type { Desk } from './desk.ts'
 import { renderProblems } from './problems.ts'
 import { createProgress, megabytes } from './progress.ts'
@@ -38,7 +39,7 @@ export async function build(
     throw new Failure('failed', `${plural(plan.problems.length, 'problem')}; nothing was built`)
   }
   const progress = createProgress('packing', desk.errors)
-  desk.onBreak(`${file}.part`)
+  desk.onBreak(partialOf(file))
   const built = await buildArchive({ plan, file, name, version: release, onProgress: progress.say }).finally(
     progress.clear,
   )
