@@ -179,6 +179,9 @@ export type CommandName = keyof typeof commands
 /** Commands about files, for which no host is asked. */
 export type DefinitionCommand = Extract<CommandName, `definition ${string}`>
 
+export const isDefinitionCommand = (name: CommandName): name is DefinitionCommand =>
+  name.startsWith('definition ')
+
 export const commandNames = Object.keys(commands) as CommandName[]
 
 /** Options a command takes, those of all commands included. */
