@@ -72,6 +72,8 @@ export const options = {
 
 export type OptionName = keyof typeof options
 
+export const isSwitch = (name: OptionName): boolean => (options[name] as Option).value === undefined
+
 /** A command of the command line. */
 export interface Command {
   /** Names of what follows it; one in brackets may be left out. */

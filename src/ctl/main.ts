@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { parseCommandLine, type CommandLine } from './command-line.ts'
-import { isDefinitionCommand } from './commands.ts'
+import { isDefinitionCommand, isSwitch, type OptionName } from './commands.ts'
 import { exitCodes, Failure } from './exit-codes.ts'
 import { oneLine } from './text.ts'
 
@@ -59,7 +59,7 @@ function workOnDefinition({ command, arguments: words, options, lists = {} }: Co
   if (refused !== undefined)
     throw new Failure('usage', `--${refused} has no meaning here: ${command} works on files of this machine`)
   const single = Object.entries(options).map(([name, value]) =>
-    value === '' ? `--${name}` : `--${name}=${value}`,
+    isSwitch(name as OptionName) ? `--${name}` : `--${name}=${value}`,
   )
   const many = Object.entries(lists).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`))
   become('definition.cjs', [...single, ...many, '--', command.replace('definition ', ''), ...words])

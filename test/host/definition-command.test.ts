@@ -70,6 +70,7 @@ describe('edgehostctl definition', () => {
     [['definition', 'build'], 2],
     [['definition', 'build', '--profile', 'none.json', '--file', 'd.zip'], 2],
     [['definition', 'build', '--profile', '/nowhere/none.json', '--file', '/nowhere/d.tgz'], 1],
+    [['definition', 'build', '--profile', 'none.json', '--file', 'd.tgz', '--name=', '--no-color'], 2],
     [['definition', 'inspect'], 2],
     [['definition', 'inspect', '/nowhere/none.tgz'], 1],
     [['definition', 'inspect', 'x.tgz', '--host', 'box'], 2],
