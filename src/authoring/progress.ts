@@ -1,4 +1,5 @@
 import { createStatusLine, type MaybeTerminal } from '../system/status-line.ts'
+import { megabytes } from './contents.ts'
 
 /** How far something long is, on a terminal; nothing elsewhere, and nothing in its first second. */
 export interface Progress {
@@ -29,7 +30,3 @@ export function createProgress(
     clear: line.clear,
   }
 }
-
-/** Decimal megabytes or kilobytes, `12.3 MB`. */
-export const megabytes = (bytes: number): string =>
-  bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
