@@ -110,7 +110,7 @@ describe('a validation', () => {
       ':',
       '=',
     ]
-    const text = () => Array.from({ length: random.below(6) }, () => random.pick(pieces)).join('')
+    const text = () => random.text(pieces, random.below(6))
     const maybe = <T>(value: T) => (random.isChosen(0.5) ? value : undefined)
     const tokens = [
       'string',
