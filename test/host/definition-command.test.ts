@@ -1,20 +1,13 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createCtl, type Ctl } from '../support/ctl.ts'
+import { bundleProgram, createCtl, type Ctl } from '../support/ctl.ts'
 import { compressions, exportedProfile, rawTar, signedMembers } from '../support/tar-bytes.ts'
 
 let ctl: Ctl
 beforeAll(() => {
   ctl = createCtl()
-  buildSync({
-    entryPoints: [join(import.meta.dirname, '../../src/authoring/main.ts')],
-    outfile: join(ctl.home, 'definition.cjs'),
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-  })
+  bundleProgram('authoring', join(ctl.home, 'definition.cjs'))
   const packs = [
     ['one', 'edge-k3s'],
     ['two', 'web-shop'],

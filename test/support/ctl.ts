@@ -16,14 +16,7 @@ export interface Ctl {
 export function createCtl(): Ctl {
   const home = mkdtempSync(join(tmpdir(), 'edgehostctl-'))
   const program = join(home, 'edgehostctl.cjs')
-  buildSync({
-    entryPoints: [join(import.meta.dirname, '../../src/ctl/main.ts')],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    define: { __VERSION__: '"test"', 'import.meta.dirname': '__dirname' },
-  })
+  bundleProgram('ctl', program)
   return {
     home,
     async run(args, input = '') {
@@ -43,4 +36,19 @@ export function createCtl(): Ctl {
       return { exitCode, stdout, stderr }
     },
   }
+}
+
+/**
+ * Bundles a program as it ships.
+ * @param room of src with its main.ts
+ */
+export function bundleProgram(room: string, outfile: string): void {
+  buildSync({
+    entryPoints: [join(import.meta.dirname, '../../src', room, 'main.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    define: { __VERSION__: '"test"', 'import.meta.dirname': '__dirname' },
+  })
 }
