@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { parseCommandLine, type CommandLine } from './command-line.ts'
 import { isDefinitionCommand, isSwitch, type OptionName } from './commands.ts'
 import { exitCodes, Failure } from './exit-codes.ts'
-import { oneLine } from './text.ts'
+import { eachLine } from './text.ts'
 
 // Baked in by the build.
 declare const __VERSION__: string
@@ -83,9 +83,6 @@ function say(text: string): void {
 
 main().catch((error: unknown) => {
   if (!(error instanceof Failure)) throw error
-  if (error.message !== '') {
-    const lines = error.message.split('\n').map(oneLine)
-    process.stderr.write(`edgehostctl: ${lines.join('\n')}\n`)
-  }
+  if (error.message !== '') process.stderr.write(`edgehostctl: ${eachLine(error.message)}\n`)
   process.exitCode = exitCodes[error.exitName].code
 })
