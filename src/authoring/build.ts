@@ -4,9 +4,11 @@ import { defaultLimits } from '../cluster/archive/limits.ts'
 import { Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
 import { plural } from '../ctl/text.ts'
+import { partialOf } from '../system/files.ts'
+import { describeContents, megabytes } from './contents.ts'
 import type { Desk } from './desk.ts'
-import { renderProblems } from './problems.ts'
-import { createProgress, megabytes } from './progress.ts'
+import { renderProblems, sortProblems } from './problems.ts'
+import { createProgress } from './progress.ts'
 
 export interface BuildWish {
   readonly profiles: readonly string[]
@@ -34,25 +36,27 @@ export async function build(
   if (name === '' || release === '') throw new Failure('usage', '--name and --release may not be empty')
   const plan = planBuild({ profiles, packs, limits: defaultLimits })
   if (plan.problems.length > 0) {
-    await desk.output.show({ file, problems: plan.problems }, (paper) => renderProblems(plan.problems, paper))
-    throw new Failure('failed', `${plural(plan.problems.length, 'problem')}; nothing was built`)
+    const problems = sortProblems(plan.problems)
+    await desk.output.show({ file, problems }, (paper) => renderProblems(problems, paper))
+    throw new Failure('failed', `${plural(problems.length, 'problem')}; nothing was built`)
   }
   const progress = createProgress('packing', desk.errors)
-  desk.onBreak(`${file}.part`)
+  desk.onBreak(partialOf(file))
   const built = await buildArchive({ plan, file, name, version: release, onProgress: progress.say }).finally(
     progress.clear,
   )
+  const contents = {
+    profiles: plan.profiles.length,
+    packs: packs.length,
+    members: built.memberCount,
+    bytes: built.contentBytes,
+  }
   await desk.output.show({ ...built, profiles: plan.profiles }, (paper) =>
     renderFacts(
       [
         { label: 'File', lines: [file] },
         { label: 'Definition', lines: [`${built.name} ${built.version}`] },
-        {
-          label: 'Holds',
-          lines: [
-            `${plural(plan.profiles.length, 'profile')}, ${plural(packs.length, 'pack')}, ${plural(built.memberCount, 'file')} of ${megabytes(built.contentBytes)}`,
-          ],
-        },
+        { label: 'Holds', lines: [describeContents(contents)] },
         { label: 'Size', lines: [megabytes(built.sizeBytes)] },
       ],
       paper,

@@ -4,9 +4,9 @@ import { renderFacts } from '../ctl/facts.ts'
 import { renderTable, type Column } from '../ctl/table.ts'
 import { plural } from '../ctl/text.ts'
 import { masked } from '../errors/mask.ts'
+import { describeContents, megabytes } from './contents.ts'
 import type { Desk } from './desk.ts'
 import { openArchive } from './opened.ts'
-import { megabytes } from './progress.ts'
 
 interface PackRow {
   readonly profile: string
@@ -54,6 +54,12 @@ export async function inspect(desk: Desk, file: string): Promise<ExitName> {
   const { formatVersion, name, version, description } = definition
   const contentBytes = [...extracted.members.values()].reduce((sum, member) => sum + member.sizeBytes, 0)
   const archive = { file, sizeBytes, sha256, memberCount: extracted.members.size, contentBytes }
+  const contents = {
+    profiles: definition.profiles.length,
+    packs: definition.packs.length,
+    members: extracted.members.size,
+    bytes: contentBytes,
+  }
   const profiles = definition.profiles.map((profile) => ({
     ...{ uid: profile.uid, name: profile.name, version: profile.version, type: profile.type },
     description: profile.description,
@@ -65,12 +71,7 @@ export async function inspect(desk: Desk, file: string): Promise<ExitName> {
         { label: 'File', lines: [file] },
         { label: 'Definition', lines: [`${name} ${version}`.trim() || '-'] },
         ...(description === '' ? [] : [{ label: 'About', lines: [description] }]),
-        {
-          label: 'Holds',
-          lines: [
-            `${plural(profiles.length, 'profile')}, ${plural(definition.packs.length, 'pack')}, ${plural(archive.memberCount, 'file')} of ${megabytes(contentBytes)}`,
-          ],
-        },
+        { label: 'Holds', lines: [describeContents(contents)] },
         { label: 'Size', lines: [megabytes(sizeBytes)] },
         { label: 'SHA-256', lines: [sha256] },
         {

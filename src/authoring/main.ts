@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { exitCodes, Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { createOutput, type Format } from '../ctl/output.ts'
 import { readPaper } from '../ctl/terminal.ts'
-import { oneLine } from '../ctl/text.ts'
+import { eachLine } from '../ctl/text.ts'
 import { AppError } from '../errors/app-error.ts'
 import { build } from './build.ts'
 import type { Desk } from './desk.ts'
@@ -69,6 +69,6 @@ main()
     const { message, code } = error as NodeJS.ErrnoException
     // A mistake of ours keeps its stack.
     if (!(error instanceof Failure) && !(error instanceof AppError) && code === undefined) throw error
-    process.stderr.write(`edgehostctl: ${message.split('\n').map(oneLine).join('\n')}\n`)
+    process.stderr.write(`edgehostctl: ${eachLine(message)}\n`)
     process.exitCode = exitCodes[error instanceof Failure ? error.exitName : 'failed'].code
   })

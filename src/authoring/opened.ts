@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, type Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { extractArchive, type Extracted } from '../cluster/archive/extract.ts'
 import { readDefinition, type ReadDefinition } from '../cluster/archive/read-definition.ts'
 import { Failure } from '../ctl/exit-codes.ts'
@@ -28,9 +28,9 @@ export async function openArchive(desk: Desk, file: string): Promise<Opened> {
   desk.onBreak(temporary)
   try {
     const hash = createHash('sha256')
-    const source = hashed(createReadStream(file, { highWaterMark: 262_144 }), hash)
+    const chunks = createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>
     const extracted = await extractArchive({
-      source,
+      source: Readable.from(hashed(chunks, hash), { objectMode: false }),
       folder: join(temporary, 'staging'),
       onFlow: ({ compressedBytes }) => progress.say(compressedBytes, sizeBytes),
     })
@@ -54,10 +54,9 @@ function sizeOf(file: string): number {
   }
 }
 
-function hashed(source: Readable, hash: ReturnType<typeof createHash>): Readable {
-  source.on('data', (chunk: Buffer) => hash.update(chunk))
-  const through = new PassThrough()
-  source.on('error', (error) => through.destroy(error))
-  through.on('close', () => source.destroy())
-  return source.pipe(through)
+async function* hashed(source: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const chunk of source) {
+    hash.update(chunk)
+    yield chunk
+  }
 }

@@ -2,9 +2,9 @@ import type { Problem } from '../cluster/definition.ts'
 import type { Paper } from '../ctl/facts.ts'
 import { oneLine, wrap } from '../ctl/text.ts'
 
-/** Problems as a compiler writes them: where, how bad, what. Errors first, places in their order. */
+/** Problems as a compiler writes them: where, how bad, what. */
 export function renderProblems(problems: readonly Problem[], paper: Paper): string {
-  return sortProblems(problems)
+  return problems
     .map(({ place, severity, code, message }) => {
       const line = oneLine(`${place}: ${severity} ${code}: ${message}`)
       return Number.isFinite(paper.columns) ? `${wrap(line, paper.columns).join('\n  ')}\n` : `${line}\n`
@@ -12,6 +12,7 @@ export function renderProblems(problems: readonly Problem[], paper: Paper): stri
     .join('')
 }
 
+/** Errors first, places in their order. */
 export const sortProblems = (problems: readonly Problem[]): Problem[] =>
   [...problems].sort((a, b) => rank(a) - rank(b) || compare(a.place, b.place))
 

@@ -1,4 +1,5 @@
-import type { WriteStream } from 'node:tty'
+import { createStatusLine, type MaybeTerminal } from '../system/status-line.ts'
+import { megabytes } from './contents.ts'
 
 /** How far something long is, on a terminal; nothing elsewhere, and nothing in its first second. */
 export interface Progress {
@@ -8,34 +9,24 @@ export interface Progress {
   clear(): void
 }
 
-const eraseLine = '\r\u001b[K'
 const quietMs = 1_000
 const pauseMs = 100
 
 /** @param what for example `packing`, in front of the figures */
 export function createProgress(
   what: string,
-  stream: Pick<WriteStream, 'write'> & { isTTY?: boolean; columns?: number },
+  stream: MaybeTerminal,
   now: () => number = () => performance.now(),
 ): Progress {
-  const isShown = stream.isTTY === true
+  const line = createStatusLine(stream)
   let nextAt = now() + quietMs
-  let isDrawn = false
   return {
     say(done, total) {
-      if (!isShown || now() < nextAt) return
+      if (now() < nextAt) return
       nextAt = now() + pauseMs
       const share = total > 0 ? ` of ${megabytes(total)}, ${Math.floor((100 * done) / total)} %` : ''
-      stream.write(`${eraseLine}${`${what} ${megabytes(done)}${share}`.slice(0, (stream.columns ?? 80) - 1)}`)
-      isDrawn = true
+      line.draw(`${what} ${megabytes(done)}${share}`)
     },
-    clear() {
-      if (isDrawn) stream.write(eraseLine)
-      isDrawn = false
-    },
+    clear: line.clear,
   }
 }
-
-/** Decimal megabytes or kilobytes, `12.3 MB`. */
-export const megabytes = (bytes: number): string =>
-  bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import type { Key, SchemaNode } from './key.ts'
 import { printable } from '../errors/printable.ts'
+import type { Key, SchemaNode } from './key.ts'
 
 // A direct walk over the schema instead of Ajv: loading and compiling Ajv costs some 30 ms of every start,
 // its texts speak of schemas and not of settings, and the configuration needs no more than these keywords.

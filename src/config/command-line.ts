@@ -1,9 +1,9 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { nearestName } from '../errors/nearest-name.ts'
+import { printable } from '../errors/printable.ts'
 import { checkValue } from './check-value.ts'
 import { listKeys } from './key.ts'
-import { nearestName } from '../errors/nearest-name.ts'
-import { type Problem } from './problem.ts'
-import { printable } from '../errors/printable.ts'
+import type { Problem } from './problem.ts'
 import { ConfigSchema } from './schema.ts'
 import { parseText, type Setting } from './setting.ts'
 

@@ -1,10 +1,10 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 import type { Document, Node, YAMLMap } from 'yaml'
+import { nearestName } from '../errors/nearest-name.ts'
+import { printable } from '../errors/printable.ts'
 import { checkValue, describeFound } from './check-value.ts'
 import { toKey, type Key, type SchemaNode } from './key.ts'
-import { nearestName } from '../errors/nearest-name.ts'
-import { type Problem } from './problem.ts'
-import { printable } from '../errors/printable.ts'
+import type { Problem } from './problem.ts'
 import type { Setting } from './setting.ts'
 
 /** What one file says. */

@@ -6,7 +6,7 @@ import { Failure } from './exit-codes.ts'
 import { readReply, toFailure } from './reply.ts'
 import type { Context } from './context.ts'
 
-/** Writes the archive beside its place and moves it there when it is whole. */
+/** Writes the archive beside its place and moves it there when it is whole and on the disk. */
 export async function downloadAudits({ client, line, output, target }: Context): Promise<undefined> {
   const day = new Date().toISOString().slice(0, 10)
   const file = line.options.file ?? `edgehostd-audit-${day}.tar`
@@ -23,7 +23,7 @@ export async function downloadAudits({ client, line, output, target }: Context):
   }
   const partial = `${file}.part`
   try {
-    await pipeline(message, createWriteStream(partial, { mode: 0o600 })).catch(brokenOff)
+    await pipeline(message, createWriteStream(partial, { mode: 0o600, flush: true })).catch(brokenOff)
     renameSync(partial, file)
   } catch (error) {
     rmSync(partial, { force: true })

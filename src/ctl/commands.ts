@@ -72,6 +72,8 @@ export const options = {
 
 export type OptionName = keyof typeof options
 
+export const isSwitch = (name: OptionName): boolean => (options[name] as Option).value === undefined
+
 /** A command of the command line. */
 export interface Command {
   /** Names of what follows it; one in brackets may be left out. */
@@ -178,6 +180,9 @@ export type CommandName = keyof typeof commands
 
 /** Commands about files, for which no host is asked. */
 export type DefinitionCommand = Extract<CommandName, `definition ${string}`>
+
+export const isDefinitionCommand = (name: CommandName): name is DefinitionCommand =>
+  name.startsWith('definition ')
 
 export const commandNames = Object.keys(commands) as CommandName[]
 

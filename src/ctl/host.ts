@@ -17,7 +17,7 @@ export async function showHost({ client, output }: Context): Promise<undefined> 
   return undefined
 }
 
-export function renderHost(host: EdgeHostInfo, paper: Paper): string {
+function renderHost(host: EdgeHostInfo, paper: Paper): string {
   const { disks, gpus } = host.spec.hardwareSpec
   const tables = [
     renderFacts(hostFacts(host), paper),

@@ -1,7 +1,8 @@
 import { writeSync } from 'node:fs'
 import { parseCommandLine, type CommandLine } from './command-line.ts'
+import { isDefinitionCommand, isSwitch, type OptionName } from './commands.ts'
 import { exitCodes, Failure } from './exit-codes.ts'
-import { oneLine } from './text.ts'
+import { eachLine } from './text.ts'
 
 // Baked in by the build.
 declare const __VERSION__: string
@@ -15,31 +16,19 @@ async function main(): Promise<void> {
   else if (command === 'completion bash') say((await import('./completion.ts')).bashCompletion())
   else if (command === 'config check') checkConfig(line)
   else if (command === 'support') await collectSupport(line)
-  else if (
-    command === 'definition build' ||
-    command === 'definition inspect' ||
-    command === 'definition validate'
-  )
-    becomeDefinition(line)
+  else if (isDefinitionCommand(command)) workOnDefinition(line)
   else {
     const { runCommand } = await import('./run.ts')
     process.exitCode = exitCodes[await runCommand(line, command, process.env)].code
   }
 }
 
-/** Becomes the daemon's own check, execve(2): one code that judges a configuration, and no child process. */
+/** The daemon's own check: one code that judges a configuration. */
 function checkConfig({ arguments: [file] }: CommandLine): void {
-  const daemon = `${import.meta.dirname}/main.cjs`
-  const args = [
-    process.execPath,
-    daemon,
-    '--check-config',
-    ...(file === undefined ? [] : [`--config=${file}`]),
-  ]
-  process.execve?.(process.execPath, args, process.env)
+  become('main.cjs', ['--check-config', ...(file === undefined ? [] : [`--config=${file}`])])
 }
 
-/** Becomes the program that looks at the whole host: it starts processes and reads files, a client does neither. */
+/** By the program that looks at the whole host: it starts processes and reads files, a client does neither. */
 async function collectSupport({ options }: CommandLine): Promise<void> {
   const { chooseTarget } = await import('./target.ts')
   const target = chooseTarget(options, process.env, '')
@@ -59,24 +48,27 @@ async function collectSupport({ options }: CommandLine): Promise<void> {
   const args = Object.entries(given).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}=${value}`],
   )
-  const program = `${import.meta.dirname}/support.cjs`
-  process.execve?.(process.execPath, [process.execPath, program, ...args], process.env)
+  become('support.cjs', args)
 }
 
-/** Becomes the program that packs and unpacks definitions, which the daemon does too and a client does not. */
-function becomeDefinition({ command, arguments: words, options, lists = {} }: CommandLine): void {
+/** By the program that packs and unpacks definitions, which the daemon does too and a client does not. */
+function workOnDefinition({ command, arguments: words, options, lists = {} }: CommandLine): void {
   const refused = (['host', 'user', 'fingerprint', 'socket'] as const).find(
     (name) => options[name] !== undefined,
   )
   if (refused !== undefined)
     throw new Failure('usage', `--${refused} has no meaning here: ${command} works on files of this machine`)
   const single = Object.entries(options).map(([name, value]) =>
-    value === '' ? `--${name}` : `--${name}=${value}`,
+    isSwitch(name as OptionName) ? `--${name}` : `--${name}=${value}`,
   )
   const many = Object.entries(lists).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`))
-  const program = `${import.meta.dirname}/definition.cjs`
-  const args = [...single, ...many, '--', command.replace('definition ', ''), ...words]
-  process.execve?.(process.execPath, [process.execPath, program, ...args], process.env)
+  become('definition.cjs', [...single, ...many, '--', command.replace('definition ', ''), ...words])
+}
+
+/** Becomes another program of the package by execve(2): there is no child process, and nothing comes after it. */
+function become(program: string, args: readonly string[]): void {
+  const words = [process.execPath, `${import.meta.dirname}/${program}`, ...args]
+  process.execve?.(process.execPath, words, process.env)
 }
 
 // process.stdout would take a sixth of the start.
@@ -91,9 +83,6 @@ function say(text: string): void {
 
 main().catch((error: unknown) => {
   if (!(error instanceof Failure)) throw error
-  if (error.message !== '') {
-    const lines = error.message.split('\n').map(oneLine)
-    process.stderr.write(`edgehostctl: ${lines.join('\n')}\n`)
-  }
+  if (error.message !== '') process.stderr.write(`edgehostctl: ${eachLine(error.message)}\n`)
   process.exitCode = exitCodes[error.exitName].code
 })

@@ -1,5 +1,5 @@
-import { escapeInvisible } from '../errors/printable.ts'
 import type { Paper } from './facts.ts'
+import { eachLine } from './text.ts'
 
 export type Format = 'table' | 'json' | 'yaml'
 
@@ -37,15 +37,13 @@ export function createOutput({ format, paper, out, err }: OutputOptions): Output
 }
 
 /** Two spaces; invisible characters, which could steer a terminal, stand escaped, which means the same. */
-export function toJson(value: unknown): string {
-  return `${escapeLines(JSON.stringify(value, null, 2))}\n`
+function toJson(value: unknown): string {
+  return `${eachLine(JSON.stringify(value, null, 2))}\n`
 }
 
 async function toYaml(value: unknown): Promise<string> {
   const { stringify } = await import('yaml')
   const text = stringify(value, { lineWidth: 0 })
   // The library escapes most of what is invisible; where it left some, JSON is YAML too.
-  return escapeLines(text) === text ? text : toJson(value)
+  return eachLine(text) === text ? text : toJson(value)
 }
-
-const escapeLines = (text: string) => text.split('\n').map(escapeInvisible).join('\n')

@@ -8,6 +8,9 @@ const plain = /^[\x20-\x7e]*$/
 /** Text of a server as it may stand in one line of a terminal: nothing in it moves the cursor or changes colours. */
 export const oneLine = (text: string): string => escapeInvisible(text)
 
+/** The same of each line of a text, whose lines stay. */
+export const eachLine = (text: string): string => text.split('\n').map(oneLine).join('\n')
+
 /** Columns a terminal gives a text. */
 export function displayWidth(text: string): number {
   if (plain.test(text)) return text.length

@@ -6,7 +6,13 @@ export function printable(text: string): string {
 }
 
 /** Control and invisible characters as JSON and YAML escape them: `\u001b`, beyond 16 bits as two halves. */
-export function escapeInvisible(text: string): string {
+export const escapeInvisible = (text: string): string => escapeEach(text, invisible)
+
+/**
+ * The characters that a pattern finds, escaped in the same way.
+ * @param which with the flags g and u
+ */
+export function escapeEach(text: string, which: RegExp): string {
   const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return text.replace(invisible, (character) => character.split('').map(escapeUnit).join(''))
+  return text.replace(which, (character) => character.split('').map(escapeUnit).join(''))
 }

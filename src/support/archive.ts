@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
+import { placeFile } from '../system/files.ts'
 import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
 
 /** A file of an archive. */
@@ -39,12 +39,7 @@ export async function writeArchive(
     await pipeline(...packed(members, madeAt), process.stdout, { end: false })
     return
   }
-  const partial = `${file}.part`
-  try {
-    await pipeline(...packed(members, madeAt), createWriteStream(partial, { mode: 0o600, flush: true }))
-    await rename(partial, file)
-  } catch (error) {
-    await rm(partial, { force: true })
-    throw error
-  }
+  await placeFile(file, (partial) =>
+    pipeline(...packed(members, madeAt), createWriteStream(partial, { mode: 0o600, flush: true })),
+  )
 }

@@ -1,7 +1,6 @@
-import { request } from 'node:http'
-import { text } from 'node:stream/consumers'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 
 const answerMs = 30_000
 

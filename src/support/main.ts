@@ -7,10 +7,10 @@ import { parseCommandLine } from '../config/command-line.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
+import { createStatusLine } from '../system/status-line.ts'
 import { writeArchive, type Member } from './archive.ts'
 import { collect, type Collected } from './collect.ts'
 import { createMask } from './mask.ts'
-import { createProgress } from './progress.ts'
 import { findLaunch } from './running-daemon.ts'
 import { listSources } from './sources.ts'
 
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   const stateDirectory = config?.state.directory ?? '/var/lib/edgehostd'
   const secrets = await readSecrets(secretFiles(stateDirectory, config))
   const collected: Collected[] = []
-  const progress = createProgress(process.stderr)
+  const line = createStatusLine(process.stderr)
 
   async function* members(): AsyncGenerator<Member> {
     yield* collect({
@@ -60,15 +60,14 @@ async function main(): Promise<void> {
       }),
       mask: createMask({ values: secrets, userNames: await readUserNames(runner) }),
       folder,
-      onBegin: ({ from }) => progress.say(from),
+      onBegin: ({ from }) => line.draw(`reading ${from}`),
       onEnd: (each) => collected.push(each),
     })
-    progress.clear()
     const summary = { madeTimestamp: madeAt.toISOString(), version: __VERSION__, files: collected }
     yield { name: `${folder}/summary.json`, content: Buffer.from(`${JSON.stringify(summary, null, 2)}\n`) }
   }
 
-  await writeArchive(file, members(), madeAt.getTime())
+  await writeArchive(file, members(), madeAt.getTime()).finally(line.clear)
   report(file, collected, values.output)
 }
 

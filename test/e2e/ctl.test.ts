@@ -1,33 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { layBridge, type Bridge } from './host/bridge.ts'
-import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
-import { openPane } from './host/pane.ts'
-import type { Ended } from './host/process.ts'
+import { bootCtlPair, type CtlPair } from './host/ctl-pair.ts'
+import type { Edgehostd } from './host/edgehostd.ts'
+import { asUser, type Ended } from './host/process.ts'
 
 const right = 'operator canary $HOME %n 0901'
+let pair: CtlPair
 let host: Edgehostd
 let other: Edgehostd
-let bridge: Bridge
 let address: string
 
 beforeAll(async () => {
-  host = await bootEdgehostd({ lower: 'machine', wire: false })
-  other = await bootEdgehostd({ lower: 'machine', wire: false })
-  bridge = await layBridge([host.leader, other.leader])
-  address = bridge.addresses[0]!
+  pair = await bootCtlPair()
+  ;({ host, other, address } = pair)
   await host.addUser({ name: 'chief', password: right, groups: ['sudo'] })
   await host.addUser({ name: 'guest', password: right })
 })
-afterAll(async () => {
-  await bridge.cut()
-  await host.unplug()
-  await other.unplug()
-})
+afterAll(() => pair.unplug())
 
-const here = (...args: string[]) => host.run(['edgehostctl', ...args])
-const there = (...args: string[]) => other.run(['edgehostctl', '--host', address, ...args])
-const fingerprint = async () =>
-  JSON.parse((await here('-o', 'json', 'status')).stdout).service.certificate.fingerprint as string
+const here: CtlPair['here'] = (...args) => pair.here(...args)
+const there: CtlPair['there'] = (...args) => pair.there(...args)
+const fingerprint = () => pair.fingerprint()
 const logIn = async (user: string): Promise<Ended> =>
   other.run(
     [
@@ -36,7 +28,6 @@ const logIn = async (user: string): Promise<Ended> =>
     ],
     { input: `${right}\n` },
   )
-const forgetAll = () => other.sh('rm -rf /root/.config/edgehostctl')
 
 /** What each command says, on either way. */
 const online: readonly (readonly [string, RegExp])[] = [
@@ -91,51 +82,6 @@ describe('on the host, as root', () => {
     }
   })
 
-  it('definition build, inspect and validate, for anybody and without the daemon', async () => {
-    const packs = [
-      ['os', 'edge-native-byoi', '1.0.0'],
-      ['k8s', 'edge-k3s', '1.33.3'],
-      ['cni', 'cni-calico', '3.28.0'],
-    ] as const
-    for (const [layer, name, version] of packs) {
-      const pack = { name, version, displayName: name, layer, cloudTypes: ['edge-native'] }
-      await host.sh('mkdir -p "$1"', `/srv/packs/${layer}`)
-      await host.write(`/srv/packs/${layer}/pack.json`, JSON.stringify(pack))
-    }
-    const profilePacks = packs.map(([layer, name, tag]) => ({
-      ...{ name, layer, tag, uid: layer, type: 'spectro' },
-      values: 'replicas: {{ .spectro.var.replicas }}\n',
-    }))
-    const template = { type: 'cluster', cloudType: 'edge-native', packs: profilePacks }
-    const spec = { version: '1.0.0', template, variables: [{ name: 'replicas', format: 'number' }] }
-    const profile = { metadata: { name: 'shop', uid: '65a0c0ffee0000000000abcd' }, spec }
-    await host.write('/srv/profile.json', JSON.stringify(profile))
-    const asGuest = (line: string) =>
-      host.run([
-        ...['setpriv', '--reuid=guest', '--regid=guest', '--clear-groups', 'sh', '-c'],
-        `cd /tmp && HOME=/nowhere ${line}`,
-      ])
-    const build =
-      'edgehostctl definition build --profile /srv/profile.json --pack /srv/packs/* --output shop.tar.zst'
-    const built = await asGuest(build)
-    expect(built).toMatchObject({ exitCode: 0 })
-    expect(built.stdout).toMatch(/^ *Holds: 1 profile, 3 packs, 6 files/m)
-    expect((await asGuest('edgehostctl definition inspect shop.tar.zst')).stdout).toMatch(
-      /edge-k3s +1\.33\.3 +yes/,
-    )
-    expect(await asGuest('edgehostctl definition validate shop.tar.zst')).toMatchObject({ exitCode: 0 })
-    await host.write('/srv/profile.json', JSON.stringify(profile).replace('var.replicas', 'var.replica'))
-    expect(await asGuest(build)).toMatchObject({ exitCode: 0 })
-    const refused = await asGuest('edgehostctl definition validate shop.tar.zst')
-    expect(refused.exitCode).toBe(1)
-    expect(refused.stdout).toMatch(/VariableUndeclared: .*did you mean replicas/)
-    const cut = await asGuest(
-      'head -c 200 shop.tar.zst > cut.tar.zst; edgehostctl definition inspect cut.tar.zst',
-    )
-    expect(cut).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(cut.stderr).toMatch(/ends too early/)
-  })
-
   it('login and logout say that root needs none', async () => {
     for (const command of ['login', 'logout']) {
       const ended = await here(command)
@@ -145,14 +91,7 @@ describe('on the host, as root', () => {
   })
 
   it('an ordinary user is told what to do', async () => {
-    const ended = await host.run([
-      'setpriv',
-      '--reuid=guest',
-      '--regid=guest',
-      '--clear-groups',
-      'edgehostctl',
-      'status',
-    ])
+    const ended = await host.run(asUser('guest', ['edgehostctl', 'status']))
     expect(ended.exitCode).toBe(4)
     expect(ended.stderr).toMatch(/permission denied.*sudo.*--host/s)
   })
@@ -285,117 +224,3 @@ describe('from another host', () => {
     expect(ended).toMatchObject({ exitCode: 3 })
   })
 })
-
-describe('on a terminal', () => {
-  it('asks for the host and the password, which is not shown, and puts the terminal back', async () => {
-    await forgetAll()
-    const pane = await openPane(other, 80)
-    await pane.type(`edgehostctl --host ${address} login chief`, 'Enter')
-    await pane.until(/\[y\/N\]/)
-    expect((await pane.unbroken()).replaceAll('\n', '')).toContain(await fingerprint())
-    await pane.type('y', 'Enter')
-    await pane.until(/Password of chief on 10\.78\.0\.1:/)
-    await pane.type(right, 'Enter')
-    const shown = await pane.until(/Logged in on/)
-    expect(shown).not.toContain('canary')
-    // Typed text is echoed again, also after Ctrl-C at the question.
-    await pane.type('clear', 'Enter')
-    await pane.type(`edgehostctl --host ${address} login chief`, 'Enter')
-    await pane.until(/Password of chief/)
-    await pane.type('secret', 'C-c')
-    await pane.until(/:\n\$ ?$/)
-    await pane.type('echo ended with $?', 'Enter')
-    expect(await pane.until(/^ended with 130$/m)).toMatch(/\$ echo ended with/)
-    await pane.close()
-  })
-
-  it('an expired password is asked for anew', async () => {
-    await host.addUser({ name: 'stale', password: right })
-    await host.output(['chage', '-d', '0', 'stale'])
-    const pane = await openPane(other, 80)
-    const command = `edgehostctl --host ${address} --fingerprint ${await fingerprint()} login stale`
-    await pane.type(`clear; ${command}`, 'Enter')
-    await pane.until(/Password of stale/)
-    await pane.type(right, 'Enter')
-    await pane.until(/New password:/)
-    await pane.type('renewed canary 0902', 'Enter')
-    await pane.until(/The same again:/)
-    await pane.type('renewed canary 0902', 'Enter')
-    expect(await pane.until(/as stale \(viewer\)/)).not.toContain('canary')
-    await pane.close()
-  })
-
-  it('no is no', async () => {
-    await forgetAll()
-    const pane = await openPane(other, 80)
-    await pane.type(`edgehostctl --host ${address} status; echo ended with $?`, 'Enter')
-    await pane.until(/\[y\/N\]/)
-    await pane.type('', 'Enter')
-    await pane.until(/^ended with 5$/m)
-    await pane.close()
-  })
-
-  it.each([80, 120])('status fits %d columns, in colours', async (columns) => {
-    const pane = await openPane(host, columns)
-    await pane.type('clear; edgehostctl status', 'Enter')
-    await pane.until(/Next: [^]*\n\$$/)
-    const text = await pane.text()
-    expect(await pane.unbroken()).toBe(text)
-    expect(settle(text)).toBe(columns === 80 ? narrow : broad)
-    expect(await pane.coloured()).toContain('\u001b[32m')
-    await pane.type('clear; NO_COLOR=1 edgehostctl status', 'Enter')
-    await pane.until(/Next: [^]*\n\$$/)
-    expect(await pane.coloured()).not.toContain('\u001b[')
-    await pane.type('clear; edgehostctl audit list --limit=20', 'Enter')
-    await pane.until(/^TIME[^]*\n\$$/m)
-    expect(await pane.unbroken()).toBe(await pane.text())
-    await pane.close()
-  })
-
-  it('completes with Tab', async () => {
-    const pane = await openPane(host, 80)
-    await pane.type('source <(edgehostctl completion bash)', 'Enter')
-    await pane.until(/\n\$ ?$/)
-    await pane.type('edgehostctl aud', 'Tab')
-    await pane.until(/edgehostctl audit ?$/)
-    await pane.type('ver', 'Tab')
-    await pane.until(/edgehostctl audit verify ?$/)
-    await pane.close()
-  })
-})
-
-/** What is another on each machine becomes one that is always the same. */
-function settle(text: string): string {
-  return text
-    .replace(/^.*\$.*\n/, '')
-    .replace(/\n\$ ?$/, '')
-    .replace(/(?<=Host: ).*/, 'HOST')
-    .replace(/edge-[0-9a-f]+/, 'edge-ID')
-    .replace(/(?<=Uptime: ).*/, 'UPTIME')
-    .replace(/(?<=Certificate: ).*/, 'CERTIFICATE')
-    .replaceAll(/[0-9A-F]{2}(:[0-9A-F]{2}){15,}/g, (found) => found.replaceAll(/[0-9A-F]{2}/g, 'XX'))
-    .replace(/(?<=edgehostd )\d+\.\d+\.\d+/, 'VERSION')
-    .replace(/(?<=Disk: )[^]*(?=\n *Sessions)/, 'DISKS')
-    .replace(/(?<=Facts: )[^]*(?=\n *Disk)/, 'FACTS')
-    .replace(/(?<=Sessions: ).*/, 'SESSIONS')
-    .replace(/(?<=Errors: )[^]*(?=\n *Next)/, 'ERRORS')
-    .replace(/(?<=Next: )[^]*/, 'NEXT')
-}
-
-const top = `        Host: HOST
-          ID: edge-ID
-       State: running
-        Mode: airgap, managed here
-     Version: edgehostd VERSION
-      Uptime: UPTIME
-     Address: https://10.78.0.1:5080
- Certificate: CERTIFICATE
-`
-const bottom = `       Facts: FACTS
-        Disk: DISKS
-    Sessions: SESSIONS
-      Errors: ERRORS
-        Next: NEXT`
-const bytes = (number: number) => Array.from({ length: number }, () => 'XX').join(':')
-const narrow = `${top} Fingerprint: ${bytes(16)}:\n              ${bytes(16)}\n${bottom}`
-const broad = `${top} Fingerprint: ${bytes(32)}\n${bottom}`

@@ -2,6 +2,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 import { openPane } from './host/pane.ts'
+import { asUser } from './host/process.ts'
 
 const right = 'support canary $HOME %n 0901'
 const next = 'support canary renewed 0902'
@@ -127,10 +128,9 @@ describe('edgehostctl support', () => {
   })
 
   it('is for root, on the host itself, and for no terminal', async () => {
-    const guest = ['setpriv', '--reuid=chief', '--regid=chief', '--clear-groups']
-    const asUser = await host.run([...guest, 'edgehostctl', 'support'])
-    expect(asUser).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(asUser.stderr).toMatch(/sudo edgehostctl support/)
+    const ended = await host.run(asUser('chief', ['edgehostctl', 'support']))
+    expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(ended.stderr).toMatch(/sudo edgehostctl support/)
     const elsewhere = await host.run(['edgehostctl', '--host', 'box', 'support'])
     expect(elsewhere).toMatchObject({ exitCode: 2, stdout: '' })
     expect(elsewhere.stderr).toMatch(/ssh root@box edgehostctl support/)

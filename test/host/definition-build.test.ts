@@ -1,6 +1,7 @@
 import {
   chmodSync,
   cpSync,
+  createReadStream,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -10,7 +11,6 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { createReadStream } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execaSync } from 'execa'

@@ -1,20 +1,14 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundleProgram } from '../support/bundle-program.ts'
 import { createCtl, type Ctl } from '../support/ctl.ts'
 import { compressions, exportedProfile, rawTar, signedMembers } from '../support/tar-bytes.ts'
 
 let ctl: Ctl
 beforeAll(() => {
   ctl = createCtl()
-  buildSync({
-    entryPoints: [join(import.meta.dirname, '../../src/authoring/main.ts')],
-    outfile: join(ctl.home, 'definition.cjs'),
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-  })
+  bundleProgram('authoring', join(ctl.home, 'definition.cjs'))
   const packs = [
     ['one', 'edge-k3s'],
     ['two', 'web-shop'],
@@ -70,6 +64,7 @@ describe('edgehostctl definition', () => {
     [['definition', 'build'], 2],
     [['definition', 'build', '--profile', 'none.json', '--file', 'd.zip'], 2],
     [['definition', 'build', '--profile', '/nowhere/none.json', '--file', '/nowhere/d.tgz'], 1],
+    [['definition', 'build', '--profile', 'none.json', '--file', 'd.tgz', '--name=', '--no-color'], 2],
     [['definition', 'inspect'], 2],
     [['definition', 'inspect', '/nowhere/none.tgz'], 1],
     [['definition', 'inspect', 'x.tgz', '--host', 'box'], 2],

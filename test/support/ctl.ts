@@ -1,8 +1,8 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
 import { execa } from 'execa'
+import { bundleProgram } from './bundle-program.ts'
 
 /** edgehostctl as a process of its own, bundled as it ships and without a terminal. */
 export interface Ctl {
@@ -16,14 +16,7 @@ export interface Ctl {
 export function createCtl(): Ctl {
   const home = mkdtempSync(join(tmpdir(), 'edgehostctl-'))
   const program = join(home, 'edgehostctl.cjs')
-  buildSync({
-    entryPoints: [join(import.meta.dirname, '../../src/ctl/main.ts')],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    define: { __VERSION__: '"test"', 'import.meta.dirname': '__dirname' },
-  })
+  bundleProgram('ctl', program)
   return {
     home,
     async run(args, input = '') {

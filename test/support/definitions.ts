@@ -29,6 +29,12 @@ export const profileOf = (
   ...rest,
 })
 
+/** Of a variable: it is chosen from these. */
+export const dropdown = (...values: readonly string[]): Partial<Variable> => ({
+  inputType: 'dropdown',
+  options: values.map((value) => ({ value })),
+})
+
 export const packOf = (name: string, rest: Partial<Pack> = {}): Pack => ({
   place: `packs/${name}-${rest.version ?? '1.0.0'}`,
   name,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { bundleProgram } from './bundle-program.ts'
 
 let built: string | undefined
 
@@ -11,12 +11,6 @@ export function examineProgram(): string {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-examine-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   built = join(folder, 'examine.cjs')
-  buildSync({
-    entryPoints: [join(import.meta.dirname, '../../src/cluster/examination/main.ts')],
-    outfile: built,
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-  })
+  bundleProgram('cluster/examination', built)
   return built
 }

@@ -9,10 +9,14 @@ export function createRandom(seed: number) {
   }
   /** An integer from 0 to `end`, without it. */
   const below = (end: number) => Math.floor(next() * end)
+  const pick = <T>(from: readonly T[]): T => from[below(from.length)] as T
   return {
     below,
     isChosen: (chance: number) => next() < chance,
-    pick: <T>(from: readonly T[]): T => from[below(from.length)] as T,
+    pick,
+    /** So many pieces, one behind the other. */
+    text: (pieces: readonly string[], count: number): string =>
+      Array.from({ length: count }, () => pick(pieces)).join(''),
     /** Up to `count` different ones in any order. */
     several: <T>(from: readonly T[], count: number): T[] => {
       const rest = [...from]

@@ -1,4 +1,4 @@
-import type { Problem, Variable } from '../../src/cluster/definition.ts'
+import type { Definition, Problem, Variable } from '../../src/cluster/definition.ts'
 import { renderDefinition } from '../../src/cluster/rules/macros.ts'
 import type { SystemFacts } from '../../src/cluster/rules/macro-values.ts'
 import type { GivenVariable } from '../../src/cluster/rules/variables.ts'
@@ -14,10 +14,17 @@ export interface Given {
 export const placesOf = (problems: readonly Problem[]) =>
   problems.map(({ code, place }) => `${code} ${place.replace(/^.*values:/, '')}`)
 
+/** One profile with one pack `app`. */
+export const appDefinition = (values: string, variables: readonly Variable[] = []): Definition =>
+  definitionOf([profileOf([profilePack('app', values)], variables)])
+
+/** A definition, rendered with its defaults alone unless more is given. */
+export const render = (definition: Definition, { given = [], facts = {} }: Omit<Given, 'variables'> = {}) =>
+  renderDefinition(definition, { given, facts })
+
 /** The values of one pack `app`, rendered. */
-export const renderValues = (values: string, { variables = [], given = [], facts = {} }: Given = {}) => {
-  const definition = definitionOf([profileOf([profilePack('app', values)], variables)])
-  const { texts, problems } = renderDefinition(definition, { given, facts })
+export const renderValues = (values: string, { variables, ...rest }: Given = {}) => {
+  const { texts, problems } = render(appDefinition(values, variables), rest)
   return { content: texts[0]?.content, problems, places: placesOf(problems) }
 }
 

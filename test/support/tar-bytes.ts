@@ -64,11 +64,11 @@ export const compressions = {
 export const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
 
 /** definition.yaml of files. */
-export function definitionYaml(files: Readonly<Record<string, string | Buffer>>, head = ''): string {
+function definitionYaml(files: Readonly<Record<string, string | Buffer>>): string {
   const lines = Object.entries(files).map(([name, content]) => `  ${sha256(content)}  ${name}\n`)
-  const standard =
+  const head =
     'formatVersion: 1\nname: factory\nversion: 1.0.0\nprofiles:\n  - uid: u1\n    name: one\n    version: 1.0.0\n'
-  return `${head || standard}sha256: |\n${lines.join('')}`
+  return `${head}sha256: |\n${lines.join('')}`
 }
 
 /** Files with a definition.yaml that is true. */

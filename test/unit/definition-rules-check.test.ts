@@ -295,7 +295,7 @@ describe('a hostile text', () => {
       '`',
     ]
     for (let round = 0; round < 1_500; round += 1) {
-      const values = Array.from({ length: random.below(25) }, () => random.pick(pieces)).join('')
+      const values = random.text(pieces, random.below(25))
       const pack = packOf('a', {
         values,
         manifests: [{ place: 'packs/a-1.0.0/manifests/m.yaml', content: values }],

@@ -239,7 +239,7 @@ describe('a format', () => {
     const wrong: string[] = []
     let good = 0
     for (let round = 0; round < 100_000; round += 1) {
-      const text = Array.from({ length: 1 + random.below(17) }, () => random.pick(parts)).join('')
+      const text = random.text(parts, 1 + random.below(17))
       if (isIpv4(text) !== isIPv4(text) || isIpv6(text) !== isIPv6(text)) wrong.push(text)
       if (isIpv4(text) || isIpv6(text)) good += 1
     }

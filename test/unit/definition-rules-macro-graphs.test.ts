@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { renderDefinition } from '../../src/cluster/rules/macros.ts'
 import { cpuNow } from '../support/cpu-time.ts'
 import { definitionOf, profileOf, profilePack } from '../support/definitions.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { appDefinition, render } from '../support/rendered-values.ts'
 
 /** Values of packs: by `pack.key`, the texts and names that each is made of. */
 type Graph = Map<string, readonly ({ readonly text: string } | { readonly name: string })[]>
@@ -61,7 +61,7 @@ describe('values of packs that hold each other', () => {
     for (let seed = 0; seed < 600; seed += 1) {
       const random = createRandom(seed)
       const graph = createGraph(random, random.pick([0.1, 0.3, 0.5]))
-      const { texts, problems } = renderDefinition(toDefinition(graph), { given: [], facts: {} })
+      const { texts, problems } = render(toDefinition(graph))
       const all = texts.map(({ content }) => content).join('')
       for (const [name, parts] of graph) {
         const line = new RegExp(`^${name.slice(name.indexOf('.') + 1)}: "(.*)"$`, 'm')
@@ -100,10 +100,7 @@ describe('values of packs that hold each other', () => {
     )
     const values = [...lines, 'k20000: end'].join('\n')
     const begin = cpuNow()
-    const { texts, problems } = renderDefinition(definitionOf([profileOf([profilePack('app', values)])]), {
-      given: [],
-      facts: {},
-    })
+    const { texts, problems } = render(appDefinition(values))
     expect(cpuNow() - begin).toBeLessThan(4_000)
     expect(problems).toEqual([])
     expect(texts[0]?.content.match(/"end"/g)?.length).toBe(20_000)
@@ -114,10 +111,7 @@ describe('values of packs that hold each other', () => {
       { length: 20_000 },
       (_, index) => `k${index}: "{{ .spectro.pack.app.k${(index + 1) % 20_000} }}"`,
     )
-    const { problems } = renderDefinition(definitionOf([profileOf([profilePack('app', lines.join('\n'))])]), {
-      given: [],
-      facts: {},
-    })
+    const { problems } = render(appDefinition(lines.join('\n')))
     expect(problems.map(({ code }) => code)).toEqual(['MacroCycle'])
     expect(problems[0]?.message.length).toBeLessThan(2_000)
   })
@@ -127,10 +121,7 @@ describe('values of packs that hold each other', () => {
       { length: 60 },
       (_, index) => `k${index}: "{{ .spectro.pack.app.k${index + 1} }}{{ .spectro.pack.app.k${index + 1} }}"`,
     )
-    const { problems } = renderDefinition(
-      definitionOf([profileOf([profilePack('app', [...lines, 'k60: x'].join('\n'))])]),
-      { given: [], facts: {} },
-    )
+    const { problems } = render(appDefinition([...lines, 'k60: x'].join('\n')))
     expect(problems.some(({ code }) => code === 'MacroTooLong')).toBe(true)
   })
 })

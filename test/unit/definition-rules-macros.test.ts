@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { checkDefinition } from '../../src/cluster/rules/check.ts'
 import { findMacros } from '../../src/cluster/rules/macro.ts'
-import { renderDefinition } from '../../src/cluster/rules/macros.ts'
 import { cpuNow } from '../support/cpu-time.ts'
 import { definitionOf, packOf, profileOf, profilePack } from '../support/definitions.ts'
 import { createRandom } from '../support/random.ts'
-import { renderValues, variable, type Given } from '../support/rendered-values.ts'
+import { appDefinition, render, renderValues, variable, type Given } from '../support/rendered-values.ts'
 
 describe('a macro', () => {
   it.each<[string, string, [string, string] | ['invalid'] | []]>([
@@ -124,7 +123,7 @@ describe('rendering', () => {
       { uid: 'u2' },
     )
     const withB = { ...first, packs: [profilePack('one', 'a: "{{ .spectro.pack.two.x.y }}"\nb: 2')] }
-    const { texts, problems } = renderDefinition(definitionOf([withB, second]), { given: [], facts: {} })
+    const { texts, problems } = render(definitionOf([withB, second]))
     expect(texts[0]?.content).toBe('a: "theirs-2"\nb: 2')
     expect(problems).toEqual([])
   })
@@ -137,9 +136,8 @@ describe('rendering', () => {
       }),
     ]
     const contents = (values: string) =>
-      renderDefinition(
+      render(
         definitionOf([profileOf([profilePack('one', values)], [{ name: 'v', defaultValue: 'x' }])], packs),
-        { given: [], facts: {} },
       ).texts.map(({ place, content }) => `${place} ${content}`)
     expect(contents('')).toEqual([
       'packs/one-1.0.0/values.yaml a: x',
@@ -184,10 +182,10 @@ describe('rendering', () => {
       '$&',
     ]
     for (let round = 0; round < 3_000; round += 1) {
-      const values = `x${Array.from({ length: random.below(30) }, () => random.pick(pieces)).join('')}`
+      const values = `x${random.text(pieces, random.below(30))}`
       if (findMacros(values).length > 0) continue
       expect(renderValues(values).content).toBe(values)
-      checkDefinition(definitionOf([profileOf([profilePack('app', values)])]))
+      checkDefinition(appDefinition(values))
     }
   })
 
@@ -212,8 +210,7 @@ describe('rendering', () => {
       '\u{1F600}',
     ]
     for (let round = 0; round < 3_000; round += 1) {
-      const parts = Array.from({ length: random.below(20) }, () => random.pick(pieces))
-      const values = `x: ${parts.join('')}`
+      const values = `x: ${random.text(pieces, random.below(20))}`
       // The naive way, which is right as long as the value holds no braces.
       const expected = values.replace(/\{\{ ?\.spectro\.var\.v ?\}\}/g, () => '<80>')
       expect(renderValues(values, variable('<80>')).content).toBe(expected)

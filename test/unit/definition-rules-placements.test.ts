@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { checkDefinition } from '../../src/cluster/rules/check.ts'
-import { definitionOf, profileOf, profilePack } from '../support/definitions.ts'
-import { placesOf, renderValues, variable, type Given } from '../support/rendered-values.ts'
+import { appDefinition, placesOf, renderValues, variable, type Given } from '../support/rendered-values.ts'
 
 describe('a value in the place of its macro', () => {
   const number = (text: string): Given => variable(text, { format: 'number' })
@@ -111,12 +110,8 @@ describe('a value in the place of its macro', () => {
   })
 
   it('is held to its format before anybody gave one', () => {
-    const definition = definitionOf([
-      profileOf(
-        [profilePack('app', 'a: "{{.spectro.var.v}}"')],
-        [{ name: 'v', format: 'number', required: true }],
-      ),
-    ])
+    const variables = [{ name: 'v', format: 'number', required: true }]
+    const definition = appDefinition('a: "{{.spectro.var.v}}"', variables)
     expect(placesOf(checkDefinition(definition))).toEqual(['MacroTypeChanged 1:5'])
   })
 })

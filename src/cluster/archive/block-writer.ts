@@ -22,8 +22,8 @@ const blockBytes = 1_048_576
 const zstdLevel = 3
 
 /** Two blocks and no more: a thread compresses the one while the other is filled. */
-export function createBlockWriter(file: string): BlockWriter {
-  const compressor = createCompressor(file)
+export function createBlockWriter(file: string, format: 'gzip' | 'zstd'): BlockWriter {
+  const compressor = createCompressor(format)
   const written = pipeline(compressor, createWriteStream(file, { flush: true }))
   // Who waits for a block or for the end hears of it.
   written.catch(() => undefined)
@@ -78,9 +78,9 @@ export function createBlockWriter(file: string): BlockWriter {
   return writer
 }
 
-function createCompressor(file: string) {
+function createCompressor(format: 'gzip' | 'zstd') {
   const shared = { chunkSize: blockBytes, writableHighWaterMark: 2 * blockBytes }
-  if (!/\.zst(?:\.part)?$/.test(file)) return createGzip(shared)
+  if (format === 'gzip') return createGzip(shared)
   const params = { [constants.ZSTD_c_compressionLevel]: zstdLevel, [constants.ZSTD_c_checksumFlag]: 1 }
   return createZstdCompress({ ...shared, params })
 }

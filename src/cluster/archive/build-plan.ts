@@ -1,14 +1,11 @@
+import { isUtf8 } from 'node:buffer'
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Static } from 'typebox'
 import type { Problem } from '../definition.ts'
-import { checkShape } from './check-shape.ts'
-import { definitionFile } from './definition-file.ts'
-import type { ProfileFile } from './format.ts'
-import { PackFile, pathPart } from './format.ts'
+import { pathPart } from './format.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
-import { parseJson } from './parse-json.ts'
+import { parsePackFile } from './read-pack.ts'
 import { readProfile } from './read-profile.ts'
 
 /** A file as it will be packed. */
@@ -26,7 +23,6 @@ export interface BuildPlan {
   readonly title: { readonly name: string; readonly version: string; readonly description: string }
   /** By the bytes of their names; definition.yaml is not among them. */
   readonly members: readonly PlannedMember[]
-  readonly packCount: number
   readonly problems: readonly Problem[]
 }
 
@@ -68,16 +64,14 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
   const profiles = files.flatMap((file) => {
     const content = readText(file, report)
     if (content === undefined) return []
-    const { profile, problems: found } = readProfile(
-      { place: file, content: content.toString('utf8') },
-      undefined,
-    )
+    const text = { place: file, content: content.toString('utf8') }
+    const { profile, exported, problems: found } = readProfile(text, undefined)
     problems.push(...found)
     if (profile === undefined) return []
     const folder = `profiles/${profile.uid}`
     add(`${folder}/profile.json`, content, content.length, file)
-    const { spec } = JSON.parse(content.toString('utf8')) as Static<typeof ProfileFile>
-    const variables = Buffer.from(`${JSON.stringify({ variables: spec.variables ?? [] }, null, 2)}\n`)
+    const list = { variables: exported?.spec.variables ?? [] }
+    const variables = Buffer.from(`${JSON.stringify(list, null, 2)}\n`)
     add(`${folder}/variables.json`, variables, variables.length, file)
     return [profile]
   })
@@ -86,11 +80,10 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     const place = join(folder, 'pack.json')
     const content = readText(place, report)
     if (content === undefined) continue
-    const { value, problems: found } = parseJson(place, content.toString('utf8'))
-    const wrong = found.length > 0 ? found : checkShape(place, value, PackFile)
-    problems.push(...wrong)
-    if (wrong.length > 0) continue
-    const { name, version } = value as Static<typeof PackFile>
+    const { file, problems: found } = parsePackFile({ place, content: content.toString('utf8') })
+    problems.push(...found)
+    if (file === undefined) continue
+    const { name, version } = file
     if (!pathPart.test(name) || !pathPart.test(version)) {
       report(
         place,
@@ -114,8 +107,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
       version: main?.version || '0.0.0',
       description: main?.description ?? '',
     },
-    members: sortByName(members.filter(({ name }) => name !== definitionFile)),
-    packCount: folders.length,
+    members: sortByName(members),
     problems,
   }
 }
@@ -133,14 +125,13 @@ type Report = (place: string, code: string, message: string) => void
 function readText(file: string, report: Report): Buffer | undefined {
   try {
     const content = readFileSync(file)
-    new TextDecoder('utf-8', { fatal: true }).decode(content)
-    return content
+    if (isUtf8(content)) return content
+    report(file, 'NotUtf8', 'is not UTF-8; save it as UTF-8')
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    if (error instanceof TypeError) report(file, 'NotUtf8', 'is not UTF-8; save it as UTF-8')
-    else report(file, 'FileMissing', `cannot be read (${code}); give the file or folder as it was exported`)
-    return undefined
+    report(file, 'FileMissing', `cannot be read (${code}); give the file or folder as it was exported`)
   }
+  return undefined
 }
 
 /** Regular files below a folder and their sizes; everything else is reported. */

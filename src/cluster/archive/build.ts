@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
-import { rename, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
+import { placeFile } from '../../system/files.ts'
 import { tarEnd, tarPadding } from '../../system/ustar.ts'
 import { createBlockWriter, type BlockWriter } from './block-writer.ts'
 import type { BuildPlan, PlannedMember } from './build-plan.ts'
@@ -14,7 +15,6 @@ export interface BuildOptions {
   readonly file: string
   readonly name?: string | undefined
   readonly version?: string | undefined
-  readonly description?: string | undefined
   /** Bytes that are packed, of how many. */
   readonly onProgress?: (done: number, total: number) => void
 }
@@ -42,12 +42,11 @@ export const isArchiveName = (file: string): boolean => /\.(?:tgz|tar\.gz|tar\.z
 export async function buildArchive({ plan, file, onProgress, ...title }: BuildOptions): Promise<Built> {
   const name = title.name ?? plan.title.name
   const version = title.version ?? plan.title.version
+  const { description } = plan.title
   const contentBytes = plan.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
-  const sums = new Map<string, string>()
-  const partial = `${file}.part`
-  const writer = createBlockWriter(partial)
-  let done = 0
-  try {
+  const pack = async (writer: BlockWriter): Promise<void> => {
+    const sums = new Map<string, string>()
+    let done = 0
     for (const member of plan.members) {
       await writer.put(memberHeader(member.name, member.sizeBytes))
       sums.set(member.name, await packContent(member, writer))
@@ -55,27 +54,24 @@ export async function buildArchive({ plan, file, onProgress, ...title }: BuildOp
       done += member.sizeBytes
       onProgress?.(done, contentBytes)
     }
-    const description = title.description ?? plan.title.description
+    const profiles = [...plan.profiles]
     const head = Buffer.from(
-      formatDefinitionFile({
-        formatVersion,
-        name,
-        version,
-        description,
-        profiles: [...plan.profiles],
-        sums,
-      }),
+      formatDefinitionFile({ formatVersion, name, version, description, profiles, sums }),
     )
     await writer.put(memberHeader(definitionFile, head.length))
     await writer.put(head)
     await writer.put(Buffer.concat([tarPadding(head.length), tarEnd()]))
     await writer.end()
-    await rename(partial, file)
-  } catch (error) {
-    await writer.abandon()
-    await rm(partial, { force: true })
-    throw error
   }
+  await placeFile(file, async (partial) => {
+    const writer = createBlockWriter(partial, file.endsWith('.zst') ? 'zstd' : 'gzip')
+    try {
+      await pack(writer)
+    } catch (error) {
+      await writer.abandon()
+      throw error
+    }
+  })
   const { size: sizeBytes } = await stat(file)
   return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }
 }

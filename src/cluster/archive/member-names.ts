@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { ArchiveLimits } from './limits.ts'
 import { refuse } from './refusal.ts'
 
@@ -74,7 +75,7 @@ export function createMemberNames(limits: ArchiveLimits): MemberNames {
  * @returns the name without `./` before it and `/` behind it
  * @throws AppError
  */
-export function checkName(name: string, limits: ArchiveLimits): string {
+function checkName(name: string, limits: ArchiveLimits): string {
   const bytes = encoder.encode(name).length
   if (bytes > limits.nameBytes)
     throw refuse('NameTooLong', name, `is a name of ${bytes} bytes; ${limits.nameBytes} are allowed`)
@@ -98,6 +99,15 @@ export function checkName(name: string, limits: ArchiveLimits): string {
   if (segments.some((segment) => encoder.encode(segment).length > limits.segmentBytes))
     throw refuse('NameTooLong', name, `has a part of more than ${limits.segmentBytes} bytes`)
   return path
+}
+
+/**
+ * The part of the law that only the bytes of a name can tell.
+ * @param name the bytes as text, however it came about, to say which it is
+ * @throws AppError
+ */
+export function requireUtf8(name: string, bytes: Uint8Array): void {
+  if (!isUtf8(bytes)) throw refuse('MemberName', name, 'is a name that is not UTF-8')
 }
 
 // Upper first: full case mapping, so that the sharp s meets ss, as on file systems that fold.

@@ -1,4 +1,5 @@
 import type { Problem } from '../definition.ts'
+import { createTextPlaces } from '../rules/text-places.ts'
 
 /**
  * JSON of an archive. Keys that would reach the prototype of an object when somebody copies it are a problem.
@@ -24,13 +25,11 @@ export function parseJson(file: string, text: string): { value: unknown; problem
 }
 
 function notJson(file: string, text: string, { message }: Error): Problem {
-  const position = Number(/at position (\d+)/.exec(message)?.[1] ?? Number.NaN)
-  const before = text.slice(0, position).split('\n')
-  const place = Number.isNaN(position) ? file : `${file}:${before.length}:${(before.at(-1) ?? '').length + 1}`
+  const position = /at position (\d+)/.exec(message)?.[1]
   return {
     code: 'JsonInvalid',
     severity: 'error',
-    place,
+    place: position === undefined ? file : createTextPlaces(file, text)(Number(position)),
     message: 'is not valid JSON from here on; export it again',
   }
 }

@@ -35,10 +35,8 @@ export async function readPack({
 }: PackFolder): Promise<{ pack: Pack | undefined; problems: Problem[] }> {
   const described = await read('pack.json')
   if (described === undefined) return { pack: undefined, problems: [] }
-  const { value, problems: found } = parseJson(described.place, described.content)
-  const problems = found.length > 0 ? found : checkShape(described.place, value, PackFile)
-  if (problems.length > 0) return { pack: undefined, problems: [...problems] }
-  const file = value as Static<typeof PackFile>
+  const { file, problems } = parsePackFile(described)
+  if (file === undefined) return { pack: undefined, problems }
   const inFolder = new Set(files)
 
   const collect = (field: 'charts' | 'kubeManifests', belongs: (path: string) => boolean): string[] => {
@@ -72,5 +70,18 @@ export async function readPack({
     charts: charts.map((path) => `${place}/${path}`),
     logo: inFolder.has(logo) ? `${place}/${logo}` : undefined,
   }
-  return { pack, problems: [...problems] }
+  return { pack, problems }
+}
+
+/**
+ * What a pack.json says.
+ * @returns nothing of it where anything in it is wrong
+ */
+export function parsePackFile({ place, content }: Text): {
+  file: Static<typeof PackFile> | undefined
+  problems: Problem[]
+} {
+  const { value, problems: found } = parseJson(place, content)
+  const problems = found.length > 0 ? found : checkShape(place, value, PackFile)
+  return { file: problems.length > 0 ? undefined : (value as Static<typeof PackFile>), problems }
 }

@@ -10,25 +10,25 @@ export interface Text {
   readonly content: string
 }
 
+type ExportedProfile = Static<typeof ProfileFile>
+
 /**
  * A profile in the shape in which the platform exports it.
  * @param variables text of variables.json; where it is there it counts, and not what the profile says
- * @returns no profile where it cannot be used at all
+ * @returns no profile where it cannot be used at all; `exported` is all of its file, fields that mean nothing here too
  */
 export function readProfile(
   { place, content }: Text,
   variables: Text | undefined,
-): { profile: Profile | undefined; problems: Problem[] } {
-  const parsed = parseJson(place, content)
-  const problems = [...parsed.problems]
+): { profile: Profile | undefined; exported?: ExportedProfile; problems: Problem[] } {
+  const { value, problems } = parseJson(place, content)
   if (problems.length > 0) return { profile: undefined, problems }
-  problems.push(...checkShape(place, parsed.value, ProfileFile))
+  const wrong = checkShape(place, value, ProfileFile)
   const listed = variables === undefined ? undefined : readVariablesFile(variables)
-  problems.push(...(listed?.problems ?? []))
-  if (problems.length > (listed?.problems.length ?? 0)) return { profile: undefined, problems }
-  const { metadata, spec } = parsed.value as Static<typeof ProfileFile>
+  if (wrong.length > 0) return { profile: undefined, problems: [...wrong, ...(listed?.problems ?? [])] }
+  const exported = value as ExportedProfile
+  const { metadata, spec } = exported
   const own = listed ?? readVariables(place, 'spec.variables', spec.variables ?? [])
-  if (listed === undefined) problems.push(...own.problems)
   const profile: Profile = {
     place,
     uid: metadata.uid,
@@ -48,7 +48,7 @@ export function readProfile(
     })),
     variables: own.variables,
   }
-  return { profile, problems }
+  return { profile, exported, problems: own.problems }
 }
 
 function readVariablesFile({ place, content }: Text): { variables: Variable[]; problems: Problem[] } {

@@ -1,5 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
 import type { ErrorCode } from '../../errors/codes.ts'
+import { escapeEach } from '../../errors/printable.ts'
 
 /** Why an archive is refused; goes over the wire as `details.reason`. */
 export const reasons = {
@@ -31,6 +32,7 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons
 
+// Beside what a terminal must not get, what says nothing: private characters, and U+FFFD, which was no UTF-8.
 const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffd]/gu
 const shownCharacters = 200
 
@@ -51,6 +53,5 @@ export function refuse(reason: Reason, member: string | undefined, what: string,
 /** A member's name as it may stand in a message: nothing invisible, not endless. */
 export function showName(name: string): string {
   const cut = name.length > shownCharacters ? `${name.slice(0, shownCharacters)}...` : name
-  const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return cut.replace(invisible, (character) => character.split('').map(escapeUnit).join(''))
+  return escapeEach(cut, invisible)
 }

@@ -1,4 +1,5 @@
 import type { ArchiveLimits } from './limits.ts'
+import { requireUtf8 } from './member-names.ts'
 import { refuse, showName } from './refusal.ts'
 import { checkRecords } from './tar-records.ts'
 
@@ -42,11 +43,8 @@ export function createTarFrames(limits: ArchiveLimits): TarFrames {
       isEnded = true
       return
     }
-    const name = showName(
-      latin(header, 345, 155) === ''
-        ? latin(header, 0, 100)
-        : `${latin(header, 345, 155)}/${latin(header, 0, 100)}`,
-    )
+    const folder = latin(header, 345, 155)
+    const name = folder === '' ? latin(header, 0, 100) : `${folder}/${latin(header, 0, 100)}`
     kind = String.fromCharCode(header[156] ?? 0)
     const size = octal(header, 124, 12)
     const mode = octal(header, 100, 8)
@@ -153,12 +151,4 @@ function octal(header: Buffer, from: number, length: number): number | undefined
   const text = latin(header, from, length).trim()
   if (text === '') return 0
   return /^[0-7]{1,12}$/.test(text) ? Number.parseInt(text, 8) : undefined
-}
-
-function requireUtf8(name: string, bytes: Uint8Array): void {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (error) {
-    throw refuse('MemberName', name, 'is a name that is not UTF-8', error)
-  }
 }

@@ -1,3 +1,4 @@
+import { requireUtf8 } from './member-names.ts'
 import { refuse } from './refusal.ts'
 
 const space = 0x20
@@ -32,7 +33,7 @@ export function checkRecords(content: Buffer, isGlobal: boolean): void {
     const value = content.subarray(equals + 1, next - 1)
     if (key === 'path') {
       name = value.toString('utf8')
-      if (!isUtf8(value)) throw refuse('MemberName', name, 'is a name that is not UTF-8')
+      requireUtf8(name, value)
     }
     if (refused.test(key) || (isGlobal && key === 'path'))
       throw refuse(
@@ -41,14 +42,5 @@ export function checkRecords(content: Buffer, isGlobal: boolean): void {
         `has the record ${key} in its tar header, which a definition may not have`,
       )
     at = next
-  }
-}
-
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    return true
-  } catch {
-    return false
   }
 }

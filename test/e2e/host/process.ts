@@ -17,6 +17,12 @@ export interface RunOptions {
 
 export const systemPath = '/usr/sbin:/usr/bin:/sbin:/bin'
 
+/** A command line as a user runs it, who is in no group but their own. */
+export const asUser = (user: string, args: readonly string[]): string[] => [
+  ...['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'],
+  ...args,
+]
+
 /** Runs a program in a clean environment; a non-zero exit is data. */
 export async function run(
   program: string,

@@ -1,0 +1,41 @@
+import { layBridge } from './bridge.ts'
+import { bootEdgehostd, type Edgehostd } from './edgehostd.ts'
+import type { Ended } from './process.ts'
+
+/** A host, and another one from which its operator works. */
+export interface CtlPair {
+  readonly host: Edgehostd
+  readonly other: Edgehostd
+  /** Of the host, as the other one reaches it. */
+  readonly address: string
+  /** edgehostctl on the host, as root. */
+  here(...args: readonly string[]): Promise<Ended>
+  /** edgehostctl on the other one, for the host. */
+  there(...args: readonly string[]): Promise<Ended>
+  /** Of the certificate that the host shows now. */
+  fingerprint(): Promise<string>
+  unplug(): Promise<void>
+}
+
+/** Boots them with nothing but a cable between. */
+export async function bootCtlPair(): Promise<CtlPair> {
+  const host = await bootEdgehostd({ lower: 'machine', wire: false })
+  const other = await bootEdgehostd({ lower: 'machine', wire: false })
+  const bridge = await layBridge([host.leader, other.leader])
+  const address = bridge.addresses[0]!
+  const here = (...args: readonly string[]) => host.run(['edgehostctl', ...args])
+  return {
+    host,
+    other,
+    address,
+    here,
+    there: (...args) => other.run(['edgehostctl', '--host', address, ...args]),
+    fingerprint: async () =>
+      JSON.parse((await here('-o', 'json', 'status')).stdout).service.certificate.fingerprint as string,
+    async unplug() {
+      await bridge.cut()
+      await host.unplug()
+      await other.unplug()
+    },
+  }
+}
