@@ -5,7 +5,7 @@ import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { ArchiveLimits } from '../archive/limits.ts'
 import type { Problem } from '../definition.ts'
-import type { DefinitionStore } from './definition-store.ts'
+import type { DefinitionStore, Staging } from './definition-store.ts'
 import type { Examiner } from './examiner.ts'
 
 export interface EmbeddedOptions {
@@ -31,13 +31,16 @@ export interface Embedded {
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
   const { file, store, examiner, limits, version, record, clock, log } = options
-  let refused: { readonly source: string; readonly problems: readonly Problem[] } | undefined
+  let refused:
+    { readonly source: string; readonly code: string; readonly problems: readonly Problem[] } | undefined
   let looking: Promise<void> | undefined
 
   const refuse = (source: string, error: unknown): void => {
     const { code = 'Internal', message, details = {} } = error as NodeJS.ErrnoException & { details?: object }
     const { problems } = details as { problems?: readonly Problem[] }
-    refused = { source, problems: problems ?? [{ code, severity: 'error', place: file, message }] }
+    const isKnown = source === refused?.source && code === refused.code
+    refused = { source, code, problems: problems ?? [{ code, severity: 'error', place: file, message }] }
+    if (isKnown) return
     log.warn(
       { file, code, reason: message },
       `the embedded definition cannot be used; see all of it with: edgehostctl definition validate ${file}`,
@@ -47,7 +50,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   async function look(): Promise<void> {
     const source = await sourceOf(file, version).catch((error: unknown) => error as Error)
     if (source instanceof Error) {
-      if (refused?.source !== source.message) refuse(source.message, source)
+      refuse(source.message, source)
       return
     }
     if (source === undefined) {
@@ -57,9 +60,12 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
         record(entryOf(removed.uid, 'delete', 'Forget the embedded definition, whose file has gone'))
       return
     }
-    if (source === store.find('embedded')?.source || source === refused?.source) return
-    const staging = await store.stage()
+    if (source === store.find('embedded')?.source) return
+    // A full disk says nothing about the file, and somebody may have made room.
+    if (source === refused?.source && refused.code !== 'StorageFull') return
+    let staging: Staging | undefined
     try {
+      staging = await store.stage()
       const examination = examiner.begin({ file, folder: staging.folder, limits, isHashed: true })
       examination.written(Number(source.split(' ')[0]))
       examination.end()
@@ -71,7 +77,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
       refused = undefined
       record(entryOf(staging.uid, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
     } catch (error) {
-      await store.discard(staging)
+      if (staging) await store.discard(staging)
       if (!(error instanceof AppError)) throw error
       // What the slot held was another file, which is no more.
       await store.remove('embedded')
