@@ -6,6 +6,7 @@ import type { Logger } from '../../system/log.ts'
 import type { ArchiveLimits } from '../archive/limits.ts'
 import type { Problem } from '../definition.ts'
 import type { DefinitionStore, Staging } from './definition-store.ts'
+import type { SlotDefinition } from './definition-table.ts'
 import type { Examiner } from './examiner.ts'
 
 export interface EmbeddedOptions {
@@ -56,8 +57,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     if (source === undefined) {
       refused = undefined
       const removed = await store.remove('embedded')
-      if (removed)
-        record(entryOf(removed.uid, 'delete', 'Forget the embedded definition, whose file has gone'))
+      if (removed) record(entryOf(removed, 'delete', 'Forget the embedded definition, whose file has gone'))
       return
     }
     if (source === store.find('embedded')?.source) return
@@ -70,12 +70,13 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
       examination.written(Number(source.split(' ')[0]))
       examination.end()
       const { name, version: ofDefinition, sha256, sizeBytes, problems } = await examination.result
-      await store.commit(staging, {
+      const definition: SlotDefinition = {
         ...{ uid: staging.uid, slot: 'embedded', name, version: ofDefinition, sha256, sizeBytes, problems },
         ...{ fileName: file.split('/').at(-1) ?? '', addedAt: clock.now(), source },
-      })
+      }
+      await store.commit(staging, definition)
       refused = undefined
-      record(entryOf(staging.uid, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
+      record(entryOf(definition, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
     } catch (error) {
       if (staging) await store.discard(staging)
       if (!(error instanceof AppError)) throw error
@@ -103,6 +104,10 @@ async function sourceOf(file: string, version: string): Promise<string | undefin
   return `${size} ${mtimeNs} ${ctimeNs} ${ino} ${version}`
 }
 
-const entryOf = (resourceUid: string, action: 'create' | 'delete', message: string): SystemEntry => ({
-  ...{ action, kind: 'definition', resourceUid, message },
+const entryOf = (
+  { uid, name, version }: SlotDefinition,
+  action: 'create' | 'delete',
+  message: string,
+): SystemEntry => ({
+  ...{ action, kind: 'definition', resourceName: `${name} ${version}`, resourceUid: uid, message },
 })
