@@ -60,6 +60,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const examiner = createExaminer({ runner, program, settings: settings.check, log })
   const shared = { store, examiner, limits: settings.archive, clock }
   const embedded = createEmbedded({ ...shared, file: settings.embeddedFile, version, record, log })
+  let isStopping = false
   return {
     slots: createSlots({ store, embedded, running }),
     take: createUploads({
@@ -67,14 +68,17 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
       slotOf: () => (running() ? 'update' : 'overridden'),
     }),
     start: () =>
-      embedded
-        .refresh()
-        .catch((error: unknown) =>
-          log.error(
-            { err: error },
-            `the embedded definition could not be looked at; see: ls -l ${settings.embeddedFile}`,
-          ),
-        ),
-    stop: () => examiner.stop(),
+      embedded.refresh().catch((error: unknown) => {
+        // Ended by the stop; the next start looks again.
+        if (isStopping) return
+        log.error(
+          { err: error },
+          `the embedded definition could not be looked at; see: ls -l ${settings.embeddedFile}`,
+        )
+      }),
+    stop() {
+      isStopping = true
+      return examiner.stop()
+    },
   }
 }

@@ -103,7 +103,8 @@ export const storageFull = (missingBytes?: number, cause?: unknown) =>
     { ...(missingBytes === undefined ? {} : { details: { missingBytes } }), cause },
   )
 
-function refuseFull(error: unknown): never {
+/** @throws AppError StorageFull for an error of a full disk or quota; any other as it is */
+export function refuseFull(error: unknown): never {
   const { code } = error as NodeJS.ErrnoException
   throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error) : error
 }

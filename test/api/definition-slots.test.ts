@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -256,6 +257,17 @@ describe('the slot embedded', () => {
       String(msg).startsWith('the embedded definition cannot be used'),
     )
     expect(warnings).toHaveLength(1)
+  })
+
+  it('that is being looked at when the daemon stops is left without a word', async () => {
+    const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
+    await writeFile(embeddedFile(), definitionArchive({ files }))
+    const looked = edge.definitions.start()
+    await expect.poll(onDisk).toHaveLength(2)
+    await edge.definitions.stop()
+    await looked
+    expect(await onDisk()).toEqual(['staging'])
+    expect(edge.lines.filter(({ level }) => Number(level) >= 40)).toEqual([])
   })
 })
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { refuseFull } from '../../content/archive-file.ts'
 import { syncFolder } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
 import type { DefinitionTable, SlotDefinition, SlotName } from './definition-table.ts'
@@ -19,7 +20,7 @@ export interface DefinitionStore {
   find(slot: SlotName): SlotDefinition | undefined
   /** Text of a file of a definition; nothing once the definition has gone. */
   read(uid: string, file: string): Promise<string | undefined>
-  /** Makes an empty folder. */
+  /** Makes an empty folder. @throws AppError StorageFull */
   stage(): Promise<Staging>
   /** Puts what was staged into its slot, in one step. All files in it have to be on the disk. */
   commit(staging: Staging, definition: SlotDefinition): Promise<void>
@@ -69,7 +70,7 @@ export async function openDefinitionStore({
     async stage() {
       const uid = randomUUID()
       const staged = join(stagingFolder, uid)
-      await mkdir(staged, { mode: 0o700 })
+      await mkdir(staged, { mode: 0o700 }).catch(refuseFull)
       return { uid, folder: staged }
     },
     async commit(staging, definition) {

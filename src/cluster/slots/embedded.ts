@@ -5,7 +5,8 @@ import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { ArchiveLimits } from '../archive/limits.ts'
 import type { Problem } from '../definition.ts'
-import type { DefinitionStore } from './definition-store.ts'
+import type { DefinitionStore, Staging } from './definition-store.ts'
+import type { SlotDefinition } from './definition-table.ts'
 import type { Examiner } from './examiner.ts'
 
 export interface EmbeddedOptions {
@@ -31,13 +32,16 @@ export interface Embedded {
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
   const { file, store, examiner, limits, version, record, clock, log } = options
-  let refused: { readonly source: string; readonly problems: readonly Problem[] } | undefined
+  let refused:
+    { readonly source: string; readonly code: string; readonly problems: readonly Problem[] } | undefined
   let looking: Promise<void> | undefined
 
   const refuse = (source: string, error: unknown): void => {
     const { code = 'Internal', message, details = {} } = error as NodeJS.ErrnoException & { details?: object }
     const { problems } = details as { problems?: readonly Problem[] }
-    refused = { source, problems: problems ?? [{ code, severity: 'error', place: file, message }] }
+    const isKnown = source === refused?.source && code === refused.code
+    refused = { source, code, problems: problems ?? [{ code, severity: 'error', place: file, message }] }
+    if (isKnown) return
     log.warn(
       { file, code, reason: message },
       `the embedded definition cannot be used; see all of it with: edgehostctl definition validate ${file}`,
@@ -47,31 +51,34 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   async function look(): Promise<void> {
     const source = await sourceOf(file, version).catch((error: unknown) => error as Error)
     if (source instanceof Error) {
-      if (refused?.source !== source.message) refuse(source.message, source)
+      refuse(source.message, source)
       return
     }
     if (source === undefined) {
       refused = undefined
       const removed = await store.remove('embedded')
-      if (removed)
-        record(entryOf(removed.uid, 'delete', 'Forget the embedded definition, whose file has gone'))
+      if (removed) record(entryOf(removed, 'delete', 'Forget the embedded definition, whose file has gone'))
       return
     }
-    if (source === store.find('embedded')?.source || source === refused?.source) return
-    const staging = await store.stage()
+    if (source === store.find('embedded')?.source) return
+    // A full disk says nothing about the file, and somebody may have made room.
+    if (source === refused?.source && refused.code !== 'StorageFull') return
+    let staging: Staging | undefined
     try {
+      staging = await store.stage()
       const examination = examiner.begin({ file, folder: staging.folder, limits, isHashed: true })
       examination.written(Number(source.split(' ')[0]))
       examination.end()
       const { name, version: ofDefinition, sha256, sizeBytes, problems } = await examination.result
-      await store.commit(staging, {
+      const definition: SlotDefinition = {
         ...{ uid: staging.uid, slot: 'embedded', name, version: ofDefinition, sha256, sizeBytes, problems },
         ...{ fileName: file.split('/').at(-1) ?? '', addedAt: clock.now(), source },
-      })
+      }
+      await store.commit(staging, definition)
       refused = undefined
-      record(entryOf(staging.uid, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
+      record(entryOf(definition, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
     } catch (error) {
-      await store.discard(staging)
+      if (staging) await store.discard(staging)
       if (!(error instanceof AppError)) throw error
       // What the slot held was another file, which is no more.
       await store.remove('embedded')
@@ -97,6 +104,10 @@ async function sourceOf(file: string, version: string): Promise<string | undefin
   return `${size} ${mtimeNs} ${ctimeNs} ${ino} ${version}`
 }
 
-const entryOf = (resourceUid: string, action: 'create' | 'delete', message: string): SystemEntry => ({
-  ...{ action, kind: 'definition', resourceUid, message },
+const entryOf = (
+  { uid, name, version }: SlotDefinition,
+  action: 'create' | 'delete',
+  message: string,
+): SystemEntry => ({
+  ...{ action, kind: 'definition', resourceName: `${name} ${version}`, resourceUid: uid, message },
 })

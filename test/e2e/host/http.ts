@@ -6,6 +6,10 @@ export interface Ask {
   readonly token?: string | undefined
   /** Sent as JSON; a string is sent as it is. */
   readonly body?: unknown
+  /** Parts of a form as curl takes them: `uploadFile=@/a/file`. */
+  readonly form?: readonly string[]
+  /** Most bytes a second, as curl takes it: `20M`. */
+  readonly limitRate?: string
   readonly headers?: Readonly<Record<string, string>>
   /** Client address the request comes from; `loopback` asks from inside the host. */
   readonly from?: string
@@ -25,6 +29,8 @@ export interface Reply {
   readonly json: any
   /** From the request being sent to the end of the answer, in milliseconds. */
   readonly waitedMs: number
+  /** Of the body of the request, as far as it was sent. */
+  readonly sentBytes: number
   /** curl's own words when there was no reply. */
   readonly failure: string
 }
@@ -36,7 +42,7 @@ export async function curl(
   url: string,
   ask: Ask & { cacert: string },
 ): Promise<Reply> {
-  const { token, body, headers = {}, from, cacert, timeoutMs = 60_000 } = ask
+  const { token, body, form = [], limitRate, headers = {}, from, cacert, timeoutMs = 60_000 } = ask
   const fields = { ...(token === undefined ? {} : { Authorization: token }), ...headers }
   if (body !== undefined && !('Content-Type' in fields))
     Object.assign(fields, { 'Content-Type': 'application/json' })
@@ -63,7 +69,9 @@ export async function curl(
         value === '' ? `${name};` : `${name}: ${value}`,
       ]),
       ...(payload === undefined ? [] : ['--data-binary', '@-']),
-      ...['--write-out', '%{stderr}\n%{time_pretransfer} %{time_total}', url],
+      ...form.flatMap((part) => ['--form', part]),
+      ...(limitRate === undefined ? [] : ['--limit-rate', limitRate]),
+      ...['--write-out', '%{stderr}\n%{time_pretransfer} %{time_total} %{size_upload}', url],
     ],
     { ...(payload === undefined ? {} : { input: payload }), timeoutMs: timeoutMs + 10_000 },
   )
@@ -72,7 +80,7 @@ export async function curl(
 
 function toReply(received: string, metrics: string): Reply {
   const last = metrics.lastIndexOf('\n')
-  const [sent = 0, answered = 0] = metrics
+  const [sent = 0, answered = 0, sentBytes = 0] = metrics
     .slice(last + 1)
     .split(' ')
     .map(Number)
@@ -97,6 +105,7 @@ function toReply(received: string, metrics: string): Reply {
     text: rest,
     json: asJson(rest),
     waitedMs: (answered - sent) * 1_000,
+    sentBytes,
     failure: metrics.slice(0, Math.max(last, 0)).trim(),
   }
 }

@@ -1,0 +1,392 @@
+import { randomBytes } from 'node:crypto'
+import { truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { definitionArchive } from '../support/definition-archives.ts'
+import { createRandom } from '../support/random.ts'
+import { exportedProfile, rawMember } from '../support/tar-bytes.ts'
+import { definitionsFolder, definitionsOf, type Definitions } from './host/definitions.ts'
+import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+import { eventually } from './host/eventually.ts'
+import type { Reply } from './host/http.ts'
+
+const right = 'right canary 1301'
+const sensitive = 'default-canary-1301'
+const MB = 1_000_000
+const state = '/var/lib/edgehostd'
+// What the daemon writes at once: so much of what has arrived may not be on the disk yet.
+const batchBytes = 524_288
+
+let host: Edgehostd
+let token: string
+let definitions: Definitions
+/** Random bytes do not get smaller: a definition as large as they are. */
+let large: Buffer
+
+beforeAll(async () => {
+  host = await bootEdgehostd({ lower: 'machine' })
+  await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
+  await host.addUser({ name: 'victor', password: right })
+  token = (await host.openSession('anna', right)).token
+  definitions = definitionsOf(host, token)
+  const files = Object.fromEntries(
+    Array.from({ length: 4 }, (_, index) => [`packs/web-shop-1.0/charts/${index}.tgz`, randomBytes(5 * MB)]),
+  )
+  large = definitionArchive({ version: '20.0.0', files })
+})
+afterAll(() => host.unplug())
+
+/** Nothing of an upload is left but what is in the slot. */
+async function expectNothingLeft(): Promise<void> {
+  const { uid = '' } = (await definitions.details()).json as { uid?: string }
+  const held = ['archive', 'details.json', 'profiles.json'].map((name) => `f 600 0:0 ./${uid}/${name}`)
+  const expected = ['d 700 0:0 ./', ...(uid ? [`d 700 0:0 ./${uid}`, ...held] : []), 'd 700 0:0 ./staging']
+  await eventually(async () => {
+    expect(await definitions.stored()).toEqual(expected.sort())
+    expect(await definitions.examinations()).toEqual([])
+  })
+}
+
+const stagedBytes = async () =>
+  Number((await host.sh(`cat ${definitionsFolder}/staging/*/archive 2>/dev/null | wc -c`)).trim())
+
+const audits = async () => {
+  const path = '/v1/edge-mgmt/edgehosts/current/audits?resourceKind=definition'
+  return (await host.http('GET', path, { token })).json.items as { spec: Record<string, unknown> }[]
+}
+
+describe('a definition that somebody built on the host', () => {
+  const file = '/home/victor/factory.tgz'
+  let reply: Reply
+
+  beforeAll(async () => {
+    const variables = [{ name: 'pw', isSensitive: true, defaultValue: sensitive }]
+    const pack = { name: 'web-shop', layer: 'addon', tag: '1.0', uid: 'web', type: 'spectro' }
+    const values = 'pw: "{{ .spectro.var.pw }}"\n'
+    const profile = exportedProfile('u1', { type: 'add-on', packs: [{ ...pack, values }] }, { variables })
+    await host.write('/home/victor/profile.json', JSON.stringify(profile))
+    const packFile = { name: 'web-shop', version: '1.0', layer: 'addon', charts: ['charts/shop.tgz'] }
+    await host.write('/home/victor/web-shop/pack.json', JSON.stringify(packFile))
+    await host.write('/home/victor/web-shop/values.yaml', values)
+    await host.write('/home/victor/web-shop/charts/shop.tgz', randomBytes(MB))
+    await host.sh(
+      `cd /home/victor; runuser -u victor -- edgehostctl definition build --profile profile.json \
+        --pack web-shop --file "$1" --name factory --release 1.4.0`,
+      file,
+    )
+    reply = await definitions.upload(`/proc/${host.leader}/root${file}`)
+  })
+
+  it('is taken from an administrator, and its details show it', async () => {
+    expect(reply).toMatchObject({
+      status: 201,
+      json: { message: 'definition factory 1.4.0 is in the slot overridden' },
+    })
+    const { uid, uploadPath } = reply.json
+    expect(uploadPath).toBe(`${definitionsFolder}/${uid}`)
+    const details = await definitions.details()
+    expect(details).toMatchObject({ status: 200, json: { uid, archiveUploadPath: uploadPath, problems: [] } })
+    const sum = (await host.output(['sha256sum', file])).split(' ')[0]
+    expect(details.json).toMatchObject({ sha256: sum, fileName: 'factory.tgz' })
+    expect(details.json.clusterProfileDetails).toMatchObject([
+      {
+        profileUid: 'u1',
+        packs: [{ name: 'web-shop' }],
+        variables: [{ name: 'pw', defaultValue: '********' }],
+      },
+    ])
+    expect(details.text).not.toContain(sensitive)
+    expect((await host.output(['sha256sum', `${uploadPath}/archive`])).split(' ')[0]).toBe(sum)
+  })
+
+  it('has a handle by which values for its variables are judged', async () => {
+    const validate = (archiveUploadPath: unknown) =>
+      host.http('POST', '/v1/edge-mgmt/cluster/profiles/variables/validate', {
+        token,
+        body: { archiveUploadPath, variables: [{ name: 'pw', value: 'other' }, { name: 'pv' }] },
+      })
+    const judged = await validate(reply.json.uploadPath)
+    expect(judged.json.variables).toMatchObject([
+      { name: 'pw', isValid: true },
+      { name: 'pv', isValid: false, validationFailureReason: expect.stringContaining('did you mean pw?') },
+    ])
+    expect(await validate('/etc/shadow')).toMatchObject({ status: 400, json: { code: 'BadRequest' } })
+  })
+
+  it("is all there is in the state folder, and root's alone", expectNothingLeft)
+
+  it('is in the trail, with its name, its uid and who brought it', async () => {
+    expect((await audits()).map(({ spec }) => spec)).toMatchObject([
+      {
+        actionType: 'create',
+        actor: { uid: 'anna', role: 'admin' },
+        outcome: 'success',
+        resource: { kind: 'definition', name: 'factory 1.4.0', uid: reply.json.uid },
+        status: 201,
+      },
+    ])
+  })
+
+  it('is neither taken from anybody else nor shown to him', async () => {
+    const viewer = definitionsOf(host, (await host.openSession('victor', right)).token)
+    const before = await definitions.details()
+    expect(await viewer.upload(`/proc/${host.leader}/root${file}`)).toMatchObject({
+      status: 403,
+      json: { code: 'Forbidden' },
+    })
+    expect(await viewer.details()).toMatchObject({ status: 403 })
+    expect((await definitions.details()).text).toBe(before.text)
+  })
+})
+
+describe('an upload that is interrupted', () => {
+  /** Waits until what was sent has been written, but for what fills no batch. */
+  const untilStaged = (position: number) =>
+    eventually(async () =>
+      expect(await stagedBytes()).toBeGreaterThanOrEqual(Math.floor(position / batchBytes - 1) * batchBytes),
+    )
+
+  async function killDaemon(): Promise<void> {
+    const pid = await host.mainPid()
+    await host.output(['systemctl', 'kill', '--kill-whom=main', '--signal=KILL', 'edgehostd'])
+    await eventually(async () => {
+      const next = await host.mainPid()
+      expect([0, pid]).not.toContain(next)
+      expect(await host.property('ActiveState')).toBe('active')
+    })
+  }
+
+  it('runs its examination behind everything else, in time and in life', async () => {
+    const upload = await definitions.open(large)
+    await upload.sendTo(2 * MB)
+    const pid = await eventually(async () => {
+      const [first, ...more] = await definitions.examinations()
+      expect(more).toEqual([])
+      // Node is up and the program has begun.
+      expect(await host.read(`/proc/${first}/oom_score_adj`)).toBe('500\n')
+      return first!
+    })
+    expect((await host.output(['ps', '-o', 'ni=', '-p', String(pid)])).trim()).toBe('10')
+    await upload.abandon()
+    await expectNothingLeft()
+  })
+
+  it('by a kill at any byte leaves the slot as it was, and the next one is taken', async () => {
+    const random = createRandom(1301)
+    const positions = Array.from({ length: 10 }, () => random.below(large.length))
+    for (const [round, position] of positions.entries()) {
+      await definitions.take(`1.0.${round}`)
+      const before = await definitions.details()
+      const upload = await definitions.open(large)
+      await upload.sendTo(position)
+      await untilStaged(position)
+      await killDaemon()
+      expect(await upload.reply, `at byte ${position}`).toBe('')
+      expect((await definitions.details()).text, `at byte ${position}`).toBe(before.text)
+      await expectNothingLeft()
+    }
+    const interrupted = (await audits()).filter(({ spec }) => spec.outcome === 'unknown')
+    expect(interrupted).toHaveLength(positions.length)
+  })
+
+  /** An upload whose last byte has not been sent, and what says that it ended well or not at all. */
+  async function openAlmost() {
+    await definitions.take('1.1.0')
+    const before = await definitions.details()
+    const upload = await definitions.open(large)
+    await upload.sendTo(upload.length - 1)
+    await untilStaged(large.length)
+    const expectOneOrOther = async () => {
+      await upload.reply
+      const after = await definitions.details()
+      const isTaken = after.text !== before.text
+      if (isTaken) expect(after.json).toMatchObject({ sizeBytes: large.length })
+      await expectNothingLeft()
+      return isTaken
+    }
+    return { upload, expectOneOrOther }
+  }
+
+  it('by a kill right after its last byte leaves the one definition or the other, whole', async () => {
+    const { upload, expectOneOrOther } = await openAlmost()
+    await upload.sendTo(upload.length)
+    await killDaemon()
+    await expectOneOrOther()
+  })
+
+  it.each([
+    ['the check is done', 2, [false, true], 'compgen -G "$1/staging/*/details.json" > /dev/null'],
+    ['it has left the staging folder', 3, [false, true], '[ "$(echo "$1"/*-*)" != "$before" ]'],
+    ['the one before is being removed', 2, [true], '[ ! -e "$before/archive" ]'],
+  ])('by a kill when %s does so too', async (_, rounds, taken, moment) => {
+    const kill = `
+      pid=$(systemctl show --property=MainPID --value edgehostd) before=$(echo "$1"/*-*)
+      touch /run/armed
+      until ${moment} || (( SECONDS > 60 )); do :; done
+      kill -KILL $pid; rm /run/armed`
+    for (let round = 0; round < rounds; round += 1) {
+      const { upload, expectOneOrOther } = await openAlmost()
+      const killed = host.sh(kill, definitionsFolder)
+      await eventually(() => host.output(['test', '-e', '/run/armed']))
+      await upload.sendTo(upload.length)
+      await killed
+      expect(taken).toContain(await expectOneOrOther())
+    }
+    await definitions.take('1.1.1')
+  })
+
+  it('by its client leaves nothing, and the trail has it', async () => {
+    const before = await definitions.details()
+    const upload = await definitions.open(large)
+    await upload.sendTo(12 * MB)
+    await untilStaged(12 * MB)
+    await upload.abandon()
+    await expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+    // What is on the disk goes first.
+    await eventually(async () =>
+      expect((await audits())[0]!.spec).toMatchObject({ outcome: 'refused', status: 400 }),
+    )
+  })
+})
+
+describe('a client that is slow', () => {
+  beforeAll(() => host.configure('slow', 'api: {body: {windowSeconds: 1}}\n'))
+
+  it('is waited for as long as something comes', async () => {
+    const archive = definitionArchive({
+      version: '2.0.0',
+      files: { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000) },
+    })
+    const upload = await definitions.open(archive)
+    for (let position = 0; position < upload.length;) {
+      position = Math.min(position + 2_000, upload.length)
+      await upload.sendTo(position)
+      // The slowness itself: some 10 kB a second, over several windows.
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+    expect(await upload.reply).toMatch(/^HTTP\/1\.1 201 /)
+    await expectNothingLeft()
+  })
+
+  it('is told when nothing comes any more, and nothing is kept', async () => {
+    const before = await definitions.details()
+    const upload = await definitions.open(large)
+    await upload.sendTo(3 * MB)
+    const reply = await upload.reply
+    expect(reply).toMatch(/^HTTP\/1\.1 408 /)
+    expect(reply).toContain('"code":"RequestTimeout"')
+    await expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+  })
+})
+
+describe('an archive that is none', () => {
+  it('is refused long before the end of its 200 MB', async () => {
+    const file = join(host.folder, 'garbage.tgz')
+    await writeFile(file, '')
+    await truncate(file, 200 * MB)
+    const before = await definitions.details()
+    const reply = await definitions.upload(file, { limitRate: '40M' })
+    expect(reply).toMatchObject({
+      status: 400,
+      json: { code: 'ArchiveDamaged', details: { reason: 'NotCompressed' } },
+    })
+    expect(reply.sentBytes).toBeLessThan(100 * MB)
+    await expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+  })
+
+  it('but a bomb of 1 GB is refused with bounded memory, while others are answered', async () => {
+    const zeros = Buffer.alloc(16 * 2 ** 20)
+    const header = rawMember({ name: 'packs/a', size: 64 * zeros.length }).subarray(0, 512)
+    // Members of gzip after each other are one stream.
+    const bomb = Buffer.concat([gzipSync(header), ...Array<Buffer>(64).fill(gzipSync(zeros, { level: 9 }))])
+    expect(bomb.length).toBeLessThan(2 * MB)
+    const file = join(host.folder, 'bomb.tgz')
+    await writeFile(file, bomb)
+    await host.output(['systemctl', 'restart', 'edgehostd'])
+    const load = await host.startLoad({ path: '/v1/ping', clients: 1, pauseMs: 10 })
+    for (let round = 0; round < 3; round += 1)
+      expect(await definitions.upload(file)).toMatchObject({ status: 400, json: { code: 'ArchiveTooLarge' } })
+    const { outcomes, slowestMs } = await load.stop()
+    expect(Object.keys(outcomes)).toEqual(['200'])
+    expect(slowestMs).toBeLessThan(1_000)
+    const status = await host.read(`/proc/${await host.mainPid()}/status`)
+    expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1])).toBeLessThan(160_000)
+    await expectNothingLeft()
+  })
+})
+
+describe('a disk that is full', () => {
+  let file: string
+  beforeAll(async () => {
+    file = join(host.folder, 'large.tgz')
+    await writeFile(file, large)
+    await host.write('/etc/edgehostd/config.d/full.yaml', `definitions: {upload: {reserveBytes: ${MB}}}\n`)
+    await host.sh(`
+      systemctl stop edgehostd
+      cp -a /var/lib/edgehostd /root/state
+      mount -t tmpfs -o size=16m,mode=700 none /var/lib/edgehostd
+      cp -a /root/state/. /var/lib/edgehostd
+      systemctl start edgehostd`)
+  })
+
+  it('is seen before the upload, by its length: 507, and hardly a byte is sent', async () => {
+    const before = await definitions.details()
+    const reply = await definitions.upload(file)
+    expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
+    expect(reply.json.details.missingBytes).toBeGreaterThan(0)
+    expect(reply.sentBytes).toBeLessThan(MB)
+    await expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+  })
+
+  it('is met in the middle of an upload of unknown length: 507, and all room is given back', async () => {
+    const before = await definitions.details()
+    const freeBytes = async () =>
+      Number((await host.sh('df --block-size=1 --output=avail /var/lib/edgehostd | tail -n 1')).trim())
+    const free = await freeBytes()
+    const reply = await definitions.upload(file, { headers: { 'Transfer-Encoding': 'chunked' } })
+    expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
+    await expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+    // But for what the trail needs.
+    expect(free - (await freeBytes())).toBeLessThan(MB)
+    await definitions.take('3.0.0')
+  })
+
+  it('keeps the embedded definition out as long as it is, and no longer', async () => {
+    const text = '# a manifest\n'.repeat(200_000)
+    const archive = definitionArchive({ files: { 'packs/web-shop-1.0/manifests/a.yaml': text } })
+    await host.sh('fallocate --length $(df --block-size=1 --output=avail $1 | tail -n 1) $1/ballast', state)
+    await host.sh('truncate --size=-1M $1/ballast', state)
+    await host.write('/usr/share/edgehostd/definition.tgz', archive)
+    for (let look = 0; look < 2; look += 1)
+      expect((await definitions.details('embedded')).json.problems).toMatchObject([{ code: 'StorageFull' }])
+    await host.sh('rm $1/ballast', state)
+    const { json } = await definitions.details('embedded')
+    expect(json).toMatchObject({ problems: [], clusterProfileDetails: [{ profileVersion: '1.0.0' }] })
+    await host.sh('rm /usr/share/edgehostd/definition.tgz')
+    await definitions.details('embedded')
+  })
+
+  it('may also lack nothing but room for names', async () => {
+    const inodes = async (what: string) => Number((await host.sh(`stat -f -c %${what} ${state}`)).trim())
+    const all = await inodes('c')
+    await host.sh(`mount -o remount,nr_inodes=${all - (await inodes('d'))} ${state}`)
+    const reply = await definitions.upload(join(host.folder, '3.0.0.tgz'))
+    await host.sh(`mount -o remount,nr_inodes=${all} ${state}`)
+    expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
+    await definitions.take('3.0.1')
+  })
+})
+
+describe('the journal', () => {
+  it('warns of the full disk and of nothing else, and holds no default that is a secret', async () => {
+    const warnings = (await host.log()).filter(({ priority }) => priority <= 4)
+    expect(warnings.map(({ code }) => code)).toEqual(Array(4).fill('StorageFull'))
+    expect(await host.sh('journalctl --no-pager -q')).not.toContain(sensitive)
+  })
+})
