@@ -325,9 +325,11 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
         https.closeConnections()
         local.closeConnections()
       }, drainMs)
+      // An upload may take an hour more.
+      const definitionsStopped = definitions.stop()
       await Promise.all([app.close(), local.close()])
       clearTimeout(deadline)
-      await definitions.stop()
+      await definitionsStopped
       https.stop()
       await issue.remove()
       systemd.stopWatchdog()

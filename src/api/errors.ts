@@ -88,8 +88,12 @@ export function sendError(error: AppError, request: FastifyRequest, reply: Fasti
   void reply.code(error.status)
   request.errorCode = error.code
   if (error.status >= 500) {
-    const { code, cause = error } = error
-    request.log.error({ ...describeRequest(request, reply), code, err: cause }, 'request failed')
+    const { code, message, cause } = error
+    const described = { ...describeRequest(request, reply), code }
+    // With its stack where the daemon is to blame; what an operator can mend, or has asked for, is a line.
+    if (error.status === 500) request.log.error({ ...described, err: cause ?? error }, 'request failed')
+    else
+      request.log.warn({ ...described, reason: message, ...(cause ? { err: cause } : {}) }, 'request failed')
   }
   if (error.retryAfterSec !== undefined) void reply.header('retry-after', String(error.retryAfterSec))
   return reply

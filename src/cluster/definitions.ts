@@ -45,7 +45,7 @@ export interface Definitions {
   readonly take: TakeUpload
   /** Looks at the embedded definition, so that nobody has to wait for it. Never fails. */
   start(): Promise<void>
-  /** Ends what is being checked. */
+  /** Ends uploads, with a refusal, and what is being checked. A client that stands still is waited for. */
   stop(): Promise<void>
 }
 
@@ -61,12 +61,13 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const shared = { store, examiner, limits: settings.archive, clock }
   const embedded = createEmbedded({ ...shared, file: settings.embeddedFile, version, record, log })
   let isStopping = false
+  const uploads = createUploads({
+    ...{ ...shared, settings: settings.upload, signingKey },
+    slotOf: () => (running() ? 'update' : 'overridden'),
+  })
   return {
     slots: createSlots({ store, embedded, running }),
-    take: createUploads({
-      ...{ ...shared, settings: settings.upload, signingKey },
-      slotOf: () => (running() ? 'update' : 'overridden'),
-    }),
+    take: uploads.take,
     start: () =>
       embedded.refresh().catch((error: unknown) => {
         // Ended by the stop; the next start looks again.
@@ -78,7 +79,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
       }),
     stop() {
       isStopping = true
-      return examiner.stop()
+      return uploads.stop()
     },
   }
 }

@@ -148,7 +148,8 @@ export const errorCodes = {
   },
   NotReady: {
     status: 503,
-    meaning: 'The daemon is starting, or cannot do its work now. Only healthz and readyz say this.',
+    meaning:
+      'The daemon is starting, stopping, or cannot do its work now. healthz and readyz say this, and uploads that a stop ends.',
     action: 'Wait; the journal says what is missing. See docs/operations.md, "Is it well".',
   },
   TooManyQueries: {

@@ -236,6 +236,28 @@ describe('an upload that is interrupted', () => {
     await definitions.take('1.1.1')
   })
 
+  it('by a stop of the daemon is told so at its next byte; the stop does not wait for its end', async () => {
+    const before = await definitions.details()
+    const upload = await definitions.open(large)
+    await upload.sendTo(5 * MB)
+    await untilStaged(5 * MB)
+    const began = performance.now()
+    const restarted = host.output(['systemctl', 'restart', 'edgehostd'])
+    const over = new AbortController()
+    void upload.reply.then(() => over.abort())
+    for (let position = 5 * MB; !over.signal.aborted; position += 10_000) {
+      await upload.sendTo(position)
+      // Its client goes on at its own pace.
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    expect(await upload.reply).toMatch(/^HTTP\/1\.1 503 [^]*"code":"NotReady"/)
+    await restarted
+    // Else the drain of open connections would take 10 s.
+    expect(performance.now() - began).toBeLessThan(8_000)
+    await expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+  })
+
   it('by its client leaves nothing, and the trail has it', async () => {
     const before = await definitions.details()
     const upload = await definitions.open(large)
@@ -384,9 +406,9 @@ describe('a disk that is full', () => {
 })
 
 describe('the journal', () => {
-  it('warns of the full disk and of nothing else, and holds no default that is a secret', async () => {
+  it('warns of the upload that was ended and of the full disk, of nothing else, and holds no default that is a secret', async () => {
     const warnings = (await host.log()).filter(({ priority }) => priority <= 4)
-    expect(warnings.map(({ code }) => code)).toEqual(Array(4).fill('StorageFull'))
+    expect(warnings.map(({ code }) => code)).toEqual(['NotReady', ...Array<string>(4).fill('StorageFull')])
     expect(await host.sh('journalctl --no-pager -q')).not.toContain(sensitive)
   })
 })

@@ -45,14 +45,23 @@ export interface UploadForm {
  */
 export type TakeUpload = (form: UploadForm) => Promise<SlotDefinition>
 
+export interface Uploads {
+  readonly take: TakeUpload
+  /** Ends those that go on, each with a refusal; resolves when nothing of them is left. */
+  stop(): Promise<void>
+}
+
 const retryAfterSec = 30
 
-export function createUploads(options: UploadsOptions): TakeUpload {
+export function createUploads(options: UploadsOptions): Uploads {
   const { store, examiner, settings, limits, signingKey, slotOf, clock } = options
-  let running = 0
+  const running = new Map<AbortController, Promise<SlotDefinition>>()
 
-  async function take({ parts, expectedBytes, onReceived }: UploadForm, staging: Staging) {
-    const refused = new AbortController()
+  async function take(
+    { parts, expectedBytes, onReceived }: UploadForm,
+    staging: Staging,
+    refused: AbortController,
+  ): Promise<SlotDefinition> {
     let examination: Examination | undefined
     const begin = () => {
       const order = { file: join(staging.folder, 'archive'), folder: staging.folder, limits, isHashed: false }
@@ -75,6 +84,7 @@ export function createUploads(options: UploadsOptions): TakeUpload {
       examination.written(sizeBytes)
       examination.end()
       const { name, version, problems } = await examination.result
+      refused.signal.throwIfAborted()
       const definition: SlotDefinition = {
         ...{ uid: staging.uid, slot: slotOf(), name, version, sha256, sizeBytes, fileName, problems },
         addedAt: clock.now(),
@@ -83,24 +93,34 @@ export function createUploads(options: UploadsOptions): TakeUpload {
       await store.commit(staging, definition)
       return definition
     } catch (error) {
+      // What ended it, and not what that led to.
+      const reason: unknown = refused.signal.aborted ? refused.signal.reason : error
       await examination?.cancel()
       await store.discard(staging)
-      throw error
+      throw reason
     }
   }
 
-  return async (form) => {
-    if (running >= settings.maximum)
-      throw new AppError(
-        'TooManyUploads',
-        `${settings.maximum} definitions are being uploaded; wait until one is done`,
-        { retryAfterSec },
-      )
-    running += 1
-    try {
-      return await take(form, await store.stage())
-    } finally {
-      running -= 1
-    }
+  return {
+    async take(form) {
+      if (running.size >= settings.maximum)
+        throw new AppError(
+          'TooManyUploads',
+          `${settings.maximum} definitions are being uploaded; wait until one is done`,
+          { retryAfterSec },
+        )
+      const refused = new AbortController()
+      const taken = store.stage().then((staging) => take(form, staging, refused))
+      running.set(refused, taken)
+      return taken.finally(() => running.delete(refused))
+    },
+    async stop() {
+      const reason = new AppError('NotReady', 'the daemon stops; send the file again when it is back', {
+        retryAfterSec,
+      })
+      const all = [...running]
+      for (const [refused] of all) refused.abort(reason)
+      await Promise.all([examiner.stop(), Promise.allSettled(all.map(([, taken]) => taken))])
+    },
   }
 }
