@@ -56,7 +56,8 @@ function time(work: () => unknown): number {
   return performance.now() - begin
 }
 
-function makeProfile(): Profile {
+/** Variables of every format, each with a default that it takes; one in ten has a pattern of its own. */
+export function makeVariables(count: number): Variable[] {
   const kinds: readonly Omit<Variable, 'name'>[] = [
     { format: 'string', defaultValue: 'some text' },
     { format: 'number', defaultValue: '8080' },
@@ -72,7 +73,7 @@ function makeProfile(): Profile {
       defaultValue: 'large',
     },
   ]
-  const variables = Array.from({ length: count }, (_, index): Variable => {
+  return Array.from({ length: count }, (_, index): Variable => {
     const name = `group${index % 20}.variable-${index}`
     // Every tenth has a pattern of its own, as names of hosts have.
     if (index % 10 === 9)
@@ -84,6 +85,9 @@ function makeProfile(): Profile {
       }
     return { name, required: index % 2 === 0, ...kinds[index % kinds.length] }
   })
+}
+
+function makeProfile(): Profile {
   const texts = {
     place: 'profiles/u1/profile.json',
     uid: 'u1',
@@ -91,5 +95,5 @@ function makeProfile(): Profile {
     version: '1.0.0',
     description: '',
   }
-  return { ...texts, tags: [], type: 'cluster', packs: [], variables }
+  return { ...texts, tags: [], type: 'cluster', packs: [], variables: makeVariables(count) }
 }

@@ -6,7 +6,7 @@ export interface Figure {
   readonly name: string
   /** Nothing when it could not be told; `note` says why. */
   readonly value: Spread | undefined
-  readonly unit: '' | 'ms' | 'MiB' | '%' | 'us' | 'req/s'
+  readonly unit: '' | 's' | 'ms' | 'MiB' | '%' | 'us' | 'req/s' | 'MB/s'
   /** As issue and documents put them; nothing for a line that only explains another. */
   readonly target?: string
   readonly stretch?: string

@@ -83,7 +83,7 @@ const bytes = (random: () => number, length: number): Buffer =>
   )
 
 /** Xorshift, Marsaglia 2003. */
-function createRandom(): () => number {
+export function createRandom(): () => number {
   let state = 2_463_534_242
   return () => {
     state ^= state << 13

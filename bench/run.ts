@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureCtlStart } from './ctl-start.ts'
+import { measureDefinitionDetails } from './definition-details.ts'
 import { measureDefinitionRules } from './definition-rules.ts'
 import { measureDefinition } from './definition.ts'
 import type { Figure, Measure } from './figure.ts'
@@ -18,6 +19,7 @@ import { createRig } from './rig.ts'
 import { measureScale } from './scale.ts'
 import { measureStart } from './start.ts'
 import { readMachine, renderTable } from './table.ts'
+import { measureUpload } from './upload.ts'
 
 const figures: Readonly<Record<string, Measure>> = {
   reads: measureReads,
@@ -34,6 +36,8 @@ const figures: Readonly<Record<string, Measure>> = {
   limits: measureLimits,
   'definition-rules': measureDefinitionRules,
   definition: measureDefinition,
+  upload: measureUpload,
+  'definition-details': measureDefinitionDetails,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]

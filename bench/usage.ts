@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 
 // USER_HZ, in which /proc/<pid>/stat counts, is 100 on every architecture we ship for (proc_pid_stat(5)).
 const msPerTick = 10
@@ -15,6 +15,17 @@ export function readCpuMs(pid: number, { children = false } = {}): number {
 export function readRssMiB(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kib) / 1_024
+}
+
+/** The most resident memory that a process has had since its start, or since `forgetPeak`, MiB; 0 for one that has gone. */
+export function readPeakMiB(pid: number): number {
+  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readOrEmpty(`/proc/${pid}/status`))?.[1]
+  return Number(kib ?? 0) / 1_024
+}
+
+/** Has the kernel take what is resident now for the peak, proc_pid_clear_refs(5). */
+export function forgetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }
 
 /**

@@ -1,0 +1,77 @@
+import { createCipheriv } from 'node:crypto'
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { planBuild } from '../src/cluster/archive/build-plan.ts'
+import { buildArchive } from '../src/cluster/archive/build.ts'
+import { withDefaults } from '../src/cluster/archive/limits.ts'
+
+const packCount = 20
+const chunk = Buffer.alloc(1_048_576)
+
+/**
+ * Builds a definition as definitions are: little text, and charts and images that are packed already, of so many bytes.
+ * The same bytes on every machine.
+ * @param folder is there; holds the definition twice for a while, and the archive alone in the end
+ * @returns path of the archive
+ */
+export async function buildLargeDefinition(folder: string, contentBytes: number): Promise<string> {
+  requireRoom(folder, 2.1 * contentBytes)
+  const parts = join(folder, 'large-parts')
+  mkdirSync(parts)
+  try {
+    const packs = Array.from({ length: packCount }, (_, index) =>
+      writePack(parts, `large-${index}`, Math.floor(contentBytes / packCount)),
+    )
+    const profile = join(parts, 'profile.json')
+    writeFileSync(profile, JSON.stringify(profileOf(packs.map(({ name }) => name))))
+    const folders = packs.map(({ path }) => path)
+    const plan = planBuild({ profiles: [profile], packs: folders, limits: withDefaults() })
+    const [problem] = plan.problems
+    if (problem) throw new Error(`${problem.place} ${problem.message}`)
+    return (await buildArchive({ plan, file: join(folder, 'large.tar.zst') })).file
+  } finally {
+    rmSync(parts, { recursive: true })
+  }
+}
+
+/** @throws Error when the disk has less than these bytes free */
+export function requireRoom(folder: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(folder)
+  if (bavail * bsize < bytes) throw new Error(`${folder} needs ${(bytes / 1e9).toFixed(1)} GB of free disk`)
+}
+
+function writePack(folder: string, name: string, chartBytes: number) {
+  const path = join(folder, name)
+  const chart = `charts/${name}-1.0.0.tgz`
+  mkdirSync(join(path, 'charts'), { recursive: true })
+  writeFileSync(
+    join(path, 'pack.json'),
+    JSON.stringify({ name, version: '1.0.0', layer: 'addon', charts: [chart] }),
+  )
+  writeFileSync(join(path, 'values.yaml'), 'pack:\n  namespace: bench\n')
+  writeNoise(join(path, chart), name, chartBytes)
+  return { name, path }
+}
+
+/** Bytes that nothing can compress, from a cipher: it makes them faster than the disk takes them. */
+function writeNoise(path: string, seed: string, sizeBytes: number): void {
+  const cipher = createCipheriv('aes-128-ctr', seed.padEnd(16), Buffer.alloc(16))
+  const file = openSync(path, 'wx')
+  try {
+    for (let left = sizeBytes; left > 0; left -= chunk.length)
+      writeSync(file, cipher.update(chunk.subarray(0, Math.min(left, chunk.length))))
+  } finally {
+    closeSync(file)
+  }
+}
+
+const profileOf = (packs: readonly string[]) => ({
+  metadata: { name: 'bench', uid: 'bench' },
+  spec: {
+    version: '1.0.0',
+    template: {
+      type: 'add-on',
+      packs: packs.map((name) => ({ name, tag: '1.0.0', layer: 'addon', type: 'spectro', values: '' })),
+    },
+  },
+})
