@@ -166,7 +166,10 @@ describe('problems', () => {
       'api: 3',
       '1:6: api is 3; it must be a section of address, port, socket, tls, timeouts, body, connections, rateLimits',
     ],
-    ['- api', '1:1: the file is a list; it must be a section of host, api, auth, audit, metrics, log, state'],
+    [
+      '- api',
+      '1:1: the file is a list; it must be a section of host, api, auth, content, definitions, audit, metrics, log, state',
+    ],
     ['api: {port: }', '1:13: api.port is empty; it must be a whole number from 1 to 65535'],
     ['api: {port: "80"}', '1:13: api.port is "80"; it must be a whole number from 1 to 65535'],
     ['api: {address: local}', '1:16: api.address is "local"; it must be an IPv4 or IPv6 address'],
