@@ -27,13 +27,13 @@ export const measureUpload: Measure = async (rig): Promise<Figure[]> => {
   rig.say('upload: building a definition')
   const file = await buildLargeDefinition(rig.folder, contentBytes)
   const daemon = await rig.startDaemon({ settings: administrator(rig.accounts.good) })
-  const bareFile = join(rig.folder, 'body-of-the-baseline')
-  const bare = await startBare(rig, bareFile)
   const client = rig.client(daemon)
   const token = await logIn(client, rig.accounts.good)
   client.close()
   const idleMiB = readRssMiB(daemon.pid)
 
+  const bareFile = join(rig.folder, 'body-of-the-baseline')
+  const bare = await startBare(rig, bareFile)
   const sending = { certificate: rig.certificate, token, file }
   const own: Sent<WatchedUpload>[] = []
   const base: Sent[] = []
@@ -41,13 +41,16 @@ export const measureUpload: Measure = async (rig): Promise<Figure[]> => {
     async () => base.push(await weigh(bare, () => sendDefinition(bare, sending))),
     async () => own.push(await weigh(daemon, () => uploadDefinition(daemon, sending))),
   ]
-  for (let round = 0; round < rounds; round += 1) {
-    rig.say(`upload: round ${round + 1} of ${rounds}`)
-    // Neither is always the one that comes second.
-    for (const send of round % 2 === 0 ? sides : sides.toReversed()) await send()
-    rmSync(bareFile)
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      rig.say(`upload: round ${round + 1} of ${rounds}`)
+      // Neither is always the one that comes second.
+      for (const send of round % 2 === 0 ? sides : sides.toReversed()) await send()
+      rmSync(bareFile)
+    }
+  } finally {
+    await Promise.all([daemon.stop(), bare.stop()])
   }
-  await Promise.all([daemon.stop(), bare.stop()])
   rmSync(file)
   rmSync(join(rig.folder, 'state', 'definitions'), { recursive: true })
 
