@@ -18,8 +18,8 @@ export interface DefinitionStore {
   readonly folder: string
   list(): SlotDefinition[]
   find(slot: SlotName): SlotDefinition | undefined
-  /** Text of a file of a definition; nothing once the definition has gone. */
-  read(uid: string, file: string): Promise<string | undefined>
+  /** Bytes of a file of a definition; nothing once the definition has gone. */
+  read(uid: string, file: string): Promise<Buffer | undefined>
   /** Makes an empty folder. @throws AppError StorageFull */
   stage(): Promise<Staging>
   /** Puts what was staged into its slot, in one step. All files in it have to be on the disk. */
@@ -66,7 +66,7 @@ export async function openDefinitionStore({
     folder,
     list: table.list,
     find: table.find,
-    read: (uid, file) => readFile(join(folder, uid, file), 'utf8').catch(missing),
+    read: (uid, file) => readFile(join(folder, uid, file)).catch(missing),
     async stage() {
       const uid = randomUUID()
       const staged = join(stagingFolder, uid)

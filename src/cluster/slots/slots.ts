@@ -11,8 +11,8 @@ import type { Embedded } from './embedded.ts'
 
 /** The definitions of this host, for the API. */
 export interface Slots {
-  /** What is in a slot, as the text of a `ClusterConfigArchiveDetails`; an empty slot has no profiles. */
-  details(slot: SlotName): Promise<string>
+  /** What is in a slot, as the JSON of a `ClusterConfigArchiveDetails`; an empty slot has no profiles. */
+  details(slot: SlotName): Promise<Buffer>
   /** The handle of a definition: `archiveUploadPath` of later calls. */
   pathOf(definition: SlotDefinition): string
   /** Throws the pending update away. @returns what it was */
@@ -64,7 +64,7 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
     if (text === undefined) throw gone()
     // With the engine of patterns, which is larger than all else here: when the first values are judged.
     const { readVariables } = await import('../rules/variables.ts')
-    const read = readVariables(JSON.parse(text) as DeclaringProfile[])
+    const read = readVariables(JSON.parse(text.toString()) as DeclaringProfile[])
     rules.set(definition.uid, read)
     for (const uid of [...rules.keys()].slice(0, -keptRules)) rules.delete(uid)
     return read
@@ -75,7 +75,7 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
     async details(slot) {
       const definition = await find(slot)
       const problems = definition?.problems ?? (slot === 'embedded' ? embedded.problems() : [])
-      if (!definition) return compose({ archiveUploadPath: '', problems }, '[]')
+      if (!definition) return compose({ archiveUploadPath: '', problems }, Buffer.from('[]'))
       const profiles = await store.read(definition.uid, detailsFile)
       // Replaced between two looks.
       if (profiles === undefined) return this.details(slot)
@@ -85,7 +85,9 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
         archiveUploadPath: pathOf(definition),
         ...{ uid, sha256, sizeBytes, fileName, problems },
         uploadedAt: new Date(addedAt).toISOString(),
-        ...(now ? { diff: diffDefinitions(now, JSON.parse(profiles) as ClusterProfileDetail[]) } : {}),
+        ...(now
+          ? { diff: diffDefinitions(now, JSON.parse(profiles.toString()) as ClusterProfileDetail[]) }
+          : {}),
       }
       return compose(head, profiles)
     },
@@ -96,9 +98,13 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
   }
 }
 
-/** Profiles may be megabytes of text; they are kept as text and go out as text. */
-const compose = (head: object, profiles: string): string =>
-  `${JSON.stringify(head).slice(0, -1)},"clusterProfileDetails":${profiles}}`
+/** Profiles may be megabytes; they go out as they lie on the disk, since text would be decoded and encoded again. */
+const compose = (head: object, profiles: Buffer): Buffer =>
+  Buffer.concat([
+    Buffer.from(`${JSON.stringify(head).slice(0, -1)},"clusterProfileDetails":`),
+    profiles,
+    Buffer.from('}'),
+  ])
 
 const gone = () =>
   new AppError(
