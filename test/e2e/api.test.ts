@@ -1,10 +1,17 @@
+import { createSign, generateKeyPairSync } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readDocument, type DocumentedOperation, type ReadDocument } from '../support/api-document.ts'
+import { definitionArchive } from '../support/definition-archives.ts'
+import { uploadPath } from './host/definitions.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 import type { Ask } from './host/http.ts'
 
 const right = 'right canary 1201'
+
+const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
 
 let host: Edgehostd
 let served: ReadDocument
@@ -12,9 +19,21 @@ let served: ReadDocument
 beforeAll(async () => {
   host = await bootEdgehostd({ lower: 'machine' })
   await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const key = Buffer.from(pem).toString('base64')
+  await host.configure('signing', `content: {signing: {publicKey: {base64EncodedValue: ${key}}}}\n`)
   served = readDocument((await host.http('GET', '/openapi.json')).text)
 })
 afterAll(() => host.unplug())
+
+/** A definition with its signature, as curl sends it. */
+async function definitionForm(): Promise<string[]> {
+  const file = join(host.folder, 'factory.tgz')
+  const archive = definitionArchive()
+  await writeFile(file, archive)
+  await writeFile(`${file}.sig`, createSign('sha256').update(archive).sign(privateKey))
+  return [`uploadFile=@${file}`, `signature=@${file}.sig`]
+}
 
 // How the operations are asked that need more than a token.
 const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
@@ -23,6 +42,15 @@ const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
   resetPassword: async () => ({
     body: { username: 'anna', oldPassword: right, newPassword: `${right} anew` },
   }),
+  uploadClusterConfig: async () => ({ form: await definitionForm() }),
+  validateProfileVariables: async () => {
+    const { token } = await host.openSession('anna', right)
+    const uploaded = await host.http('POST', uploadPath, { token, form: await definitionForm() })
+    return {
+      token,
+      body: { archiveUploadPath: uploaded.json.uploadPath, variables: [{ name: 'x', value: 'y' }] },
+    }
+  },
   endSession: async () => {
     const { token } = await host.openSession('anna', right)
     const { items } = (await host.http('GET', '/v1/users/sessions', { token })).json
