@@ -7,7 +7,7 @@ import { createTimeWriter, parseTime } from '../lists/time.ts'
 import type { Database } from '../store/database.ts'
 import type { AuditRecord } from './record.ts'
 import { Audit, type AuditsQuery, type AuditView } from './schemas.ts'
-import { columnsOf, type TrailStore } from './trail-store.ts'
+import { auditColumns, type TrailStore } from './trail-store.ts'
 
 /** What clients may filter and order audits by. */
 export const auditList: ListResource<SqlField> = {
@@ -43,7 +43,7 @@ export interface SearchOptions {
 }
 
 /** What the list reads of a record: all but the hashes, which it does not show. */
-export const listColumns = columnsOf((field) => field !== 'hash' && field !== 'previousHash')
+export const listColumns = auditColumns.selected((field) => field !== 'hash' && field !== 'previousHash')
 
 // A directory may have many more accounts.
 const mostValues = 200

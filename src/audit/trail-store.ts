@@ -1,4 +1,4 @@
-import type { SQLOutputValue } from 'node:sqlite'
+import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 import { emptyHead, type AuditAction, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 
@@ -36,7 +36,8 @@ export interface TrailStore {
   intents(): Intent[]
 }
 
-const columns = {
+/** Of the table `audit`. */
+export const auditColumns = createColumns<keyof AuditRecord>({
   seq: 'seq',
   uid: 'uid',
   at: 'at',
@@ -54,23 +55,12 @@ const columns = {
   requestId: 'request_id',
   previousHash: 'previous_hash',
   hash: 'hash',
-} as const satisfies Record<keyof AuditRecord, string>
+})
 
-const fields = Object.keys(columns) as (keyof AuditRecord)[]
-
-/** What stands behind SELECT for rows that have these fields of a record. */
-export const columnsOf = (isWanted: (field: keyof AuditRecord) => boolean): string =>
-  fields
-    .filter(isWanted)
-    .map((field) => `${columns[field]} AS ${field}`)
-    .join(', ')
-
-const recordColumns = columnsOf(() => true)
+const recordColumns = auditColumns.selected()
 
 export function createTrailStore({ sql }: Database): TrailStore {
-  const insert = sql.prepare(
-    `INSERT INTO audit (${Object.values(columns).join(', ')}) VALUES (${fields.map(() => '?').join(', ')})`,
-  )
+  const insert = sql.prepare(`INSERT INTO audit ${auditColumns.inserted}`)
   const head = sql.prepare('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1')
   const first = sql.prepare('SELECT min(seq) AS seq FROM audit')
   const read = sql.prepare(`SELECT ${recordColumns} FROM audit WHERE seq = ?`)
@@ -94,9 +84,7 @@ export function createTrailStore({ sql }: Database): TrailStore {
   const intents = sql.prepare('SELECT uid, entry FROM audit_intent ORDER BY rowid')
 
   return {
-    insert(record) {
-      insert.run(...(fields.map((field) => record[field]) as SQLOutputValue[]))
-    },
+    insert: (record) => void insert.run(...auditColumns.valuesOf(record)),
     head: () => (head.get() as AuditHead | undefined) ?? emptyHead,
     first: () => (first.get() as { seq: number | null }).seq ?? 1,
     read: (seq) => read.get(seq) as AuditRecord | undefined,

@@ -1,3 +1,4 @@
+import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 
 /** A session as it is kept: who logged in, from where, until when. Times are milliseconds since 1970. */
@@ -28,7 +29,7 @@ export interface SessionStore {
   remove(uids: readonly string[]): void
 }
 
-const columns = {
+const columns = createColumns<keyof SessionRecord>({
   uid: 'uid',
   userName: 'user_name',
   role: 'role',
@@ -40,21 +41,15 @@ const columns = {
   refreshHash: 'refresh_hash',
   previousHash: 'previous_hash',
   generation: 'generation',
-} as const satisfies Record<keyof SessionRecord, string>
-
-const fields = Object.keys(columns) as (keyof SessionRecord)[]
+})
 
 export function createSessionStore(database: Database): SessionStore {
-  const list = database.sql.prepare(
-    `SELECT ${fields.map((field) => `${columns[field]} AS ${field}`).join(', ')} FROM session`,
-  )
-  const put = database.sql.prepare(
-    `INSERT OR REPLACE INTO session (${fields.map((field) => columns[field]).join(', ')}) VALUES (${fields.map(() => '?').join(', ')})`,
-  )
+  const list = database.sql.prepare(`SELECT ${columns.selected()} FROM session`)
+  const put = database.sql.prepare(`INSERT OR REPLACE INTO session ${columns.inserted}`)
   const remove = database.sql.prepare('DELETE FROM session WHERE uid = ?')
   return {
     list: () => list.all() as unknown as SessionRecord[],
-    put: (record) => void put.run(...fields.map((field) => record[field])),
+    put: (record) => void put.run(...columns.valuesOf(record)),
     remove: (uids) => database.transaction(() => uids.forEach((uid) => remove.run(uid))),
   }
 }

@@ -1,3 +1,4 @@
+import { createColumns } from '../../store/columns.ts'
 import type { Database } from '../../store/database.ts'
 import type { Problem } from '../definition.ts'
 
@@ -34,7 +35,7 @@ export interface DefinitionTable {
   remove(slot: SlotName): SlotDefinition | undefined
 }
 
-const columns = {
+const columns = createColumns<keyof SlotDefinition>({
   slot: 'slot',
   uid: 'uid',
   name: 'name',
@@ -45,17 +46,13 @@ const columns = {
   addedAt: 'added_at',
   source: 'source',
   problems: 'problems',
-} as const satisfies Record<keyof SlotDefinition, string>
-
-const fields = Object.keys(columns) as (keyof SlotDefinition)[]
+})
 
 export function createDefinitionTable({ sql, transaction }: Database): DefinitionTable {
-  const all = `SELECT ${fields.map((field) => `${columns[field]} AS ${field}`).join(', ')} FROM definition`
+  const all = `SELECT ${columns.selected()} FROM definition`
   const selectAll = sql.prepare(`${all} ORDER BY slot`)
   const selectOne = sql.prepare(`${all} WHERE slot = ?`)
-  const replace = sql.prepare(
-    `INSERT OR REPLACE INTO definition (${fields.map((field) => columns[field]).join(', ')}) VALUES (${fields.map(() => '?').join(', ')})`,
-  )
+  const replace = sql.prepare(`INSERT OR REPLACE INTO definition ${columns.inserted}`)
   const remove = sql.prepare('DELETE FROM definition WHERE slot = ?')
   const find = (slot: SlotName) => {
     const row = selectOne.get(slot)
@@ -67,8 +64,8 @@ export function createDefinitionTable({ sql, transaction }: Database): Definitio
     put: (definition) =>
       transaction(() => {
         const before = find(definition.slot)
-        const row = { ...definition, problems: JSON.stringify(definition.problems) }
-        replace.run(...fields.map((field) => row[field]))
+        const problems = JSON.stringify(definition.problems)
+        replace.run(...columns.valuesOf({ ...definition, problems }))
         return before
       }),
     remove: (slot) =>
