@@ -34,7 +34,7 @@ export async function openArchive(desk: Desk, file: string): Promise<Opened> {
       folder: join(temporary, 'staging'),
       onFlow: ({ compressedBytes }) => progress.say(compressedBytes, sizeBytes),
     })
-    return { ...(await readDefinition(extracted.folder)), extracted, sizeBytes, sha256: hash.digest('hex') }
+    return { ...(await readDefinition(extracted)), extracted, sizeBytes, sha256: hash.digest('hex') }
   } finally {
     progress.clear()
     rmSync(temporary, { recursive: true, force: true })

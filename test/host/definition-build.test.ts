@@ -133,11 +133,11 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
       paths(home, 'b-pack', 'a-pack'),
     )
     expect(built).toMatchObject({ name: 'profile u2', version: '1.0.0' })
-    const { folder } = await extractArchive({
+    const extracted = await extractArchive({
       source: createReadStream(join(home, name)),
       folder: join(home, 'staging'),
     })
-    const { definition, problems } = await readDefinition(folder)
+    const { definition, problems } = await readDefinition(extracted)
     expect(problems).toEqual([])
     expect(definition).toMatchObject({
       formatVersion: 1,
@@ -229,8 +229,9 @@ describe('a definition', () => {
       : Object.entries(files).map(([name, content]) => ({ name, content }))
     const file = join(home, 'd.tgz')
     writeFileSync(file, compressions.gzip(rawTar(members)))
-    const { folder } = await extractArchive({ source: createReadStream(file), folder: join(home, 'staging') })
-    return readDefinition(folder)
+    return readDefinition(
+      await extractArchive({ source: createReadStream(file), folder: join(home, 'staging') }),
+    )
   }
   const profile = JSON.stringify(exportedProfile())
 

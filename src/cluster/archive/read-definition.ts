@@ -1,8 +1,8 @@
-import { lstat, readFile, readdir } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Definition, Pack, Problem, Profile } from '../definition.ts'
-import { definitionFile, parseDefinitionFile, type DefinitionHead } from './definition-file.ts'
-import { existingProfiles } from './extract.ts'
+import { definitionFile, type DefinitionHead } from './definition-file.ts'
+import { existingProfiles, type Extracted } from './extract.ts'
 import { withDefaults, type ArchiveLimits } from './limits.ts'
 import { readPack } from './read-pack.ts'
 import { readProfile, type Text } from './read-profile.ts'
@@ -15,20 +15,20 @@ export interface ReadDefinition {
 }
 
 /**
- * The definition in a folder that `extractArchive` made. Problems are of the form alone: what does not parse, what is
- * missing or of the wrong type. What they belong to is left out of the definition.
- * @throws AppError where definition.yaml cannot be read; the system's errors as they are
+ * The definition in an archive that was unpacked. Problems are of the form alone: what does not parse, what is missing
+ * or of the wrong type. What they belong to is left out of the definition.
+ * @throws AppError where the texts are too large in all; the system's errors as they are
  */
 export async function readDefinition(
-  folder: string,
+  extracted: Extracted,
   given?: Partial<ArchiveLimits>,
 ): Promise<ReadDefinition> {
   const limits = withDefaults(given)
-  const files = await listFiles(folder)
+  const { head } = extracted
+  const files = [...extracted.members.keys()].sort()
   const problems: Problem[] = []
-  const read = createReader(folder, limits, problems)
-  const isExisting = !files.includes(definitionFile)
-  const head = isExisting ? undefined : await readHead(folder, limits)
+  const read = createReader(extracted, limits, problems)
+  const isExisting = head === undefined
   const root = isExisting ? 'spc/app/' : ''
 
   const profiles: Profile[] = []
@@ -90,15 +90,6 @@ const problem = (code: string, place: string, message: string): Problem => ({
   message,
 })
 
-/** Paths of files below a folder, sorted. */
-async function listFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.replace(/\/+$/, '').length + 1))
-    .sort()
-}
-
 /** Folders below a prefix, with the files in each. */
 function foldersIn(files: readonly string[], prefix: string): [place: string, inside: string[]][] {
   const found = new Map<string, string[]>()
@@ -155,11 +146,11 @@ function checkListing(head: DefinitionHead, profiles: readonly Profile[]): Probl
 }
 
 /** Reads text of the archive, so much of one file and so much of all. */
-function createReader(folder: string, limits: ArchiveLimits, problems: Problem[]) {
+function createReader({ folder, members }: Extracted, limits: ArchiveLimits, problems: Problem[]) {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let total = 0
   return async (place: string): Promise<Text | undefined> => {
-    const { size } = await lstat(join(folder, place))
+    const size = members.get(place)?.sizeBytes ?? 0
     if (size > limits.textBytes) {
       problems.push(
         problem('MemberTooLarge', place, `has ${size} bytes; ${limits.textBytes} are allowed for text`),
@@ -181,8 +172,4 @@ function createReader(folder: string, limits: ArchiveLimits, problems: Problem[]
       return undefined
     }
   }
-}
-
-async function readHead(folder: string, limits: ArchiveLimits): Promise<DefinitionHead> {
-  return parseDefinitionFile(await readFile(join(folder, definitionFile), 'utf8'), limits)
 }

@@ -35,8 +35,8 @@ export async function examine(
   })
   const content = join(folder, 'content')
   try {
-    await extractArchive({ source, folder: content, limits, isKept: isReadWhole })
-    const { definition, problems: ofForm } = await readDefinition(content, limits)
+    const extracted = await extractArchive({ source, folder: content, limits, isKept: isReadWhole })
+    const { definition, problems: ofForm } = await readDefinition(extracted, limits)
     const problems = [...ofForm, ...checkDefinition(definition)]
     refuseErrors(problems)
     await writeResults(folder, definition, (pack) => readLogo(content, pack))
