@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { SigningKey } from '../content/signing.ts'
+import { AppError } from '../errors/app-error.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
@@ -60,7 +61,6 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const examiner = createExaminer({ runner, program, settings: settings.check, log })
   const shared = { store, examiner, limits: settings.archive, clock }
   const embedded = createEmbedded({ ...shared, file: settings.embeddedFile, version, record, log })
-  let isStopping = false
   const uploads = createUploads({
     ...{ ...shared, settings: settings.upload, signingKey },
     slotOf: () => (running() ? 'update' : 'overridden'),
@@ -70,16 +70,13 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     take: uploads.take,
     start: () =>
       embedded.refresh().catch((error: unknown) => {
-        // Ended by the stop; the next start looks again.
-        if (isStopping) return
+        // The stop ended it.
+        if (error instanceof AppError) return
         log.error(
           { err: error },
           `the embedded definition could not be looked at; see: ls -l ${settings.embeddedFile}`,
         )
       }),
-    stop() {
-      isStopping = true
-      return uploads.stop()
-    },
+    stop: uploads.stop,
   }
 }

@@ -37,7 +37,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
           tags,
           summary: slotTexts[slot],
           description: 'An empty slot has no profiles. Values of sensitive variables are masked.',
-          response: { 200: ClusterConfigArchiveDetails, ...errorReplies(401, 403) },
+          response: { 200: ClusterConfigArchiveDetails, ...errorReplies(401, 403, 503) },
         },
       },
       async (_request, reply) => {
@@ -79,7 +79,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
         description:
           'Always 200: isValid says it for each variable given, and for each that was not given and has its default.',
         body: ValidateVariables,
-        response: { 200: ValidateVariablesResponse, ...errorReplies(400, 401, 403) },
+        response: { 200: ValidateVariablesResponse, ...errorReplies(400, 401, 403, 503) },
       },
     },
     async ({ body: { archiveUploadPath, variables = [] } }) => ({

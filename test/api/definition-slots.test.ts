@@ -259,15 +259,23 @@ describe('the slot embedded', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  it('that is being looked at when the daemon stops is left without a word', async () => {
+  it('that is being looked at when the daemon stops is left without a word, and who asks hears of the stop', async () => {
     const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
     await writeFile(embeddedFile(), definitionArchive({ files }))
     const looked = edge.definitions.start()
     await expect.poll(onDisk).toHaveLength(2)
+    const ask = () => edge.get(`${archivePath}/embedded/details`, token)
+    const waiting = ask()
     await edge.definitions.stop()
     await looked
+    for (const reply of [await waiting, await ask()]) {
+      expect(reply.statusCode).toBe(503)
+      expect(reply.json()).toMatchObject({ code: 'NotReady' })
+      expect(reply.headers['retry-after']).toBe('30')
+    }
     expect(await onDisk()).toEqual(['staging'])
-    expect(edge.lines.filter(({ level }) => Number(level) >= 40)).toEqual([])
+    const said = edge.lines.filter(({ level, code }) => Number(level) >= 40 && code !== 'NotReady')
+    expect(said).toEqual([])
   })
 })
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 
-// What a reply leaves unread of a body is read and thrown away up to here, and the connection lives on.
-const drainedBytes = 65_536
+/** What a reply leaves unread of a body is read and thrown away up to here, and the connection lives on. */
+export const drainedBytes = 65_536
 // A client that is still sending gets this long to see the reply. More than it needs, and less than a flood would like.
 const lingerMs = 2_000
 

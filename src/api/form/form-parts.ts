@@ -2,6 +2,7 @@ import type { MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { AppError } from '../../errors/app-error.ts'
+import { drainedBytes } from '../connection/unread-body.ts'
 
 /** A part of a form. What is left unread of it when the next one is asked for is read and thrown away. */
 export interface FormPart {
@@ -15,9 +16,6 @@ export interface FormPart {
 // Of headers, boundaries, signature and parts nobody asked for, with what is on its way through the parser. The bytes
 // of the file itself do not count here.
 const besideBytes = 524_288
-// What is left unread of a refused body is thrown away up to here, and the connection lives on; of more nothing is
-// read, and src/api/connection/unread-body.ts ends it. The same number as there.
-const drainedBytes = 65_536
 
 /**
  * The parts of a multipart body, with what the library leaves open: what comes beside the part `fileField` is bounded,
@@ -72,6 +70,7 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
     if (!finished) letGo()
   }
 
+  // Of more than is thrown away nothing is read, and the end of the reply ends the connection.
   function letGo(): void {
     raw.unpipe()
     let bytes = 0

@@ -24,7 +24,10 @@ export interface EmbeddedOptions {
 
 /** The slot `embedded`, which follows a file. The file may be replaced at any time and needs no signature. */
 export interface Embedded {
-  /** Looks at the file; when it has changed, examines it. Resolves when the slot holds what the file holds. */
+  /**
+   * Looks at the file; when it has changed, examines it. Resolves when the slot holds what the file holds.
+   * @throws AppError NotReady when the daemon stops meanwhile
+   */
   refresh(): Promise<void>
   /** Why the file cannot be used, if that is so. */
   problems(): readonly Problem[]
@@ -79,7 +82,8 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
       record(entryOf(definition, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
     } catch (error) {
       if (staging) await store.discard(staging)
-      if (!(error instanceof AppError)) throw error
+      // A stop says nothing about the file either; the next start looks again.
+      if (!(error instanceof AppError) || error.code === 'NotReady') throw error
       // What the slot held was another file, which is no more.
       await store.remove('embedded')
       refuse(source, error)

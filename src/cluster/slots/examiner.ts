@@ -1,6 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
 import type { Logger } from '../../system/log.ts'
-import { CommandFailed, type CommandResult, type CommandRunner } from '../../system/runner.ts'
+import type { CommandResult, CommandRunner } from '../../system/runner.ts'
 import { refuse } from '../archive/refusal.ts'
 import { endLine, type Examined, type ExaminationOrder, type Finding } from '../examination/protocol.ts'
 
@@ -27,13 +27,13 @@ export interface Examination {
   end(): void
   /** @throws AppError why the archive is refused, maybe before its end */
   readonly result: Promise<Examined>
-  /** Resolves when nothing is written any more. */
-  cancel(): Promise<void>
+  /** Resolves when nothing is written any more. @param reason what `result` throws then */
+  cancel(reason?: AppError): Promise<void>
 }
 
 export interface Examiner {
   begin(order: ExaminationOrder): Examination
-  /** Cancels all that run. */
+  /** Cancels all that run and begins no more; their results throw NotReady. */
   stop(): Promise<void>
 }
 
@@ -48,14 +48,16 @@ const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exit
 /** Examines archives in a process of its own: src/cluster/examination. */
 export function createExaminer({ runner, program, settings, log }: ExaminerOptions): Examiner {
   const running = new Set<Examination>()
+  let stopped: AppError | undefined
   return {
     async stop() {
-      await Promise.all([...running].map((examination) => examination.cancel()))
+      stopped = new AppError('NotReady', 'the daemon stops; ask again when it is back', { retryAfterSec: 30 })
+      await Promise.all([...running].map((examination) => examination.cancel(stopped)))
     },
     begin(order) {
       const stop = new AbortController()
       const progress = createProgress(order)
-      let isOverdue = false
+      if (stopped) stop.abort(stopped)
       let timer: NodeJS.Timeout | undefined
       const run = async (): Promise<Examined> => {
         const args = [...memoryFlags, `--max-old-space-size=${settings.memoryMiB}`, program]
@@ -66,8 +68,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
             signal: stop.signal,
           })
           .catch((error: unknown) => {
-            if (!isOverdue || !(error instanceof CommandFailed)) throw error
-            throw refuse('TimeLimit', undefined, `takes longer than ${settings.seconds} s to check`)
+            throw stop.signal.reason instanceof AppError ? stop.signal.reason : error
           })
         if (isKilled(result))
           throw refuse('MemoryLimit', undefined, `needs more than ${settings.memoryMiB} MiB to be checked`)
@@ -88,13 +89,12 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
         written: progress.written,
         end() {
           progress.end()
-          timer = setTimeout(() => {
-            isOverdue = true
-            stop.abort()
-          }, settings.seconds * 1_000).unref()
+          const overdue = () =>
+            stop.abort(refuse('TimeLimit', undefined, `takes longer than ${settings.seconds} s to check`))
+          timer = setTimeout(overdue, settings.seconds * 1_000).unref()
         },
-        async cancel() {
-          stop.abort()
+        async cancel(reason) {
+          stop.abort(reason)
           await result.catch(() => undefined)
         },
       }
