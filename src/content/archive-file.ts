@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
-import { AppError } from '../errors/app-error.ts'
+import { refuseFull } from '../errors/storage-full.ts'
 
 /** A file that is being written. */
 export interface ArchiveFile {
@@ -91,20 +91,4 @@ export async function createArchiveFile({
       await unlink(file)
     },
   }
-}
-
-/** Why an upload is refused where there is no room; `missingBytes` where that is known. */
-export const storageFull = (missingBytes?: number, cause?: unknown) =>
-  new AppError(
-    'StorageFull',
-    missingBytes === undefined
-      ? 'the disk is full; make room and send the file again'
-      : `the disk lacks ${missingBytes} bytes for this file and the reserve of the host; make room and send it again`,
-    { ...(missingBytes === undefined ? {} : { details: { missingBytes } }), cause },
-  )
-
-/** @throws AppError StorageFull for an error of a full disk or quota; any other as it is */
-export function refuseFull(error: unknown): never {
-  const { code } = error as NodeJS.ErrnoException
-  throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error) : error
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
-import { createArchiveFile, storageFull, type ArchiveFile } from './archive-file.ts'
+import { storageFull } from '../errors/storage-full.ts'
+import { createArchiveFile, type ArchiveFile } from './archive-file.ts'
 import { labelOf } from './file-label.ts'
 import {
   createSignatureCheck,
@@ -55,7 +56,8 @@ export interface Upload {
 
 // A form is a little larger than its file.
 const formBytes = 524_288
-const betweenLooksBytes = 67_108_864
+// A look takes a millisecond at most; an upload of unknown length eats so much of the reserve before it is noticed.
+const betweenLooksBytes = 8_388_608
 
 /**
  * Writes the file of a form to the disk while it arrives, with memory that does not depend on its size: hashed, and

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
 import { AppError } from '../../errors/app-error.ts'
+import { refuseFull } from '../../errors/storage-full.ts'
 import { examine } from './examine.ts'
 import type { ExaminationOrder, Finding } from './protocol.ts'
 
@@ -15,21 +16,18 @@ async function main(): Promise<void> {
     Symbol.asyncIterator
   ]()
   const order = JSON.parse(String((await lines.next()).value)) as ExaminationOrder
-  const finding = await examine(order, lines).then((examined): Finding => ({ examined }), toFinding)
+  const finding = await examine(order, lines)
+    .then((examined): Finding => ({ examined }), refuseFull)
+    .catch(toFinding)
   process.stdout.write(JSON.stringify(finding))
   // A refusal does not wait for the rest of the upload.
   process.stdin.destroy()
 }
 
 function toFinding(error: unknown): Finding {
-  if (error instanceof AppError) {
-    const { code, message, details } = error
-    return { refused: { code, message, ...(details ? { details } : {}) } }
-  }
-  const { code } = error as NodeJS.ErrnoException
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
-  const message = 'the disk is full; make room and send the file again'
-  return { refused: { code: 'StorageFull', message } }
+  if (!(error instanceof AppError)) throw error
+  const { code, message, details } = error
+  return { refused: { code, message, ...(details ? { details } : {}) } }
 }
 
 /** In time and, where memory is short, in life: oom_score_adj, proc_pid_oom_score_adj(5). */

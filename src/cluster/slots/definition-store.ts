@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuseFull } from '../../content/archive-file.ts'
+import { refuseFull } from '../../errors/storage-full.ts'
 import { syncFolder } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
 import type { DefinitionTable, SlotDefinition, SlotName } from './definition-table.ts'

@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import type { ArchiveLimits } from '../archive/limits.ts'
 import type { Problem } from '../definition.ts'
-import type { DefinitionStore, Staging } from './definition-store.ts'
+import type { DefinitionStore } from './definition-store.ts'
 import type { SlotDefinition } from './definition-table.ts'
 import type { Examiner } from './examiner.ts'
 
@@ -66,27 +67,35 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     if (source === store.find('embedded')?.source) return
     // A full disk says nothing about the file, and somebody may have made room.
     if (source === refused?.source && refused.code !== 'StorageFull') return
-    let staging: Staging | undefined
     try {
-      staging = await store.stage()
-      const examination = examiner.begin({ file, folder: staging.folder, limits, isHashed: true })
-      examination.written(Number(source.split(' ')[0]))
-      examination.end()
-      const { name, version: ofDefinition, sha256, sizeBytes, problems } = await examination.result
-      const definition: SlotDefinition = {
-        ...{ uid: staging.uid, slot: 'embedded', name, version: ofDefinition, sha256, sizeBytes, problems },
-        ...{ fileName: file.split('/').at(-1) ?? '', addedAt: clock.now(), source },
-      }
-      await store.commit(staging, definition)
+      const definition = await take(source)
       refused = undefined
+      const { name, version: ofDefinition } = definition
       record(entryOf(definition, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
     } catch (error) {
-      if (staging) await store.discard(staging)
       // A stop says nothing about the file either; the next start looks again.
       if (!(error instanceof AppError) || error.code === 'NotReady') throw error
       // What the slot held was another file, which is no more.
       await store.remove('embedded')
       refuse(source, error)
+    }
+  }
+
+  async function take(source: string): Promise<SlotDefinition> {
+    const staging = await store.stage()
+    try {
+      const examination = examiner.begin({ file, folder: staging.folder, limits, isHashed: true })
+      examination.written(Number(source.split(' ')[0]))
+      examination.end()
+      const definition: SlotDefinition = {
+        ...{ ...(await examination.result), uid: staging.uid, slot: 'embedded' },
+        ...{ fileName: basename(file), addedAt: clock.now(), source },
+      }
+      await store.commit(staging, definition)
+      return definition
+    } catch (error) {
+      await store.discard(staging)
+      throw error
     }
   }
 
