@@ -6,6 +6,7 @@ import { explainConfig } from './config/explain.ts'
 import { helpText } from './config/help.ts'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import { ConfigInvalid } from './config/problem.ts'
+import { defaultStateDirectory } from './config/schema.ts'
 import { readSigningKey, SigningKeyUnusable } from './content/signing.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
 import { adviseOnStart } from './errors/advice.ts'
@@ -59,7 +60,7 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
   process.umask(0o077)
   const failedStarts = createFailedStarts(process.env.RUNTIME_DIRECTORY)
   let log = createLog('info')
-  let stateDirectory = '/var/lib/edgehostd'
+  let stateDirectory: string = defaultStateDirectory
   let daemon: Daemon
   try {
     const { config } = await load()

@@ -1,10 +1,10 @@
-import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { exitCodes, Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { createOutput, type Format } from '../ctl/output.ts'
 import { readPaper } from '../ctl/terminal.ts'
 import { eachLine } from '../ctl/text.ts'
 import { AppError } from '../errors/app-error.ts'
+import { removeOnSignal } from '../system/remove-on-signal.ts'
 import { build } from './build.ts'
 import type { Desk } from './desk.ts'
 import { inspect } from './inspect.ts'
@@ -39,16 +39,6 @@ async function main(): Promise<ExitName> {
 }
 
 function createDesk(format: Format, noColor: boolean): Desk {
-  const temporary = new Set<string>()
-  for (const [signal, code] of [
-    ['SIGINT', exitCodes.interrupted.code],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const)
-    process.once(signal, () => {
-      for (const path of temporary) rmSync(path, { recursive: true, force: true })
-      process.exit(code)
-    })
   return {
     output: createOutput({
       format,
@@ -57,7 +47,7 @@ function createDesk(format: Format, noColor: boolean): Desk {
       err: (text) => process.stderr.write(text),
     }),
     errors: process.stderr,
-    onBreak: (path) => void temporary.add(path),
+    onBreak: removeOnSignal(),
   }
 }
 

@@ -2,6 +2,9 @@ import { Type, type Static } from 'typebox'
 import { Content, Definitions } from './content-schema.ts'
 import { absolutePath, path, positive, strict } from './schema-parts.ts'
 
+/** Where the state lies unless the configuration says otherwise. */
+export const defaultStateDirectory = '/var/lib/edgehostd'
+
 const identitySources = [
   'product-uuid',
   'product-serial',
@@ -286,7 +289,7 @@ const State = Type.Object(
   {
     directory: Type.String({
       ...absolutePath,
-      default: '/var/lib/edgehostd',
+      default: defaultStateDirectory,
       description: 'Database, secret, certificate and definitions.',
     }),
   },

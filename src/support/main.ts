@@ -5,7 +5,9 @@ import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { parseCommandLine } from '../config/command-line.ts'
 import { loadConfig } from '../config/load.ts'
-import type { Config } from '../config/schema.ts'
+import { defaultStateDirectory, type Config } from '../config/schema.ts'
+import { partialOf } from '../system/files.ts'
+import { removeOnSignal } from '../system/remove-on-signal.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
 import { createStatusLine } from '../system/status-line.ts'
 import { writeArchive, type Member } from './archive.ts'
@@ -44,7 +46,7 @@ async function main(): Promise<void> {
     (loaded) => loaded.config,
     () => undefined,
   )
-  const stateDirectory = config?.state.directory ?? '/var/lib/edgehostd'
+  const stateDirectory = config?.state.directory ?? defaultStateDirectory
   const secrets = await readSecrets(secretFiles(stateDirectory, config))
   const collected: Collected[] = []
   const line = createStatusLine(process.stderr)
@@ -67,6 +69,7 @@ async function main(): Promise<void> {
     yield { name: `${folder}/summary.json`, content: Buffer.from(`${JSON.stringify(summary, null, 2)}\n`) }
   }
 
+  if (file !== '-') removeOnSignal()(partialOf(file))
   await writeArchive(file, members(), madeAt.getTime()).finally(line.clear)
   report(file, collected, values.output)
 }
@@ -110,6 +113,8 @@ function report(file: string, files: readonly Collected[], format: string): void
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`edgehostctl: ${(error as Error).message}\n`)
+  const { message, code, stack } = error as NodeJS.ErrnoException
+  // A mistake of ours keeps its stack.
+  process.stderr.write(`edgehostctl: ${code === undefined ? stack : message}\n`)
   process.exitCode = 1
 })

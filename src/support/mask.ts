@@ -9,7 +9,7 @@ export interface Secrets {
 }
 
 /** Stands in the place of a name that no account has. */
-export const unknownUser = '(unknown user)'
+const unknownUser = '(unknown user)'
 
 // A shorter one would be found in anything.
 const shortestSecret = 8

@@ -125,6 +125,20 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
     expect(checked.stdout.split('\n')).toHaveLength(11)
   })
 
+  it('takes files with the byte order mark that editors leave', async () => {
+    writeInputs()
+    for (const name of ['infra.json', 'a-pack/pack.json']) {
+      const file = join(home, name)
+      writeFileSync(file, `\uFEFF${readFileSync(file, 'utf8')}`)
+    }
+    await build(join(home, 'd.tgz'), paths(home, 'infra.json'), paths(home, 'a-pack'))
+    const read = await readDefinition(
+      await extractArchive({ source: createReadStream(join(home, 'd.tgz')), folder: join(home, 'staging') }),
+    )
+    expect(read.problems).toEqual([])
+    expect(read.definition).toMatchObject({ name: 'profile u2', packs: [{ name: 'alpha' }] })
+  })
+
   it('read again is the definition that was built', async () => {
     writeInputs()
     const built = await build(

@@ -64,7 +64,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
   const profiles = files.flatMap((file) => {
     const content = readText(file, report)
     if (content === undefined) return []
-    const text = { place: file, content: content.toString('utf8') }
+    const text = { place: file, content: textOf(content) }
     const { profile, exported, problems: found } = readProfile(text, undefined)
     problems.push(...found)
     if (profile === undefined) return []
@@ -80,7 +80,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     const place = join(folder, 'pack.json')
     const content = readText(place, report)
     if (content === undefined) continue
-    const { file, problems: found } = parsePackFile({ place, content: content.toString('utf8') })
+    const { file, problems: found } = parsePackFile({ place, content: textOf(content) })
     problems.push(...found)
     if (file === undefined) continue
     const { name, version } = file
@@ -133,6 +133,9 @@ function readText(file: string, report: Report): Buffer | undefined {
   }
   return undefined
 }
+
+/** Without the byte order mark of an editor, as archives are read. */
+const textOf = (content: Buffer) => new TextDecoder().decode(content)
 
 /** Regular files below a folder and their sizes; everything else is reported. */
 function* listFolder(folder: string, report: Report, below = ''): Generator<[path: string, size: number]> {

@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import type { SlotName } from '../../../src/cluster/slots/definition-table.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import type { Edgehostd } from './edgehostd.ts'
+import { eventually } from './eventually.ts'
 import type { Ask, Reply } from './http.ts'
 
 export const uploadPath = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
@@ -25,6 +26,8 @@ export interface Definitions {
   stored(): Promise<string[]>
   /** Process ids of examinations. */
   examinations(): Promise<number[]>
+  /** Nothing of an upload is left but what is in the slot. */
+  expectNothingLeft(): Promise<void>
 }
 
 /** An upload by a client that takes its time. */
@@ -59,6 +62,19 @@ export function definitionsOf(host: Edgehostd, token: string): Definitions {
     async examinations() {
       const { stdout } = await host.run(['pgrep', '-f', 'examine\\.cjs'])
       return stdout.split('\n').filter(Boolean).map(Number)
+    },
+    async expectNothingLeft() {
+      const { uid = '' } = (await definitions.details()).json as { uid?: string }
+      const held = ['archive', 'details.json', 'profiles.json'].map((name) => `f 600 0:0 ./${uid}/${name}`)
+      const expected = [
+        'd 700 0:0 ./',
+        ...(uid ? [`d 700 0:0 ./${uid}`, ...held] : []),
+        'd 700 0:0 ./staging',
+      ]
+      await eventually(async () => {
+        expect(await definitions.stored()).toEqual(expected.sort())
+        expect(await definitions.examinations()).toEqual([])
+      })
     },
   }
   return definitions

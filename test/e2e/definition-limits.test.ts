@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import { truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { definitionArchive } from '../support/definition-archives.ts'
+import { rawMember } from '../support/tar-bytes.ts'
+import { definitionsOf, type Definitions } from './host/definitions.ts'
+import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+
+const right = 'right canary 1302'
+const MB = 1_000_000
+const state = '/var/lib/edgehostd'
+
+let host: Edgehostd
+let definitions: Definitions
+
+beforeAll(async () => {
+  host = await bootEdgehostd({ lower: 'machine' })
+  await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
+  definitions = definitionsOf(host, (await host.openSession('anna', right)).token)
+})
+afterAll(() => host.unplug())
+
+describe('an archive that is none', () => {
+  it('is refused long before the end of its 200 MB', async () => {
+    const file = join(host.folder, 'garbage.tgz')
+    await writeFile(file, '')
+    await truncate(file, 200 * MB)
+    const before = await definitions.details()
+    const reply = await definitions.upload(file, { limitRate: '40M' })
+    expect(reply).toMatchObject({
+      status: 400,
+      json: { code: 'ArchiveDamaged', details: { reason: 'NotCompressed' } },
+    })
+    expect(reply.sentBytes).toBeLessThan(100 * MB)
+    await definitions.expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+  })
+
+  it('but a bomb of 1 GB is refused with bounded memory, while others are answered', async () => {
+    const zeros = Buffer.alloc(16 * 2 ** 20)
+    const header = rawMember({ name: 'packs/a', size: 64 * zeros.length }).subarray(0, 512)
+    // Members of gzip after each other are one stream.
+    const bomb = Buffer.concat([gzipSync(header), ...Array<Buffer>(64).fill(gzipSync(zeros, { level: 9 }))])
+    expect(bomb.length).toBeLessThan(2 * MB)
+    const file = join(host.folder, 'bomb.tgz')
+    await writeFile(file, bomb)
+    await host.output(['systemctl', 'restart', 'edgehostd'])
+    const load = await host.startLoad({ path: '/v1/ping', clients: 1, pauseMs: 10 })
+    for (let round = 0; round < 3; round += 1)
+      expect(await definitions.upload(file)).toMatchObject({ status: 400, json: { code: 'ArchiveTooLarge' } })
+    const { outcomes, slowestMs } = await load.stop()
+    expect(Object.keys(outcomes)).toEqual(['200'])
+    expect(slowestMs).toBeLessThan(1_000)
+    const status = await host.read(`/proc/${await host.mainPid()}/status`)
+    expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1])).toBeLessThan(160_000)
+    await definitions.expectNothingLeft()
+  })
+})
+
+describe('a disk that is full', () => {
+  let file: string
+  beforeAll(async () => {
+    file = join(host.folder, 'large.tgz')
+    // Random bytes do not get smaller.
+    const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(20 * MB) }
+    await writeFile(file, definitionArchive({ version: '20.0.0', files }))
+    await definitions.take('1.0.0')
+    await host.write('/etc/edgehostd/config.d/full.yaml', `definitions: {upload: {reserveBytes: ${MB}}}\n`)
+    await host.sh(`
+      systemctl stop edgehostd
+      cp -a /var/lib/edgehostd /root/state
+      mount -t tmpfs -o size=16m,mode=700 none /var/lib/edgehostd
+      cp -a /root/state/. /var/lib/edgehostd
+      systemctl start edgehostd`)
+  })
+
+  it('is seen before the upload, by its length: 507, and hardly a byte is sent', async () => {
+    const before = await definitions.details()
+    const reply = await definitions.upload(file)
+    expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
+    expect(reply.json.details.missingBytes).toBeGreaterThan(0)
+    expect(reply.sentBytes).toBeLessThan(MB)
+    await definitions.expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+  })
+
+  it('is met in the middle of an upload of unknown length: 507, and all room is given back', async () => {
+    const before = await definitions.details()
+    const freeBytes = async () =>
+      Number((await host.sh('df --block-size=1 --output=avail /var/lib/edgehostd | tail -n 1')).trim())
+    const free = await freeBytes()
+    const reply = await definitions.upload(file, { headers: { 'Transfer-Encoding': 'chunked' } })
+    expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
+    await definitions.expectNothingLeft()
+    expect((await definitions.details()).text).toBe(before.text)
+    // But for what the trail needs.
+    expect(free - (await freeBytes())).toBeLessThan(MB)
+    await definitions.take('3.0.0')
+  })
+
+  it('keeps the embedded definition out as long as it is, and no longer', async () => {
+    const text = '# a manifest\n'.repeat(200_000)
+    const archive = definitionArchive({ files: { 'packs/web-shop-1.0/manifests/a.yaml': text } })
+    await host.sh('fallocate --length $(df --block-size=1 --output=avail $1 | tail -n 1) $1/ballast', state)
+    await host.sh('truncate --size=-1M $1/ballast', state)
+    await host.write('/usr/share/edgehostd/definition.tgz', archive)
+    for (let look = 0; look < 2; look += 1)
+      expect((await definitions.details('embedded')).json.problems).toMatchObject([{ code: 'StorageFull' }])
+    await host.sh('rm $1/ballast', state)
+    const { json } = await definitions.details('embedded')
+    expect(json).toMatchObject({ problems: [], clusterProfileDetails: [{ profileVersion: '1.0.0' }] })
+    await host.sh('rm /usr/share/edgehostd/definition.tgz')
+    await definitions.details('embedded')
+  })
+
+  it('may also lack nothing but room for names', async () => {
+    const inodes = async (what: string) => Number((await host.sh(`stat -f -c %${what} ${state}`)).trim())
+    const all = await inodes('c')
+    await host.sh(`mount -o remount,nr_inodes=${all - (await inodes('d'))} ${state}`)
+    const reply = await definitions.upload(join(host.folder, '3.0.0.tgz'))
+    await host.sh(`mount -o remount,nr_inodes=${all} ${state}`)
+    expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
+    await definitions.take('3.0.1')
+  })
+})
+
+describe('the journal', () => {
+  it('warns of the full disk, a line each time, and of nothing else', async () => {
+    const warnings = (await host.log()).filter(({ priority }) => priority <= 4)
+    expect(warnings.map(({ code }) => code)).toEqual(Array<string>(4).fill('StorageFull'))
+  })
+})
