@@ -1,4 +1,6 @@
 import type { Definition, Pack, Profile, ProfilePack, Variable } from '../../src/cluster/definition.ts'
+import { checkDefinition } from '../../src/cluster/rules/check.ts'
+import { createImageFinder } from '../../src/cluster/rules/images.ts'
 
 /** A pack of a profile; its folder is made by `definitionOf`. */
 export const profilePack = (name: string, values = '', rest: Partial<ProfilePack> = {}): ProfilePack => ({
@@ -66,3 +68,10 @@ export const infrastructurePacks: readonly ProfilePack[] = [
   profilePack('edge-k3s', 'a: 1\n', { layer: 'k8s', tag: '1.33.3' }),
   profilePack('cni-calico', 'a: 1\n', { layer: 'cni' }),
 ]
+
+/** What a check finds of images. */
+export function imagesIn(definition: Definition): (pack: Pack) => string[] {
+  const { look, imagesOf } = createImageFinder()
+  checkDefinition(definition, look)
+  return imagesOf
+}

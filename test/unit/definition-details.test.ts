@@ -4,9 +4,13 @@ import type { Definition, Variable } from '../../src/cluster/definition.ts'
 import { ClusterProfileDetail } from '../../src/cluster/schemas.ts'
 import { detailsOf } from '../../src/cluster/slots/details.ts'
 import { masked } from '../../src/errors/mask.ts'
-import { definitionOf, packOf, profileOf, profilePack } from '../support/definitions.ts'
+import { definitionOf, imagesIn, packOf, profileOf, profilePack } from '../support/definitions.ts'
 
-const details = (definition: Definition) => detailsOf(definition, ({ logo }) => (logo ? `data:${logo}` : ''))
+const details = (definition: Definition) =>
+  detailsOf(definition, {
+    images: imagesIn(definition),
+    logo: ({ logo }) => (logo ? `data:${logo}` : ''),
+  })
 const first = (definition: Definition) => details(definition)[0]!
 
 describe('the details of a definition', () => {

@@ -4,9 +4,10 @@ import type { Profile, Variable } from '../../src/cluster/definition.ts'
 import { DefinitionDiff } from '../../src/cluster/schemas.ts'
 import { detailsOf } from '../../src/cluster/slots/details.ts'
 import { diffDefinitions } from '../../src/cluster/slots/diff.ts'
-import { definitionOf, packOf, profileOf, profilePack } from '../support/definitions.ts'
+import { definitionOf, imagesIn, packOf, profileOf, profilePack } from '../support/definitions.ts'
 
-const details = (profiles: readonly Profile[]) => detailsOf(definitionOf(profiles), () => '')
+const details = (profiles: readonly Profile[]) =>
+  detailsOf(definitionOf(profiles), { images: () => [], logo: () => '' })
 
 function diff(running: readonly Profile[], incoming: readonly Profile[]) {
   const found = diffDefinitions(details(running), details(incoming))
@@ -110,14 +111,11 @@ describe('packs in the difference', () => {
   })
 
   it('are told when their layer or their images changed', () => {
-    const withImage = (image: string, layer: string) =>
-      detailsOf(
-        definitionOf(
-          [profileOf([profilePack('a', '', { layer })])],
-          [packOf('a', { manifests: [{ place: 'm', content: `containers: [{ image: ${image} }]` }] })],
-        ),
-        () => '',
-      )
+    const withImage = (image: string, layer: string) => {
+      const pack = packOf('a', { manifests: [{ place: 'm', content: `containers: [{ image: ${image} }]` }] })
+      const definition = definitionOf([profileOf([profilePack('a', '', { layer })])], [pack])
+      return detailsOf(definition, { images: imagesIn(definition), logo: () => '' })
+    }
     expect(diffDefinitions(withImage('x', 'csi'), withImage('y', 'addon')).profiles[0]?.packs).toEqual([
       { ...same, valuesChanged: false, fields: ['layer', 'images'] },
     ])

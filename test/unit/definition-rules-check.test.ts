@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { Definition } from '../../src/cluster/definition.ts'
-import { checkDefinition, listImages } from '../../src/cluster/rules/check.ts'
+import { checkDefinition } from '../../src/cluster/rules/check.ts'
 import { definitionCodes } from '../../src/cluster/rules/codes.ts'
 import { cpuNow } from '../support/cpu-time.ts'
-import { definitionOf, infrastructurePacks, packOf, profileOf, profilePack } from '../support/definitions.ts'
+import {
+  definitionOf,
+  imagesIn,
+  infrastructurePacks,
+  packOf,
+  profileOf,
+  profilePack,
+} from '../support/definitions.ts'
 import { createRandom } from '../support/random.ts'
 
 const check = (definition: Definition) =>
@@ -300,8 +307,7 @@ describe('a hostile text', () => {
         values,
         manifests: [{ place: 'packs/a-1.0.0/manifests/m.yaml', content: values }],
       })
-      checkDefinition(definitionOf([addOn(['a', random.isChosen(0.5) ? values : ''])], [pack]))
-      listImages(pack)
+      imagesIn(definitionOf([addOn(['a', random.isChosen(0.5) ? values : ''])], [pack]))(pack)
     }
   })
 })

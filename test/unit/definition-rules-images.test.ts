@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { Pack } from '../../src/cluster/definition.ts'
-import { listImages } from '../../src/cluster/rules/images.ts'
-import { packOf } from '../support/definitions.ts'
+import { definitionOf, imagesIn, packOf } from '../support/definitions.ts'
 
 describe('the images of a pack', () => {
-  const images = (values: string | undefined, ...manifests: string[]) =>
-    listImages(
-      packOf('a', {
-        values,
-        manifests: manifests.map((content, index) => ({ place: `m${index}`, content })),
-      } satisfies Partial<Pack>),
-    )
+  const images = (values: string | undefined, ...manifests: string[]) => {
+    const pack = packOf('a', {
+      values,
+      manifests: manifests.map((content, index) => ({ place: `m${index}`, content })),
+    } satisfies Partial<Pack>)
+    return imagesIn(definitionOf([], [pack]))(pack)
+  }
 
   it.each<[string, string | undefined, string[], string[]]>([
     ['are none where there is nothing', undefined, [], []],

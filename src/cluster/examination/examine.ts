@@ -9,6 +9,8 @@ import { readDefinition } from '../archive/read-definition.ts'
 import { isReadWhole } from '../archive/read-pack.ts'
 import type { DeclaringProfile, Definition, Pack, Problem } from '../definition.ts'
 import { checkDefinition } from '../rules/check.ts'
+import { createImageFinder } from '../rules/images.ts'
+import type { ClusterProfileDetail } from '../schemas.ts'
 import { detailsOf } from '../slots/details.ts'
 import { logoText } from '../slots/logo.ts'
 import { readGrowing } from './growing-file.ts'
@@ -37,9 +39,11 @@ export async function examine(
   try {
     const extracted = await extractArchive({ source, folder: content, limits, isKept: isReadWhole })
     const { definition, problems: ofForm } = await readDefinition(extracted, limits)
-    const problems = [...ofForm, ...checkDefinition(definition)]
+    const { look, imagesOf } = createImageFinder()
+    const problems = [...ofForm, ...checkDefinition(definition, look)]
     refuseErrors(problems)
-    await writeResults(folder, definition, (pack) => readLogo(content, pack))
+    const details = detailsOf(definition, { images: imagesOf, logo: (pack) => readLogo(content, pack) })
+    await writeResults(folder, definition, details)
     const { name, version } = definition
     return { name, version, sha256: isHashed ? hash.digest('hex') : '', sizeBytes, problems }
   } finally {
@@ -59,14 +63,14 @@ function refuseErrors(problems: readonly Problem[]): void {
 
 async function writeResults(
   folder: string,
-  definition: Definition,
-  logoOf: (pack: Pack) => string,
+  { profiles }: Definition,
+  details: readonly ClusterProfileDetail[],
 ): Promise<void> {
-  const stored = definition.profiles.map(({ place, uid, name, variables }): DeclaringProfile => ({
+  const stored = profiles.map(({ place, uid, name, variables }): DeclaringProfile => ({
     ...{ place, uid, name, variables },
   }))
   await replaceFile(join(folder, profilesFile), JSON.stringify(stored), 0o600)
-  await replaceFile(join(folder, detailsFile), JSON.stringify(detailsOf(definition, logoOf)), 0o600)
+  await replaceFile(join(folder, detailsFile), JSON.stringify(details), 0o600)
 }
 
 function readLogo(folder: string, { logo }: Pack): string {

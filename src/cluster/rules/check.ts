@@ -3,23 +3,22 @@ import type { Definition, Problem } from '../definition.ts'
 import { checkComposition } from './composition.ts'
 import { createMacroReading } from './macros.ts'
 import { createProblemList, type Report } from './problem-list.ts'
-import { readSourceTexts, type SourceText } from './source-texts.ts'
+import { readSourceTexts, type OnDocument, type SourceText } from './source-texts.ts'
 import { readVariables, type VariableRules } from './variables.ts'
-
-export { listImages } from './images.ts'
 
 /**
  * Everything that is wrong with a definition, and what somebody should know before a deployment, all at once: codes of
  * codes.ts. Variables count with their defaults; what nobody has filled in yet is no problem here. Takes about 1 s for 3 MB
  * of YAML, so not on an event loop that somebody waits for.
+ * @param onDocument sees every YAML document on the way
  */
-export function checkDefinition(definition: Definition): Problem[] {
+export function checkDefinition(definition: Definition, onDocument?: OnDocument): Problem[] {
   const problems = createProblemList()
   const { report } = problems
   checkComposition(definition, report)
   const variables = readVariables(definition.profiles)
   problems.adopt(variables.problems)
-  const sources = readSourceTexts(definition, report)
+  const sources = readSourceTexts(definition, report, onDocument)
   createMacroReading({
     sources,
     variables,

@@ -1,51 +1,45 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Document, YAMLMap } from 'yaml'
 import type { Pack } from '../definition.ts'
-import { findMacros } from './macro.ts'
 import { textOf } from './pack-values.ts'
-import { readYaml } from './yaml-text.ts'
+import type { OnDocument } from './source-texts.ts'
 
 const containerLists = new Set(['containers', 'initContainers', 'ephemeralContainers'])
-// What a document must hold somewhere to name an image; most of the largest manifests need not be read at all.
-const mayNameImages = /["']?image["']?\s*:/
 
-/**
- * The images of a pack: `pack.content.images[].image` of its values, and the containers of any workload in its
- * manifests. As they are written, macros in them left alone; sorted by code unit, each once. Texts that are no YAML
- * name none, and aliases are not followed.
- */
-export function listImages(pack: Pack): string[] {
-  const images = new Set<string>()
-  if (pack.values !== undefined) {
-    read(pack.values, (document, unmask) => {
-      let node: unknown = document.contents
-      for (const key of ['pack', 'content', 'images']) node = isMap(node) ? valueAt(node, key) : undefined
-      if (isSeq(node)) addImages(node.items, images, unmask)
-    })
+/** The images that the texts of a definition name, found while its texts are checked. */
+export interface ImageFinder {
+  readonly look: OnDocument
+  /**
+   * The images of a pack: `pack.content.images[].image` of its values, and the containers of any workload in its
+   * manifests. As they are written, macros in them left alone; sorted by code unit, each once. Texts that are no YAML
+   * name none, and aliases are not followed.
+   */
+  imagesOf(pack: Pack): string[]
+}
+
+export function createImageFinder(): ImageFinder {
+  const byPlace = new Map<string, Set<string>>()
+  return {
+    look({ place, role, content }, document, unmask) {
+      if (!content.includes('image')) return
+      const images = byPlace.get(place) ?? new Set<string>()
+      if (role === 'values') findListed(document, images, unmask)
+      else if (content.includes('ontainers')) findContainers(document, images, unmask)
+      if (images.size > 0) byPlace.set(place, images)
+    },
+    imagesOf({ place, manifests }) {
+      const places = [`${place}/values.yaml`, ...manifests.map((manifest) => manifest.place)]
+      return [...new Set(places.flatMap((each) => [...(byPlace.get(each) ?? [])]))].sort()
+    },
   }
-  for (const { content } of pack.manifests) {
-    if (content.includes('ontainers'))
-      read(content, (document, unmask) => findContainers(document, images, unmask))
-  }
-  return [...images].sort()
 }
 
 type Unmask = (text: string) => string
 
-function read(text: string, onDocument: (document: Document, unmask: Unmask) => void): void {
-  for (const part of splitDocuments(text)) {
-    if (!mayNameImages.test(part)) continue
-    const macros = findMacros(part)
-    const waiting: Document[] = []
-    const { masked } = readYaml(part, macros, (document) => waiting.push(document))
-    const written = (index: number) => part.slice(macros[index]?.start, macros[index]?.end)
-    for (const document of waiting) onDocument(document, (image) => masked.unmask(image, written))
-  }
-}
-
-/** A line that begins with `---` begins a document wherever it stands, inside of scalars too (YAML 1.2, c-forbidden). */
-function splitDocuments(text: string): string[] {
-  return text.split(/^(?=---(?:[ \t\r]|$))/m)
+function findListed(document: Document, images: Set<string>, unmask: Unmask): void {
+  let node: unknown = document.contents
+  for (const key of ['pack', 'content', 'images']) node = isMap(node) ? valueAt(node, key) : undefined
+  if (isSeq(node)) addImages(node.items, images, unmask)
 }
 
 function findContainers(document: Document, images: Set<string>, unmask: Unmask): void {

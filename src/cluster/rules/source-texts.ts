@@ -1,5 +1,5 @@
 import { isMap } from 'yaml'
-import type { YAMLMap } from 'yaml'
+import type { Document, YAMLMap } from 'yaml'
 import { escapeInvisible } from '../../errors/printable.ts'
 import type { Definition, Pack, Profile } from '../definition.ts'
 import { findMacros, type Macro } from './macro.ts'
@@ -17,27 +17,38 @@ export interface SourceText {
   readonly content: string
   readonly macros: readonly Macro[]
   readonly yaml: YamlText
-  /** Of values that could be read. */
+  /** Of values that could be read and that a macro may mean. */
   readonly root: YAMLMap | undefined
   /** `place:line:column` of an offset. */
   readonly at: (offset: number) => string
 }
 
+/** Sees each document that has no errors while it is there; `unmask` writes the macros of a text of it again. */
+export type OnDocument = (
+  text: Pick<SourceText, 'place' | 'role' | 'content'>,
+  document: Document,
+  unmask: (text: string) => string,
+) => void
+
 /**
  * Every YAML text of a definition, read, in the order of profiles and packs, and what is wrong with its YAML. The values
  * that a profile gives a pack stand in for all of the pack's own; where it gives none, the pack's own count.
  */
-export function readSourceTexts(definition: Definition, report: Report): SourceText[] {
-  const sources: SourceText[] = []
+export function readSourceTexts(
+  definition: Definition,
+  report: Report,
+  onDocument: OnDocument = () => undefined,
+): SourceText[] {
+  const parts: Part[] = []
   const seen = new Set<string>()
   const folders = new Map(
     definition.packs.toReversed().map((pack) => [`${pack.name}\0${pack.version}`, pack]),
   )
-  const add = (part: Pick<SourceText, 'place' | 'role' | 'packName' | 'profile' | 'content'>) => {
+  const add = (part: Omit<Part, 'macros'>) => {
     // A pack named twice is reported as that; its folder is read once.
     if (seen.has(part.place)) return
     seen.add(part.place)
-    sources.push(readSource(part, report))
+    parts.push({ ...part, macros: findMacros(part.content) })
   }
   const addFolder = (pack: Pack, profile: Profile | undefined, ownValues: Profile | undefined) => {
     const packName = pack.name
@@ -66,22 +77,40 @@ export function readSourceTexts(definition: Definition, report: Report): SourceT
     })
   }
   for (const pack of definition.packs) addFolder(pack, undefined, undefined)
-  return sources
+  // A tree takes twenty times the memory of its text, so only trees stay that a macro leads into.
+  const isLedInto = createLeads(parts)
+  return parts.map((part) => readSource(part, isLedInto(part.packName), report, onDocument))
 }
 
-function readSource(
-  part: Pick<SourceText, 'place' | 'role' | 'packName' | 'profile' | 'content'>,
-  report: Report,
-): SourceText {
+type Part = Pick<SourceText, 'place' | 'role' | 'packName' | 'profile' | 'content' | 'macros'>
+
+/** Whether a macro may mean values of a pack. Names may hold dots: `a.b.c` means values of a, of a.b or of a.b.c. */
+function createLeads(parts: readonly Part[]): (packName: string) => boolean {
+  const longest = parts.reduce((most, { packName }) => Math.max(most, packName.length), 0)
+  const leads = new Set<string>()
+  for (const { kind, name } of parts.flatMap(({ macros }) => macros)) {
+    if (kind !== 'pack') continue
+    for (let end = name.indexOf('.'); end >= 0 && end <= longest; end = name.indexOf('.', end + 1))
+      leads.add(name.slice(0, end))
+    if (name.length <= longest) leads.add(name)
+  }
+  return (packName) => leads.has(packName)
+}
+
+function readSource(part: Part, isKept: boolean, report: Report, onDocument: OnDocument): SourceText {
+  const { macros } = part
   const at = createTextPlaces(part.place, part.content)
-  const macros = findMacros(part.content)
   let documents = 0
   let root: YAMLMap | undefined
-  const yaml = readYaml(part.content, macros, (document) => {
+  const yaml = readYaml(part.content, macros, (document, { unmask }) => {
     documents += 1
+    onDocument(part, document, (text) =>
+      unmask(text, (index) => part.content.slice(macros[index]?.start, macros[index]?.end)),
+    )
     if (part.role !== 'values' || document.contents === null) return
-    if (isMap(document.contents) && documents === 1) root = document.contents
-    else
+    if (isMap(document.contents) && documents === 1) {
+      if (isKept) root = document.contents
+    } else
       report(
         'ValuesNotMapping',
         at(document.contents.range?.[0] ?? 0),
@@ -89,7 +118,7 @@ function readSource(
       )
   })
   for (const { code, offset, message } of yaml.problems) report(code, at(offset), describe(code, message))
-  return { ...part, macros, yaml, root, at }
+  return { ...part, yaml, root, at }
 }
 
 /** The library's words, without the marks that stood for macros. */

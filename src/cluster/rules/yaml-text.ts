@@ -42,7 +42,7 @@ const nodeLimit = 5_000_000
 export function readYaml(
   text: string,
   macros: readonly Macro[],
-  onDocument: (document: Document) => void = () => undefined,
+  onDocument: (document: Document, masked: Masked) => void = () => undefined,
 ): YamlText {
   const masked = maskMacros(text, macros)
   const problems: YamlProblem[] = []
@@ -58,7 +58,7 @@ export function readYaml(
       const { errors } = document
       for (const { message, pos } of errors) say({ code: 'YamlInvalid', offset: pos[0], message })
       walk(document.contents, macros, sites, say)
-      if (errors.length === 0) onDocument(document)
+      if (errors.length === 0) onDocument(document, masked)
     }
   } catch (error) {
     // The library recurses; so deep a text is no honest one.

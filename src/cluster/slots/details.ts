@@ -5,18 +5,20 @@ import type {
   Profile,
   Variable as DefinitionVariable,
 } from '../definition.ts'
-import { listImages } from '../rules/images.ts'
 import type { ClusterProfileDetail, Pack, Variable } from '../schemas.ts'
 import { createHide } from './secrets.ts'
 
 /**
  * What the API shows of a definition. Defaults and options of sensitive variables are masked, also where they stand in
- * values and images of packs. Reads all YAML for its images, so not on an event loop that somebody waits for.
- * @param logoOf a data URL of the logo of a pack folder, empty where it has none
+ * values and images of packs.
+ * @param of what is found elsewhere: the images of a pack folder, and a data URL of its logo, empty where it has none
  */
 export function detailsOf(
   { profiles, packs }: Definition,
-  logoOf: (pack: DefinitionPack) => string,
+  of: {
+    readonly images: (pack: DefinitionPack) => readonly string[]
+    readonly logo: (pack: DefinitionPack) => string
+  },
 ): ClusterProfileDetail[] {
   // Of two folders that hold the same, which is reported elsewhere, the first.
   const folders = new Map(packs.toReversed().map((pack) => [`${pack.name}\0${pack.version}`, pack]))
@@ -29,8 +31,8 @@ export function detailsOf(
       version: tag,
       layer,
       values: hide(values.trim() === '' ? (folder?.values ?? '') : values),
-      logo: folder === undefined ? '' : logoOf(folder),
-      images: folder === undefined ? [] : listImages(folder).map(hide),
+      logo: folder === undefined ? '' : of.logo(folder),
+      images: folder === undefined ? [] : of.images(folder).map(hide),
     }
   }
 
