@@ -49,7 +49,7 @@ docs: $(DEPENDENCIES) ## write the generated documents of docs/ anew
 	node build/docs.ts
 
 bench: dist/main.cjs ## figures against bare Fastify on the same runtime
-	@build/debian-packages pamtester || true
+	@build/debian-packages pamtester curl || true
 	node bench/run.ts
 
 build: dist/main.cjs ## bundle daemon and command line into dist/

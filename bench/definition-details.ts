@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Reply } from './client.ts'
+import { timesByCurl } from './curl.ts'
 import { makeVariables } from './definition-rules.ts'
 import { administrator, uploadDefinition } from './definition-upload.ts'
 import { ratioFigure, type Figure, type Measure } from './figure.ts'
@@ -15,7 +16,7 @@ const barePath = '/v1/edge-mgmt/edgehosts/current'
 const variableCount = 1_000
 const callsPerSlice = 10
 
-/** A definition that is mostly text: what its check takes, and the calls that need it later, over one connection. */
+/** A definition that is mostly text: what its check takes, and the calls that need it later. */
 export const measureDefinitionDetails: Measure = async (rig): Promise<Figure[]> => {
   const { rounds, packCount, manifestBytes } = rig.isQuick
     ? { rounds: 3, packCount: 20, manifestBytes: 5_000_000 }
@@ -34,8 +35,7 @@ export const measureDefinitionDetails: Measure = async (rig): Promise<Figure[]> 
   const examineCpuMs = readChildrenCpuMs(daemon.pid) - cpuBefore
   rmSync(file)
 
-  const askDetails = async () => succeed(await client.send('GET', detailsPath, { token }))
-  const first = await askDetails()
+  const first = succeed(await client.send('GET', detailsPath, { token }))
   const { archiveUploadPath } = JSON.parse(first.body.toString()) as { archiveUploadPath: string }
   const given = variables.map(({ name, defaultValue: value = '' }) => ({ name, profileUid: 'bench', value }))
   const validate = async (): Promise<number> => {
@@ -49,15 +49,15 @@ export const measureDefinitionDetails: Measure = async (rig): Promise<Figure[]> 
   const firstValidationMs = await validate()
 
   const bare = await rig.startBare({ body: first.body })
-  const bareClient = rig.client(bare)
-  const askBare = async () => succeed(await bareClient.send('GET', barePath))
-  await askBare()
+  const { certificate } = rig
+  const calls = callsPerSlice
   const details: number[] = []
   const constant: number[] = []
   const validations: number[] = []
   const sides = [
-    async () => constant.push(await slice(async () => (await askBare()).durationMs)),
-    async () => details.push(await slice(async () => (await askDetails()).durationMs)),
+    async () => constant.push(median(await timesByCurl(bare, { path: barePath, certificate, calls }))),
+    async () =>
+      details.push(median(await timesByCurl(daemon, { path: detailsPath, certificate, token, calls }))),
   ]
   for (let round = 0; round < rounds; round += 1) {
     rig.say(`definition-details: round ${round + 1} of ${rounds}`)
@@ -65,7 +65,7 @@ export const measureDefinitionDetails: Measure = async (rig): Promise<Figure[]> 
     for (const side of round % 2 === 0 ? sides : sides.toReversed()) await side()
     validations.push(await slice(validate))
   }
-  for (const each of [client, bareClient]) each.close()
+  client.close()
   await Promise.all([daemon.stop(), bare.stop()])
   rmSync(join(rig.folder, 'state', 'definitions'), { recursive: true })
 
@@ -77,7 +77,7 @@ export const measureDefinitionDetails: Measure = async (rig): Promise<Figure[]> 
       value: spread(details),
       unit: 'ms',
       target: '≤ 20',
-      note: `${what}; a reply of ${megabytes(first.body.length)}; the first call ${first.durationMs.toFixed(1)} ms`,
+      note: `${what}; a reply of ${megabytes(first.body.length)}, by curl; the first call, by Node, ${first.durationMs.toFixed(1)} ms`,
     },
     ratioFigure('definition-details: GET details ÷ bare Fastify', details, constant, {
       note: `which replies the same bytes as a constant buffer; ${rounds} pairs, each the median of ${callsPerSlice}`,

@@ -20,6 +20,9 @@ export function errorReplies<Status extends number>(
   return Object.fromEntries(statuses.map((status) => [status, ErrorBody])) as Record<Status, typeof ErrorBody>
 }
 
+/** For `response` of a route that answers with an ETag. */
+export const notModified = { 304: Type.Null({ description: 'The client holds the current reply.' }) }
+
 /** A reply without content. */
 export const NoContent = Type.Null({ description: 'No content' })
 

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { formParts } from '../api/form/form-parts.ts'
 import { addMultipart, formSchema } from '../api/form/multipart.ts'
-import { errorReplies } from '../api/schemas.ts'
+import { holds } from '../api/etag.ts'
+import { errorReplies, notModified } from '../api/schemas.ts'
 import type { Definitions } from './definitions.ts'
 import {
   AcceptedResponseWithMessage,
@@ -36,14 +37,18 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
           operationId: `get${slot[0]?.toUpperCase()}${slot.slice(1)}ArchiveDetails`,
           tags,
           summary: slotTexts[slot],
-          description: 'An empty slot has no profiles. Values of sensitive variables are masked.',
-          response: { 200: ClusterConfigArchiveDetails, ...errorReplies(401, 403, 503) },
+          description:
+            'An empty slot has no profiles. Values of sensitive variables are masked. It may be megabytes: send the ETag of the reply you hold in If-None-Match to get 304 until something changes.',
+          response: { 200: ClusterConfigArchiveDetails, ...notModified, ...errorReplies(401, 403, 503) },
         },
       },
-      async (_request, reply) => {
-        // Text goes out as it is: Fastify serialises objects only.
+      async (request, reply) => {
+        const details = await slots.details(slot, (etag) => holds(request, etag))
+        void reply.header('etag', details.etag)
+        if (!details.reply) return reply.code(304).send(undefined as never)
+        const { sizeBytes, content } = details.reply
         void reply.header('content-type', 'application/json; charset=utf-8')
-        return slots.details(slot) as never
+        return reply.header('content-length', sizeBytes).send(content as never)
       },
     )
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { storageFull } from '../errors/storage-full.ts'
+import { letBuffersGo } from '../system/buffer-garbage.ts'
 import { createArchiveFile, type ArchiveFile } from './archive-file.ts'
 import { labelOf } from './file-label.ts'
 import {
@@ -124,6 +125,7 @@ async function readFile(
     sizeBytes += chunk.length
     if (sizeBytes > options.limitBytes) throw tooLarge(options.limitBytes)
     await archive.write(chunk)
+    letBuffersGo(chunk.length)
     if (sizeBytes < lookAt) continue
     lookAt = sizeBytes + betweenLooksBytes
     await lookAtRoom(options, sizeBytes)

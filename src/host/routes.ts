@@ -1,7 +1,8 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { errorReplies } from '../api/schemas.ts'
+import { holds } from '../api/etag.ts'
+import { errorReplies, notModified } from '../api/schemas.ts'
 import { EdgeHostInfo, Settings } from './schemas.ts'
 import type { Snapshot, SnapshotReply } from './snapshot.ts'
 
@@ -31,14 +32,14 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
         }),
         response: {
           200: EdgeHostInfo,
-          304: Type.Null({ description: 'The client holds the current reply.' }),
+          ...notModified,
           ...errorReplies(400, 401),
         },
       },
     },
     // Not async: this is the reply that is polled, and a promise costs it a fiftieth of its throughput.
     (request, reply) => {
-      const answer = () => void send(request.headers['if-none-match'], reply, snapshot.current())
+      const answer = () => void send(request, reply, snapshot.current())
       if (request.query.refresh === true) void snapshot.refresh('all').then(answer)
       else if (snapshot.current() === undefined) void snapshot.firstLook().then(answer)
       else answer()
@@ -61,14 +62,9 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
 }
 
 /** Text goes out as it is: Fastify serialises objects only. */
-function send(known: string | undefined, reply: FastifyReply, current: SnapshotReply | undefined) {
+function send(request: FastifyRequest, reply: FastifyReply, current: SnapshotReply | undefined) {
   if (current === undefined) throw new Error('a look at the host left no reply')
   void reply.header('etag', current.etag)
-  if (known !== undefined && namesEtag(known, current.etag)) return reply.code(304).send()
+  if (holds(request, current.etag)) return reply.code(304).send()
   return reply.header('content-type', 'application/json; charset=utf-8').send(current.body)
-}
-
-/** Whether an If-None-Match field names the tag; a weak one names the same bytes (RFC 9110, 13.1.2). */
-function namesEtag(field: string, etag: string): boolean {
-  return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }

@@ -71,6 +71,43 @@ describe('slots', () => {
     expect((await details('embedded')).clusterProfileDetails).toEqual([])
   })
 
+  it('details are known by their ETag until something changes', async () => {
+    const ask = (known?: string) =>
+      edge.app.inject({
+        method: 'GET',
+        url: `${archivePath}/overridden/details`,
+        headers: { authorization: token, ...(known === undefined ? {} : { 'if-none-match': known }) },
+      })
+    const tags: unknown[] = []
+    for (const version of ['', '1.0.0', '1.0.1']) {
+      if (version) await uploaded({ version })
+      const reply = await ask(String(tags.at(-1)))
+      expect(reply.statusCode, version).toBe(200)
+      expect(reply.headers['content-length']).toBe(String(reply.rawPayload.length))
+      const { etag } = reply.headers
+      tags.push(etag)
+      const again = await ask(`"other", W/${String(etag)}`)
+      expect([again.statusCode, again.headers.etag, again.body]).toEqual([304, etag, ''])
+    }
+    expect(new Set(tags).size).toBe(3)
+  })
+
+  it('details of megabytes are whole, also when the definition goes while they are read', async () => {
+    const values = `pw: 1\n${'# a line of values\n'.repeat(100_000)}`
+    await uploaded({ values })
+    const whole = await details('overridden')
+    expect(whole.clusterProfileDetails[0]?.packs[0]?.values).toBe(values)
+    const request = () => edge.get(`${archivePath}/overridden/details`, token)
+    const replies = await Promise.all([request(), request(), uploaded({ version: '2.0.0' }), request()])
+    for (const reply of replies) {
+      if (!('statusCode' in reply)) continue
+      expect(reply.statusCode).toBe(200)
+      expect(['1.0.0', '2.0.0']).toContain(
+        reply.json<ClusterConfigArchiveDetails>().clusterProfileDetails[0]?.profileVersion,
+      )
+    }
+  })
+
   it('the next upload takes the place of the one before, which leaves nothing on the disk', async () => {
     const first = await uploaded()
     const second = await uploaded({ version: '2.0.0', compress: 'zstd' })

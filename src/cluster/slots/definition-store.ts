@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuseFull } from '../../errors/storage-full.ts'
 import { syncFolder } from '../../system/files.ts'
@@ -18,8 +18,8 @@ export interface DefinitionStore {
   readonly folder: string
   list(): SlotDefinition[]
   find(slot: SlotName): SlotDefinition | undefined
-  /** Bytes of a file of a definition; nothing once the definition has gone. */
-  read(uid: string, file: string): Promise<Buffer | undefined>
+  /** A file of a definition, to be closed; nothing once the definition has gone. It may go while it is read. */
+  open(uid: string, file: string): Promise<FileHandle | undefined>
   /** Makes an empty folder. @throws AppError StorageFull */
   stage(): Promise<Staging>
   /** Puts what was staged into its slot, in one step. All files in it have to be on the disk. */
@@ -66,7 +66,7 @@ export async function openDefinitionStore({
     folder,
     list: table.list,
     find: table.find,
-    read: (uid, file) => readFile(join(folder, uid, file)).catch(missing),
+    open: (uid, file) => open(join(folder, uid, file)).catch(missing),
     async stage() {
       const uid = randomUUID()
       const staged = join(stagingFolder, uid)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import type { DeclaringProfile } from '../definition.ts'
@@ -8,11 +9,15 @@ import type { DefinitionStore } from './definition-store.ts'
 import { slotNames, type SlotDefinition, type SlotName } from './definition-table.ts'
 import { diffDefinitions } from './diff.ts'
 import type { Embedded } from './embedded.ts'
+import { createStoredReplies, textReply, type StoredReply } from './stored-reply.ts'
 
 /** The definitions of this host, for the API. */
 export interface Slots {
-  /** What is in a slot, as the JSON of a `ClusterConfigArchiveDetails`; an empty slot has no profiles. */
-  details(slot: SlotName): Promise<Buffer>
+  /**
+   * What is in a slot; an empty one has no profiles.
+   * @param isHeld whether who asks holds the reply of this tag, and needs it no more
+   */
+  details(slot: SlotName, isHeld: (etag: string) => boolean): Promise<SlotDetails>
   /** The handle of a definition: `archiveUploadPath` of later calls. */
   pathOf(definition: SlotDefinition): string
   /** Throws the pending update away. @returns what it was */
@@ -23,6 +28,12 @@ export interface Slots {
    * @throws AppError BadRequest when it is neither
    */
   validate(path: string, given: readonly GivenVariable[]): Promise<ValidatedVariable[]>
+}
+
+/** The JSON of a `ClusterConfigArchiveDetails`, or that the client holds it. */
+export interface SlotDetails {
+  readonly etag: string
+  readonly reply?: StoredReply
 }
 
 export interface SlotsOptions {
@@ -37,6 +48,7 @@ const keptRules = slotNames.length
 
 export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
   const rules = new Map<string, VariableRules>()
+  const replies = createStoredReplies()
 
   const pathOf = ({ uid }: SlotDefinition) => join(store.folder, uid)
 
@@ -60,36 +72,63 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
   async function rulesOf(definition: SlotDefinition): Promise<VariableRules> {
     const kept = rules.get(definition.uid)
     if (kept) return kept
-    const text = await store.read(definition.uid, profilesFile)
-    if (text === undefined) throw gone()
+    const profiles = await readJson<DeclaringProfile[]>(definition.uid, profilesFile)
+    if (profiles === undefined) throw gone()
     // With the engine of patterns, which is larger than all else here: when the first values are judged.
     const { readVariables } = await import('../rules/variables.ts')
-    const read = readVariables(JSON.parse(text.toString()) as DeclaringProfile[])
+    const read = readVariables(profiles)
     rules.set(definition.uid, read)
     for (const uid of [...rules.keys()].slice(0, -keptRules)) rules.delete(uid)
     return read
   }
 
+  /** What the details say beside the profiles. */
+  function headOf(slot: SlotName, definition: SlotDefinition | undefined) {
+    if (!definition)
+      return { archiveUploadPath: '', problems: slot === 'embedded' ? embedded.problems() : [] }
+    const { uid, sha256, sizeBytes, fileName, problems, addedAt } = definition
+    return {
+      archiveUploadPath: pathOf(definition),
+      ...{ uid, sha256, sizeBytes, fileName, problems },
+      uploadedAt: new Date(addedAt).toISOString(),
+    }
+  }
+
+  async function diffOf({ uid }: SlotDefinition) {
+    const now = running()
+    const incoming = now && (await readJson<ClusterProfileDetail[]>(uid, detailsFile))
+    return now && incoming ? { diff: diffDefinitions(now, incoming) } : {}
+  }
+
+  async function readJson<Content>(uid: string, name: string): Promise<Content | undefined> {
+    const file = await store.open(uid, name)
+    if (!file) return undefined
+    try {
+      return JSON.parse(await file.readFile('utf8')) as Content
+    } finally {
+      await file.close()
+    }
+  }
+
   return {
     pathOf,
-    async details(slot) {
+    async details(slot, isHeld) {
       const definition = await find(slot)
-      const problems = definition?.problems ?? (slot === 'embedded' ? embedded.problems() : [])
-      if (!definition) return compose({ archiveUploadPath: '', problems }, Buffer.from('[]'))
-      const profiles = await store.read(definition.uid, detailsFile)
+      const head = headOf(slot, definition)
+      const differences = slot === 'update' && definition ? await diffOf(definition) : {}
+      const text = JSON.stringify({ ...head, ...differences })
+      // The profiles are those of the uid for ever.
+      const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 32)}"`
+      if (isHeld(etag)) return { etag }
+      const before = `${text.slice(0, -1)},"clusterProfileDetails":`
+      if (!definition) return { etag, reply: textReply(`${before}[]}`) }
+      const { uid } = definition
+      const reply = await replies.reply({
+        ...{ name: uid, before, after: '}' },
+        open: () => store.open(uid, detailsFile),
+      })
       // Replaced between two looks.
-      if (profiles === undefined) return this.details(slot)
-      const now = slot === 'update' ? running() : undefined
-      const { uid, sha256, sizeBytes, fileName, addedAt } = definition
-      const head = {
-        archiveUploadPath: pathOf(definition),
-        ...{ uid, sha256, sizeBytes, fileName, problems },
-        uploadedAt: new Date(addedAt).toISOString(),
-        ...(now
-          ? { diff: diffDefinitions(now, JSON.parse(profiles.toString()) as ClusterProfileDetail[]) }
-          : {}),
-      }
-      return compose(head, profiles)
+      return reply ? { etag, reply } : this.details(slot, isHeld)
     },
     removeUpdate: () => store.remove('update'),
     async validate(path, given) {
@@ -97,14 +136,6 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
     },
   }
 }
-
-/** Profiles may be megabytes; they go out as they lie on the disk, since text would be decoded and encoded again. */
-const compose = (head: object, profiles: Buffer): Buffer =>
-  Buffer.concat([
-    Buffer.from(`${JSON.stringify(head).slice(0, -1)},"clusterProfileDetails":`),
-    profiles,
-    Buffer.from('}'),
-  ])
 
 const gone = () =>
   new AppError(

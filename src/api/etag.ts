@@ -1,0 +1,8 @@
+import type { FastifyRequest } from 'fastify'
+
+/** Whether the client says that it holds the reply of this tag; a weak one names the same bytes (RFC 9110, 13.1.2). */
+export function holds({ headers }: FastifyRequest, etag: string): boolean {
+  const field = headers['if-none-match']
+  if (field === undefined) return false
+  return field.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}

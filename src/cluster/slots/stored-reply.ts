@@ -1,0 +1,92 @@
+import type { FileHandle } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+
+/** A reply that is a file with something around it. */
+export interface StoredReply {
+  readonly sizeBytes: number
+  /** To be read or destroyed. */
+  readonly content: Readable
+}
+
+/** Replies from files that never change. The last one that was asked for stays in memory for a while. */
+export interface StoredReplies {
+  /**
+   * @param name of the file, never used for another one
+   * @param open opens it; nothing once it has gone
+   * @returns nothing once it has gone
+   */
+  reply(order: {
+    readonly name: string
+    readonly open: () => Promise<FileHandle | undefined>
+    readonly before: string
+    readonly after: string
+  }): Promise<StoredReply | undefined>
+}
+
+interface Body {
+  readonly sizeBytes: number
+  pieces(): Iterable<Buffer> | AsyncIterable<Buffer>
+  close(): void
+}
+
+// While one piece is on its way the next is encrypted: 7 MB take half as long as in one piece.
+const pieceBytes = 131_072
+// Who shows it asks again soon. Read anew each time, the bytes have V8 collect all garbage at almost every reply.
+const keptMs = 60_000
+const keptBytes = 16_777_216
+
+export function createStoredReplies(): StoredReplies {
+  let kept: { readonly name: string; readonly body: Body } | undefined
+  const forget = setTimeout(() => (kept = undefined), keptMs).unref()
+
+  async function find(name: string, open: () => Promise<FileHandle | undefined>): Promise<Body | undefined> {
+    forget.refresh()
+    if (kept?.name === name) return kept.body
+    const file = await open()
+    if (!file) return undefined
+    const { size } = await file.stat()
+    if (size > keptBytes) return onDisk(file, size)
+    const body = inMemory(await file.readFile().finally(() => file.close()))
+    kept = { name, body }
+    return body
+  }
+
+  return {
+    async reply({ name, open, before, after }) {
+      const body = await find(name, open)
+      return body && wrap(body, Buffer.from(before), Buffer.from(after))
+    },
+  }
+}
+
+/** A reply that is no file. */
+export function textReply(text: string): StoredReply {
+  const content = Buffer.from(text)
+  return { sizeBytes: content.length, content: Readable.from([content], { objectMode: false }) }
+}
+
+function wrap(body: Body, before: Buffer, after: Buffer): StoredReply {
+  async function* pieces(): AsyncGenerator<Buffer> {
+    yield before
+    yield* body.pieces()
+    yield after
+  }
+  const content = Readable.from(pieces(), { objectMode: false, highWaterMark: pieceBytes })
+  // Also where nobody has begun to read.
+  content.once('close', () => body.close())
+  return { sizeBytes: before.length + body.sizeBytes + after.length, content }
+}
+
+const inMemory = (content: Buffer): Body => ({
+  sizeBytes: content.length,
+  *pieces() {
+    for (let at = 0; at < content.length; at += pieceBytes) yield content.subarray(at, at + pieceBytes)
+  },
+  close: () => undefined,
+})
+
+const onDisk = (file: FileHandle, sizeBytes: number): Body => ({
+  sizeBytes,
+  pieces: () => file.createReadStream({ highWaterMark: pieceBytes, autoClose: false }),
+  close: () => void file.close(),
+})
