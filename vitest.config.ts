@@ -23,7 +23,8 @@ export default defineConfig({
           globalSetup: ['test/e2e/host/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 300_000,
-          fileParallelism: false,
+          // Hosts mostly wait, and one machine is emulated for minutes by one core.
+          maxWorkers: 2,
         },
       },
     ],

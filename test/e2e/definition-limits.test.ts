@@ -59,6 +59,24 @@ describe('an archive that is none', () => {
   })
 })
 
+describe('a definition of 200 MB', () => {
+  it('takes no memory of its size', async () => {
+    const charts = Array.from({ length: 10 }, (_, index) => `packs/web-shop-1.0/charts/${index}.tgz`)
+    const files = Object.fromEntries(charts.map((path) => [path, randomBytes(20 * MB)]))
+    const file = join(host.folder, 'large.tgz')
+    await writeFile(file, definitionArchive({ files }))
+    const pid = await host.mainPid()
+    const kB = async (field: string) =>
+      Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(await host.read(`/proc/${pid}/status`))?.[1])
+    // Sets the peak back: proc(5).
+    await host.sh('echo 5 > /proc/$1/clear_refs', String(pid))
+    const before = await kB('VmRSS')
+    expect(await definitions.upload(file)).toMatchObject({ status: 201 })
+    expect((await kB('VmHWM')) - before).toBeLessThan(60_000)
+    await definitions.expectNothingLeft()
+  })
+})
+
 describe('a disk that is full', () => {
   let file: string
   beforeAll(async () => {

@@ -10,10 +10,11 @@ declare module 'vitest' {
   }
 }
 
-/** Once a run: makes the package and the minimal root, and clears what an earlier, killed run has left. */
+/** Once a run: makes the package and the minimal roots, and clears what an earlier, killed run has left. */
 export async function setup({ provide }: TestProject): Promise<void> {
   await sweep()
-  await lowerFolder('minbase')
+  // Files run side by side, and each root is made once.
+  for (const lower of ['minbase', 'services'] as const) await lowerFolder(lower)
   provide('deb', await makePackage())
 }
 
