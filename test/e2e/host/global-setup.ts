@@ -10,11 +10,10 @@ declare module 'vitest' {
   }
 }
 
-/** Once a run: makes the package and the minimal roots, and clears what an earlier, killed run has left. */
+/** Once a run: makes the package and the minimal root, and clears what an earlier, killed run has left. */
 export async function setup({ provide }: TestProject): Promise<void> {
   await sweep()
-  // Files run side by side, and each root is made once.
-  for (const lower of ['minbase', 'services'] as const) await lowerFolder(lower)
+  await lowerFolder('minbase')
   provide('deb', await makePackage())
 }
 
