@@ -35,7 +35,8 @@ export function tarHeader(
   block.write(type, 156, 'ascii')
   block.write('ustar\0' + '00', 257, 'ascii')
   let sum = 0
-  for (const byte of block) sum += byte
+  // By index: an iterator takes ten times as long, and an archive may hold ten thousand files.
+  for (let at = 0; at < blockBytes; at += 1) sum += block[at] ?? 0
   block.write(`${octal(sum, 6)}\0 `, 148, 'ascii')
   return block
 }

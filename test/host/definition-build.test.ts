@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
   cpSync,
@@ -57,6 +58,12 @@ function writePack(folder: string, name: string, version = '1.0.0') {
   write('logo.png', Buffer.from([1, 2, 3]))
   write('values.yaml.orig', 'stray')
   write('empty', '')
+}
+
+/** So many bytes that get smaller, and as many that do not. */
+function writeLarge(path: string, halfBytes: number) {
+  mkdirSync(join(path, '..'), { recursive: true })
+  writeFileSync(path, Buffer.concat([Buffer.alloc(halfBytes, 'text '), randomBytes(halfBytes)]))
 }
 
 function writeInputs(folder = home) {
@@ -124,6 +131,44 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
     const checked = execaSync('sha256sum', ['-c', '-'], { cwd: to, input: sums.replaceAll(/^ {2}/gm, '') })
     expect(checked.stdout.split('\n')).toHaveLength(11)
   })
+
+  it('of many megabytes is whole, and the same bytes again', async () => {
+    writeInputs()
+    // Half of it gets smaller; some blocks end inside of a file.
+    for (const path of ['charts/alpha.tgz', 'files/more']) writeLarge(join(home, 'a-pack', path), 3_000_001)
+    for (const each of ['first', 'second'])
+      await build(join(home, each + name), paths(home, 'infra.json'), paths(home, 'a-pack'))
+    const [first, second] = ['first', 'second'].map((each) => readFileSync(join(home, each + name)))
+    expect(second?.equals(first ?? Buffer.of())).toBe(true)
+    const { folder, members } = await extractArchive({
+      source: createReadStream(join(home, `first${name}`)),
+      folder: join(home, 'staging'),
+    })
+    expect(members.size).toBeGreaterThan(5)
+    const more = 'packs/alpha-1.0.0/files/more'
+    expect(readFileSync(join(folder, more)).equals(readFileSync(join(home, 'a-pack/files/more')))).toBe(true)
+    expect(
+      execaSync('tar', ['-xOf', join(home, `first${name}`), more], { encoding: 'buffer' }).stdout.length,
+    ).toBe(6_000_002)
+  })
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'that finds no room for itself says so and leaves nothing',
+    async () => {
+      writeInputs()
+      writeLarge(join(home, 'a-pack/charts/alpha.tgz'), 5_000_000)
+      const small = join(home, 'small')
+      mkdirSync(small)
+      execaSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', small])
+      try {
+        const built = build(join(small, name), paths(home, 'infra.json'), paths(home, 'a-pack'))
+        await expect(built).rejects.toMatchObject({ code: 'ENOSPC' })
+        expect(readdirSync(small)).toEqual([])
+      } finally {
+        execaSync('umount', [small])
+      }
+    },
+  )
 
   it('takes files with the byte order mark that editors leave', async () => {
     writeInputs()

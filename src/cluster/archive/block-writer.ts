@@ -1,8 +1,3 @@
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
-import { constants, createGzip, createZstdCompress } from 'node:zlib'
-
 /** Compresses into a file, block by block. */
 export interface BlockWriter {
   /** The free part of the current block, to write into; never empty. */
@@ -16,41 +11,40 @@ export interface BlockWriter {
   abandon(): Promise<void>
 }
 
-// Large, since each block costs a turn of the event loop; of one size, so that what a compressor makes of them depends
-// on the content alone.
-const blockBytes = 1_048_576
-const zstdLevel = 3
+/** Where blocks go. */
+export interface BlockSink {
+  /** All blocks but the last have this size, so that what is made of them depends on the content alone. */
+  readonly blockBytes: number
+  /** Blocks that it works on at a time. */
+  readonly atOnce: number
+  /** Resolves when the block is no longer needed. */
+  take(block: Buffer): Promise<void>
+  /** The last one, which may be empty. Resolves when all is on the disk. */
+  end(block: Buffer): Promise<void>
+  abandon(): Promise<void>
+}
 
-/** Two blocks and no more: a thread compresses the one while the other is filled. */
-export function createBlockWriter(file: string, format: 'gzip' | 'zstd'): BlockWriter {
-  const compressor = createCompressor(format)
-  const written = pipeline(compressor, createWriteStream(file, { flush: true }))
-  // Who waits for a block or for the end hears of it.
-  written.catch(() => undefined)
-  const blocks = [Buffer.allocUnsafe(blockBytes), Buffer.allocUnsafe(blockBytes)] as const
-  let current: 0 | 1 = 0
+/** As many blocks as the sink works on, and one that is filled meanwhile. */
+export function createBlockWriter(sink: BlockSink): BlockWriter {
+  const { blockBytes } = sink
+  const makeBlock = () => ({ bytes: Buffer.allocUnsafeSlow(blockBytes), isFree: Promise.resolve() })
+  // The one that is filled, and those that are being taken, the oldest first.
+  let block = makeBlock()
+  const others = Array.from({ length: sink.atOnce }, makeBlock)
   let used = 0
-  let inFlight: Promise<void> = Promise.resolve()
-
-  const compress = (block: Buffer): Promise<void> => {
-    const promise = new Promise<void>((resolve, reject) => {
-      compressor.write(block, (error) => (error ? reject(error) : resolve()))
-    })
-    // A writer that fails destroys the compressor, which then calls nobody back.
-    return Promise.race([promise, written])
-  }
 
   const next = async (): Promise<void> => {
-    const before = inFlight
-    inFlight = compress(blocks[current])
-    inFlight.catch(() => undefined)
-    current = current === 0 ? 1 : 0
+    block.isFree = sink.take(block.bytes)
+    // Whoever needs the block, or the end, hears of it.
+    block.isFree.catch(() => undefined)
+    others.push(block)
+    block = others.shift() ?? makeBlock()
     used = 0
-    await before
+    await block.isFree
   }
 
   const writer: BlockWriter = {
-    room: () => blocks[current].subarray(used),
+    room: () => block.bytes.subarray(used),
     filled(bytes) {
       used += bytes
       return used === blockBytes ? next() : undefined
@@ -63,24 +57,10 @@ export function createBlockWriter(file: string, format: 'gzip' | 'zstd'): BlockW
       }
     },
     async end() {
-      await inFlight
-      compressor.end(blocks[current].subarray(0, used))
-      await written
+      await Promise.all(others.map(({ isFree }) => isFree))
+      await sink.end(block.bytes.subarray(0, used))
     },
-    async abandon() {
-      if (!compressor.destroyed) {
-        compressor.destroy()
-        await once(compressor, 'close')
-      }
-      await written.catch(() => undefined)
-    },
+    abandon: () => sink.abandon(),
   }
   return writer
-}
-
-function createCompressor(format: 'gzip' | 'zstd') {
-  const shared = { chunkSize: blockBytes, writableHighWaterMark: 2 * blockBytes }
-  if (format === 'gzip') return createGzip(shared)
-  const params = { [constants.ZSTD_c_compressionLevel]: zstdLevel, [constants.ZSTD_c_checksumFlag]: 1 }
-  return createZstdCompress({ ...shared, params })
 }

@@ -7,6 +7,8 @@ import { createBlockWriter, type BlockWriter } from './block-writer.ts'
 import type { BuildPlan, PlannedMember } from './build-plan.ts'
 import { definitionFile, formatDefinitionFile } from './definition-file.ts'
 import { formatVersion } from './format.ts'
+import { createFrameSink } from './frame-sink.ts'
+import { createGzipSink } from './gzip-sink.ts'
 import { memberHeader } from './tar-member.ts'
 
 export interface BuildOptions {
@@ -64,7 +66,9 @@ export async function buildArchive({ plan, file, onProgress, ...title }: BuildOp
     await writer.end()
   }
   await placeFile(file, async (partial) => {
-    const writer = createBlockWriter(partial, file.endsWith('.zst') ? 'zstd' : 'gzip')
+    const writer = createBlockWriter(
+      file.endsWith('.zst') ? await createFrameSink(partial) : createGzipSink(partial),
+    )
     try {
       await pack(writer)
     } catch (error) {

@@ -15,7 +15,6 @@ export interface MemberNames {
 // Backslash and colon are separators on other systems; U+FFFD is what was no UTF-8.
 const forbidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\ufffd\\]/u
 const drive = /^[A-Za-z]:/
-const encoder = new TextEncoder()
 
 /**
  * The law of names: relative, inside, UTF-8 without control characters, short, and different from each other also
@@ -76,7 +75,7 @@ export function createMemberNames(limits: ArchiveLimits): MemberNames {
  * @throws AppError
  */
 function checkName(name: string, limits: ArchiveLimits): string {
-  const bytes = encoder.encode(name).length
+  const bytes = Buffer.byteLength(name)
   if (bytes > limits.nameBytes)
     throw refuse('NameTooLong', name, `is a name of ${bytes} bytes; ${limits.nameBytes} are allowed`)
   if (name === '') throw refuse('MemberName', name, 'holds a member without a name')
@@ -96,7 +95,7 @@ function checkName(name: string, limits: ArchiveLimits): string {
     throw refuse('MemberName', name, 'has an empty part or a dot between its slashes')
   if (segments.length > limits.depth)
     throw refuse('NameTooLong', name, `lies ${segments.length} folders deep; ${limits.depth} are allowed`)
-  if (segments.some((segment) => encoder.encode(segment).length > limits.segmentBytes))
+  if (segments.some((segment) => Buffer.byteLength(segment) > limits.segmentBytes))
     throw refuse('NameTooLong', name, `has a part of more than ${limits.segmentBytes} bytes`)
   return path
 }
@@ -110,5 +109,9 @@ export function requireUtf8(name: string, bytes: Uint8Array): void {
   if (!isUtf8(bytes)) throw refuse('MemberName', name, 'is a name that is not UTF-8')
 }
 
+// Almost all names; what is said below makes no difference to them.
+const plain = /^[ -~]*$/
+
 // Upper first: full case mapping, so that the sharp s meets ss, as on file systems that fold.
-const fold = (path: string): string => path.normalize('NFD').toUpperCase().toLowerCase().normalize('NFC')
+const fold = (path: string): string =>
+  plain.test(path) ? path.toLowerCase() : path.normalize('NFD').toUpperCase().toLowerCase().normalize('NFC')
