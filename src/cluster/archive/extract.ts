@@ -1,23 +1,17 @@
 import { createHash } from 'node:crypto'
-import { mkdir, open, readFile, rm } from 'node:fs/promises'
+import { mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import { createTarDecoder } from 'modern-tar'
 import { AppError } from '../../errors/app-error.ts'
 import { decompress, type Flow } from './compression.ts'
-import { definitionFile, parseDefinitionFile, type DefinitionHead } from './definition-file.ts'
+import type { DefinitionHead } from './definition-file.ts'
 import { withDefaults, type ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
 import { refuse } from './refusal.ts'
 import { createTarFrames } from './tar-frames.ts'
-
-/** A file of an archive as it was unpacked. */
-export interface Member {
-  readonly sizeBytes: number
-  /** Of its content, hex. */
-  readonly sha256: string
-}
+import { verifySums, type Member } from './verify-sums.ts'
 
 /** An archive that lies unpacked in a folder. */
 export interface Extracted {
@@ -42,9 +36,6 @@ export interface ExtractOptions {
   readonly onFlow?: (flow: Flow) => void
 }
 
-/** Where archives that were made before this format keep their profiles. */
-export const existingProfiles = 'spc/app/profiles'
-
 /**
  * Unpacks a definition archive and holds every member against its sum. Files are 0600 and folders 0700; content goes
  * to the disk as it comes, so memory does not grow with the archive. After a failure the folder is gone.
@@ -67,7 +58,7 @@ export async function extractArchive({
   }
   try {
     const members = await unpack(source, folder, limits, isKept, onFlow)
-    return { folder, members, head: await verify(folder, members, limits) }
+    return { folder, members, head: await verifySums(folder, members, limits) }
   } catch (error) {
     source.destroy()
     await rm(folder, { recursive: true, force: true })
@@ -162,48 +153,4 @@ function explain(error: unknown): unknown {
     return refuse('Truncated', undefined, 'ends too early; copy it again', error)
   if (message.includes('EOF')) return refuse('TrailingBytes', undefined, 'goes on behind its end', error)
   return refuse('Damaged', undefined, `is no tar archive that can be read (${message})`, error)
-}
-
-async function verify(
-  folder: string,
-  members: ReadonlyMap<string, Member>,
-  limits: ArchiveLimits,
-): Promise<DefinitionHead | undefined> {
-  const own = members.get(definitionFile)
-  if (own === undefined) {
-    if ([...members.keys()].some((path) => path.startsWith(`${existingProfiles}/`))) return undefined
-    throw refuse(
-      'DefinitionMissing',
-      undefined,
-      `holds neither ${definitionFile} nor ${existingProfiles}; is it a definition?`,
-    )
-  }
-  const head = parseDefinitionFile(await readHead(folder, own, limits), limits)
-  for (const [path, { sha256 }] of members) {
-    if (path === definitionFile) continue
-    const sum = head.sums.get(path)
-    if (sum === undefined) throw refuse('MemberUnlisted', path, `is not in the sums of ${definitionFile}`)
-    if (sum !== sha256)
-      throw refuse(
-        'SumDiffers',
-        path,
-        'is not the file that was packed: its SHA-256 differs; copy the archive again',
-      )
-  }
-  for (const path of head.sums.keys())
-    if (!members.has(path))
-      throw refuse('MemberMissing', path, `is in the sums of ${definitionFile}, not in the archive`)
-  return head
-}
-
-async function readHead(folder: string, { sizeBytes }: Member, limits: ArchiveLimits): Promise<string> {
-  if (sizeBytes > limits.textBytes)
-    throw refuse('MemberTooLarge', definitionFile, `has ${sizeBytes} bytes; ${limits.textBytes} are allowed`)
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(join(folder, definitionFile)))
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
-      ? refuse('DefinitionUnreadable', definitionFile, 'cannot be read: it is not UTF-8', error)
-      : error
-  }
 }

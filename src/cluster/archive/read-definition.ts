@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Definition, Pack, Problem, Profile } from '../definition.ts'
 import { definitionFile, type DefinitionHead } from './definition-file.ts'
-import { existingProfiles, type Extracted } from './extract.ts'
+import type { Extracted } from './extract.ts'
 import { withDefaults, type ArchiveLimits } from './limits.ts'
 import { readPack } from './read-pack.ts'
 import { readProfile, type Text } from './read-profile.ts'
 import { refuse } from './refusal.ts'
+import { existingProfiles } from './verify-sums.ts'
 
 /** A definition, and what is wrong with the shape of its files. */
 export interface ReadDefinition {
