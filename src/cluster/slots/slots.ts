@@ -127,8 +127,11 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
         ...{ name: uid, before, after: '}' },
         open: () => store.open(uid, detailsFile),
       })
+      if (reply) return { etag, reply }
+      if (store.find(slot)?.uid === uid)
+        throw new Error(`the files of ${join(store.folder, uid)} have gone; upload the definition again`)
       // Replaced between two looks.
-      return reply ? { etag, reply } : this.details(slot, isHeld)
+      return this.details(slot, isHeld)
     },
     removeUpdate: () => store.remove('update'),
     async validate(path, given) {
