@@ -19,7 +19,7 @@ export interface BlockSink {
   readonly atOnce: number
   /** Resolves when the block is no longer needed. */
   take(block: Buffer): Promise<void>
-  /** The last one, which may be empty. Resolves when all is on the disk. */
+  /** The last one, which may be empty. Resolves when it and all before it are on the disk. */
   end(block: Buffer): Promise<void>
   abandon(): Promise<void>
 }
@@ -56,10 +56,7 @@ export function createBlockWriter(sink: BlockSink): BlockWriter {
         await writer.filled(taken)
       }
     },
-    async end() {
-      await Promise.all(others.map(({ isFree }) => isFree))
-      await sink.end(block.bytes.subarray(0, used))
-    },
+    end: () => sink.end(block.bytes.subarray(0, used)),
     abandon: () => sink.abandon(),
   }
   return writer
