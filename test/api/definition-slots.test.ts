@@ -5,14 +5,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Problem } from '../../src/cluster/definition.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/cluster/schemas.ts'
 import { definitionArchive, type ArchiveWish } from '../support/definition-archives.ts'
+import { uploadDefinition, uploadFile, uploadPath, validatePath } from '../support/definition-upload.ts'
 import { examineProgram } from '../support/examine-program.ts'
 import { compressions, exportedProfile, rawTar, type RawMember } from '../support/tar-bytes.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../support/test-edge.ts'
 import { form, type Part } from '../support/upload-server.ts'
 
-const uploadPath = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
 const archivePath = '/v1/edge-mgmt/clusters/archive'
-const validatePath = '/v1/edge-mgmt/cluster/profiles/variables/validate'
 
 let edge: TestEdge
 let token: string
@@ -24,18 +23,10 @@ beforeEach(async () => {
 })
 afterEach(() => edge.stop())
 
-async function upload(content: Buffer, ...more: Part[]) {
-  const { type, body } = form({ name: 'uploadFile', fileName: 'factory.tgz', content }, ...more)
-  const headers = { authorization: token, 'content-type': type }
-  return edge.app.inject({ method: 'POST', url: uploadPath, payload: body, headers })
-}
+const upload = (content: Buffer, ...more: Part[]) => uploadFile(edge, token, content, ...more)
+const uploaded = (wish?: ArchiveWish) => uploadDefinition(edge, token, wish)
 const details = async (slot: string) =>
   (await edge.get(`${archivePath}/${slot}/details`, token)).json<ClusterConfigArchiveDetails>()
-const uploaded = async (wish: ArchiveWish = {}) => {
-  const reply = await upload(definitionArchive(wish))
-  expect(reply.statusCode, reply.body).toBe(201)
-  return reply.json<{ uid: string; uploadPath: string; message: string }>()
-}
 /** Names in the folder of definitions, and in its staging folder. */
 const onDisk = async () => {
   const folder = join(edge.definitionsFolder, 'definitions')
@@ -106,6 +97,13 @@ describe('slots', () => {
         reply.json<ClusterConfigArchiveDetails>().clusterProfileDetails[0]?.profileVersion,
       )
     }
+  })
+
+  it('details whose files somebody took away say so', async () => {
+    const { uploadPath: folder } = await uploaded()
+    await rm(folder, { recursive: true })
+    const reply = await edge.get(`${archivePath}/overridden/details`, token)
+    expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([500, 'Internal'])
   })
 
   it('the next upload takes the place of the one before, which leaves nothing on the disk', async () => {
@@ -313,81 +311,6 @@ describe('the slot embedded', () => {
     expect(await onDisk()).toEqual(['staging'])
     const said = edge.lines.filter(({ level, code }) => Number(level) >= 40 && code !== 'NotReady')
     expect(said).toEqual([])
-  })
-})
-
-describe('validation of variables', () => {
-  const variables = [
-    { name: 'size', format: 'number', required: true },
-    { name: 'pw', isSensitive: true, defaultValue: 'hunter2', regex: '^[a-z0-9]+$' },
-  ]
-  const values = 'pw: "{{ .spectro.var.pw }}"\nsize: {{ .spectro.var.size }}\n'
-  const validate = async (archiveUploadPath: unknown, given?: unknown) =>
-    edge.post(validatePath, { archiveUploadPath, variables: given }, { headers: { authorization: token } })
-
-  it('answers 200 with a reason for each that is wrong', async () => {
-    const { uploadPath: handle } = await uploaded({ variables, values })
-    const reply = await validate(handle, [
-      { name: 'size', profileUid: 'u1', value: 'three' },
-      { name: 'sise', value: '3' },
-    ])
-    expect(reply.statusCode).toBe(200)
-    const { variables: judged } = reply.json<{ variables: Record<string, unknown>[] }>()
-    expect(judged).toMatchObject([
-      { name: 'size', profileUid: 'u1', profileName: 'profile u1', isValid: false },
-      { name: 'sise', isValid: false, validationFailureReason: 'sise is not declared; did you mean size?' },
-      { name: 'pw', isValid: true, regex: '^[a-z0-9]+$', validationFailureReason: '' },
-    ])
-    expect(reply.body).not.toContain('hunter2')
-  })
-
-  it('takes the handle of an upload, and the path of its slot', async () => {
-    const { uploadPath: handle, uid } = await uploaded({ variables, values })
-    for (const path of [handle, handle.replace(uid, 'overridden')])
-      expect((await validate(path, [{ name: 'size', value: '3' }])).json()).toMatchObject({
-        variables: [{ isValid: true }, { isValid: true }],
-      })
-  })
-
-  it.each([
-    ['/etc/passwd'],
-    ['overridden'],
-    ['../definitions/overridden'],
-    ['/nowhere/definitions/overridden'],
-    ['\0'],
-    ['x'.repeat(300)],
-  ])('refuses the handle %j, which is none of ours', async (path) => {
-    await uploaded({ variables, values })
-    const reply = await validate(path)
-    expect(reply.statusCode).toBe(400)
-    expect(reply.json<ErrorReply>()).toMatchObject({
-      code: 'BadRequest',
-      details: { field: 'archiveUploadPath' },
-    })
-  })
-
-  it.each([[undefined], [''], [7], [null]])('refuses the handle %j and names the field', async (path) => {
-    const reply = await validate(path)
-    expect(reply.statusCode).toBe(400)
-    expect(reply.json<ErrorReply>().message).toContain('archiveUploadPath')
-  })
-
-  it('refuses the handle of an upload that was replaced', async () => {
-    const { uploadPath: old } = await uploaded({ variables, values })
-    await uploaded({ version: '2.0.0' })
-    expect((await validate(old)).statusCode).toBe(400)
-  })
-
-  it('is for hosts that manage their cluster themselves', async () => {
-    const connected = await createTestEdge({ mode: 'connected' })
-    const { access } = await connected.login('alice')
-    const reply = await connected.post(
-      validatePath,
-      { archiveUploadPath: 'x' },
-      { headers: { authorization: access } },
-    )
-    expect(reply.json<ErrorReply>().code).toBe('ManagedByPlatform')
-    await connected.stop()
   })
 })
 
