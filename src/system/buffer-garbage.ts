@@ -1,16 +1,33 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
 // Rare enough to cost nothing, often enough that they are few.
 const betweenBytes = 8_388_608
 
 let letGoBytes = 0
+let collect: NodeJS.GCFunction | undefined
 
 /**
  * For whoever moves many bytes through buffers: so many bytes of them are no longer used. V8 does not weigh buffers
  * when it decides upon a collection of young objects, so a transfer piles up 100 MB of them before it collects everything.
- * Does nothing without `--expose-gc`, which the unit gives.
  */
 export function letBuffersGo(bytes: number): void {
   letGoBytes += bytes
   if (letGoBytes < betweenBytes) return
   letGoBytes = 0
-  globalThis.gc?.({ type: 'minor' })
+  collect ??= exposeCollector()
+  collect({ type: 'minor' })
+}
+
+/**
+ * V8 gives its collector to a context that is made while the flag stands. Not on the command line: there it is part of
+ * what V8 compares caches by, and Node's own modules would be compiled anew at every start (docs/adr/0005).
+ */
+function exposeCollector(): NodeJS.GCFunction {
+  setFlagsFromString('--expose-gc')
+  try {
+    return runInNewContext('gc') as NodeJS.GCFunction
+  } finally {
+    setFlagsFromString('--no-expose-gc')
+  }
 }
