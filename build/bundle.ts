@@ -1,7 +1,8 @@
-// Bundles the daemon: dist/daemon.cjs, everything of src and its packages in one file, and dist/main.cjs, which
-// loads it with V8's compile cache (docs/architecture.md says why two); its command line, dist/edgehostctl.cjs; and
-// what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and dist/definition.cjs; and what
-// checks archives for the daemon, dist/examine.cjs.
+// Bundles the daemon: dist/daemon.cjs, everything of src and the packages that its start needs in one file, and
+// dist/main.cjs, which loads it with V8's compile cache (docs/architecture.md says why two); its command line,
+// dist/edgehostctl.cjs; what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and
+// dist/definition.cjs; what checks archives for the daemon, dist/examine.cjs; and the packages that they load when they
+// need them, each in a file of its own.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions } from 'esbuild'
@@ -11,9 +12,19 @@ const root = `${import.meta.dirname}/..`
 const output = `${root}/dist`
 const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string }
 
-const shared = {
+// Package -> its file. Large, and loaded by few commands, or by the daemon only after its start: V8 walks the whole text
+// of a program more than once before the first line runs.
+const apart: Readonly<Record<string, string>> = {
+  execa: './execa.cjs',
+  re2js: './re2js.cjs',
+  '@peculiar/x509': './x509.cjs',
+  yaml: './yaml.cjs',
+}
+
+const alone = {
   absWorkingDir: root,
   bundle: true,
+  format: 'cjs',
   platform: 'node',
   target: 'node24',
   // Names stay: a stack trace in a journal has to be readable without the tree.
@@ -25,96 +36,70 @@ const shared = {
   write: false,
 } as const satisfies BuildOptions
 
+const program = {
+  ...alone,
+  alias: apart,
+  external: Object.values(apart),
+  // A require is enough and does not load Node's loader of modules.
+  supported: { 'dynamic-import': false },
+  define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
+} as const satisfies BuildOptions
+
+const inputs = new Set<string>()
+
 // CommonJS, since only a classic script can be compiled from a cache that holds its lazy functions too.
-const { text: daemon, inputs } = await bundle({
-  ...shared,
+const daemon = await bundle({
+  ...program,
   entryPoints: ['src/main.ts'],
-  format: 'cjs',
   define: {
-    __VERSION__: JSON.stringify(version),
+    ...program.define,
     __BUILD_DATE__: String(readBuildDate() * 1000),
     'import.meta.url': '__bundleUrl',
-    'import.meta.dirname': '__dirname',
     'import.meta.filename': '__filename',
   },
+  // Fastify loads it for servers that speak HTTP/2, which none of ours does.
+  alias: { ...apart, 'node:http2': './build/no-http2.cjs' },
   banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
 })
 // The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
 if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle holds characters outside ASCII')
 
-const { text: loader } = await bundle({
-  ...shared,
+// Classic too: Node's loader of modules costs 20 ms before the first line of ours.
+const loader = await bundle({
+  ...program,
   entryPoints: ['build/loader.ts'],
-  // Classic too: Node's loader of modules costs 20 ms before the first line of ours.
-  format: 'cjs',
   define: {
-    'import.meta.dirname': '__dirname',
+    ...program.define,
     // V8 compares a cache with its source by length only, so the cache is named after the content.
     __BUNDLE_HASH__: JSON.stringify(createHash('sha256').update(daemon).digest('hex').slice(0, 16)),
   },
 })
 
-// The second program. It starts without a cache, so what few commands need, and is larger than all else, is a file of
-// its own.
-const { text: client, inputs: clientInputs } = await bundle({
-  ...shared,
-  entryPoints: ['src/ctl/main.ts'],
-  format: 'cjs',
-  define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
-  alias: { yaml: './yaml.cjs' },
-  external: ['./yaml.cjs'],
-  // A require is enough and does not load Node's loader of modules.
-  supported: { 'dynamic-import': false },
-})
-const { text: support, inputs: supportInputs } = await bundle({
-  ...shared,
-  entryPoints: ['src/support/main.ts'],
-  format: 'cjs',
-  define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
-})
-const { text: definition, inputs: definitionInputs } = await bundle({
-  ...shared,
-  entryPoints: ['src/authoring/main.ts'],
-  format: 'cjs',
-  define: { 'import.meta.dirname': '__dirname' },
-})
-const { text: examine, inputs: examineInputs } = await bundle({
-  ...shared,
-  entryPoints: ['src/cluster/examination/main.ts'],
-  format: 'cjs',
-})
-const { text: yaml, inputs: yamlInputs } = await bundle({ ...shared, entryPoints: ['yaml'], format: 'cjs' })
+const files: Record<string, string> = {
+  'daemon.cjs': daemon,
+  'main.cjs': loader,
+  'edgehostctl.cjs': await bundle({ ...program, entryPoints: ['src/ctl/main.ts'] }),
+  'support.cjs': await bundle({ ...program, entryPoints: ['src/support/main.ts'] }),
+  'definition.cjs': await bundle({ ...program, entryPoints: ['src/authoring/main.ts'] }),
+  'examine.cjs': await bundle({ ...program, entryPoints: ['src/cluster/examination/main.ts'] }),
+}
+for (const [name, file] of Object.entries(apart))
+  files[file] = await bundle({ ...alone, entryPoints: [name] })
 
 mkdirSync(output, { recursive: true })
 for (const name of readdirSync(output)) {
-  if (/^(main\.mjs|daemon[-.].*|third-party\.txt)$/.test(name)) rmSync(`${output}/${name}`)
+  if (/^(.*\.[cm]js|daemon-.*|third-party\.txt)$/.test(name)) rmSync(`${output}/${name}`)
 }
-writeFileSync(`${output}/daemon.cjs`, daemon)
-writeFileSync(`${output}/main.cjs`, loader)
-writeFileSync(`${output}/edgehostctl.cjs`, client)
-writeFileSync(`${output}/support.cjs`, support)
-writeFileSync(`${output}/definition.cjs`, definition)
-writeFileSync(`${output}/examine.cjs`, examine)
-writeFileSync(`${output}/yaml.cjs`, yaml)
-writeFileSync(
-  `${output}/third-party.txt`,
-  collectLicenses([
-    ...inputs,
-    ...clientInputs,
-    ...supportInputs,
-    ...definitionInputs,
-    ...examineInputs,
-    ...yamlInputs,
-  ]),
-)
+for (const [name, text] of Object.entries(files)) writeFileSync(`${output}/${name}`, text)
+writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
 
-async function bundle(
-  options: BuildOptions & { write: false; metafile: true },
-): Promise<{ text: string; inputs: string[] }> {
+/** The text of a program; what went into it is noted for its terms. */
+async function bundle(options: BuildOptions & { write: false; metafile: true }): Promise<string> {
   const { outputFiles, metafile } = await build(options)
   const [file] = outputFiles
   if (!file) throw new Error('esbuild wrote nothing')
-  return { text: file.text, inputs: Object.keys(metafile.inputs) }
+  for (const path of Object.keys(metafile.inputs)) inputs.add(path)
+  return file.text
 }
 
 /** The terms of every package whose code is in the bundle. */

@@ -1,0 +1,2 @@
+// Stands for node:http2 in the bundle, see bundle.ts.
+module.exports = {}
