@@ -31,7 +31,7 @@ const redactedPaths = [
  */
 export function createLog(
   level: string,
-  output: DestinationStream = pino.destination({ fd: 1, sync: true }),
+  output: DestinationStream = pino.destination({ dest: 1, sync: true }),
 ): Logger {
   const prefixed = {
     // pino sets lastLevel on streams that carry this symbol, before each write.
