@@ -124,6 +124,20 @@ describe("the daemon's own certificate", () => {
     expect(String(logged.lines.at(-1)!.reason)).toContain('does not belong to the key')
   })
 
+  it('is made anew when what stands behind it is one that TLS refuses', async () => {
+    await create().ensure()
+    const cert = readFileSync(at('certificate.pem'), 'utf8')
+    writeFileSync(
+      at('certificate.pem'),
+      `${cert}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
+    )
+    const certificates = create()
+    await certificates.ensure()
+    expect(keyOf(certificates.material().cert)).toBe(keyOf(cert))
+    expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
+    expect(certificates.material().cert.match(/BEGIN/g)).toHaveLength(1)
+  })
+
   it.each(['', 'nonsense', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n'])(
     'gets a new pair, and a warning that says why, when the key is %j',
     async (text) => {

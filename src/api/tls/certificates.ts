@@ -60,6 +60,12 @@ interface Pair {
   readonly certificate: X509Certificate
 }
 
+/** The daemon's own key, and how it stands in its file. */
+interface StoredKey {
+  readonly key: KeyObject
+  readonly pem: string
+}
+
 const dayMs = 86_400_000
 const warnDays = 30
 
@@ -134,8 +140,20 @@ async function readOwn({ certificateFile, keyFile }: CertificateFiles): Promise<
 }
 
 /** @throws CertificateUnusable when the two do not parse, do not belong together, or TLS refuses them */
-function checkPair(material: TlsMaterial, { certificateFile, keyFile }: CertificateFiles): Pair {
-  const key = attempt(keyFile, () => createPrivateKey(material.key))
+function checkPair(material: TlsMaterial, files: CertificateFiles): Pair {
+  const key = attempt(files.keyFile, () => createPrivateKey(material.key))
+  const pair = matchPair(material, key, files)
+  // What is left: a broken chain behind the certificate, keys too short for today.
+  attempt(files.certificateFile, () => createSecureContext(tlsOptions(material)))
+  return pair
+}
+
+/** @throws CertificateUnusable when the certificate does not parse or is of another key */
+function matchPair(
+  material: TlsMaterial,
+  key: KeyObject,
+  { certificateFile, keyFile }: CertificateFiles,
+): Pair {
   const certificate = attempt(certificateFile, () => new X509Certificate(material.cert))
   if (!certificate.checkPrivateKey(key)) {
     throw new CertificateUnusable(
@@ -143,8 +161,6 @@ function checkPair(material: TlsMaterial, { certificateFile, keyFile }: Certific
         `openssl x509 -noout -pubkey -in ${certificateFile}; openssl pkey -pubout -in ${keyFile}`,
     )
   }
-  // What is left: a broken chain behind the certificate, keys too short for today.
-  attempt(certificateFile, () => createSecureContext(tlsOptions(material)))
   return { material, certificate }
 }
 
@@ -181,21 +197,24 @@ async function ensureSelfSigned(
   const files = { certificateFile: join(directory, 'certificate.pem'), keyFile: join(directory, 'key.pem') }
   await store(log, directory, () => makeFolder(directory))
 
-  let key = await readKey(files.keyFile, log)
-  if (!key) {
-    key = served ? parseKey(served.key) : generateKey()
-    const pem = key.export({ type: 'pkcs8', format: 'pem' })
+  let stored = await readKey(files.keyFile, log)
+  if (!stored) {
+    const key = served ? parseKey(served.key) : generateKey()
+    stored = { key, pem: key.export({ type: 'pkcs8', format: 'pem' }).toString() }
+    const { pem } = stored
     await store(log, files.keyFile, () => replaceFile(files.keyFile, pem, 0o600))
     if (!served) options.onNewKey?.()
     log.info({ file: files.keyFile }, served ? 'the private key was written again' : 'a private key was made')
   }
-  const keyText = key.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const { key, pem } = stored
 
   /** The pair with this certificate, or why it cannot stay. */
   function judge(cert: string | undefined): Pair | string {
     if (cert === undefined) return 'there was none'
     try {
-      const pair = checkPair({ key: keyText, cert }, files)
+      const pair = matchPair({ key: pem, cert }, key, files)
+      // One certificate is all that signCertificate writes; behind it somebody may have put what TLS refuses.
+      if (pair.certificate.toString() !== cert) checkPair(pair.material, files)
       if (!needsRenewal(pair.certificate, clock.now(), names())) return pair
       return 'it nears its end, or the host has a new name or address'
     } catch (error) {
@@ -204,18 +223,18 @@ async function ensureSelfSigned(
     }
   }
 
-  const stored = judge(await readIfThere(files.certificateFile))
-  if (typeof stored !== 'string') return stored
+  const found = judge(await readIfThere(files.certificateFile))
+  if (typeof found !== 'string') return found
   const kept = judge(served?.cert)
   const cert =
     typeof kept === 'string'
       ? await signCertificate({ key, names: names(), now: clock.now(), buildDate })
       : kept.material.cert
   await store(log, files.certificateFile, () => replaceFile(files.certificateFile, cert, 0o644))
-  const pair = checkPair({ key: keyText, cert }, files)
+  const pair = checkPair({ key: pem, cert }, files)
   const { fingerprint256: fingerprint, validToDate: notAfter } = pair.certificate
   log.info(
-    { file: files.certificateFile, reason: stored, fingerprint, notAfter },
+    { file: files.certificateFile, reason: found, fingerprint, notAfter },
     typeof kept === 'string' ? 'a certificate was made' : 'the certificate was written again',
   )
   return pair
@@ -228,9 +247,9 @@ async function makeFolder(directory: string): Promise<void> {
   })
 }
 
-async function readKey(file: string, log: Logger): Promise<KeyObject | undefined> {
-  const text = await readIfThere(file)
-  if (text === undefined) return undefined
+async function readKey(file: string, log: Logger): Promise<StoredKey | undefined> {
+  const pem = await readIfThere(file)
+  if (pem === undefined) return undefined
   const { mode } = await stat(file)
   if ((mode & 0o077) !== 0) {
     await store(log, file, () => chmod(file, 0o600))
@@ -240,7 +259,7 @@ async function readKey(file: string, log: Logger): Promise<KeyObject | undefined
     )
   }
   try {
-    return parseKey(text)
+    return { key: parseKey(pem), pem }
   } catch (error) {
     log.warn({ file, reason: reasonOf(error) }, 'the private key cannot be used and is replaced')
     return undefined
