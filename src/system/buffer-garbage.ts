@@ -1,6 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-
 // Rare enough to cost nothing, often enough that they are few.
 const betweenBytes = 8_388_608
 
@@ -24,6 +21,9 @@ export function letBuffersGo(bytes: number): void {
  * what V8 compares caches by, and Node's own modules would be compiled anew at every start (docs/adr/0005).
  */
 function exposeCollector(): NodeJS.GCFunction {
+  // Not imported: no start needs them.
+  const { setFlagsFromString } = process.getBuiltinModule('node:v8')
+  const { runInNewContext } = process.getBuiltinModule('node:vm')
   setFlagsFromString('--expose-gc')
   try {
     return runInNewContext('gc') as NodeJS.GCFunction
