@@ -156,7 +156,7 @@ describe('watchBodyRate', () => {
     const period = (rate.windowSeconds * 1_000) / 10
     const timers = () => begun.mock.results.filter((_result, index) => begun.mock.calls[index]![1] === period)
     const client = await openTls(port, material.cert)
-    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n')
     await vi.waitFor(() => expect(client.received).toContain('got 0'))
     const before = timers().length
     client.socket.write(head(2))

@@ -139,6 +139,23 @@ it('a body that is wanted is asked for, read, and the connection lives on', asyn
   client.socket.destroy()
 })
 
+it.each([
+  ['GET', currentPath, '401'],
+  ['POST', loginPath, '400'],
+  ['POST', logoutPath, '401'],
+  ['DELETE', '/v1/ping', '405'],
+])('%s %s with a type and without a length has no body, and nobody waits for one', async (...asked) => {
+  const [method, path, status] = asked
+  const client = await openTls(port, material.cert)
+  for (const times of [1, 2]) {
+    client.socket.write(head(method, path, json))
+    await answer(client, times)
+  }
+  expect(statusOf(client)).toBe(status)
+  expect(client.closed).toBe(false)
+  client.socket.destroy()
+})
+
 it('a body that breaks off is the fault of the client: 400 in the trail, and no error in the journal', async () => {
   edge.lines.length = 0
   const recorded = () => edge.database.sql.prepare('SELECT * FROM audit ORDER BY seq DESC LIMIT 1').get()

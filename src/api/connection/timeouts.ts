@@ -21,6 +21,9 @@ export const httpOptions = {
   maxHeaderSize: 16_384,
   // Node would refuse with nothing in its reply; the edge refuses itself.
   requireHostHeader: false,
+  // Reads have no body: without the events of an empty stream they cost a tenth less. See unread-body.ts for what has no
+  // body and should.
+  optimizeEmptyRequests: true,
 } as const satisfies HttpOptions
 
 /** What can be said only when the server is made: `https.createServer({ ...tlsOptions(…), ...serverOptions(…) })`. */

@@ -12,6 +12,7 @@ const lingerMs = 2_000
  * - A reply that leaves more than a little of a body unread ends the connection. It is closed for writing, and for
  *   reading only after the client has closed or some time has passed, so that no reset overtakes the reply
  *   (RFC 9112, 9.6); meanwhile hardly anything is read.
+ * - A request that says neither length nor encoding has no body (RFC 9112, 6.3), whatever type it names.
  */
 export function leaveUnreadBodies(server: Server | HttpsServer): void {
   server.prependListener('request', onRequest)
@@ -29,7 +30,11 @@ export function leaveUnreadBodies(server: Server | HttpsServer): void {
 
 function onRequest(request: IncomingMessage, response: ServerResponse): void {
   const { 'content-length': length = '0', 'transfer-encoding': encoding, expect } = request.headers
-  if (encoding === undefined && Number(length) === 0) return
+  if (encoding === undefined && Number(length) === 0) {
+    // The type of nothing: whoever parses that would wait for an end that never comes (`optimizeEmptyRequests`).
+    if (request.readableEnded) delete request.headers['content-type']
+    return
+  }
   if (encoding !== undefined || expect !== undefined || Number(length) > drainedBytes) {
     const { writeHead } = response
     // Not sooner: a header that was set and taken away again would keep Node from saying how long it waits for the next
