@@ -1,3 +1,4 @@
+import { inCalm } from './calm.ts'
 import { ratioFigure, type Measure, type Remarks } from './figure.ts'
 import { findLoadGenerator, type LoadResult } from './load.ts'
 import { spread } from './numbers.ts'
@@ -42,9 +43,11 @@ export const measureReads: Measure = async (rig) => {
   for (let round = 0; round < rounds; round += 1) {
     rig.say(`reads: round ${round + 1} of ${rounds}`)
     // Neither is always the one that comes second.
-    if (round % 2 === 0) base.push(await slice(bare))
-    own.push(await slice(daemon))
-    if (round % 2 === 1) base.push(await slice(bare))
+    const isBareFirst = round % 2 === 0
+    const [first, second] = isBareFirst ? [bare, daemon] : [daemon, bare]
+    const slices = await inCalm(async () => [await slice(first), await slice(second)] as const)
+    base.push(slices[isBareFirst ? 0 : 1])
+    own.push(slices[isBareFirst ? 1 : 0])
   }
   await Promise.all([daemon.stop(), bare.stop()])
 

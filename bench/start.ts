@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inCalm } from './calm.ts'
 import { ratioFigure, type Measure } from './figure.ts'
 import { pairedRatios, spread } from './numbers.ts'
 import type { Rig } from './rig.ts'
@@ -13,15 +14,18 @@ export const measureStart: Measure = async (rig) => {
   const rounds = rig.isQuick ? 3 : 15
   const own: number[] = []
   const base: number[] = []
-  const startOnce = async (start: () => Promise<ServerProcess>, times: number[]) => {
+  const startOnce = async (start: () => Promise<ServerProcess>) => {
     const server = await start()
-    times.push(server.startMs)
     await server.stop()
+    return server.startMs
   }
   for (let round = 0; round < rounds; round += 1) {
     rig.say(`start: round ${round + 1} of ${rounds}`)
-    const both = [() => startOnce(rig.startBare, base), () => startOnce(rig.startDaemon, own)]
-    for (const each of round % 2 === 0 ? both : both.reverse()) await each()
+    const isBareFirst = round % 2 === 0
+    const [first, second] = isBareFirst ? [rig.startBare, rig.startDaemon] : [rig.startDaemon, rig.startBare]
+    const times = await inCalm(async () => [await startOnce(first), await startOnce(second)] as const)
+    base.push(times[isBareFirst ? 0 : 1])
+    own.push(times[isBareFirst ? 1 : 0])
   }
   const memory = await measureMemory(rig)
   return [

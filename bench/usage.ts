@@ -11,6 +11,12 @@ export function readCpuMs(pid: number, { children = false } = {}): number {
   return ticks * msPerTick
 }
 
+/** Time that the hypervisor has given to other machines since the boot, all processors together, ms (proc_stat(5)). */
+export function readStealMs(): number {
+  const steal = /^cpu +(?:\d+ ){7}(\d+)/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]
+  return Number(steal ?? 0) * msPerTick
+}
+
 /** Resident memory of a process, MiB. */
 export function readRssMiB(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
