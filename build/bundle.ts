@@ -5,7 +5,7 @@
 // need them, each in a file of its own.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { build, type BuildOptions } from 'esbuild'
+import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { readBuildDate } from './build-date.ts'
 
 const root = `${import.meta.dirname}/..`
@@ -57,8 +57,7 @@ const daemon = await bundle({
     'import.meta.url': '__bundleUrl',
     'import.meta.filename': '__filename',
   },
-  // Fastify loads it for servers that speak HTTP/2, which none of ours does.
-  alias: { ...apart, 'node:http2': './build/no-http2.cjs' },
+  plugins: [leaveOut()],
   banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
 })
 // The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
@@ -92,6 +91,34 @@ for (const name of readdirSync(output)) {
 }
 for (const [name, text] of Object.entries(files)) writeFileSync(`${output}/${name}`, text)
 writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
+
+/** Puts next to nothing in the place of what the daemon's packages load at each start and never use in it. */
+function leaveOut(): Plugin {
+  const places = [
+    { what: /^node:http2$/, of: /\/fastify\//, by: 'http2' },
+    { what: /^semver$/, of: /\/fastify\//, by: 'semver' },
+    { what: /^\.\/lib\/caller$/, of: /\/pino\//, by: 'caller' },
+  ]
+  return {
+    name: 'leave-out',
+    setup({ onResolve, onEnd }) {
+      const done = new Set<string>()
+      for (const { what, of, by } of places) {
+        onResolve({ filter: what }, ({ importer }) => {
+          if (!of.test(importer)) return undefined
+          done.add(by)
+          return { path: `${import.meta.dirname}/left-out/${by}.cjs` }
+        })
+      }
+      // A package that has changed must not bring them back in silence.
+      onEnd(() => ({
+        errors: places
+          .filter(({ by }) => !done.has(by))
+          .map(({ by }) => ({ text: `nothing loads ${by} any more: take it out of leaveOut` })),
+      }))
+    },
+  }
+}
 
 /** The text of a program; what went into it is noted for its terms. */
 async function bundle(options: BuildOptions & { write: false; metafile: true }): Promise<string> {

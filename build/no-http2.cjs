@@ -1,2 +1,0 @@
-// Stands for node:http2 in the bundle, see bundle.ts.
-module.exports = {}
