@@ -1,4 +1,4 @@
-import { inCalm } from './calm.ts'
+import { measurePair } from './calm.ts'
 import { ratioFigure, type Measure, type Remarks } from './figure.ts'
 import { findLoadGenerator, type LoadResult } from './load.ts'
 import { spread } from './numbers.ts'
@@ -42,12 +42,13 @@ export const measureReads: Measure = async (rig) => {
   const base: Slice[] = []
   for (let round = 0; round < rounds; round += 1) {
     rig.say(`reads: round ${round + 1} of ${rounds}`)
-    // Neither is always the one that comes second.
-    const isBareFirst = round % 2 === 0
-    const [first, second] = isBareFirst ? [bare, daemon] : [daemon, bare]
-    const slices = await inCalm(async () => [await slice(first), await slice(second)] as const)
-    base.push(slices[isBareFirst ? 0 : 1])
-    own.push(slices[isBareFirst ? 1 : 0])
+    const pair = await measurePair(
+      round,
+      () => slice(bare),
+      () => slice(daemon),
+    )
+    base.push(pair.base)
+    own.push(pair.own)
   }
   await Promise.all([daemon.stop(), bare.stop()])
 

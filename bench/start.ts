@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inCalm } from './calm.ts'
+import { measurePair } from './calm.ts'
 import { ratioFigure, type Measure } from './figure.ts'
 import { pairedRatios, spread } from './numbers.ts'
 import type { Rig } from './rig.ts'
@@ -21,11 +21,13 @@ export const measureStart: Measure = async (rig) => {
   }
   for (let round = 0; round < rounds; round += 1) {
     rig.say(`start: round ${round + 1} of ${rounds}`)
-    const isBareFirst = round % 2 === 0
-    const [first, second] = isBareFirst ? [rig.startBare, rig.startDaemon] : [rig.startDaemon, rig.startBare]
-    const times = await inCalm(async () => [await startOnce(first), await startOnce(second)] as const)
-    base.push(times[isBareFirst ? 0 : 1])
-    own.push(times[isBareFirst ? 1 : 0])
+    const pair = await measurePair(
+      round,
+      () => startOnce(rig.startBare),
+      () => startOnce(rig.startDaemon),
+    )
+    base.push(pair.base)
+    own.push(pair.own)
   }
   const memory = await measureMemory(rig)
   return [
