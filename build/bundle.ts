@@ -95,9 +95,9 @@ writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
 /** Puts next to nothing in the place of what the daemon's packages load at each start and never use in it. */
 function leaveOut(): Plugin {
   const places = [
-    { what: /^node:http2$/, of: /\/fastify\//, by: 'http2' },
-    { what: /^semver$/, of: /\/fastify\//, by: 'semver' },
-    { what: /^\.\/lib\/caller$/, of: /\/pino\//, by: 'caller' },
+    { what: /^node:http2$/, of: /\/node_modules\/fastify\//, by: 'http2' },
+    { what: /^semver$/, of: /\/node_modules\/fastify\//, by: 'semver' },
+    { what: /^\.\/lib\/caller$/, of: /\/node_modules\/pino\//, by: 'caller' },
   ]
   return {
     name: 'leave-out',
