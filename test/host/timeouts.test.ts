@@ -19,7 +19,10 @@ beforeAll(async () => {
 
 const ask = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
-/** Milliseconds until the connection is closed. */
+/**
+ * Milliseconds until the connection is closed; a failure after 10 s, which is far from the 60 s of `generous` and from
+ * the 30 s at which Node looks by itself. No narrower bound: client and server share one loop of a busy machine.
+ */
 async function lifeOf(client: Client): Promise<number> {
   const start = performance.now()
   await vi.waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000, interval: 10 })
@@ -65,9 +68,7 @@ it.each([
 describe.concurrent('timeouts', () => {
   it('close a TCP connection that never begins TLS', async () => {
     const { port, stop } = await startServer(material, () => undefined, { ...generous, handshakeMs: 500 })
-    const life = await lifeOf(await openTcp(port))
-    expect(life).toBeGreaterThan(400)
-    expect(life).toBeLessThan(3_000)
+    expect(await lifeOf(await openTcp(port))).toBeGreaterThan(400)
     await stop()
   })
 
@@ -87,15 +88,15 @@ describe.concurrent('timeouts', () => {
     const half = await openTcp(port)
     // The header of a TLS record whose content never comes.
     half.socket.write('\u0016\u0003\u0001\u0000\u0050')
-    expect(await lifeOf(silent)).toBeLessThan(3_000)
-    expect(await lifeOf(half)).toBeLessThan(3_000)
+    await lifeOf(silent)
+    await lifeOf(half)
     expect(silent.received).toBe('')
     await stop()
   })
 
   it('close a TLS connection that never sends a header', async () => {
     const { port, stop } = await startServer(material, () => undefined, { ...generous, headersMs: 500 })
-    expect(await lifeOf(await openTls(port, material.cert))).toBeLessThan(4_000)
+    await lifeOf(await openTls(port, material.cert))
     await stop()
   })
 
@@ -104,7 +105,7 @@ describe.concurrent('timeouts', () => {
     const client = await openTls(port, material.cert)
     client.socket.write('GET / HTTP/1.1\r\n')
     const drip = setInterval(() => client.socket.write('a: b\r\n'), 100)
-    expect(await lifeOf(client)).toBeLessThan(4_000)
+    await lifeOf(client)
     clearInterval(drip)
     expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
     await stop()
@@ -118,26 +119,7 @@ describe.concurrent('timeouts', () => {
     const client = await openTls(port, material.cert)
     client.socket.write(ask)
     await vi.waitFor(() => expect(client.received).toContain('hello'))
-    expect(await lifeOf(client)).toBeLessThan(4_000)
-    await stop()
-  })
-
-  it('close a connection whose client does not read its answer', async () => {
-    const timeouts = { ...generous, stalledMs: 500 }
-    const { promise: ended, resolve } = Promise.withResolvers<boolean>()
-    const { port, stop } = await startServer(
-      material,
-      (_request, response) => {
-        response.once('close', () => resolve(response.writableFinished))
-        response.end('x'.repeat(50_000_000))
-      },
-      timeouts,
-    )
-    const client = await openTls(port, material.cert)
-    client.socket.pause()
-    client.socket.write(ask)
-    expect(await ended).toBe(false)
-    client.socket.destroy()
+    await lifeOf(client)
     await stop()
   })
 
@@ -148,15 +130,15 @@ describe.concurrent('timeouts', () => {
         request.resume()
         request.on('end', () => response.end('hello'))
       },
-      { ...generous, handshakeMs: 500, headersMs: 500, idleMs: 500 },
+      { ...generous, handshakeMs: 2_000, headersMs: 2_000, idleMs: 2_000 },
     )
     const client = await openTls(port, material.cert)
-    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\n')
+    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n')
     let sent = 0
     const drip = setInterval(() => {
       client.socket.write('x')
       sent += 1
-      if (sent === 30) clearInterval(drip)
+      if (sent === 50) clearInterval(drip)
     }, 100)
     await vi.waitFor(() => expect(client.received).toContain('hello'), { timeout: 10_000 })
     await stop()
@@ -173,4 +155,24 @@ describe.concurrent('timeouts', () => {
     expect(large.received).toMatch(/^HTTP\/1\.1 431 /)
     await stop()
   })
+})
+
+// Alone, since encrypting it keeps the loop from everything else for a second.
+it('timeouts close a connection whose client does not read its answer', async () => {
+  const timeouts = { ...generous, stalledMs: 500 }
+  const { promise: ended, resolve } = Promise.withResolvers<boolean>()
+  const { port, stop } = await startServer(
+    material,
+    (_request, response) => {
+      response.once('close', () => resolve(response.writableFinished))
+      response.end('x'.repeat(50_000_000))
+    },
+    timeouts,
+  )
+  const client = await openTls(port, material.cert)
+  client.socket.pause()
+  client.socket.write(ask)
+  expect(await ended).toBe(false)
+  client.socket.destroy()
+  await stop()
 })
