@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 
 /**
  * Compiles request schemas. Bodies are taken as they are: no coercion, no removal, no defaults, because Fastify's
- * own settings would accept 5 or ["a"] for a string. Paths and queries are text on the wire; `readTexts` reads theirs.
+ * own settings would accept 5 or ["a"] for a string. Paths and queries are text on the wire; `textReader` reads theirs.
  *
  * A schema is compiled by the first request that needs it: compiling all of them takes longer than the rest of the
  * start. Our own schemas are not held against the meta-schema for the same reason; a test does that.
@@ -23,9 +23,10 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
   return ({ schema, httpPart }) => {
     const isText = httpPart !== 'body'
     const compiled = once(() => (isText ? texts() : bodies()).compile(schema))
+    const readTexts = isText ? textReader(schema) : undefined
     const validate = (data: unknown): boolean => {
       const check = compiled()
-      if (isText) readTexts(schema, data as Record<string, unknown>)
+      readTexts?.(data as Record<string, unknown>)
       const isValid = check(data)
       // Fastify reads the problems off the function it was given.
       ;(validate as Partial<ValidateFunction>).errors = check.errors ?? null
@@ -41,16 +42,17 @@ const booleans: Readonly<Record<string, boolean>> = { true: true, false: false }
  * Reads the integers and booleans among the texts of a query or a path, in place; empty means not set. What is
  * spelled in another way, `0x10` or `1e1`, stays text and is refused for that.
  */
-function readTexts(
-  { properties = {} }: { properties?: Record<string, TSchema> },
-  data: Record<string, unknown>,
-) {
-  for (const [name, { type }] of Object.entries(properties) as [string, { type?: string }][]) {
-    const text = data[name]
-    if (typeof text !== 'string' || (type !== 'integer' && type !== 'boolean')) continue
-    if (text === '') Reflect.deleteProperty(data, name)
-    else if (type === 'boolean') data[name] = Object.hasOwn(booleans, text) ? booleans[text] : text
-    else if (/^-?\d+$/.test(text)) data[name] = Number(text)
+function textReader({ properties = {} }: { properties?: Record<string, TSchema> }) {
+  const entries = Object.entries(properties) as [string, { type?: string }][]
+  const typed = entries.filter(([, { type }]) => type === 'integer' || type === 'boolean')
+  return (data: Record<string, unknown>): void => {
+    for (const [name, { type }] of typed) {
+      const text = data[name]
+      if (typeof text !== 'string') continue
+      if (text === '') Reflect.deleteProperty(data, name)
+      else if (type === 'boolean') data[name] = Object.hasOwn(booleans, text) ? booleans[text] : text
+      else if (/^-?\d+$/.test(text)) data[name] = Number(text)
+    }
   }
 }
 

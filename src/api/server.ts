@@ -15,6 +15,7 @@ import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
 import { createPeers } from './connection/peer.ts'
+import { beginHead } from './connection/reply-head.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate/limit.ts'
 import { addRequestCounts } from './request-counts.ts'
 import { requestIdOf } from './request-id.ts'
@@ -35,15 +36,6 @@ export interface ServerOptions extends GuardOptions {
   /** Whether a connection came over the local socket; without it none did. */
   readonly isLocal?: (socket: Socket) => boolean
 }
-
-// Set once for every reply. A library for this costs a third of the throughput of a small reply.
-const securityHeaders = Object.freeze({
-  'strict-transport-security': 'max-age=63072000',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'cache-control': 'no-store',
-})
 
 const noRefusals: ReadonlyMap<string, number> = new Map()
 
@@ -80,7 +72,7 @@ export function createServer({
     // A path that cannot be routed meets no hook.
     frameworkErrors(error, request, reply) {
       request.peer = peerOf(request.socket)
-      reply.headers(securityHeaders).header('x-request-id', request.id)
+      beginHead(reply, request.id)
       void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
     },
     routerOptions: { maxParamLength: 256 },
@@ -94,8 +86,7 @@ export function createServer({
   app.decorateRequest('peer')
   app.addHook('onRequest', (request, reply, done) => {
     request.peer = peerOf(request.socket)
-    reply.headers(securityHeaders)
-    reply.header('x-request-id', request.id)
+    beginHead(reply, request.id)
     done(refuseEarly(request, reply))
   })
   // What does not come as far as the limit of a route is counted here. Its body is not read.

@@ -65,7 +65,7 @@ describe('watchBodyRate', () => {
     drip(client, 10)
     const life = await lifeOf(client)
     expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
-    expect(client.received).toContain('"code":"RequestTimeout"')
+    expect(client.received).toMatch(/x-request-id: (\S+)\r\n[^]*"code":"RequestTimeout"[^]*"ref":"\1"/)
     expect(life).toBeGreaterThan(400)
     expect(life).toBeLessThan(5_000)
   })

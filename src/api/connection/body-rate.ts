@@ -1,8 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Server } from 'node:https'
 import { AppError } from '../../errors/app-error.ts'
 import { contentType, errorBody } from '../errors.ts'
 import { requestIdOf } from '../request-id.ts'
+import type { HeadedResponse } from './reply-head.ts'
 
 export interface BodyRate {
   readonly minimumBytesPerSecond: number
@@ -12,7 +13,7 @@ export interface BodyRate {
 
 interface Body {
   readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly response: HeadedResponse
   /** Monotonic milliseconds and bytes of the connection at the begin of the window. */
   since: number
   bytes: number
@@ -26,7 +27,7 @@ interface Body {
  * @returns stops looking
  */
 export function watchBodyRate(
-  server: Server,
+  server: Server<typeof IncomingMessage, typeof HeadedResponse>,
   { minimumBytesPerSecond, windowSeconds }: BodyRate,
 ): () => void {
   const bodies = new Set<Body>()
@@ -34,7 +35,7 @@ export function watchBodyRate(
   const message = `The body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds.`
   let timer: NodeJS.Timeout | undefined
 
-  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+  function onRequest(request: IncomingMessage, response: HeadedResponse): void {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     if (encoding === undefined && (length === undefined || Number(length) === 0)) return
     const body = {
@@ -93,9 +94,9 @@ export function watchBodyRate(
       request.emit('error', error)
       return
     }
-    const ref = requestIdOf(request.headers)
-    response.writeHead(error.status, { 'content-type': contentType, 'x-request-id': ref })
-    response.end(JSON.stringify(errorBody(error, ref)))
+    response.requestId ||= requestIdOf(request.headers)
+    response.writeHead(error.status, { 'content-type': contentType })
+    response.end(JSON.stringify(errorBody(error, response.requestId)))
   }
 
   server.on('request', onRequest)

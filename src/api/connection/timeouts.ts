@@ -1,6 +1,7 @@
 import type { Server as HttpServer, ServerOptions as HttpOptions } from 'node:http'
 import type { Server, ServerOptions } from 'node:https'
 import type { TLSSocket } from 'node:tls'
+import { HeadedResponse } from './reply-head.ts'
 
 /** All in milliseconds; the section `api.timeouts` of the configuration. */
 export interface Timeouts {
@@ -24,6 +25,7 @@ export const httpOptions = {
   // Reads have no body: without the events of an empty stream they cost a tenth less. See unread-body.ts for what has no
   // body and should.
   optimizeEmptyRequests: true,
+  ServerResponse: HeadedResponse,
 } as const satisfies HttpOptions
 
 /** What can be said only when the server is made: `https.createServer({ ...tlsOptions(…), ...serverOptions(…) })`. */

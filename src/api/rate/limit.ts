@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors/app-error.ts'
 import type { Logger } from '../../system/log.ts'
+import { addField } from '../connection/reply-head.ts'
 import type { Rate } from './bucket.ts'
 import { createRateCounters, type RateCounter } from './counters.ts'
 import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
@@ -97,13 +98,13 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
     if (isLocal) return undefined
     const now = Math.floor(monotonic())
     const left = resource.counter.take(client, now)
-    reply.header('ratelimit-policy', resource.policy)
+    addField(reply, 'ratelimit-policy', resource.policy)
     if (left >= 0) {
-      reply.header('ratelimit', limitOf(resource, left))
+      addField(reply, 'ratelimit', limitOf(resource, left))
       return undefined
     }
     const retryAfterSec = Math.ceil(resource.counter.waitMs(client, now) / 1_000)
-    reply.header('ratelimit', `"${resource.name}";r=0;t=${retryAfterSec}`)
+    addField(reply, 'ratelimit', `"${resource.name}";r=0;t=${retryAfterSec}`)
     refused.add(resource.name)
     refusals.set(resource.name, (refusals.get(resource.name) ?? 0) + 1)
     request.isOverLimit = true
