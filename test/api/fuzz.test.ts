@@ -1,15 +1,13 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createHttpsServer, type HttpsServer } from '../../src/api/connection/https-server.ts'
-import type { TlsMaterial } from '../../src/api/tls/options.ts'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { badText, badValue, garbage } from '../support/bad-input.ts'
 import { hostBody } from '../support/host-body.ts'
-import { captureLog, makeMaterial, openTcp, openTls, type Client } from '../support/https-server.ts'
+import { openTcp, openTls, type Client } from '../support/https-server.ts'
 import { createRandom } from '../support/random.ts'
 import { createTestEdge, loginPath, type TestEdge } from '../support/test-edge.ts'
+import { createWireEdge, type WireEdge } from '../support/wire-edge.ts'
 
 const { operations, problemsOf } = readDocument()
 const seed = Number(process.env.FUZZ_SEED ?? Math.trunc(Math.random() * 2 ** 31))
@@ -111,38 +109,29 @@ const encode = (text: string) => encodeURIComponent(text.toWellFormed()).slice(0
 const spell = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 describe('the wire', () => {
-  let material: TlsMaterial
-  let https: HttpsServer
+  let wire: WireEdge
   let edge: TestEdge
-  let port: number
   let before: number
   const clients: Client[] = []
 
   beforeAll(async () => {
-    material = await makeMaterial()
-    https = createHttpsServer({
-      material,
+    wire = await createWireEdge(patient, {
       timeouts: { handshakeMs: 1_500, headersMs: 1_500, idleMs: 3_000, stalledMs: 6_000 },
       body: { minimumBytesPerSecond: 1_024, windowSeconds: 1 },
       connections: { maximum: 1_000, maximumPerAddress: 64 },
-      log: captureLog().log,
     })
-    edge = await createTestEdge({ ...patient, serverFactory: https.serverFactory })
-    await edge.app.listen({ port: 0, host: '127.0.0.1' })
-    port = (edge.app.server.address() as AddressInfo).port
+    edge = wire.edge
     await ask(get('/v1/ping'))
     await release()
     before = heldBytes()
   })
   afterAll(async () => {
     await release()
-    https.closeConnections()
-    await edge.stop()
-    https.stop()
+    await wire.stop()
   })
 
   async function open(address?: string): Promise<Client> {
-    const client = await openTls(port, material.cert, address)
+    const client = await openTls(wire.port, wire.cert, address)
     clients.push(client)
     return client
   }
@@ -297,7 +286,7 @@ describe('the wire', () => {
   async function openThousand(): Promise<void> {
     const addresses = Array.from({ length: 16 }, (_, index) => `127.0.1.${index + 1}`)
     for (const address of addresses) {
-      clients.push(...(await Promise.all(Array.from({ length: 63 }, () => openTcp(port, address)))))
+      clients.push(...(await Promise.all(Array.from({ length: 63 }, () => openTcp(wire.port, address)))))
     }
   }
 

@@ -1,9 +1,7 @@
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { createHttpsServer, type HttpsServer } from '../../src/api/connection/https-server.ts'
-import type { TlsMaterial } from '../../src/api/tls/options.ts'
-import { captureLog, generous, makeMaterial, openTls } from '../support/https-server.ts'
-import { createTestEdge, currentPath, loginPath, type TestEdge } from '../support/test-edge.ts'
+import { openTls } from '../support/https-server.ts'
+import { currentPath, loginPath } from '../support/test-edge.ts'
+import { createWireEdge, type WireEdge } from '../support/wire-edge.ts'
 
 // Lines that go out as they are meet none of Fastify's checks and none of Node's: here is what would be wrong with them.
 
@@ -11,30 +9,13 @@ const rate = { requestsPerSecond: 1_000, burst: 5 }
 const rateLimits = { ...rate, login: rate, enabled: true, resources: ['settings=1/1'], trackedKeys: 100 }
 const settingsPath = '/v1/edge-mgmt/settings'
 
-let material: TlsMaterial
-let https: HttpsServer
-let edge: TestEdge
-let port: number
+let wire: WireEdge
 let authorization: string
 beforeAll(async () => {
-  material = await makeMaterial()
-  https = createHttpsServer({
-    material,
-    timeouts: generous,
-    body: { minimumBytesPerSecond: 1_024, windowSeconds: 1 },
-    connections: { maximum: 100, maximumPerAddress: 100 },
-    log: captureLog().log,
-  })
-  edge = await createTestEdge({ serverFactory: https.serverFactory, rateLimits })
-  await edge.app.listen({ port: 0, host: '127.0.0.1' })
-  port = (edge.app.server.address() as AddressInfo).port
-  authorization = (await edge.login('alice')).access
+  wire = await createWireEdge({ rateLimits }, { body: { minimumBytesPerSecond: 1_024, windowSeconds: 1 } })
+  authorization = (await wire.edge.login('alice')).access
 })
-afterAll(async () => {
-  https.closeConnections()
-  await edge.stop()
-  https.stop()
-})
+afterAll(() => wire.stop())
 
 const everyReply = {
   'strict-transport-security': 'max-age=63072000',
@@ -46,7 +27,7 @@ const everyReply = {
 
 /** What a real connection gets for these bytes: its status, the fields in their order, and the reference in the body. */
 async function onTheWire(text: string) {
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   client.socket.write(text)
   await vi.waitFor(() => expect(client.received).toContain('\r\n\r\n'), { timeout: 10_000 })
   const [head = '', body = ''] = client.received.split('\r\n\r\n')
@@ -109,7 +90,7 @@ it('says how much is left of the rate, and the id that the client sent', async (
 it('says what a request without a connection is told too', async () => {
   const url = '/v1/ping'
   const { fields } = await onTheWire(request('GET', url, 'X-Request-Id: same'))
-  const { headers } = await edge.app.inject({ url, headers: { host: 'box', 'x-request-id': 'same' } })
+  const { headers } = await wire.edge.app.inject({ url, headers: { host: 'box', 'x-request-id': 'same' } })
   const ofConnection = ['date', 'connection', 'keep-alive']
   const kept = (entries: [string, unknown][]) =>
     Object.fromEntries(entries.filter(([name]) => !ofConnection.includes(name)))

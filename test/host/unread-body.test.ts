@@ -1,36 +1,16 @@
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { createHttpsServer, type HttpsServer } from '../../src/api/connection/https-server.ts'
-import type { TlsMaterial } from '../../src/api/tls/options.ts'
-import { captureLog, generous, makeMaterial, openTls, type Client } from '../support/https-server.ts'
-import { createTestEdge, currentPath, loginPath, logoutPath, type TestEdge } from '../support/test-edge.ts'
+import { openTls, type Client } from '../support/https-server.ts'
+import { currentPath, loginPath, logoutPath } from '../support/test-edge.ts'
+import { createWireEdge, type WireEdge } from '../support/wire-edge.ts'
 
-let material: TlsMaterial
-let https: HttpsServer
-let edge: TestEdge
-let port: number
+let wire: WireEdge
 beforeAll(async () => {
-  material = await makeMaterial()
-  https = createHttpsServer({
-    material,
-    timeouts: generous,
-    body: { minimumBytesPerSecond: 1, windowSeconds: 60 },
-    connections: { maximum: 100, maximumPerAddress: 100 },
-    log: captureLog().log,
-  })
   const rate = { requestsPerSecond: 1_000, burst: 5 }
-  edge = await createTestEdge({
-    serverFactory: https.serverFactory,
+  wire = await createWireEdge({
     rateLimits: { ...rate, login: rate, enabled: true, resources: ['settings=1/1'], trackedKeys: 100 },
   })
-  await edge.app.listen({ port: 0, host: '127.0.0.1' })
-  port = (edge.app.server.address() as AddressInfo).port
 })
-afterAll(async () => {
-  https.closeConnections()
-  await edge.stop()
-  https.stop()
-})
+afterAll(() => wire.stop())
 
 const json = 'Content-Type: application/json'
 const head = (method: string, path: string, ...fields: string[]) =>
@@ -56,11 +36,11 @@ const refusals = [
 
 it.each(refusals)('%s: the body is neither asked for nor read', async (_what, method, path, status) => {
   if (status === '429') {
-    const first = await openTls(port, material.cert)
+    const first = await openTls(wire.port, wire.cert)
     first.socket.write(head('GET', path))
     await answer(first)
   }
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   client.socket.write(head(method, path, json, 'Content-Length: 200000000', 'Expect: 100-continue'))
   await answer(client)
   expect(statusOf(client)).toBe(status)
@@ -69,7 +49,7 @@ it.each(refusals)('%s: the body is neither asked for nor read', async (_what, me
 })
 
 it.each(refusals)('%s: of 200 MB hardly any is read, and the reply arrives', async (_what, method, path) => {
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   let sent = 0
   const chunk = Buffer.alloc(1_000_000, 'x')
   const send = () => {
@@ -87,7 +67,7 @@ it.each(refusals)('%s: of 200 MB hardly any is read, and the reply arrives', asy
 })
 
 it('whoever sends all of a small body before it listens still gets the reply, and goes on with the connection', async () => {
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   for (const [count, path, status] of [
     [1, '/v1/nothing', 404],
     [2, logoutPath, 405],
@@ -107,7 +87,7 @@ it('whoever sends all of a small body before it listens still gets the reply, an
 })
 
 it('a client that goes on sending after a refusal is not reset before it has read that', async () => {
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   const failed = vi.fn()
   client.socket.on('error', failed)
   client.socket.write(head('POST', loginPath, json, 'Content-Length: 90000'))
@@ -126,7 +106,7 @@ it('a client that goes on sending after a refusal is not reset before it has rea
 
 it('a body that is wanted is asked for, read, and the connection lives on', async () => {
   const body = '{"username":"alice","password":"alice pass"}'
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   client.socket.write(head('POST', loginPath, json, `Content-Length: ${body.length}`, 'Expect: 100-continue'))
   await answer(client)
   expect(client.received).toBe('HTTP/1.1 100 Continue\r\n\r\n')
@@ -146,7 +126,7 @@ it.each([
   ['DELETE', '/v1/ping', '405'],
 ])('%s %s with a type and without a length has no body, and nobody waits for one', async (...asked) => {
   const [method, path, status] = asked
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   for (const times of [1, 2]) {
     client.socket.write(head(method, path, json))
     await answer(client, times)
@@ -157,10 +137,11 @@ it.each([
 })
 
 it('a body that breaks off is the fault of the client: 400 in the trail, and no error in the journal', async () => {
+  const { edge } = wire
   edge.lines.length = 0
   const recorded = () => edge.database.sql.prepare('SELECT * FROM audit ORDER BY seq DESC LIMIT 1').get()
   const before = recorded()?.seq
-  const client = await openTls(port, material.cert)
+  const client = await openTls(wire.port, wire.cert)
   client.socket.write(head('POST', loginPath, json, 'Content-Length: 100'))
   client.socket.write('{"us', () => client.socket.destroy())
   await vi.waitFor(() => expect(recorded()?.seq).not.toBe(before), { timeout: 5_000, interval: 5 })
@@ -170,7 +151,7 @@ it('a body that breaks off is the fault of the client: 400 in the trail, and no 
 
 it('requests without a Host are counted too', async () => {
   const ask = async () => {
-    const client = await openTls(port, material.cert)
+    const client = await openTls(wire.port, wire.cert)
     client.socket.write('GET /v1/edge-mgmt/settings HTTP/1.1\r\n\r\n')
     await answer(client)
     client.socket.destroy()
@@ -184,7 +165,7 @@ it('requests without a Host are counted too', async () => {
 it('a body of unknown length that was read leaves the reply as any does, and the connection open', async () => {
   const body = JSON.stringify({ username: 'nobody', password: '' })
   const fieldsOf = async (...request: string[]) => {
-    const client = await openTls(port, material.cert)
+    const client = await openTls(wire.port, wire.cert)
     client.socket.write(request.join(''))
     await answer(client)
     client.socket.destroy()
