@@ -1,0 +1,90 @@
+import { Type } from 'typebox'
+import { absolutePath, positive, strict } from './schema-parts.ts'
+
+/** Who may log in, by which PAM, how often, and for how long. */
+export const Auth = Type.Object(
+  {
+    adminGroups: Type.Array(Type.String({ minLength: 1 }), {
+      default: ['sudo', 'wheel', 'edgehostd-admin'],
+      description: 'Members of these groups, and uid 0, are administrators; everyone else may read.',
+    }),
+    allowAnyShell: Type.Boolean({
+      default: false,
+      description: 'Let in accounts whose shell is not in /etc/shells.',
+    }),
+    refusalDelayMs: Type.Integer({
+      minimum: 0,
+      maximum: 60_000,
+      default: 3_000,
+      description: 'Every refused login is answered this long after it arrived.',
+    }),
+    pam: Type.Object(
+      {
+        service: Type.String({
+          pattern: '^[a-z][a-z0-9-]{0,62}$',
+          accepts: '1 to 63 lower-case letters, digits and dashes, the first a letter',
+          default: 'edgehostd',
+          description: 'Name of the file in /etc/pam.d.',
+        }),
+        program: Type.String({
+          ...absolutePath,
+          default: '/usr/lib/edgehostd/pamtester',
+          description: 'The pamtester to run.',
+        }),
+        timeoutMs: positive(20_000, 600_000, 'A PAM child that takes longer is killed.'),
+        maximumChildren: positive(32, 1_000, 'PAM children at one time, sleeping ones included.'),
+        queueLength: Type.Integer({
+          minimum: 0,
+          maximum: 10_000,
+          default: 16,
+          description: 'Logins that wait for a free child; more are refused.',
+        }),
+      },
+      strict,
+    ),
+    guard: Type.Object(
+      {
+        delayAfterFailures: positive(
+          3,
+          1_000_000,
+          'Failures of one user from one address before each try has to wait.',
+        ),
+        firstDelaySeconds: positive(1, 3_600, 'The first wait; it doubles with each further failure.'),
+        lockAfterFailures: positive(
+          5,
+          1_000_000,
+          'Failures of one user from one address before the pair is locked.',
+        ),
+        lockMinutes: Type.Number({
+          exclusiveMinimum: 0,
+          maximum: 10_080,
+          default: 15,
+          description: 'How long a lock lasts.',
+        }),
+        addressLockAfterFailures: positive(
+          20,
+          1_000_000,
+          'Failures from one address (IPv6: one /64) before it is locked.',
+        ),
+        userFailuresPerHour: positive(
+          100,
+          1_000_000,
+          'Failures of one user in an hour, over all addresses, above which only loopback and addresses of earlier successes may try.',
+        ),
+        trackedKeys: positive(10_000, 1_000_000, 'Counters kept in memory; the oldest give way.'),
+      },
+      strict,
+    ),
+    tokens: Type.Object(
+      {
+        accessMinutes: positive(15, 1_440, 'Life of an access token.'),
+        renewalHours: positive(2, 168, 'A renewal extends the session by this.'),
+        extendedRenewalHours: positive(24, 168, 'The same with extendedSession=true.'),
+        maximumDays: positive(7, 365, 'A session never lives longer.'),
+        replaySeconds: positive(30, 600, 'The same old refresh token gets the same reply for this long.'),
+      },
+      strict,
+    ),
+  },
+  strict,
+)
