@@ -1,12 +1,7 @@
-import { parseCookie } from 'cookie'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
 import { localCaller, type Access, type Authenticate, type Caller, type Mode } from './access.ts'
-
-/** Cookie that carries the access token, as published clients send it. */
-export const accessCookie = 'Authorization'
-/** Cookie that carries the refresh token. */
-export const refreshCookie = 'RefreshToken'
+import { accessCookie, readCookie } from './cookies.ts'
 
 export interface GuardOptions {
   readonly authenticate: Authenticate
@@ -96,12 +91,6 @@ export function sessionCallerOf(request: FastifyRequest): Caller & { readonly se
   if (sessionUid === undefined)
     throw new AppError('NoSession', 'there is no session on the local socket: root needs none there')
   return { ...caller, sessionUid }
-}
-
-/** A cookie of the request; parsed only when asked for. */
-export function readCookie(request: FastifyRequest, name: string): string | undefined {
-  const header = request.headers.cookie
-  return header === undefined ? undefined : parseCookie(header)[name] || undefined
 }
 
 const withoutScheme = (header: string) => (/^bearer /i.test(header) ? header.slice(7).trim() : header)

@@ -1,15 +1,8 @@
-import { stringifySetCookie } from 'cookie'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import {
-  accessCookie,
-  callerOf,
-  readCookie,
-  refreshCookie,
-  requireSameOrigin,
-  sessionCallerOf,
-} from '../api/guard.ts'
+import { clearTokenCookies, readCookie, refreshCookie, setTokenCookies } from '../api/cookies.ts'
+import { callerOf, requireSameOrigin, sessionCallerOf } from '../api/guard.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { Uid, uidOf } from '../api/uid.ts'
 import { AppError } from '../errors/app-error.ts'
@@ -263,21 +256,3 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
 }
 
 const onTheWire = ({ access, refresh }: TokenPair) => ({ Authorization: access, RefreshToken: refresh })
-
-const cookieAttributes = { path: '/', httpOnly: true, secure: true, sameSite: 'strict' } as const
-
-function setTokenCookies(reply: FastifyReply, { access, refresh }: TokenPair): void {
-  void reply.header('set-cookie', [
-    stringifySetCookie({ name: accessCookie, value: access, ...cookieAttributes }),
-    stringifySetCookie({ name: refreshCookie, value: refresh, ...cookieAttributes }),
-  ])
-}
-
-function clearTokenCookies(reply: FastifyReply): void {
-  void reply.header(
-    'set-cookie',
-    [accessCookie, refreshCookie].map((name) =>
-      stringifySetCookie({ name, value: '', maxAge: 0, ...cookieAttributes }),
-    ),
-  )
-}
