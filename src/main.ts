@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CertificateUnusable } from './api/tls/certificates.ts'
+import { CertificateUnusable } from './api/tls/pair.ts'
 import { SocketMismatch } from './api/connection/listen.ts'
 import { parseCommandLine } from './config/command-line.ts'
 import { explainConfig } from './config/explain.ts'

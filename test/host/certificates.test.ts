@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { CertificateUnusable, createCertificates } from '../../src/api/tls/certificates.ts'
+import { createCertificates } from '../../src/api/tls/certificates.ts'
+import { CertificateUnusable } from '../../src/api/tls/pair.ts'
 import { captureLog, makeMaterial } from '../support/https-server.ts'
 
 const day = 86_400_000
