@@ -1,22 +1,15 @@
-import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { createAudit } from './audit/audit.ts'
-import { createCertificates } from './api/tls/certificates.ts'
 import { createHealth } from './api/health.ts'
-import { createHttpsServer } from './api/connection/https-server.ts'
-import { listen } from './api/connection/listen.ts'
-import { createLocalServer } from './api/connection/local-server.ts'
-import { createServer } from './api/server.ts'
 import { createServiceStatus } from './api/service-status.ts'
 import { registerAccessTokens } from './auth/access-token.ts'
 import { createAuth } from './auth/auth.ts'
-import { createSecret, deriveKeys } from './auth/keys.ts'
 import { createDefinitions } from './cluster/definitions.ts'
 import type { Config } from './config/schema.ts'
 import { noteSigningKey } from './content/signing-key-store.ts'
 import { readSigningKey } from './content/signing.ts'
+import { createEdge } from './edge.ts'
 import { createChangeWatches } from './host/change-watch.ts'
 import { createHostFiles } from './host/files.ts'
 import { settingsOf } from './host/settings.ts'
@@ -27,19 +20,15 @@ import { createContinueTokens } from './lists/continue-token.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { readScrapeAccess } from './metrics/scrape-access.ts'
 import { registerRooms } from './rooms.ts'
-import { openDatabase } from './store/database.ts'
-import { createReader } from './store/reader.ts'
-import { lockState } from './store/state-lock.ts'
+import { openState } from './state.ts'
 import { createWriteProbe } from './store/write-probe.ts'
 import { createBus } from './system/bus/bus.ts'
 import { systemClock } from './system/clock.ts'
-import { sweepTemporary } from './system/files.ts'
 import { createFollower } from './system/follower.ts'
 import { greetingOf } from './system/greeting.ts'
 import { createIssue } from './system/issue.ts'
 import type { Logger } from './system/log.ts'
 import { createRunner } from './system/runner.ts'
-import { readOrMakeSecret } from './system/secret-file.ts'
 import { createServiceManager } from './system/service-manager.ts'
 import { createTransientUnitRunner } from './system/transient-unit.ts'
 
@@ -60,29 +49,15 @@ export interface Daemon {
   reload(): Promise<void>
 }
 
-// What is in flight gets this long; the unit's TimeoutStopSec is a little longer.
-const drainMs = 10_000
-
 /** Builds every part in start order. The one file that knows all the others. */
 export async function createDaemon({ config, log, version, buildDate }: DaemonOptions): Promise<Daemon> {
   const clock = systemClock
   const runner = createRunner(log)
   const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
 
-  // State: database, trail, secret.
-  const stateDirectory = config.state.directory
-  await mkdir(stateDirectory, { recursive: true, mode: 0o700 })
-  const lock = lockState(stateDirectory, log)
-  await sweepTemporary(stateDirectory)
-  await sweepTemporary(join(stateDirectory, 'tls'))
-  const database = openDatabase(join(stateDirectory, 'edgehostd.db'), log)
-  const reader = createReader(database.sql)
-  const audit = createAudit({ settings: config.audit, database, read: reader.read, clock, log })
-  const secret = await readOrMakeSecret(join(stateDirectory, 'secret'), 32, () => {
-    audit.record({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
-    return createSecret()
-  })
-  const keys = deriveKeys(secret)
+  // What outlives the daemon.
+  const state = await openState({ config, clock, log })
+  const { database, audit, keys } = state
   const listTokens = createContinueTokens(keys.lists)
 
   const privileged =
@@ -111,46 +86,19 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   })
 
   // The HTTPS edge.
-  const certificates = createCertificates({
-    directory: join(stateDirectory, 'tls'),
-    own: ownCertificate(config),
+  await snapshot.refreshNames()
+  const edge = await createEdge({
+    config,
+    stateDirectory: state.directory,
     buildDate,
+    names: snapshot,
+    audit,
+    authenticate: (token) => auth.sessions.authenticate(token),
+    onNewCertificate: () => void greet(),
     clock,
     log,
-    names: () => ({ hostName: snapshot.hostName(), addresses: snapshot.addresses() }),
-    onNewKey: () => audit.record({ action: 'create', kind: 'key', message: 'Make a private key' }),
-    onRefused: (reason) =>
-      audit.record({
-        ...{ action: 'action', kind: 'certificate', outcome: 'failed' },
-        message: `Keep the certificate, the new one cannot be used: ${reason}`,
-      }),
   })
-  const noteCertificate = () => {
-    if (audit.lastResource('certificate', 'create') === certificates.fingerprint()) return
-    const notAfter = new Date(certificates.notAfter()).toISOString()
-    audit.record({
-      action: 'create',
-      kind: 'certificate',
-      resourceUid: certificates.fingerprint(),
-      message: `Put a certificate to use, good until ${notAfter}`,
-    })
-  }
-  await snapshot.refreshNames()
-  await certificates.ensure()
-  noteCertificate()
-  const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
-  const local = createLocalServer({ path: config.api.socket.path, timeouts: config.api.timeouts, log })
-  const { app, requests, rateRefusals } = createServer({
-    log,
-    bodyLimitBytes: config.api.body.limitBytes,
-    serverFactory: https.serverFactory,
-    rateLimits: { settings: config.api.rateLimits, monotonic: () => clock.monotonic() },
-    mode: config.host.mode,
-    audit: audit.requests,
-    authenticate: (token) => auth.sessions.authenticate(token),
-    onAuthenticated: (request) => https.markAuthenticated(request.socket),
-    isLocal: local.hasAccepted,
-  })
+  const { app, certificates } = edge
 
   // Users: accounts, PAM, sessions.
   const auth = createAuth({
@@ -172,7 +120,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   const signedSince = noteSigningKey(signingKey, { database, record: audit.record, clock })
   const definitions = await createDefinitions({
     settings: config.definitions,
-    stateDirectory,
+    stateDirectory: state.directory,
     database,
     runner,
     program: join(import.meta.dirname, 'examine.cjs'),
@@ -196,9 +144,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   const metrics = createMetrics(
     {
       build: { version, node: process.version, mode: config.host.mode },
-      requests: requests.figures,
-      rateRefusals,
-      connections: https.connections,
+      ...edge.figures,
       logins: auth.logins,
       pam: auth.pam,
       sessions: () => auth.sessions.list().length,
@@ -206,7 +152,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       jobs: () => jobs.figures(),
       certificateEnd: certificates.notAfter,
       auditUnwritten: audit.unwritten,
-      stateDirectory,
+      stateDirectory: state.directory,
     },
     () => clock.monotonic(),
   )
@@ -219,11 +165,10 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     version,
     mode: config.host.mode,
     port: config.api.port,
-    stateDirectory,
+    stateDirectory: state.directory,
     clock,
     addresses: snapshot.addresses,
     certificates,
-    isOwnCertificate: ownCertificate(config) === undefined,
     failing: health.failing,
     unwrittenAudits: audits.unwritten,
   })
@@ -246,35 +191,25 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     await issue.show(greetingOf({ bound, addresses: snapshot.addresses(), fingerprint }))
   }
 
-  const useCertificate = (isNew: boolean) => {
-    if (!isNew) return
-    noteCertificate()
-    void greet()
-    https.useCertificate(certificates.material())
-    log.info(
-      { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
-      'certificate in use',
-    )
-  }
-  const renewCertificate = async () => useCertificate(await certificates.ensure())
-
   const watches = createChangeWatches(createFollower({ log }), (part) => void snapshot.refresh(part))
   const table = createJobTable({
     refreshSeconds: () => snapshot.refresh('seconds', ...watches.unwatched()),
     refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts'),
     checkAccounts: () => auth.accountWatch.check(),
-    renewCertificate,
+    renewCertificate: edge.renewCertificate,
     keepAudit: () => audit.keep(),
   })
   const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
   snapshot.onNamesChange(() => {
     void greet()
-    renewCertificate().catch((error: unknown) =>
-      log.error(
-        { err: error },
-        'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
-      ),
-    )
+    edge
+      .renewCertificate()
+      .catch((error: unknown) =>
+        log.error(
+          { err: error },
+          'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
+        ),
+      )
   })
 
   const startBackground = () => {
@@ -289,7 +224,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     async start() {
       // Before the first request: accounts may have changed while the daemon was down.
       await auth.accountWatch.check()
-      bound = await listen(app, { ...config.api, inherited: systemd.listenFds, local })
+      bound = await edge.listen(systemd.listenFds)
       const { address, port } = bound
       // Before systemd is told: whoever waited for the start may print it.
       await greet()
@@ -321,34 +256,21 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       watches.stop()
       auth.accountWatch.stop()
       metrics.stop()
-      const deadline = setTimeout(() => {
-        https.closeConnections()
-        local.closeConnections()
-      }, drainMs)
       // An upload may take an hour more.
       const definitionsStopped = definitions.stop()
-      await Promise.all([app.close(), local.close()])
-      clearTimeout(deadline)
+      await edge.close()
       await definitionsStopped
-      https.stop()
       await issue.remove()
       systemd.stopWatchdog()
       audit.stop()
       audit.record({ action: 'action', kind: 'daemon', message: 'Stop' })
       audit.announceHead()
-      await reader.close()
-      database.close()
-      lock.release()
+      await state.close()
       log.info('stopped')
     },
     async reload() {
-      useCertificate(await certificates.reload())
+      await edge.reloadCertificate()
       await scrapeAccess.reload()
     },
   }
-}
-
-function ownCertificate({ api: { tls } }: Config) {
-  const { certificateFile, keyFile } = tls
-  return certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined
 }

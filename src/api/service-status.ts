@@ -7,9 +7,7 @@ export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'm
   readonly stateDirectory: string
   readonly clock: Clock
   readonly addresses: () => readonly string[]
-  readonly certificates: Pick<Certificates, 'fingerprint' | 'notAfter'>
-  /** The certificate is the daemon's own, not an administrator's. */
-  readonly isOwnCertificate: boolean
+  readonly certificates: Pick<Certificates, 'fingerprint' | 'notAfter' | 'isSelfSigned'>
   /** Checks of readiness and liveness that fail. */
   readonly failing: () => string[]
   /** Audit records that only the journal has. */
@@ -33,7 +31,7 @@ export function createServiceStatus(options: ServiceStatusOptions): () => Promis
       certificate: {
         fingerprint: certificates.fingerprint(),
         expirationTimestamp: certificates.notAfter().toISOString(),
-        isOwn: options.isOwnCertificate,
+        isOwn: certificates.isSelfSigned,
       },
       failing: options.failing(),
       state: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },

@@ -13,6 +13,8 @@ export interface CertificatesOptions extends SelfSignedOptions {
 
 /** The certificate that the server shows, and its life. */
 export interface Certificates {
+  /** Whether the daemon makes it; else an administrator brought it. */
+  readonly isSelfSigned: boolean
   /** @throws before the first `ensure` */
   material(): TlsMaterial
   /** SHA-256 of the certificate's DER as `AA:BB:…`. */
@@ -67,6 +69,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
   }
 
   return {
+    isSelfSigned: own === undefined,
     material: () => present().material,
     fingerprint: () => present().certificate.fingerprint256,
     notAfter: () => present().certificate.validToDate,
