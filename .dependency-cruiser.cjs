@@ -38,16 +38,18 @@ const routesLaw = Object.keys(rooms).map((room) => ({
 
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
 const pureForClients = ['lists/page']
+// What every program of one task does alike, client or not.
+const forPrograms = ['system/remove-on-signal']
 
 const clientLaw = [
   {
     name: 'ctl-is-a-client',
-    comment: `src/ctl may use the schemas.ts of any room, errors, and: ${pureForClients.join(', ')}`,
+    comment: `src/ctl may use the schemas.ts of any room, errors, and: ${[...pureForClients, ...forPrograms].join(', ')}`,
     severity: 'error',
     from: { path: '^src/ctl/' },
     to: {
       path: '^src/',
-      pathNot: `^src/(ctl/|errors/|[^/]+/schemas\\.ts$|(${pureForClients.join('|')})\\.ts$)`,
+      pathNot: `^src/(ctl/|errors/|[^/]+/schemas\\.ts$|(${[...pureForClients, ...forPrograms].join('|')})\\.ts$)`,
     },
   },
   {

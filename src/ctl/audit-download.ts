@@ -1,5 +1,6 @@
 import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
+import { removeOnSignal } from '../system/remove-on-signal.ts'
 import { auditsPath } from './audit.ts'
 import { notLoggedIn } from './client.ts'
 import { Failure } from './exit-codes.ts'
@@ -22,6 +23,7 @@ export async function downloadAudits({ client, line, output, target }: Context):
     return undefined
   }
   const partial = `${file}.part`
+  removeOnSignal()(partial)
   try {
     await pipeline(message, createWriteStream(partial, { mode: 0o600, flush: true })).catch(brokenOff)
     renameSync(partial, file)

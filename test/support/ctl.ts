@@ -7,6 +7,8 @@ import { bundleProgram } from './bundle-program.ts'
 /** edgehostctl as a process of its own, bundled as it ships and without a terminal. */
 export interface Ctl {
   readonly home: string
+  /** Its file, for a test that has to hold the process itself. */
+  readonly program: string
   run(
     args: readonly string[],
     input?: string,
@@ -19,6 +21,7 @@ export function createCtl(): Ctl {
   bundleProgram('ctl', program)
   return {
     home,
+    program,
     async run(args, input = '') {
       // setsid: without it the terminal of whoever runs the tests would be asked.
       const { exitCode, stdout, stderr } = await execa(

@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createCtl, type Ctl } from '../support/ctl.ts'
+
+const half = Buffer.alloc(100_000, 'a')
+
+let ctl: Ctl
+let server: Server
+let answer: RequestListener
+beforeEach(async () => {
+  ctl = createCtl()
+  server = createServer((request, response) => answer(request, response))
+  await new Promise<void>((resolve) => void server.listen(socket(), resolve))
+})
+afterEach(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+  rmSync(ctl.home, { recursive: true })
+})
+
+const socket = () => join(ctl.home, 'daemon.sock')
+const archive = () => join(ctl.home, 'trail.tar')
+const left = () => readdirSync(ctl.home).filter((name) => name.startsWith('trail.tar'))
+
+// Without setsid: a signal has to reach the program itself.
+const download = () =>
+  execa(process.execPath, [ctl.program, `--socket=${socket()}`, 'audit', 'download', `--file=${archive()}`], {
+    reject: false,
+    extendEnv: false,
+    env: { HOME: ctl.home },
+    stdin: 'ignore',
+    timeout: 20_000,
+  })
+
+it('a trail is in its file when it is whole, for this user alone', async () => {
+  answer = (_request, response) => response.writeHead(200).end(half)
+  expect(await download()).toMatchObject({ exitCode: 0 })
+  expect(readFileSync(archive())).toEqual(half)
+  expect(statSync(archive()).mode & 0o777).toBe(0o600)
+  expect(left()).toEqual(['trail.tar'])
+})
+
+it('a trail that breaks off leaves nothing', async () => {
+  answer = (_request, response) => {
+    response.writeHead(200, { 'content-length': 2 * half.length }).write(half, () => response.destroy())
+  }
+  const ended = await download()
+  expect(ended).toMatchObject({ exitCode: 1 })
+  expect(ended.stderr).toContain('the archive is not whole')
+  expect(left()).toEqual([])
+})
+
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('a download that is ended by %s leaves nothing', async (signal, exitCode) => {
+  answer = (_request, response) => void response.writeHead(200).write(half)
+  const running = download()
+  await vi.waitFor(() => expect(existsSync(`${archive()}.part`)).toBe(true), 10_000)
+  running.kill(signal)
+  expect(await running).toMatchObject({ exitCode })
+  expect(left()).toEqual([])
+})
