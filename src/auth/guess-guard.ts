@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { AppError } from '../errors/app-error.ts'
 import { addressGroup, isLoopback } from '../system/address.ts'
 import type { Clock } from '../system/clock.ts'
@@ -41,6 +42,15 @@ export interface GuessGuard {
   begin(userName: string, address: string): Attempt
 }
 
+/** What one try is counted by. */
+interface Keys {
+  readonly pair: string
+  readonly group: string
+  readonly user: string
+  /** Whether a user under attack may still try from here. */
+  readonly isTrusted: () => boolean
+}
+
 const hourMs = 3_600_000
 
 /**
@@ -75,8 +85,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     return undefined
   }
 
-  function check(pair: string, group: string, userName: string, address: string): void {
-    const now = clock.monotonic()
+  function check({ pair, group, user, isTrusted }: Keys, now: number): void {
     const pairCounter = look(pairs, pair)
     const addressCounter = look(addresses, group)
     const blockedUntil = Math.max(pairCounter?.blockedUntil ?? 0, addressCounter?.blockedUntil ?? 0)
@@ -87,13 +96,9 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     if (addressCounter && addressCounter.failures + addressCounter.pending >= addressLockAfterFailures) {
       throw refuse(now + 1_000, 'other logins from this address are still being checked')
     }
-    if (
-      users.count(userName, now) >= options.userFailuresPerHour &&
-      !isLoopback(address) &&
-      !isKnownAddress(userName, group)
-    ) {
+    if (users.count(user, now) >= options.userFailuresPerHour && !isTrusted()) {
       throw refuse(
-        users.nextFreeAt(userName, now),
+        users.nextFreeAt(user, now),
         'too many failed logins of this user; log in from an address that has succeeded before',
       )
     }
@@ -127,17 +132,21 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     begin(typedName, address) {
       // Directories ignore case: variants of a name are one user to them, so they are one to the counters.
       const userName = typedName.toLowerCase()
+      // What is typed may be as long as a body, and a counter outlives it.
+      const user = hash('sha256', userName, 'base64')
       const group = addressGroup(address)
-      // A user name cannot hold a NUL, so the parts of a pair cannot be confused.
-      const pair = `${group}\0${userName}`
-      check(pair, group, userName, address)
+      const pair = `${group} ${user}`
       const now = clock.monotonic()
+      check(
+        { pair, group, user, isTrusted: () => isLoopback(address) || isKnownAddress(userName, group) },
+        now,
+      )
       const touched = [pairs.touch(pair, now), addresses.touch(group, now)] as const
       for (const counter of touched) counter.pending += 1
-      users.begin(userName, now)
+      users.begin(user, now)
       const end = (failedAt?: number) => {
         for (const counter of touched) counter.pending -= 1
-        users.end(userName, failedAt)
+        users.end(user, failedAt)
       }
       return {
         succeed() {

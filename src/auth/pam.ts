@@ -104,8 +104,8 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
 const seeModules = 'see which module it was with: journalctl --since=-10min -t pamtester'
 
 const missingService = (service: string) =>
-  `/etc/pam.d/${service} is missing: write it with ` +
-  `printf '@include common-%s\\n' auth account password > /etc/pam.d/${service}`
+  `/etc/pam.d/${service} is missing: write it with printf '%s\\n' '@include common-auth' ` +
+  `'account required pam_access.so' '@include common-account' '@include common-password' > /etc/pam.d/${service}`
 
 function adviseOnFailure({ message, reason, program }: CommandFailed): string {
   if (reason === 'not-started')

@@ -252,6 +252,20 @@ describe("the site's access.conf", () => {
   })
 })
 
+describe("the site's modules", () => {
+  it('are each asked once for a login', async () => {
+    await host.sh(
+      'cp /etc/pam.d/common-auth /root/; echo "auth optional pam_warn.so" >> /etc/pam.d/common-auth',
+    )
+    expect((await host.login('anna', right)).status).toBe(200)
+    await host.sh('cp /root/common-auth /etc/pam.d/; journalctl --sync')
+    const lines = (await host.sh('journalctl -t pamtester -o cat')).split('\n')
+    expect(lines.filter((line) => line.startsWith('pam_warn'))).toEqual([
+      expect.stringMatching(/^pam_warn\(edgehostd:auth\): .*user=\[anna\]/),
+    ])
+  })
+})
+
 describe('a PAM that cannot answer', () => {
   it.each([
     ['a module is missing', 'echo "auth required pam_not_there.so" > /etc/pam.d/edgehostd'],

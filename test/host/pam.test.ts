@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { constants, copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createPam } from '../../src/auth/pam.ts'
 import { createRunner } from '../../src/system/runner.ts'
@@ -26,6 +26,16 @@ const command = (name: string, args: string[], input = '') =>
   void execFileSync(name, args, { input, stdio: ['pipe', 'ignore', 'ignore'] })
 const setPassword = (text: string) => command('chpasswd', [], `${user}:${text}\n`)
 
+it('the service file has each stack of the system once, and access.conf', async () => {
+  const lines = (await readFile('systemd/edgehostd.pam', 'utf8')).split('\n')
+  expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([
+    '@include common-auth',
+    'account required pam_access.so',
+    '@include common-account',
+    '@include common-password',
+  ])
+})
+
 describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { timeout: 60_000 }, () => {
   const runner = createRunner()
   const pam = createPam({ runner, privileged: runner, program, service, timeoutMs: 20_000 })
@@ -35,9 +45,7 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
     pam.changePassword({ userName: user, password: old, newPassword: wanted, address })
 
   beforeAll(async () => {
-    // What the installed service file holds.
-    const stacks = ['common-auth', 'common-account', 'common-password']
-    await writeFile(serviceFile, `${stacks.map((stack) => `@include ${stack}`).join('\n')}\n`, { flag: 'wx' })
+    await copyFile('systemd/edgehostd.pam', serviceFile, constants.COPYFILE_EXCL)
     command('useradd', ['--no-create-home', '--shell', '/bin/bash', user])
   })
   afterAll(async () => {

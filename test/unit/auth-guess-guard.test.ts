@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createFailureLog } from '../../src/auth/failure-log.ts'
 import { createCounters } from '../../src/auth/guess-counter.ts'
@@ -321,6 +322,16 @@ describe('memory', () => {
     for (let count = 0; count < 10; count += 1) counters.touch(`key ${count}`, 0)
     expect(counters.peek('busy')?.pending).toBe(1)
     expect(counters.size).toBe(2)
+  })
+
+  it('holds nothing of the length of a name', () => {
+    const { fail } = setUp({ trackedKeys: 100, addressLockAfterFailures: 1_000 })
+    const before = process.memoryUsage().heapUsed
+    // As long as a body may be; each one its own.
+    for (let count = 0; count < 100; count += 1)
+      fail(randomBytes(2 ** 19).toString('base64'), `192.0.2.${count % 50}`)
+    // What was made on the way and nobody holds may still be there.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 2 ** 20)
   })
 
   const failureLog = () => {
