@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { errorCodes, type ErrorCode } from '../errors/codes.ts'
 import type { Logger } from '../system/log.ts'
 import type { Peer } from './connection/peer.ts'
+import { replyOn, securityLines } from './connection/reply-head.ts'
 import type { RouteTable } from './route-table.ts'
 import { describeProblem } from './compilers.ts'
 import { describeRequest } from './request-log.ts'
@@ -121,8 +122,8 @@ const parserCodes: Readonly<Record<string, ErrorCode>> = {
 /** Answers what is not even HTTP: the same body, then the connection is closed. */
 export function createParserErrorReply(log: Logger, peerOf: (socket: Socket) => Peer) {
   return (error: Error & { code?: string }, socket: Socket): void => {
-    // In the middle of a reply, these bytes would be taken for a part of it. Node's own handler asks the same.
-    const isReplying = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
+    // In the middle of a reply, these bytes would be taken for a part of it.
+    const isReplying = replyOn(socket)?.headersSent === true
     if (error.code === 'ECONNRESET' || !socket.writable || isReplying) {
       socket.destroy(error)
       return
@@ -135,7 +136,7 @@ export function createParserErrorReply(log: Logger, peerOf: (socket: Socket) => 
     log.debug({ ref, status, address, reason: error.code }, 'request could not be read')
     const body = JSON.stringify(errorBody(new AppError(code, 'the request could not be read as HTTP'), ref))
     socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: ${contentType}\r\n` +
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${securityLines}Content-Type: ${contentType}\r\n` +
         `X-Request-Id: ${ref}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     )
   }

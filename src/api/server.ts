@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import {
@@ -36,6 +37,9 @@ export interface ServerOptions extends GuardOptions {
   /** Whether a connection came over the local socket; without it none did. */
   readonly isLocal?: (socket: Socket) => boolean
 }
+
+// Whoever is not logged in may have the daemon hold this much of a body, on as many connections as there may be.
+const openBodyLimitBytes = 65_536
 
 const noRefusals: ReadonlyMap<string, number> = new Map()
 
@@ -91,15 +95,16 @@ export function createServer({
   })
   // What does not come as far as the limit of a route is counted here. Its body is not read.
   const refuseEarly = (request: FastifyRequest, reply: FastifyReply): AppError | undefined => {
-    // RFC 9112, 3.2.
-    const isNameless = request.headers.host === undefined && request.raw.httpVersion === '1.1'
-    if (!isNameless && !request.is404) return undefined
+    const problem = describeHosts(request.raw)
+    if (problem === undefined && !request.is404) return undefined
     const overLimit = limiter?.check(request, reply)
     if (overLimit) return overLimit
-    return isNameless
-      ? new AppError('BadRequest', 'the Host header is missing')
-      : noRoute(routes, request, reply)
+    return problem === undefined ? noRoute(routes, request, reply) : new AppError('BadRequest', problem)
   }
+  app.addHook('onRoute', (route) => {
+    const { access = 'open' } = route.config ?? {}
+    if (access === 'open') route.bodyLimit = Math.min(bodyLimitBytes, openBodyLimitBytes)
+  })
   const routes: RouteTable = collectRoutes(app)
   const requests = addRequestCounts(app)
   addGuard(app, guard)
@@ -114,4 +119,15 @@ export function createServer({
     requests.countUnrouted(error.status, reply)
   })
   return { app, routes, requests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
+}
+
+/** What is wrong with the Host fields of a request (RFC 9112, 3.2). Node drops all but the first. */
+function describeHosts({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
+  if (headers.host === undefined) return httpVersion === '1.1' ? 'the Host header is missing' : undefined
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1
+  }
+  return count > 1 ? 'there is more than one Host header' : undefined
 }

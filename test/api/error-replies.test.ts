@@ -97,6 +97,19 @@ describe('an error', () => {
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([413, 'PayloadTooLarge'])
   })
 
+  it('for more than 64 KiB of who is not logged in is a 413, whatever else may be larger', async () => {
+    const { app } = createBareEdge(1_048_576)
+    app.post('/open', { config: { access: 'open', audit: false } }, async () => ({}))
+    app.post('/known', { config: { access: 'viewer', audit: false } }, async () => ({}))
+    const post = async (url: string, length: number) => {
+      const headers = { authorization: 'any', 'content-type': 'application/json' }
+      return (await app.inject({ method: 'POST', url, headers, payload: `"${'x'.repeat(length - 2)}"` }))
+        .statusCode
+    }
+    expect(await Promise.all([65_536, 65_537].map((length) => post('/open', length)))).toEqual([200, 413])
+    expect(await Promise.all([65_537, 1_048_577].map((length) => post('/known', length)))).toEqual([200, 413])
+  })
+
   it('has a reference of its own each time', async () => {
     const replies = await Promise.all(
       [1, 2].map(() => edge.app.inject({ url: '/v1/nothing', headers: { 'request-id': 'mine' } })),
@@ -107,11 +120,11 @@ describe('an error', () => {
   })
 })
 
-function createBareEdge() {
+function createBareEdge(bodyLimitBytes = 1_000) {
   const { log, lines } = captureLog()
   const { app } = createServer({
     log,
-    bodyLimitBytes: 1_000,
+    bodyLimitBytes,
     mode: 'airgap',
     authenticate: () => ({ userName: 'bob', role: 'viewer', sessionUid: 'any' }),
     onAuthenticated: () => undefined,

@@ -168,6 +168,7 @@ describe('the wire', () => {
     ['HTTP/2 without a word', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
     ['HTTP/9.9', 'GET /v1/ping HTTP/9.9\r\nHost: box\r\n\r\n', 400],
     ['no Host', 'GET /v1/ping HTTP/1.1\r\n\r\n', 400],
+    ['two Hosts', get('/v1/ping', 'HOST: other\r\n'), 400],
     ['NUL in a header field', get('/v1/ping', 'X-Nul: a\0b\r\n'), 400],
     ['a folded header field', get('/v1/ping', 'X-Folded: a\r\n b\r\n'), 400],
     ['a space before the colon', get('/v1/ping', 'X-Space : a\r\n'), 400],

@@ -159,6 +159,45 @@ describe('limitConnections', () => {
     expect(connections.count()).toBe(5)
   })
 
+  it('closes the oldest request without a login, of the address that has most, when nobody is idle', async () => {
+    const known = await openTls(port, material.cert, '127.0.0.2')
+    await login(known)
+    const lone = await openTls(port, material.cert, '127.0.0.3')
+    await hold(lone)
+    const many = []
+    for (let i = 0; i < 3; i++) {
+      const client = await openTls(port, material.cert)
+      await hold(client)
+      many.push(client)
+    }
+    const fresh = await openTls(port, material.cert, '127.0.0.4')
+    await closes(many[0]!)
+    await login(fresh)
+    expect(states(known, lone, many[1]!, many[2]!, fresh)).toEqual([false, false, false, false, false])
+    // An answer in the end makes it idle again, and then it goes first.
+    waiting[0]!.end('late')
+    await vi.waitFor(() => expect(lone.received).toContain('late'))
+    await login(await openTls(port, material.cert, '127.0.0.5'))
+    await closes(lone)
+    expect(states(many[1]!, many[2]!)).toEqual([false, false])
+  })
+
+  it('ends, when asked to, every connection without a request in flight', async () => {
+    const raw = await openTcp(port)
+    const silent = await openTls(port, material.cert, '127.0.0.2')
+    const half = await openTls(port, material.cert, '127.0.0.2')
+    half.socket.write('GET / HTTP/1.1\r\nHost')
+    const known = await openTls(port, material.cert, '127.0.0.3')
+    await login(known)
+    const busy = await openTls(port, material.cert, '127.0.0.4')
+    const response = await hold(busy)
+    connections.closeIdle()
+    await vi.waitFor(() => expect(states(raw, silent, half, known)).not.toContain(false))
+    expect(busy.closed).toBe(false)
+    response.end('late')
+    await vi.waitFor(() => expect(busy.received).toContain('late'))
+  })
+
   it('lets a known client in while a flood of raw connections comes', async () => {
     const known = await openTls(port, material.cert)
     await login(known)

@@ -1,13 +1,13 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { parseCommandLine } from '../../src/config/command-line.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createDaemon, type Daemon } from '../../src/daemon.ts'
 import { StateInUse } from '../../src/store/state-lock.ts'
-import { captureLog, makeMaterial } from '../support/https-server.ts'
+import { captureLog, makeMaterial, openTcp, openTls } from '../support/https-server.ts'
 
 let folder: string
 let running: Daemon[]
@@ -103,6 +103,19 @@ describe('a start', () => {
     expect(database.prepare('SELECT message FROM audit WHERE seq = 1').get()?.message).toContain(aside)
     database.close()
   })
+})
+
+it('a stop does not wait for a connection that has asked nothing', async () => {
+  const daemon = await start()
+  const { port } = captured.lines.find(({ msg }) => msg === 'listening') as unknown as { port: number }
+  const ca = await readFile(join(folder, 'tls', 'certificate.pem'), 'utf8')
+  const clients = [await openTcp(port), await openTls(port, ca), await openTls(port, ca)]
+  clients[2]?.socket.write('GET /v1/ping HTTP/1.1\r\n')
+  const begunAt = performance.now()
+  await stop(daemon)
+  // What is in flight gets ten.
+  expect(performance.now() - begunAt).toBeLessThan(3_000)
+  await vi.waitFor(() => expect(clients.map(({ closed }) => closed)).toEqual([true, true, true]))
 })
 
 it('a reload whose certificate cannot be used is recorded', async () => {

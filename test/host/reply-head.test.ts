@@ -51,6 +51,8 @@ it.each([
   ['a method that is not there', () => request('PUT', '/v1/ping'), 405],
   ['a path that cannot be decoded', () => request('GET', '/v1/%zz'), 400],
   ['no host', () => 'GET /v1/ping HTTP/1.1\r\n\r\n', 400],
+  ['two hosts', () => request('GET', '/v1/ping', 'Host: other'), 400],
+  ['what is not HTTP', () => 'hello\r\n\r\n', 400],
   ['an old client', () => 'GET /v1/ping HTTP/1.0\r\n\r\n', 200],
   ['a form in JSON', () => request('POST', loginPath, 'Content-Type: application/json') + '{', 400],
   ['a large body that stays away', () => request('POST', '/v1/nothing', 'Content-Length: 900000'), 404],

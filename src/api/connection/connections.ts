@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls'
 import { addressGroup } from '../../system/address.ts'
 import type { Logger } from '../../system/log.ts'
 import { createTally } from '../tally.ts'
+import { replyOn } from './reply-head.ts'
 
 export interface ConnectionLimits {
   /** Open connections in all. */
@@ -19,12 +20,16 @@ export interface Connections {
   /** A request on this socket brought a valid token: the connection is no longer closed in favour of others. */
   markAuthenticated(socket: Socket): void
   count(): number
+  /** Ends those on which no request is in flight, also where none was ever sent or the handshake is not over. */
+  closeIdle(): void
   /** Stops looking; open connections are left alone. */
   stop(): void
 }
 
 interface Connection {
   readonly raw: Socket
+  /** After the handshake. */
+  tls: TLSSocket | undefined
   readonly group: Group
   readonly key: string
   open: boolean
@@ -37,12 +42,17 @@ interface Group {
   size: number
   /** Idle and unauthenticated, the longest idle first. */
   readonly evictable: Set<Connection>
+  /** Unauthenticated with a request in flight, in the order of their begin. */
+  readonly busy: Set<Connection>
 }
 
 /**
  * Caps the connections per address and in all. At a cap the connection that has been idle longest without a login,
  * one still in its handshake included, makes room for the new one; where there is none, the new one is closed.
  * So a client that holds many connections can keep out neither others nor, for long, itself.
+ *
+ * At the cap in all, where nobody is idle, the oldest request without a login gives way, of the address that has most
+ * of them: a thousand bodies that trickle in from twenty addresses would else keep everybody out.
  */
 export function limitConnections(
   server: Server,
@@ -70,7 +80,7 @@ export function limitConnections(
     const name = addressGroup(raw.remoteAddress)
     const full = (groups.get(name)?.size ?? 0) >= maximumPerAddress
     if (full || count >= maximum) {
-      const [victim] = full ? (groups.get(name)?.evictable ?? []) : evictable
+      const [victim] = full ? (groups.get(name)?.evictable ?? []) : evictable.size > 0 ? evictable : busiest()
       if (!victim) {
         closed.add('refused')
         raw.destroy()
@@ -80,9 +90,12 @@ export function limitConnections(
       remove(victim)
       victim.raw.destroy()
     }
-    const group = groups.get(name) ?? { name, size: 0, evictable: new Set() }
+    const group = groups.get(name) ?? { name, size: 0, evictable: new Set(), busy: new Set() }
     groups.set(name, group)
-    const connection = { raw, group, key: tupleOf(raw), open: true, authenticated: false, requests: 0 }
+    const connection = {
+      ...{ raw, tls: undefined, group, key: tupleOf(raw) },
+      ...{ open: true, authenticated: false, requests: 0 },
+    }
     group.size += 1
     count += 1
     byTuple.set(connection.key, connection)
@@ -110,11 +123,20 @@ export function limitConnections(
   function withhold(connection: Connection): void {
     evictable.delete(connection)
     connection.group.evictable.delete(connection)
+    connection.group.busy.delete(connection)
+  }
+
+  function busiest(): ReadonlySet<Connection> {
+    let found: ReadonlySet<Connection> = new Set()
+    for (const { busy } of groups.values()) if (busy.size > found.size) found = busy
+    return found
   }
 
   function onSecureConnection(socket: TLSSocket): void {
     const connection = byTuple.get(tupleOf(socket))
-    if (connection) bySocket.set(socket, connection)
+    if (!connection) return
+    connection.tls = socket
+    bySocket.set(socket, connection)
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -122,9 +144,14 @@ export function limitConnections(
     // One that is never closed in favour of others needs no count.
     if (!connection || connection.authenticated) return
     connection.requests += 1
-    withhold(connection)
+    if (connection.requests === 1) {
+      withhold(connection)
+      connection.group.busy.add(connection)
+    }
     response.once('close', () => {
       connection.requests -= 1
+      if (connection.requests > 0) return
+      connection.group.busy.delete(connection)
       offer(connection)
     })
   }
@@ -145,6 +172,12 @@ export function limitConnections(
       withhold(connection)
     },
     count: () => count,
+    closeIdle() {
+      for (const { raw, tls } of byTuple.values()) {
+        if (tls === undefined) raw.destroy()
+        else if (!replyOn(tls)) tls.destroySoon()
+      }
+    },
     stop() {
       server.off('connection', onConnection)
       server.off('secureConnection', onSecureConnection)

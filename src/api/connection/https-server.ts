@@ -44,11 +44,10 @@ export function createHttpsServer({
       const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
-      made = {
-        server,
-        limits: limitConnections(server, { ...connections, log }),
-        stopRate: watchBodyRate(server, body),
-      }
+      const limits = limitConnections(server, { ...connections, log })
+      // Asked at the stop. Node's own passes over connections that have not asked anything yet, and waits for them.
+      server.closeIdleConnections = limits.closeIdle
+      made = { server, limits, stopRate: watchBodyRate(server, body) }
       return server
     },
     useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),

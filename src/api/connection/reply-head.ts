@@ -1,4 +1,5 @@
 import { ServerResponse, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 
 declare module 'node:http' {
@@ -19,7 +20,8 @@ const securityFields = Object.freeze({
 
 const lineOf = (name: string, value: string) => `${name}: ${value}\r\n`
 
-const securityLines = Object.entries(securityFields)
+/** The same, ready for the wire. */
+export const securityLines = Object.entries(securityFields)
   .map((field) => lineOf(...field))
   .join('')
 
@@ -44,6 +46,10 @@ export class HeadedResponse<
     super._storeHeader(statusLine + securityLines + id + this.lines, fields)
   }
 }
+
+/** The reply that is in the making on a socket. Node links the two by this private field alone, and asks it itself. */
+export const replyOn = (socket: Socket): ServerResponse | undefined =>
+  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 /** Says what every reply says, and the id of the request. */
 export function beginHead(reply: FastifyReply, requestId: string): void {
