@@ -95,7 +95,7 @@ module.exports = {
       name: 'nobody-imports-the-root',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(main|daemon)\\.ts$' },
-      to: { path: '^src/(main|daemon|edge|state)\\.ts$' },
+      to: { path: '^src/(main|daemon|edge|state|named-by-config)\\.ts$' },
     },
   ],
   options: {

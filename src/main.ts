@@ -1,17 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CertificateUnusable } from './api/tls/pair.ts'
 import { SocketMismatch } from './api/connection/listen.ts'
-import { parseCommandLine } from './config/command-line.ts'
+import { parseCommandLine, type CommandLine } from './config/command-line.ts'
 import { explainConfig } from './config/explain.ts'
 import { helpText } from './config/help.ts'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import { ConfigInvalid } from './config/problem.ts'
 import { defaultStateDirectory } from './config/schema.ts'
-import { readSigningKey, SigningKeyUnusable } from './content/signing.ts'
+import { SigningKeyUnusable } from './content/signing.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
 import { adviseOnStart } from './errors/advice.ts'
 import { StartError } from './errors/start-error.ts'
 import { TokenFileUnusable } from './metrics/scrape-access.ts'
+import { judgeNamed } from './named-by-config.ts'
 import { createFailedStarts } from './system/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
 
@@ -33,23 +34,28 @@ async function main(): Promise<void> {
       return
     case 'check-config':
     case 'print-config':
-      return showConfig(commandLine.action, () => loadConfig({ commandLine, environment: process.env }))
+      return showConfig(commandLine)
     case 'run':
-      return run(() => loadConfig({ commandLine, environment: process.env }))
+      return run(() => load(commandLine))
   }
 }
 
+/** @param onUnseen told of files that the configuration names and only root may read */
+function load(commandLine: CommandLine, onUnseen: (file: string) => void = () => undefined) {
+  const inspect = (value: (path: string) => unknown) => judgeNamed(value, onUnseen)
+  return loadConfig({ commandLine, environment: process.env, inspect })
+}
+
 /** Answers a person: plain text, problems on standard error. */
-async function showConfig(
-  action: 'check-config' | 'print-config',
-  load: () => Promise<LoadedConfig>,
-): Promise<void> {
+async function showConfig(commandLine: CommandLine): Promise<void> {
+  const unseen: string[] = []
   try {
-    const loaded = await load()
-    readSigningKey(loaded.config.content.signing.publicKey)
-    process.stdout.write(action === 'print-config' ? explainConfig(loaded) : 'the configuration is good\n')
+    const loaded = await load(commandLine, (file) => unseen.push(file))
+    const isPrinted = commandLine.action === 'print-config'
+    process.stdout.write(isPrinted ? explainConfig(loaded) : 'the configuration is good\n')
+    for (const file of unseen) process.stderr.write(`not looked at, since only root may read it: ${file}\n`)
   } catch (error) {
-    if (!(error instanceof ConfigInvalid) && !(error instanceof StartError)) throw error
+    if (!(error instanceof ConfigInvalid)) throw error
     process.stderr.write(`${error.message}\n`)
     process.exitCode = exitCodes.badConfiguration
   }

@@ -22,6 +22,14 @@ export interface LoadConfigOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Read when neither `--config` nor `EDGEHOSTD_CONFIG` names a file; may be missing. */
   readonly defaultFile?: string
+  /** Judges what the schema cannot: told the effective value of each key by its dotted path. */
+  readonly inspect?: (value: (path: string) => unknown) => Promise<readonly Finding[]>
+}
+
+/** A value that cannot be used, by the path of its key. */
+export interface Finding {
+  readonly path: string
+  readonly message: string
 }
 
 /** The one variable that is no setting: the path of the configuration file. */
@@ -55,8 +63,11 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   for (const [path, place] of commandLine.mentioned) findings.mentioned.set(path, place)
   if (findings.understood) findings.problems.push(...checkPairs(findings.mentioned))
 
-  if (findings.problems.length > 0) throw new ConfigInvalid(findings.problems)
   const effective = new Map(findings.settings.map((setting) => [setting.key.path, setting]))
+  const inspected = await options.inspect?.((path) => effective.get(path)?.value)
+  for (const { path, message } of inspected ?? [])
+    findings.problems.push({ place: effective.get(path)?.source ?? path, message })
+  if (findings.problems.length > 0) throw new ConfigInvalid(findings.problems)
   const sources = new Map<string, string>()
   // Every value was checked against its key of ConfigSchema, and a test holds the defaults to it.
   const config = complete(ConfigSchema, '', effective, sources) as Config

@@ -51,11 +51,13 @@ export async function readScrapeAccess(file: string | undefined, log: Logger): P
   }
 }
 
-async function readToken(file: string): Promise<string> {
-  const refuse = (reason: string) => new TokenFileUnusable(`metrics.tokenFile: ${file} ${reason}`)
+/** @throws TokenFileUnusable */
+export async function readToken(file: string): Promise<string> {
+  const refuse = (reason: string, cause?: unknown) =>
+    new TokenFileUnusable(`metrics.tokenFile: ${file} ${reason}`, { cause })
   // Not blocking: a pipe would wait for its writer for ever.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
-    throw refuse(`cannot be read: ${(error as Error).message}`)
+    throw refuse(`cannot be read: ${(error as Error).message}`, error)
   })
   try {
     const { mode, uid, size } = await handle.stat()

@@ -19,21 +19,45 @@ export interface Pair {
 /** An administrator's certificate or key cannot be used; the message names the file and says why. */
 export class CertificateUnusable extends StartError {
   override readonly name = 'CertificateUnusable'
+  readonly file: string
+
+  constructor(file: string, problem: string, options?: ErrorOptions) {
+    super(`${file}: ${problem}`, options)
+    this.file = file
+  }
 }
 
 /**
  * Reads an administrator's own pair.
  * @throws CertificateUnusable when a file cannot be read, or the two are no pair that TLS takes
  */
-export async function readOwnPair({ certificateFile, keyFile }: CertificateFiles): Promise<Pair> {
-  const [cert, key] = await Promise.all(
-    [certificateFile, keyFile].map((file) =>
-      readFile(file, 'utf8').catch((error: unknown) => {
-        throw unusable(file, error)
-      }),
-    ),
-  )
-  return checkPair({ cert: cert ?? '', key: key ?? '' }, { certificateFile, keyFile })
+export async function readOwnPair(files: CertificateFiles): Promise<Pair> {
+  const found = await lookAtOwnPair(files)
+  if ('problems' in found) throw found.problems[0]
+  return found
+}
+
+/** Reads an administrator's own pair, or finds all that is wrong with it, the certificate's first. */
+export async function lookAtOwnPair(
+  files: CertificateFiles,
+): Promise<Pair | { readonly problems: readonly [CertificateUnusable, ...CertificateUnusable[]] }> {
+  const [cert, key] = [await read(files.certificateFile), await read(files.keyFile)]
+  if (typeof cert !== 'string') return { problems: typeof key === 'string' ? [cert] : [cert, key] }
+  if (typeof key !== 'string') return { problems: [key] }
+  try {
+    return checkPair({ cert, key }, files)
+  } catch (error) {
+    if (!(error instanceof CertificateUnusable)) throw error
+    return { problems: [error] }
+  }
+}
+
+async function read(file: string): Promise<string | CertificateUnusable> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    return unusable(file, error)
+  }
 }
 
 /** @throws CertificateUnusable when the two do not parse, do not belong together, or TLS refuses them */
@@ -54,7 +78,8 @@ export function matchPair(
   const certificate = attempt(certificateFile, () => new X509Certificate(material.cert))
   if (!certificate.checkPrivateKey(key)) {
     throw new CertificateUnusable(
-      `${certificateFile}: its first certificate does not belong to the key in ${keyFile}: these two must be alike: ` +
+      certificateFile,
+      `its first certificate does not belong to the key in ${keyFile}: these two must be alike: ` +
         `openssl x509 -noout -pubkey -in ${certificateFile}; openssl pkey -pubout -in ${keyFile}`,
     )
   }
@@ -70,11 +95,23 @@ function attempt<T>(file: string, work: () => T): T {
 }
 
 function unusable(file: string, error: unknown): CertificateUnusable {
-  const isRead = (error as NodeJS.ErrnoException).syscall === undefined
-  const advice = isRead
-    ? `it must be PEM: look at it with openssl storeutl -noout -text ${file}`
-    : `see namei -l ${file}, or take api.tls out of the configuration`
-  return new CertificateUnusable(`${file}: ${reasonOf(error)}: ${advice}`, { cause: error })
+  return new CertificateUnusable(
+    file,
+    `${reasonOf(error)}: ${adviseOn(file, error as NodeJS.ErrnoException)}`,
+    {
+      cause: error,
+    },
+  )
+}
+
+function adviseOn(file: string, { code, syscall }: NodeJS.ErrnoException): string {
+  if (syscall !== undefined) return `see namei -l ${file}, or take api.tls out of the configuration`
+  // What OpenSSL calls a question for a passphrase that nobody answers.
+  if (code === 'ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED')
+    return `the key must have no passphrase: openssl pkey -in ${file} -out FILE takes it away`
+  if (code === 'ERR_SSL_EE_KEY_TOO_SMALL')
+    return 'make a pair with an RSA key of at least 2048 bits, or EC P-256'
+  return `it must be PEM: look at it with openssl storeutl -noout -text ${file}`
 }
 
 /** The message of whatever was thrown. */

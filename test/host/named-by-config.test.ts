@@ -1,0 +1,102 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { parseCommandLine } from '../../src/config/command-line.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { ConfigInvalid } from '../../src/config/problem.ts'
+import { judgeNamed } from '../../src/named-by-config.ts'
+import { makeMaterial } from '../support/https-server.ts'
+
+let folder: string
+let unseen: string[]
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'edgehostd-named-'))
+  unseen = []
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const at = (name: string) => join(folder, name)
+
+/** Writes a configuration and says what is wrong with it, the folder's name taken out. */
+async function problemsOf(yaml: string): Promise<string[]> {
+  await writeFile(at('config.yaml'), yaml.replaceAll('@', folder))
+  try {
+    await loadConfig({
+      commandLine: parseCommandLine([]),
+      environment: {},
+      defaultFile: at('config.yaml'),
+      inspect: (value) => judgeNamed(value, (file) => unseen.push(file)),
+    })
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error
+    return error.message.replaceAll(`${folder}/`, '').split('\n')
+  }
+}
+
+const tls = 'api:\n  tls:\n    certificateFile: @/own.crt\n    keyFile: @/own.key\n'
+const writePair = (cert: string, key: string) =>
+  Promise.all([writeFile(at('own.crt'), cert), writeFile(at('own.key'), key)])
+
+it('a pair, a key and a token that can be used are nothing to speak of', async () => {
+  const { cert, key } = await makeMaterial()
+  await writePair(cert, key)
+  await writeFile(at('token'), 'x'.repeat(32), { mode: 0o600 })
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  const pem = Buffer.from(publicKey.export({ type: 'spki', format: 'pem' })).toString('base64')
+  const signing = `content: {signing: {publicKey: {base64EncodedValue: ${pem}}}}\n`
+  expect(await problemsOf(`${tls}${signing}metrics:\n  tokenFile: @/token\n`)).toEqual([])
+})
+
+it('everything is told at once, with its file and line, beside what else is wrong', async () => {
+  const all = `${tls}content:\n  signing:\n    publicKey:\n      base64EncodedValue: AAAA\nmetrics: {tokenFile: @/token}\nlog: {level: loud}\n`
+  expect(await problemsOf(all)).toEqual([
+    expect.stringMatching(/^config.yaml:\d+:\d+: log.level is "loud"/),
+    expect.stringMatching(/^config.yaml:3\b.*own.crt: ENOENT/),
+    expect.stringMatching(/^config.yaml:4\b.*own.key: ENOENT/),
+    expect.stringMatching(/^config.yaml:8\b.*content.signing.publicKey: .*openssl/),
+    expect.stringMatching(/^config.yaml:9\b.*token cannot be read: ENOENT/),
+  ])
+})
+
+it('a key of another certificate, and one that asks for a passphrase, are told', async () => {
+  const [one, other] = [await makeMaterial(), await makeMaterial()]
+  await writePair(one.cert, other.key)
+  expect(await problemsOf(tls)).toEqual([
+    expect.stringMatching(/^config.yaml:3\b.*own.crt: its first certificate does not belong to the key/),
+  ])
+  const { privateKey } = generateKeyPairSync('ec', {
+    namedCurve: 'prime256v1',
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'secret' },
+  })
+  await writePair(one.cert, privateKey)
+  expect(await problemsOf(tls)).toEqual([
+    expect.stringMatching(/^config.yaml:4\b.*own.key: .*the key must have no passphrase/),
+  ])
+})
+
+it('a token is not asked for where there are no metrics', async () => {
+  expect(await problemsOf('metrics: {enabled: false, tokenFile: @/token}\n')).toEqual([])
+})
+
+it.skipIf(process.getuid?.() !== 0)('a file that only root may read is left to root', async () => {
+  const { cert, key } = await makeMaterial()
+  await writePair(cert, key)
+  await chmod(at('own.key'), 0o600)
+  await chmod(folder, 0o755)
+  process.seteuid?.('nobody')
+  try {
+    expect(
+      await judgeNamed(
+        (path) => ({ 'api.tls.certificateFile': at('own.crt'), 'api.tls.keyFile': at('own.key') })[path],
+        (file) => unseen.push(file),
+      ),
+    ).toEqual([])
+    expect(unseen).toEqual([at('own.key')])
+  } finally {
+    process.seteuid?.(0)
+  }
+})
