@@ -40,8 +40,8 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
     // Not async: this is the reply that is polled, and a promise costs it a fiftieth of its throughput.
     (request, reply) => {
       const answer = () => void send(request, reply, snapshot.current())
-      if (request.query.refresh === true) void snapshot.refresh('all').then(answer)
-      else if (snapshot.current() === undefined) void snapshot.firstLook().then(answer)
+      if (request.query.refresh === true) sendAfter(snapshot.refresh('all'), reply, answer)
+      else if (snapshot.current() === undefined) sendAfter(snapshot.firstLook(), reply, answer)
       else answer()
     },
   )
@@ -59,6 +59,11 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
     },
     async () => settings,
   )
+}
+
+/** Nobody else waits for this promise, so an error on the way has to become the reply here. */
+function sendAfter(look: Promise<void>, reply: FastifyReply, answer: () => void) {
+  look.then(answer).catch((error: unknown) => void reply.send(error))
 }
 
 /** Text goes out as it is: Fastify serialises objects only. */

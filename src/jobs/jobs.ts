@@ -1,4 +1,4 @@
-import { schedule, type ScheduledTask } from 'node-cron'
+import { createTask, type ScheduledTask } from 'node-cron'
 import type { Logger } from 'pino'
 
 /** Work that recurs. A job only calls a verb of a room. */
@@ -13,6 +13,10 @@ export interface Job {
 
 // The table has a job every few seconds and one every minute; a scheduler that is silent for longer is dead.
 const longestPauseMs = 150_000
+// A time that is reached later than this was jumped over: the clock was set, or the host slept.
+const latestMs = 1_000
+// The clock may be set while the timer runs, so no timer is trusted for longer.
+const longestWaitMs = 30_000
 
 /** How often a job ran since the start. */
 export interface JobFigures {
@@ -42,7 +46,21 @@ interface Count {
   succeededAt: number | undefined
 }
 
-/** The table of recurring work, run by node-cron; a job never overlaps itself and its error ends nothing. */
+interface Plan {
+  readonly job: Job
+  readonly task: ScheduledTask
+  /** By the wall clock, milliseconds since 1970. */
+  at: number
+}
+
+/**
+ * The table of recurring work: node-cron says when, by the wall clock, and runs it. A job never overlaps itself and its
+ * error ends nothing. A run that was missed is not made up for, the next one is soon enough.
+ *
+ * node-cron's own timers are not used. They go on from the time they waited for: when the clock is set forward they walk
+ * over every time in between, without a pause and until the memory is full; when it is set back they wait until it has
+ * come that far again. Here every job is planned anew from the present whenever the one timer fires.
+ */
 export function createJobs(
   table: readonly Job[],
   { log, monotonic }: { log: Logger; monotonic: () => number },
@@ -50,7 +68,8 @@ export function createJobs(
   const runningSince = new Map<string, number>()
   // Of any job; undefined while none is scheduled.
   let lastBegunAt: number | undefined
-  let tasks: ScheduledTask[] = []
+  let plans: Plan[] = []
+  let timer: NodeJS.Timeout | undefined
   const counts = new Map<string, Count>(
     table.map(({ name }) => [name, { runs: 0, failures: 0, durationMs: undefined, succeededAt: undefined }]),
   )
@@ -75,27 +94,44 @@ export function createJobs(
     }
   }
 
+  function beat(): void {
+    for (const plan of plans) {
+      // Asked before the clock is read: a time that comes in between is then due and not lost.
+      const at = nextRun(plan.task)
+      const lateMs = Date.now() - plan.at
+      if (lateMs < 0) {
+        plan.at = at
+        continue
+      }
+      if (lateMs <= latestMs) runUnlessRunning(plan)
+      plan.at = nextRun(plan.task)
+    }
+    arm()
+  }
+
+  function runUnlessRunning({ job, task }: Plan): void {
+    if (runningSince.has(job.name)) log.debug({ job: job.name }, 'job still runs, and is not begun again')
+    else void task.execute()
+  }
+
+  function arm(): void {
+    const waitMs = Math.min(...plans.map(({ at }) => at)) - Date.now()
+    timer = setTimeout(beat, Math.min(Math.max(waitMs, 0), longestWaitMs))
+  }
+
   return {
     start() {
       lastBegunAt = monotonic()
-      tasks = table.map((job) =>
-        schedule(job.schedule, () => runOnce(job), {
-          name: job.name,
-          noOverlap: true,
-          // A host that slept has missed runs; the next one is soon enough.
-          suppressMissedWarning: true,
-          logger: {
-            info: () => undefined,
-            warn: (message) => log.debug({ job: job.name }, message),
-            error: (error) => log.error({ job: job.name, err: error }, 'scheduler'),
-            debug: () => undefined,
-          },
-        }),
-      )
+      plans = table.map((job) => {
+        const task = createTask(job.schedule, () => runOnce(job), { name: job.name })
+        return { job, task, at: nextRun(task) }
+      })
+      arm()
     },
     stop() {
-      for (const task of tasks) void task.destroy()
-      tasks = []
+      clearTimeout(timer)
+      for (const { task } of plans) void task.destroy()
+      plans = []
       lastBegunAt = undefined
     },
     areMoving: () =>
@@ -110,4 +146,9 @@ export function createJobs(
         sinceSuccessMs: succeededAt === undefined ? undefined : monotonic() - succeededAt,
       })),
   }
+}
+
+/** After the present second, by the wall clock; milliseconds since 1970. */
+function nextRun(task: ScheduledTask): number {
+  return task.getNextRuns(1)[0]?.getTime() ?? Infinity
 }

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { replaceFile } from './files.ts'
 import type { Logger } from './log.ts'
 import type { CommandRunner } from './runner.ts'
+import { createTurns } from './turns.ts'
 
 export interface IssueOptions {
   /** A file of /run/issue.d, agetty(8); empty: the console says nothing. */
@@ -25,7 +26,7 @@ export function createIssue({ file, runner, log }: IssueOptions): Issue {
   let shown = ''
   let hasWarned = false
   // One after the other, so that the last text stays.
-  let turn = Promise.resolve()
+  const inTurn = createTurns()
 
   async function write(text: string): Promise<void> {
     if (text === shown) return
@@ -55,17 +56,14 @@ export function createIssue({ file, runner, log }: IssueOptions): Issue {
   }
 
   return {
-    show(text) {
-      turn = turn.then(() => write(text))
-      return turn
-    },
-    async remove() {
-      await turn
-      if (shown === '') return
-      shown = ''
-      await rm(file, { force: true }).catch((error: unknown) =>
-        log.debug({ err: error, file }, 'the text of the console stays'),
-      )
-    },
+    show: (text) => inTurn(() => write(text)),
+    remove: () =>
+      inTurn(async () => {
+        if (shown === '') return
+        shown = ''
+        await rm(file, { force: true }).catch((error: unknown) =>
+          log.debug({ err: error, file }, 'the text of the console stays'),
+        )
+      }),
   }
 }

@@ -144,7 +144,7 @@ describe('signCertificate', () => {
     expect(certificate.checkHost('localhost')).toBe('localhost')
     expect(certificate.checkHost('evil.example')).toBeUndefined()
     expect(dns.length).toBeLessThanOrEqual(2)
-    expect(needsRenewal(certificate, built, of)).toBe(false)
+    expect(needsRenewal(certificate, { names: of, now: built, buildDate: built })).toBe(false)
   })
 })
 
@@ -171,14 +171,29 @@ describe('needsRenewal', () => {
     ['with the host name in capitals', 0, { hostName: 'BOX' }, false],
   ]
   it.each(table)('%s, after %i days', async (_what, days, change, expected) => {
-    expect(needsRenewal(await certificateOf(built), built + days * day, { ...names, ...change })).toBe(
-      expected,
-    )
+    const question = { names: { ...names, ...change }, now: built + days * day, buildDate: built }
+    expect(needsRenewal(await certificateOf(built), question)).toBe(expected)
   })
 
   it('does not ask for ever when the daemon was built long ago', async () => {
     const now = built + 3_000 * day
-    expect(needsRenewal(await certificateOf(now), now, names)).toBe(false)
+    expect(needsRenewal(await certificateOf(now), { names, now, buildDate: built })).toBe(false)
+  })
+
+  const future = Date.UTC(2099, 0, 1)
+  const clocks: [string, string, number, number, boolean][] = [
+    ['in the far future', 'is right again', future, built + day, true],
+    ['in the far future', 'stands in 1970', future, 0, true],
+    ['in the far future', 'still stands there', future, future + day, false],
+    ['an hour ahead', 'is right again', built + day + day / 24, built + day, false],
+    ['right', 'stands at the build date after a start', built + 1_500 * day, built, false],
+    ['right', 'stands in 1970 after a start', built + 1_500 * day, 0, false],
+    ['in 1970', 'still stands there', 0, day, false],
+    ['in 1970', 'is right, a month after the build', 0, built + 30 * day, false],
+    ['in 1970', 'is right, two years after the build', 0, built + 730 * day, true],
+  ]
+  it.each(clocks)('made by a clock that was %s, when it %s', async (_was, _is, then, now, expected) => {
+    expect(needsRenewal(await certificateOf(then), { names, now, buildDate: built })).toBe(expected)
   })
 })
 
@@ -196,7 +211,7 @@ describe('certs/make-certificate', () => {
     expect(first.checkPrivateKey(storedKey)).toBe(true)
     expect(statSync(join(folder, 'key.pem')).mode & 0o777).toBe(0o600)
     const wanted = { hostName: 'box', addresses: ['192.0.2.7', '2001:db8::7'] }
-    expect(needsRenewal(first, Date.now(), wanted)).toBe(false)
+    expect(needsRenewal(first, { names: wanted, now: Date.now(), buildDate: built })).toBe(false)
     make('box2')
     expect(made().fingerprint256).not.toBe(first.fingerprint256)
     expect(made().checkPrivateKey(storedKey)).toBe(true)

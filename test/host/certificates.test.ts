@@ -21,11 +21,13 @@ const built = Date.UTC(2026, 0, 1)
 let folder: string
 let time: number
 let hostName: string
+let addresses: readonly string[]
 let logged: ReturnType<typeof captureLog>
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'certificates-'))
   time = built + day
   hostName = 'box'
+  addresses = ['192.0.2.7']
   logged = captureLog()
 })
 afterEach(() => rmSync(folder, { recursive: true }))
@@ -40,7 +42,7 @@ const create = (own?: { certificateFile: string; keyFile: string }, directory = 
     buildDate: built,
     clock: { now: () => time, monotonic: () => time },
     log: logged.log,
-    names: () => ({ hostName, addresses: ['192.0.2.7'] }),
+    names: () => ({ hostName, addresses }),
   })
 
 describe("the daemon's own certificate", () => {
@@ -101,6 +103,31 @@ describe("the daemon's own certificate", () => {
     expect(certificates.material().cert).not.toBe(cert)
     expect(keyOf(certificates.material().cert)).toBe(keyOf(cert))
     expect(await certificates.ensure()).toBe(false)
+  })
+
+  it('is made once, and is the one in the file, when several look after it at once', async () => {
+    const certificates = create()
+    const looks = () => Promise.all([certificates.ensure(), certificates.ensure(), certificates.reload()])
+    const made = () => logged.lines.filter(({ msg }) => msg === 'a certificate was made').length
+    expect(await looks()).toEqual([true, false, false])
+    addresses = [...addresses, '198.51.100.1']
+    expect(await looks()).toEqual([true, false, false])
+    expect(made()).toBe(2)
+    expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
+  })
+
+  it('is looked after again when a look failed', async () => {
+    const certificates = create()
+    await certificates.ensure()
+    rmSync(at('certificate.pem'))
+    mkdirSync(at('certificate.pem'))
+    const failed = certificates.ensure()
+    const next = certificates.ensure()
+    await expect(failed).rejects.toThrow('EISDIR')
+    await expect(next).rejects.toThrow('EISDIR')
+    rmSync(at('certificate.pem'), { recursive: true })
+    expect(await certificates.ensure()).toBe(false)
+    expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
   })
 
   it('comes back to the disk as it is when its files go away while the daemon runs', async () => {

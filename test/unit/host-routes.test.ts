@@ -25,7 +25,7 @@ async function server(current: () => SnapshotReply | undefined = () => reply) {
   })
   await app.register(hostRoutes, { snapshot, settings: settingsOf('airgap') })
   const get = (url: string, headers = {}) => app.inject({ url, headers })
-  return { get, refreshed, accesses, serialised: () => serialised }
+  return { get, refreshed, accesses, snapshot, serialised: () => serialised }
 }
 
 const path = '/v1/edge-mgmt/edgehosts/current'
@@ -76,6 +76,17 @@ it('waits for the first look when nobody has looked yet', async () => {
   const { get, refreshed } = await server(() => (refreshed.length > 0 ? reply : undefined))
   expect((await get(path)).rawPayload.toString()).toBe(reply.body)
   expect(refreshed).toEqual(['first look'])
+})
+
+it('answers 500 when there is no reply after the first look', async () => {
+  const { get } = await server(() => undefined)
+  expect((await get(path)).statusCode).toBe(500)
+})
+
+it('answers 500 when a look that was asked for fails', async () => {
+  const { get, snapshot } = await server()
+  snapshot.refresh = () => Promise.reject(new Error('broken'))
+  expect((await get(`${path}?refresh=true`)).statusCode).toBe(500)
 })
 
 it('tells how the host is installed and managed', async () => {

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createJobs, type Job } from '../../src/jobs/jobs.ts'
+import { cpuNow } from '../support/cpu-time.ts'
 import { captureLog } from '../support/https-server.ts'
+import { dayMs, hourMs, minuteMs } from '../support/turning-clock.ts'
 
 let stop = () => {}
 beforeEach(() => void vi.useFakeTimers({ now: new Date('2026-01-01T00:00:00.500Z') }))
@@ -11,13 +13,17 @@ afterEach(() => {
 
 function setUp(...table: Job[]) {
   const { log, lines } = captureLog()
-  const jobs = createJobs(table, { log, monotonic: () => Date.now() })
+  const jobs = createJobs(table, { log, monotonic: () => performance.now() })
   jobs.start()
   stop = () => jobs.stop()
   return { jobs, lines }
 }
 const everySecond = { name: 'tick', schedule: '* * * * * *', stuckAfterMs: 3_000 }
+const everyFiveSeconds = { name: 'tick', schedule: '*/5 * * * * *', stuckAfterMs: 3_000 }
+const atHalfPast = { name: 'hourly', schedule: '0 30 * * * *', stuckAfterMs: 3_000 }
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+/** The wall clock alone; timers and the monotonic clock go on as before. */
+const setClock = (byMs: number) => vi.setSystemTime(Date.now() + byMs)
 
 describe('a job', () => {
   it('runs by its schedule', async () => {
@@ -31,6 +37,7 @@ describe('a job', () => {
     const run = vi.fn()
     const { jobs } = setUp({ ...everySecond, run })
     jobs.stop()
+    expect(vi.getTimerCount()).toBe(0)
     await pass(5_000)
     expect(run).not.toHaveBeenCalled()
   })
@@ -82,6 +89,60 @@ describe('a job', () => {
     )
     await pass(10_000)
     expect(jobs.areMoving()).toBe(false)
+  })
+})
+
+describe('a wall clock that is set', () => {
+  it.each([
+    ['back by a day', -dayMs],
+    ['back by a minute', -minuteMs],
+    ['back by some seconds', -3_000],
+    ['forward by some seconds', 3_000],
+    ['forward by a minute', minuteMs],
+    ['forward by a day', dayMs],
+  ])('%s neither stops a job nor makes it run in a burst', async (_how, byMs) => {
+    const begun: number[] = []
+    const { jobs } = setUp({ ...everyFiveSeconds, run: () => void begun.push(performance.now()) })
+    await pass(11_000)
+    setClock(byMs)
+    await pass(3 * minuteMs)
+    expect(jobs.areMoving()).toBe(true)
+    expect(jobs.figures()[0]?.sinceSuccessMs).toBeLessThanOrEqual(5_000)
+    const pauses = begun.slice(1).map((at, index) => at - (begun[index] ?? 0))
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(10_000)
+    expect(begun.length).toBeGreaterThanOrEqual(36)
+  })
+
+  it('forward by weeks costs no more than any other moment', async () => {
+    setUp({ ...everyFiveSeconds, run: () => undefined })
+    await pass(11_000)
+    setClock(14 * dayMs)
+    const before = cpuNow()
+    await pass(10_000)
+    // Milliseconds. To walk over the quarter of a million runs in between takes several seconds.
+    expect(cpuNow() - before).toBeLessThan(500)
+  })
+
+  it('forward makes up for no run that was missed', async () => {
+    const run = vi.fn()
+    setUp({ ...atHalfPast, run })
+    setClock(5 * hourMs)
+    await pass(29 * minuteMs)
+    expect(run).not.toHaveBeenCalled()
+    await pass(minuteMs)
+    expect(run).toHaveBeenCalledTimes(1)
+  })
+
+  it('makes a job that waits for long run at its time by the new clock', async () => {
+    const run = vi.fn()
+    setUp({ ...atHalfPast, run })
+    // 23:29 of the day before.
+    setClock(-31 * minuteMs)
+    await pass(minuteMs)
+    expect(run).toHaveBeenCalledTimes(1)
+    await pass(hourMs)
+    expect(run).toHaveBeenCalledTimes(2)
   })
 })
 

@@ -25,6 +25,9 @@ export interface SubjectNames {
 const dayMs = 86_400_000
 const lifeDays = 825
 const renewalDays = lifeDays / 3
+// A board without a clock of its own is behind at each start, and must not make a certificate at each. It is not behind
+// the build date by what counts here, and nobody runs a build for longer than this.
+const clockLagDays = 3_650
 // LDH labels and the underscore that some factories use; 63 and 253 are the limits of RFC 1035, 2.3.4.
 const dnsName =
   /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
@@ -42,15 +45,23 @@ export function subjectNames({ hostName, addresses }: HostNames): SubjectNames {
   }
 }
 
+/** What a certificate is held against; times in milliseconds since 1970. */
+export type RenewalQuestion = Omit<CertificateRequest, 'key'>
+
 /**
- * True when less than a third of the 825 days is left, or a name or address of the host is not in the certificate.
+ * True when less than a third of the 825 days is left, when the end is so far away that only a clock in the
+ * future can have made it, or when a name or address of the host is not in it.
  * An address that went away is no reason (a cable that is pulled and put back must not cost two certificates),
- * nor is a link-local one.
- * @param now milliseconds since 1970; a clock that stands before `notBefore` does not matter
+ * nor is a link-local one, nor a clock that stands before `notBefore`.
  */
-export function needsRenewal(certificate: X509Certificate, now: number, names: HostNames): boolean {
+export function needsRenewal(
+  certificate: X509Certificate,
+  { names, now, buildDate }: RenewalQuestion,
+): boolean {
   // Counted from the end: notBefore is the build date, so a late first start has a longer life on paper.
-  if (certificate.validToDate.getTime() - now <= renewalDays * dayMs) return true
+  const end = certificate.validToDate.getTime()
+  if (end - now <= renewalDays * dayMs) return true
+  if (end - Math.max(now, buildDate) > (lifeDays + clockLagDays) * dayMs) return true
   const { dns, ip } = subjectNames(names)
   return (
     dns.some((name) => certificate.checkHost(name, { subject: 'never', wildcards: false }) === undefined) ||

@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import { join } from 'node:path'
+import { createTurns } from '../../system/turns.ts'
 import type { TlsMaterial } from './options.ts'
 import { CertificateUnusable, readOwnPair, type CertificateFiles, type Pair } from './pair.ts'
 import { ensureSelfSigned, type SelfSignedOptions } from './self-signed.ts'
@@ -11,7 +12,7 @@ export interface CertificatesOptions extends SelfSignedOptions {
   readonly onRefused?: (reason: string) => void
 }
 
-/** The certificate that the server shows, and its life. */
+/** The certificate that the server shows, and its life. Calls of `ensure` and `reload` wait for each other. */
 export interface Certificates {
   /** Whether the daemon makes it; else an administrator brought it. */
   readonly isSelfSigned: boolean
@@ -39,6 +40,8 @@ export function createCertificates(options: CertificatesOptions): Certificates {
   const { own, clock, log } = options
   let current: Pair | undefined
   let lastWarning = -Infinity
+  // A job, a new address and a reload may come at once: the file would hold one certificate, the server show another.
+  const inTurn = createTurns()
 
   function present(): Pair {
     if (!current) throw new Error('no certificate yet: ensure() has not ended')
@@ -68,28 +71,32 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     )
   }
 
+  async function ensure(): Promise<boolean> {
+    if (!own) return use(await ensureSelfSigned(options, current?.material))
+    return use(current ?? (await readOwnPair(own)))
+  }
+
+  async function reload(): Promise<boolean> {
+    if (!own) return ensure()
+    try {
+      return use(await readOwnPair(own))
+    } catch (error) {
+      if (!(error instanceof CertificateUnusable) || !current) throw error
+      log.error(
+        { reason: error.message },
+        'the new certificate cannot be used; the old one stays; mend it as reason says, then: systemctl reload edgehostd',
+      )
+      options.onRefused?.(error.message)
+      return false
+    }
+  }
+
   return {
     isSelfSigned: own === undefined,
     material: () => present().material,
     fingerprint: () => present().certificate.fingerprint256,
     notAfter: () => present().certificate.validToDate,
-    async ensure() {
-      if (!own) return use(await ensureSelfSigned(options, current?.material))
-      return use(current ?? (await readOwnPair(own)))
-    },
-    async reload() {
-      if (!own) return use(await ensureSelfSigned(options, current?.material))
-      try {
-        return use(await readOwnPair(own))
-      } catch (error) {
-        if (!(error instanceof CertificateUnusable) || !current) throw error
-        log.error(
-          { reason: error.message },
-          'the new certificate cannot be used; the old one stays; mend it as reason says, then: systemctl reload edgehostd',
-        )
-        options.onRefused?.(error.message)
-        return false
-      }
-    },
+    ensure: () => inTurn(ensure),
+    reload: () => inTurn(reload),
   }
 }

@@ -58,8 +58,8 @@ export async function ensureSelfSigned(
       const pair = matchPair({ key: pem, cert }, key, files)
       // One certificate is all that signCertificate writes; behind it somebody may have put what TLS refuses.
       if (pair.certificate.toString() !== cert) checkPair(pair.material, files)
-      if (!needsRenewal(pair.certificate, clock.now(), names())) return pair
-      return 'it nears its end, or the host has a new name or address'
+      if (!needsRenewal(pair.certificate, { names: names(), now: clock.now(), buildDate })) return pair
+      return 'its end is near or much too far away, or the host has a new name or address'
     } catch (error) {
       if (error instanceof CertificateUnusable) return error.message
       throw error
