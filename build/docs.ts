@@ -130,7 +130,7 @@ function errorPage(): string {
     'Every refusal and failure has one body: `{ "code", "message", "details"?, "ref"? }`. `code` is stable, `message` is for',
   )
   lines.push(
-    'people, `details.field` names the field that is wrong, and `ref` finds the line in the journal:',
+    'people, `details.field` names the field that is wrong, and `ref` finds the line in the journal, of a refused read at `log.level: debug`:',
   )
   lines.push('`journalctl -u edgehostd | grep <ref>`.', '')
   lines.push('| Code | HTTP | Meaning | What to do |', '|---|---|---|---|')

@@ -22,6 +22,7 @@ import { readScrapeAccess } from './metrics/scrape-access.ts'
 import { registerRooms } from './rooms.ts'
 import { openState } from './state.ts'
 import { createWriteProbe } from './store/write-probe.ts'
+import { reachableBy } from './system/address.ts'
 import { createBus } from './system/bus/bus.ts'
 import { systemClock } from './system/clock.ts'
 import { createFollower } from './system/follower.ts'
@@ -167,7 +168,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     port: config.api.port,
     stateDirectory: state.directory,
     clock,
-    addresses: snapshot.addresses,
+    addresses: () => reachableBy(config.api.address, snapshot.addresses()),
     certificates,
     failing: health.failing,
     unwrittenAudits: audits.unwritten,

@@ -127,7 +127,12 @@ function explainSocket(error: NodeJS.ErrnoException, { path }: SocketTarget): Fa
       'notLoggedIn',
       `permission denied: ${path} is root's. Use sudo, or log in: edgehostctl --host localhost login`,
     )
-  if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED')
+  if (error.code === 'ENOENT')
+    return new Failure(
+      'unreachable',
+      `the daemon does not run, or api.socket.path is another place (${path} is not there).\n${seeDaemon}`,
+    )
+  if (error.code === 'ECONNREFUSED')
     return new Failure('unreachable', `the daemon does not run (${path}: ${error.code}).\n${seeDaemon}`)
   return new Failure('unreachable', `the daemon does not answer (${error.message}).\n${seeDaemon}`)
 }

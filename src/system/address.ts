@@ -84,3 +84,12 @@ function parseGroups(text: string): number[] {
     return [a * 256 + b, c * 256 + d]
   })
 }
+
+/**
+ * Under which of the host's addresses whoever listens at one is reached.
+ * @param bound `::` is every address, `0.0.0.0` every IPv4 address
+ */
+export function reachableBy(bound: string, addresses: readonly string[]): readonly string[] {
+  if (bound === '::') return addresses
+  return bound === '0.0.0.0' ? addresses.filter((each) => isIPv4(each)) : [bound]
+}

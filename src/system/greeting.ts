@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net'
+import { reachableBy } from './address.ts'
 
 /** What the console of a host says about the daemon. */
 export interface Greeting {
@@ -18,13 +19,7 @@ const mostShown = 4
  * the escapes of agetty(8), which know one address only, be it that of a container's bridge.
  */
 export function greetingOf({ bound: { address, port }, addresses, fingerprint }: Greeting): string {
-  const reachable =
-    address === '::'
-      ? addresses
-      : address === '0.0.0.0'
-        ? addresses.filter((each) => isIPv4(each))
-        : [address]
-  const urls = reachable
+  const urls = reachableBy(address, addresses)
     .toSorted((one, other) => Number(isIPv4(other)) - Number(isIPv4(one)))
     .slice(0, mostShown)
     .map((each) => `https://${isIPv4(each) ? each : `[${each}]`}:${port}`)

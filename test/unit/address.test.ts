@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { addressGroup, isLinkLocal, isLoopback, unmapAddress } from '../../src/system/address.ts'
+import { addressGroup, isLinkLocal, isLoopback, reachableBy, unmapAddress } from '../../src/system/address.ts'
 
 describe('unmapAddress', () => {
   it.each([
@@ -62,5 +62,16 @@ describe('isLinkLocal', () => {
   })
   it.each(['169.25.4.1', 'fec0::1', 'fd00::1', '::1', '10.0.0.1'])('fails for %s', (address) => {
     expect(isLinkLocal(address)).toBe(false)
+  })
+})
+
+describe('reachableBy', () => {
+  const all = ['192.0.2.7', '2001:db8::7']
+  it.each([
+    ['::', all],
+    ['0.0.0.0', ['192.0.2.7']],
+    ['198.51.100.1', ['198.51.100.1']],
+  ])('says under which addresses of a host %s answers', (bound, expected) => {
+    expect(reachableBy(bound, all)).toEqual(expected)
   })
 })
