@@ -148,6 +148,8 @@ export function createSessions(options: SessionsOptions): Sessions {
         uid,
         userName: account.name,
         role: account.role,
+        accountSource: account.source,
+        roleSource: account.roleSource,
         address,
         createdAt: now,
         renewedAt: now,
@@ -208,6 +210,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       const renewed: SessionRecord = {
         ...session,
         role: account.role,
+        accountSource: account.source,
+        roleSource: account.roleSource,
         renewedAt: now,
         expiresAt: Math.max(session.expiresAt, slide(now, session.createdAt, isExtended)),
         refreshHash: hash(

@@ -16,6 +16,7 @@ const bob: Account = {
   role: 'viewer',
   isRoleKnown: true,
   source: 'local',
+  roleSource: 'local',
   locked: false,
   expiresAt: undefined,
   hasLoginShell: true,
