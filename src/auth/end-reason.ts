@@ -1,6 +1,21 @@
 import type { Account } from './accounts.ts'
 import type { SessionRecord } from './session-store.ts'
 
+/** By how much the clock may be set back, milliseconds: small corrections by NTP log nobody out. */
+export const setBackMs = 300_000
+
+/**
+ * Why the time of a session is over; nothing when it is not. One from a time that has not come yet is over too: a clock
+ * that is set back by years would add them to its life.
+ */
+export function reasonOfTime(
+  { createdAt, renewedAt, expiresAt }: SessionRecord,
+  now: number,
+): string | undefined {
+  if (expiresAt <= now) return 'expired'
+  return Math.max(createdAt, renewedAt) - setBackMs > now ? 'clock set back' : undefined
+}
+
 /** Why a session may not go on with this account; nothing when it may. */
 export function reasonToEnd(
   session: SessionRecord,

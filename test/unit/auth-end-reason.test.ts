@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Account } from '../../src/auth/accounts.ts'
-import { reasonInFiles, reasonToEnd } from '../../src/auth/end-reason.ts'
+import { reasonInFiles, reasonOfTime, reasonToEnd } from '../../src/auth/end-reason.ts'
 import type { SessionRecord } from '../../src/auth/session-store.ts'
+import { minuteMs } from '../support/turning-clock.ts'
 
 const account: Account = {
   name: 'bob',
@@ -68,4 +69,21 @@ describe('reasonInFiles', () => {
   ])('of %s', (_what, local, accountSource, reason) =>
     expect(reasonInFiles({ ...session, accountSource }, local, 1_000)).toBe(reason),
   )
+})
+
+describe('reasonOfTime', () => {
+  const at = 100 * minuteMs
+  const record = { ...session, createdAt: at, renewedAt: at, expiresAt: at + 120 * minuteMs }
+  it.each<[string, number, string | undefined]>([
+    ['at the login', at, undefined],
+    ['a moment before the end', at + 120 * minuteMs - 1, undefined],
+    ['at the end', at + 120 * minuteMs, 'expired'],
+    ['with a clock set back by 5 minutes', at - 5 * minuteMs, undefined],
+    ['with a clock set back by more', at - 5 * minuteMs - 1, 'clock set back'],
+  ])('%s', (_what, now, reason) => expect(reasonOfTime(record, now)).toBe(reason))
+
+  it('counts the last renewal too', () => {
+    const renewed = { ...record, renewedAt: at + 60 * minuteMs }
+    expect(reasonOfTime(renewed, at)).toBe('clock set back')
+  })
 })

@@ -300,6 +300,70 @@ describe('sessions', () => {
   })
 })
 
+describe('a role that a renewal took, since the directory was silent', () => {
+  const admin: Account = { ...bob, role: 'admin' }
+  const unknown: Account = { ...bob, isRoleKnown: false }
+
+  it('is gone from the older access token at once, also when it was looked at before', async () => {
+    const { create, renew, sessions } = await setUp()
+    const { access, refresh } = create(admin)
+    expect(sessions.authenticate(access)?.role).toBe('admin')
+    await renew(refresh, false, unknown)
+    expect(sessions.authenticate(access)?.role).toBe('viewer')
+  })
+
+  it('and the next one gives back does not come back in a token of before', async () => {
+    const { create, renew, sessions } = await setUp()
+    const first = create(admin)
+    const second = await renew(first.refresh, false, unknown)
+    const third = await renew(second.refresh, false, admin)
+    const roleOf = ({ access }: { access: string }) => sessions.authenticate(access)?.role
+    expect([roleOf(second), roleOf(third)]).toEqual(['viewer', 'admin'])
+  })
+})
+
+describe('a clock that is set back', () => {
+  // So that it stays ahead of the real clock, against which the library holds the end of a token.
+  const ahead = () => createTurningClock(Date.now() + 1_500 * dayMs)
+
+  it('by 5 minutes logs nobody out', async () => {
+    const { create, renew, clock, sessions } = await setUp()
+    const { access, refresh } = create()
+    clock.turn(-5 * minuteMs)
+    sessions.expire()
+    expect(sessions.authenticate(access)).toBeDefined()
+    const pair = await renew(refresh)
+    expect(await renew(refresh)).toEqual(pair)
+  })
+
+  it.each([false, true])('by years refuses access tokens, looked at before: %s', async (wasSeen) => {
+    const { create, clock, sessions } = await setUp({ clock: ahead() })
+    const { access } = create()
+    if (wasSeen) expect(sessions.authenticate(access)).toBeDefined()
+    clock.turn(-1_400 * dayMs)
+    expect(sessions.authenticate(access)).toBeUndefined()
+  })
+
+  it('by years ends the sessions, and says why', async () => {
+    const { create, clock, sessions, reasons } = await setUp({ clock: ahead() })
+    create()
+    clock.turn(-1_400 * dayMs)
+    sessions.expire()
+    expect(sessions.list()).toEqual([])
+    expect(reasons()).toEqual(['clock set back'])
+  })
+
+  it.each(['new', 'old'])('by years refuses the %s refresh token, and ends the session', async (which) => {
+    const { create, renew, clock, sessions, reasons } = await setUp({ clock: ahead() })
+    const { refresh } = create()
+    const pair = await renew(refresh)
+    clock.turn(-1_400 * dayMs)
+    await expect(renew(which === 'new' ? pair.refresh : refresh)).rejects.toMatchObject(refused)
+    expect(sessions.list()).toEqual([])
+    expect(reasons()).toEqual(['clock set back'])
+  })
+})
+
 describe('after a restart', () => {
   it('sessions go on, with their access and refresh tokens, old ones included', async () => {
     const file = await temporaryFile()
