@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
@@ -227,11 +228,17 @@ describe('a round of questions to NSS', () => {
 describe('the watch of the files', () => {
   it('stands before their first look, so that no change falls in between', async () => {
     const etc = await mkdtemp(join(tmpdir(), 'edgehostd-watch-'))
-    const local: Record<string, Account> = { bob: account }
+    const looks = [account]
+    const local = {
+      // Locked right behind the back of the first look.
+      get bob() {
+        writeFileSync(join(etc, 'shadow'), '')
+        return looks.pop() ?? { ...account, locked: true }
+      },
+    }
     const { watch, ended } = setUp([session], local, etc)
     watch.start()
-    local.bob = { ...account, locked: true }
-    await writeFile(join(etc, 'shadow'), '')
+    expect(ended).toEqual([])
     await vi.waitFor(() => expect(ended).toEqual(['uid: account locked']), { timeout: 2_000 })
     watch.stop()
     await rm(etc, { recursive: true })
