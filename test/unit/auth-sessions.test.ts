@@ -1,74 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fastify } from 'fastify'
-import { afterEach, describe, expect, it } from 'vitest'
-import { registerAccessTokens } from '../../src/auth/access-token.ts'
-import type { Account } from '../../src/auth/accounts.ts'
-import { createSessionStore } from '../../src/auth/session-store.ts'
-import { createSessions } from '../../src/auth/sessions.ts'
-import { openDatabase } from '../../src/store/database.ts'
-import { captureLog } from '../support/https-server.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { bob, createTestSessions as setUp } from '../support/test-sessions.ts'
 import { createTurningClock, dayMs, hourMs, minuteMs } from '../support/turning-clock.ts'
 
-const bob: Account = {
-  name: 'bob',
-  role: 'viewer',
-  isRoleKnown: true,
-  source: 'local',
-  roleSource: 'local',
-  locked: false,
-  expiresAt: undefined,
-  hasLoginShell: true,
-  mark: 'mark',
-}
 const refused = { code: 'Unauthenticated', status: 401 }
-
-const ends: (() => void | Promise<void>)[] = []
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end()
-})
-
-async function setUp({ file = ':memory:', clock = createTurningClock() } = {}) {
-  const { log, lines } = captureLog()
-  const database = openDatabase(file, log)
-  const app = fastify()
-  const sessions = createSessions({
-    store: createSessionStore(database),
-    accessTokens: await registerAccessTokens(app, Buffer.alloc(32, 1)),
-    refreshKey: Buffer.alloc(32, 2),
-    clock,
-    log,
-    accessMinutes: 15,
-    renewalHours: 2,
-    extendedRenewalHours: 24,
-    maximumDays: 7,
-    replaySeconds: 30,
-  })
-  let isOpen = true
-  const stop = () => {
-    if (isOpen) database.close()
-    isOpen = false
-  }
-  ends.push(stop, () => app.close())
-  return {
-    clock,
-    sessions,
-    database,
-    stop,
-    reasons: () => lines.flatMap(({ reason }) => (typeof reason === 'string' ? [reason] : [])),
-    create(account: Account = bob, isExtended = false) {
-      sessions.makeRoom(account.name)
-      return sessions.create(account, '192.0.2.1', isExtended)
-    },
-    renew: (token: string, isExtended = false, account: Account | undefined = bob) =>
-      sessions.renew(token, isExtended, () => Promise.resolve(account)),
-  }
-}
 
 async function temporaryFile(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-sessions-'))
-  ends.unshift(() => rm(folder, { recursive: true }))
+  onTestFinished(() => rm(folder, { recursive: true }))
   return join(folder, 'edgehostd.db')
 }
 
@@ -297,70 +238,6 @@ describe('sessions', () => {
     sessions.end([session!], 'logout')
     sessions.end([session!], 'again')
     expect(reasons()).toEqual(['logout'])
-  })
-})
-
-describe('a role that a renewal took, since the directory was silent', () => {
-  const admin: Account = { ...bob, role: 'admin' }
-  const unknown: Account = { ...bob, isRoleKnown: false }
-
-  it('is gone from the older access token at once, also when it was looked at before', async () => {
-    const { create, renew, sessions } = await setUp()
-    const { access, refresh } = create(admin)
-    expect(sessions.authenticate(access)?.role).toBe('admin')
-    await renew(refresh, false, unknown)
-    expect(sessions.authenticate(access)?.role).toBe('viewer')
-  })
-
-  it('and the next one gives back does not come back in a token of before', async () => {
-    const { create, renew, sessions } = await setUp()
-    const first = create(admin)
-    const second = await renew(first.refresh, false, unknown)
-    const third = await renew(second.refresh, false, admin)
-    const roleOf = ({ access }: { access: string }) => sessions.authenticate(access)?.role
-    expect([roleOf(second), roleOf(third)]).toEqual(['viewer', 'admin'])
-  })
-})
-
-describe('a clock that is set back', () => {
-  // So that it stays ahead of the real clock, against which the library holds the end of a token.
-  const ahead = () => createTurningClock(Date.now() + 1_500 * dayMs)
-
-  it('by 5 minutes logs nobody out', async () => {
-    const { create, renew, clock, sessions } = await setUp()
-    const { access, refresh } = create()
-    clock.turn(-5 * minuteMs)
-    sessions.expire()
-    expect(sessions.authenticate(access)).toBeDefined()
-    const pair = await renew(refresh)
-    expect(await renew(refresh)).toEqual(pair)
-  })
-
-  it.each([false, true])('by years refuses access tokens, looked at before: %s', async (wasSeen) => {
-    const { create, clock, sessions } = await setUp({ clock: ahead() })
-    const { access } = create()
-    if (wasSeen) expect(sessions.authenticate(access)).toBeDefined()
-    clock.turn(-1_400 * dayMs)
-    expect(sessions.authenticate(access)).toBeUndefined()
-  })
-
-  it('by years ends the sessions, and says why', async () => {
-    const { create, clock, sessions, reasons } = await setUp({ clock: ahead() })
-    create()
-    clock.turn(-1_400 * dayMs)
-    sessions.expire()
-    expect(sessions.list()).toEqual([])
-    expect(reasons()).toEqual(['clock set back'])
-  })
-
-  it.each(['new', 'old'])('by years refuses the %s refresh token, and ends the session', async (which) => {
-    const { create, renew, clock, sessions, reasons } = await setUp({ clock: ahead() })
-    const { refresh } = create()
-    const pair = await renew(refresh)
-    clock.turn(-1_400 * dayMs)
-    await expect(renew(which === 'new' ? pair.refresh : refresh)).rejects.toMatchObject(refused)
-    expect(sessions.list()).toEqual([])
-    expect(reasons()).toEqual(['clock set back'])
   })
 })
 
