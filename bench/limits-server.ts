@@ -45,6 +45,7 @@ const account = {
   role: 'viewer',
   isRoleKnown: true,
   source: 'local',
+  roleSource: 'local',
   locked: false,
   expiresAt: undefined,
   hasLoginShell: true,

@@ -218,18 +218,19 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     void definitions.start()
     watches.start()
     jobs.start()
+    auth.accountWatch.checkInBackground()
   }
   let starting: NodeJS.Timeout | undefined
 
   return {
     async start() {
-      // Before the first request: accounts may have changed while the daemon was down.
-      await auth.accountWatch.check()
+      // Before the first request: accounts may have changed while the daemon was down. Only what the local files say;
+      // a directory that hangs must not keep the port closed.
+      auth.accountWatch.start()
       bound = await edge.listen(systemd.listenFds)
       const { address, port } = bound
       // Before systemd is told: whoever waited for the start may print it.
       await greet()
-      auth.accountWatch.start()
       // Whoever waits for the daemon comes first; one that asks about the host begins the look at it himself.
       starting = setTimeout(startBackground, 1_000)
       systemd.startWatchdog(() => jobs.areMoving())

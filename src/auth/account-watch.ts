@@ -2,15 +2,24 @@ import { watch } from 'node:fs'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { Account, Accounts } from './accounts.ts'
+import { needsNss, reasonInFiles, reasonToEnd } from './end-reason.ts'
 import type { SessionRecord } from './session-store.ts'
 import type { Sessions } from './sessions.ts'
 
 /** Ends sessions whose account is locked, expired, gone or no longer what it was. */
 export interface AccountWatch {
-  /** Looks at every account that has a session. */
-  check(): Promise<void>
-  /** Looks whenever a local account file changes, until stopped. */
+  /**
+   * Ends what the local files alone rule out and looks again whenever one of them changes, until stopped. Once it
+   * has returned no request can come in for such a session; no program is waited for.
+   */
   start(): void
+  /**
+   * Looks at every account that has a session: at once into the local files, then with questions to NSS, which take
+   * less than a minute however many there are.
+   */
+  check(): Promise<void>
+  /** The same with nobody who waits; errors go to the journal. */
+  checkInBackground(): void
   stop(): void
 }
 
@@ -28,21 +37,9 @@ const watchedFiles = new Set(['passwd', 'shadow', 'group', 'nsswitch.conf'])
 const settleMs = 200
 // Rounds come every minute, see the table of jobs.
 const longestWaitMs = 120_000
-
-/** Why a session may not go on with this account; nothing when it may. */
-export function reasonToEnd(
-  session: SessionRecord,
-  account: Account | undefined,
-  now: number,
-): string | undefined {
-  if (!account) return 'account deleted'
-  if (account.locked) return 'account locked'
-  if (account.expiresAt !== undefined && account.expiresAt <= now) return 'account expired'
-  if (account.mark !== session.accountMark) return 'password changed'
-  if (session.role === 'admin' && account.role !== 'admin' && account.isRoleKnown)
-    return 'left the administrators'
-  return undefined
-}
+// A question to a silent directory takes 10 s; after this time of a round no other one begins.
+const roundMs = 30_000
+const mostQuestions = 4
 
 export function createAccountWatch({
   accounts,
@@ -52,47 +49,109 @@ export function createAccountWatch({
   etc = '/etc',
 }: AccountWatchOptions): AccountWatch {
   let isStopped = false
+  let round: Promise<void> | undefined
+  // Users of whom NSS could not tell -> when, monotonic milliseconds.
+  const silentAt = new Map<string, number>()
   let expiryTimer: NodeJS.Timeout | undefined
+  let nextExpiry = Infinity
   let stopWatching = (): void => undefined
 
-  /** @returns when the account expires by itself, if it ever does */
-  async function checkUser(userName: string): Promise<number> {
+  /** @returns the sessions that go on */
+  function endBy(
+    reasonOf: (session: SessionRecord) => string | undefined,
+    own: readonly SessionRecord[],
+  ): readonly SessionRecord[] {
+    const byReason = Map.groupBy(own, reasonOf)
+    for (const [reason, ended] of byReason) if (reason) sessions.end(ended, reason, true)
+    return byReason.get(undefined) ?? []
+  }
+
+  // A directory that does not answer, or a file that cannot be read, has not said that the account is gone.
+  const warnOf = (userName: string, error: unknown) =>
+    log.warn(
+      { err: error, user: userName },
+      'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+    )
+
+  /** @returns the users about whom NSS has to be asked */
+  function lookIntoFiles(): string[] {
+    sessions.expire()
+    clearTimeout(expiryTimer)
+    nextExpiry = Infinity
+    const unsettled: string[] = []
+    for (const [userName, own] of Map.groupBy(sessions.list(), (session) => session.userName)) {
+      let local: Account | undefined
+      try {
+        local = accounts.readLocal(userName)
+      } catch (error) {
+        warnOf(userName, error)
+        continue
+      }
+      const left = endBy((session) => reasonInFiles(session, local, clock.now()), own)
+      expectExpiry(local?.expiresAt)
+      if (left.some((session) => needsNss(session, local))) unsettled.push(userName)
+    }
+    return unsettled
+  }
+
+  async function askAbout(userName: string): Promise<void> {
+    // A session that begins or is renewed in the meantime knows its account better than this answer.
+    const known = new Set(sessions.list().filter((session) => session.userName === userName))
     let account: Account | undefined
     try {
       account = await accounts.read(userName)
     } catch (error) {
-      // A directory that does not answer has not said that the account is gone.
-      log.warn(
-        { err: error, user: userName },
-        'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
-      )
-      return Infinity
+      silentAt.set(userName, clock.monotonic())
+      warnOf(userName, error)
+      return
     }
-    const own = sessions.list().filter((each) => each.userName === userName)
-    const byReason = Map.groupBy(own, (session) => reasonToEnd(session, account, clock.now()))
-    for (const [reason, ended] of byReason) if (reason) sessions.end(ended, reason, true)
-    return account?.expiresAt ?? Infinity
+    silentAt.delete(userName)
+    const own = sessions.list().filter((session) => known.has(session))
+    endBy((session) => reasonToEnd(session, account, clock.now()), own)
+    expectExpiry(account?.expiresAt)
+  }
+
+  /** A few at a time, so that a silent directory holds up neither the answers of another one nor the next round. */
+  async function askRound(userNames: readonly string[]): Promise<void> {
+    const until = clock.monotonic() + roundMs
+    for (const name of silentAt.keys()) if (!userNames.includes(name)) silentAt.delete(name)
+    // Whoever was silent comes last, the one not asked for longest first.
+    const order = (name: string) => silentAt.get(name) ?? -1
+    const queue = [...userNames].sort((a, b) => order(a) - order(b))
+    const work = async () => {
+      while (!isStopped && clock.monotonic() < until) {
+        const name = queue.shift()
+        if (name === undefined) return
+        await askAbout(name)
+      }
+    }
+    await Promise.all(Array.from({ length: mostQuestions }, work))
+    if (queue.length > 0 && !isStopped)
+      log.warn(
+        { accounts: queue.length },
+        'the directory of accounts is too slow to be asked about all of them in one round; their sessions go on; see how long it takes with: getent passwd <user>',
+      )
   }
 
   async function check(): Promise<void> {
-    sessions.expire()
-    const names = new Set(sessions.list().map(({ userName }) => userName))
-    // One after the other, since a directory needs child processes for each; local ones first, they need none.
-    const inOrder = [...names].sort((a, b) => Number(accounts.isLocal(b)) - Number(accounts.isLocal(a)))
-    let nextExpiry = Infinity
-    for (const name of inOrder) nextExpiry = Math.min(nextExpiry, await checkUser(name))
-    checkAt(nextExpiry)
+    const unsettled = lookIntoFiles()
+    if (unsettled.length > 0)
+      round ??= askRound(unsettled).finally(() => {
+        round = undefined
+      })
+    await round
   }
 
   // An account expires on a day; no file changes then. Beyond a minute the next round is early enough to know.
-  function checkAt(time: number): void {
-    clearTimeout(expiryTimer)
+  function expectExpiry(time = Infinity): void {
     const waitMs = time - clock.now()
-    if (!isStopped && waitMs > 0 && waitMs <= longestWaitMs) expiryTimer = setTimeout(checkNow, waitMs)
+    if (isStopped || time >= nextExpiry || waitMs <= 0 || waitMs > longestWaitMs) return
+    nextExpiry = time
+    clearTimeout(expiryTimer)
+    expiryTimer = setTimeout(checkInBackground, waitMs)
   }
 
-  // By itself, so nobody else would hear of its error; an unheard one ends the process.
-  function checkNow(): void {
+  function checkInBackground(): void {
     check().catch((error: unknown) =>
       log.error(
         { err: error },
@@ -107,29 +166,36 @@ export function createAccountWatch({
       'account files are not watched; they are looked at every minute; make room for watches with: sysctl fs.inotify.max_user_instances=1024',
     )
 
+  function startWatching(): void {
+    let timer: NodeJS.Timeout | undefined
+    const onChange = (_event: string, file: string | null) => {
+      if (file !== null && !watchedFiles.has(file)) return
+      timer ??= setTimeout(() => {
+        timer = undefined
+        checkInBackground()
+      }, settleMs)
+    }
+    try {
+      // The folder, not the files: they are replaced, not written.
+      const watcher = watch(etc, onChange).on('error', warn)
+      stopWatching = () => {
+        clearTimeout(timer)
+        watcher.close()
+      }
+    } catch (error) {
+      // inotify(7): a host may have used up its watches.
+      warn(error)
+    }
+  }
+
   return {
-    check,
     start() {
-      let timer: NodeJS.Timeout | undefined
-      const onChange = (_event: string, file: string | null) => {
-        if (file !== null && !watchedFiles.has(file)) return
-        timer ??= setTimeout(() => {
-          timer = undefined
-          checkNow()
-        }, settleMs)
-      }
-      try {
-        // The folder, not the files: they are replaced, not written.
-        const watcher = watch(etc, onChange).on('error', warn)
-        stopWatching = () => {
-          clearTimeout(timer)
-          watcher.close()
-        }
-      } catch (error) {
-        // inotify(7): a host may have used up its watches.
-        warn(error)
-      }
+      // In this order, so that no change falls in between.
+      startWatching()
+      lookIntoFiles()
     },
+    check,
+    checkInBackground,
     stop() {
       isStopped = true
       clearTimeout(expiryTimer)

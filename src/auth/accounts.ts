@@ -11,8 +11,10 @@ import {
   isLockedHash,
   parsePasswdLine,
   parseShells,
+  type PasswdEntry,
   type ShadowEntry,
 } from './account-files.ts'
+import { createNssQuestions, type NssQuestions } from './nss.ts'
 
 /** An operating-system account at a moment. */
 export interface Account {
@@ -22,6 +24,8 @@ export interface Account {
   /** False when a directory that may add groups did not answer. */
   readonly isRoleKnown: boolean
   readonly source: 'local' | 'directory'
+  /** Whether the local files make an administrator of it, or only a directory. */
+  readonly roleSource: 'local' | 'directory'
   readonly locked: boolean
   /** Milliseconds since 1970 from which the account is expired. */
   readonly expiresAt: number | undefined
@@ -35,7 +39,16 @@ export interface Account {
 export interface Accounts {
   /** Whether the account is in the local files, which takes no child process to read. */
   isLocal(name: string): boolean
-  /** @returns nothing when there is no such account */
+  /**
+   * What the local files alone say, without a child process; the role is not known where a directory may add groups.
+   * @returns nothing when it is not in them
+   */
+  readLocal(name: string): Account | undefined
+  /**
+   * Takes 10 s at most where a directory is silent.
+   * @returns nothing when there is no such account
+   * @throws CommandFailed when NSS has not answered
+   */
   read(name: string): Promise<Account | undefined>
 }
 
@@ -70,66 +83,78 @@ export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: A
     }
   }
 
-  async function ask(program: string, ...args: string[]): Promise<string | undefined> {
-    const result = await runner.run(program, args, { timeoutMs })
-    return result.exitCode === 0 ? result.stdout : undefined
+  const readFiles = () => ({
+    passwd: read('passwd') ?? '',
+    shadow: read('shadow'),
+    group: read('group') ?? '',
+    nsswitch: read('nsswitch.conf') ?? '',
+    shells: read('shells'),
+  })
+  type Files = ReturnType<typeof readFiles>
+
+  /** The account with the role that the local files give it. */
+  function describe(
+    entry: PasswdEntry,
+    secret: ShadowEntry | undefined,
+    source: Account['source'],
+    { group, nsswitch, shells }: Files,
+  ): Account {
+    const isAdmin =
+      entry.uid === 0 || groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each))
+    return {
+      name: entry.name,
+      role: isAdmin ? 'admin' : 'viewer',
+      isRoleKnown: isAdmin || (source === 'local' && isLocalOnly(nsswitch, 'group')),
+      source,
+      roleSource: 'local',
+      locked: secret !== undefined && isLockedHash(secret.hash),
+      expiresAt: secret?.expireDay === undefined ? undefined : secret.expireDay * dayMs,
+      hasLoginShell: parseShells(shells).includes(entry.shell),
+      mark: markOf(entry.uid, secret),
+    }
   }
 
-  // `id` and group ids, not names: names from a directory may hold spaces or differ in case.
-  async function isAdminByNss(name: string): Promise<boolean> {
-    const [ids, groups] = await Promise.all([ask('id', '-G', '--', name), askGroups()])
-    const adminIds = gidsOf(groups, adminGroups)
-    return (ids ?? '')
-      .trim()
-      .split(/\s+/)
-      .some((id) => adminIds.includes(Number(id)))
+  function inFiles(files: Files, name: string): Account | undefined {
+    const entry = findPasswd(files.passwd, name)
+    if (!entry) return undefined
+    const secret = files.shadow === undefined ? undefined : findShadow(files.shadow, entry.name)
+    return describe(entry, secret, 'local', files)
   }
-  // getent exits with 2 when one of several keys is unknown, and still prints the others.
-  const askGroups = async () =>
-    (await runner.run('getent', ['group', '--', ...adminGroups], { timeoutMs })).stdout
+
+  async function inDirectory(files: Files, name: string, nss: NssQuestions): Promise<Account | undefined> {
+    if (isLocalOnlyFile(files.nsswitch)) return undefined
+    const entry = parsePasswdLine(await nss.lines('passwd', [name]))
+    // getent takes for a uid what strtoul(3) does; PAM has let in an account of that very name.
+    if (!entry || (/^\s*[+-]?\d+$/.test(name) && entry.name !== name)) return undefined
+    const secret = findShadow(await nss.lines('shadow', [entry.name]), entry.name)
+    return describe(entry, secret, 'directory', files)
+  }
+
+  async function isAdminByNss(name: string, nss: NssQuestions): Promise<boolean> {
+    const [ids, groups] = await Promise.all([nss.groupIds(name), nss.lines('group', adminGroups)])
+    const adminIds = gidsOf(groups, adminGroups)
+    return ids.some((id) => adminIds.includes(id))
+  }
 
   return {
     isLocal: (name) => findPasswd(read('passwd') ?? '', name) !== undefined,
+    readLocal: (name) => inFiles(readFiles(), name),
 
     async read(name) {
-      const passwd = read('passwd') ?? ''
-      const shadow = read('shadow')
-      const group = read('group') ?? ''
-      const nsswitch = read('nsswitch.conf') ?? ''
-      const shells = read('shells')
-      const local = findPasswd(passwd, name)
-      const entry =
-        local ??
-        (isLocalOnlyFile(nsswitch)
-          ? undefined
-          : parsePasswdLine((await ask('getent', 'passwd', '--', name)) ?? ''))
-      // getent takes for a uid what strtoul(3) does; PAM has let in an account of that very name.
-      if (!entry || (/^\s*[+-]?\d+$/.test(name) && entry.name !== name)) return undefined
-      const secret = local
-        ? shadow === undefined
-          ? undefined
-          : findShadow(shadow, entry.name)
-        : findShadow((await ask('getent', 'shadow', '--', entry.name)) ?? '', entry.name)
-      const isAdminByFiles =
-        entry.uid === 0 || groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each))
-      const asksDirectory = !isAdminByFiles && (!local || !isLocalOnly(nsswitch, 'group'))
-      // A directory that is silent must not lock a local operator out, nor make an administrator of anyone.
-      const byDirectory = asksDirectory
-        ? await isAdminByNss(entry.name).catch((error: unknown) => {
-            if (local && error instanceof CommandFailed) return undefined
-            throw error
-          })
-        : false
-      const isAdmin = isAdminByFiles || byDirectory === true
-      return {
-        name: entry.name,
-        role: isAdmin ? 'admin' : 'viewer',
-        isRoleKnown: byDirectory !== undefined,
-        source: local ? 'local' : 'directory',
-        locked: secret !== undefined && isLockedHash(secret.hash),
-        expiresAt: secret?.expireDay === undefined ? undefined : secret.expireDay * dayMs,
-        hasLoginShell: parseShells(shells).includes(entry.shell),
-        mark: markOf(entry.uid, secret),
+      const files = readFiles()
+      const local = inFiles(files, name)
+      if (local?.isRoleKnown) return local
+      const nss = createNssQuestions(runner, timeoutMs)
+      const account = local ?? (await inDirectory(files, name, nss))
+      if (!account || account.isRoleKnown) return account
+      try {
+        const isAdmin = await isAdminByNss(account.name, nss)
+        const role = isAdmin ? ({ role: 'admin', roleSource: 'directory' } as const) : {}
+        return { ...account, ...role, isRoleKnown: true }
+      } catch (error) {
+        // A directory that is silent must not lock a local operator out, nor make an administrator of anyone.
+        if (local && error instanceof CommandFailed) return local
+        throw error
       }
     },
   }

@@ -81,11 +81,20 @@ export function createLogin(options: LoginOptions): Login {
     const { before, verdict, waitedMs } = await slots.run(async () => {
       const waited = clock.monotonic() - request.arrivedAt
       // Also before: a password that was right until a moment ago must not begin a session of the account as it is now.
-      const account = await accounts.read(userName).catch(() => undefined)
+      const account = await readBefore(userName)
       if (account) request.onKnown?.(account.name)
       return { before: account, verdict: await pam.verify(request), waitedMs: waited }
     })
     return { ...(await judge(userName, verdict, before)), waitedMs }
+  }
+
+  // The files first: the groups do not matter yet, and a directory that is silent about them would hold a slot.
+  async function readBefore(userName: string): Promise<Account | undefined> {
+    try {
+      return accounts.readLocal(userName) ?? (await accounts.read(userName))
+    } catch {
+      return undefined
+    }
   }
 
   async function judge(userName: string, verdict: PamAnswer, before: Account | undefined): Promise<Finding> {

@@ -3,7 +3,7 @@ import { listInMemory } from '../lists/memory.ts'
 import type { Page } from '../lists/page.ts'
 import type { ListQuery } from '../lists/query.ts'
 import type { Clock } from '../system/clock.ts'
-import { reasonToEnd } from './account-watch.ts'
+import { reasonInFiles, reasonToEnd } from './end-reason.ts'
 import type { Accounts } from './accounts.ts'
 import { sessionList } from './session-list.ts'
 import type { SessionRecord } from './session-store.ts'
@@ -48,8 +48,11 @@ export function createSessionAccess({
   return {
     renew: (token, isExtended) =>
       sessions.renew(token, isExtended, async (session) => {
-        const account = await accounts.read(session.userName)
-        const reason = reasonToEnd(session, account, clock.now())
+        const { userName } = session
+        // The files first: an account that is locked in them does not live on while a directory is silent.
+        const early = reasonInFiles(session, accounts.readLocal(userName), clock.now())
+        const account = early === undefined ? await accounts.read(userName) : undefined
+        const reason = early ?? reasonToEnd(session, account, clock.now())
         if (reason) sessions.end([session], reason, true)
         return reason ? undefined : account
       }),

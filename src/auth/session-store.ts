@@ -6,6 +6,9 @@ export interface SessionRecord {
   readonly uid: string
   readonly userName: string
   readonly role: 'admin' | 'viewer'
+  /** Whether the local files or only a directory had the account at the login or last renewal, and made it admin. */
+  readonly accountSource: 'local' | 'directory'
+  readonly roleSource: 'local' | 'directory'
   /** Address of the login. */
   readonly address: string
   readonly createdAt: number
@@ -33,6 +36,8 @@ const columns = createColumns<keyof SessionRecord>({
   uid: 'uid',
   userName: 'user_name',
   role: 'role',
+  accountSource: 'account_source',
+  roleSource: 'role_source',
   address: 'address',
   createdAt: 'created_at',
   renewedAt: 'renewed_at',

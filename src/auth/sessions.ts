@@ -6,6 +6,7 @@ import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { AccessTokens } from './access-token.ts'
 import type { Account } from './accounts.ts'
+import { reasonOfTime, setBackMs } from './end-reason.ts'
 import { makeRefreshToken, readRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
 
@@ -67,7 +68,7 @@ export interface Sessions {
    * @param isOwnDecision the daemon's, and not that of somebody who asks for it
    */
   end(sessions: readonly SessionRecord[], reason: string, isOwnDecision?: boolean): void
-  /** Ends what has run out of time. */
+  /** Ends what has run out of time, and what is from a time to which the clock has not come yet. */
   expire(): void
 }
 
@@ -79,9 +80,9 @@ const hourMs = 3_600_000
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, accessTokens, refreshKey, clock, log } = options
   const sessions = new Map(store.list().map((record) => [record.uid, record]))
-  // Checking a signature costs more than the rest of a read. What stands here was checked once; its end is
-  // compared each time, and it goes with its session.
-  const checked = new Map<string, { caller: SessionCaller; expiresAt: number }>()
+  // Checking a signature costs more than the rest of a read. What stands here was checked once; its time is
+  // compared each time, and it goes with its session or that session's role.
+  const checked = new Map<string, { caller: SessionCaller; validFrom: number; expiresAt: number }>()
   const undeleted = new Set<string>()
   const refused = () =>
     new AppError('Unauthenticated', 'log in again: the refresh token is unknown, expired or revoked')
@@ -104,11 +105,15 @@ export function createSessions(options: SessionsOptions): Sessions {
     const known = ended.filter(({ uid }) => sessions.has(uid))
     if (known.length === 0) return
     for (const { uid } of known) sessions.delete(uid)
-    for (const [token, { caller }] of checked) if (!sessions.has(caller.sessionUid)) checked.delete(token)
+    forget(({ sessionUid }) => !sessions.has(sessionUid))
     for (const { uid } of known) undeleted.add(uid)
     removeEnded()
     for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
     if (isOwnDecision) options.onEnded?.(known, reason)
+  }
+
+  function forget(isGone: (caller: SessionCaller) => boolean): void {
+    for (const [token, { caller }] of checked) if (isGone(caller)) checked.delete(token)
   }
 
   // A full disk must not keep a session alive; over a restart it would be, so the removal is tried again each minute.
@@ -148,6 +153,8 @@ export function createSessions(options: SessionsOptions): Sessions {
         uid,
         userName: account.name,
         role: account.role,
+        accountSource: account.source,
+        roleSource: account.roleSource,
         address,
         createdAt: now,
         renewedAt: now,
@@ -166,17 +173,20 @@ export function createSessions(options: SessionsOptions): Sessions {
       const now = clock.now()
       const known = checked.get(token)
       if (known) {
-        if (known.expiresAt > now) return known.caller
+        if (known.expiresAt > now && known.validFrom <= now) return known.caller
         checked.delete(token)
         return undefined
       }
       const claims = accessTokens.verify(token)
       if (!claims) return undefined
       const session = sessions.get(claims.jti.slice(0, claims.jti.lastIndexOf('.')))
-      if (session?.userName !== claims.sub || claims.exp * 1_000 <= now) return undefined
-      const caller = { userName: session.userName, role: claims.role, sessionUid: session.uid }
+      const [validFrom, expiresAt] = [claims.iat * 1_000 - setBackMs, claims.exp * 1_000]
+      if (session?.userName !== claims.sub || expiresAt <= now || validFrom > now) return undefined
+      // The lesser of both: a renewal may have taken the role since this token was made.
+      const role = claims.role === 'admin' ? session.role : 'viewer'
+      const caller = { userName: session.userName, role, sessionUid: session.uid }
       if (checked.size >= rememberedTokens) checked.clear()
-      checked.set(token, { caller, expiresAt: claims.exp * 1_000 })
+      checked.set(token, { caller, validFrom, expiresAt })
       return caller
     },
 
@@ -184,8 +194,9 @@ export function createSessions(options: SessionsOptions): Sessions {
       const claims = readRefreshToken(refreshKey, token)
       const presented = claims && sessions.get(claims.sessionUid)
       if (!presented) throw refused()
-      if (presented.expiresAt <= clock.now()) {
-        end([presented], 'expired', true)
+      const reason = reasonOfTime(presented, clock.now())
+      if (reason) {
+        end([presented], reason, true)
         throw refused()
       }
       const account = await readAccount(presented)
@@ -194,8 +205,9 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (!session || !account) throw refused()
       const tokenHash = hash('sha256', token, 'hex')
       const now = clock.now()
-      if (tokenHash === session.previousHash && now - session.renewedAt <= options.replaySeconds * 1_000)
-        return pairOf(session)
+      const sinceMs = now - session.renewedAt
+      const isReplay = sinceMs >= -setBackMs && sinceMs <= options.replaySeconds * 1_000
+      if (tokenHash === session.previousHash && isReplay) return pairOf(session)
       if (tokenHash !== session.refreshHash) {
         log.warn(
           { session: session.uid, user: session.userName },
@@ -208,6 +220,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       const renewed: SessionRecord = {
         ...session,
         role: account.role,
+        accountSource: account.source,
+        roleSource: account.roleSource,
         renewedAt: now,
         expiresAt: Math.max(session.expiresAt, slide(now, session.createdAt, isExtended)),
         refreshHash: hash(
@@ -228,17 +242,16 @@ export function createSessions(options: SessionsOptions): Sessions {
         )
       }
       sessions.set(renewed.uid, renewed)
+      if (renewed.role !== session.role) forget(({ sessionUid }) => sessionUid === renewed.uid)
       return pairOf(renewed)
     },
 
     list: () => [...sessions.values()],
     find: (uid) => sessions.get(uid),
     end,
-    expire: () =>
-      end(
-        [...sessions.values()].filter(({ expiresAt }) => expiresAt <= clock.now()),
-        'expired',
-        true,
-      ),
+    expire() {
+      const byReason = Map.groupBy(sessions.values(), (session) => reasonOfTime(session, clock.now()))
+      for (const [reason, ended] of byReason) if (reason) end(ended, reason, true)
+    },
   }
 }

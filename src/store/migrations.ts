@@ -98,4 +98,9 @@ export const migrations: readonly string[] = [
     since INTEGER NOT NULL
   ) STRICT;
   `,
+  // where the account of a session came from; NSS is asked about those of before
+  `
+  ALTER TABLE session ADD COLUMN account_source TEXT NOT NULL DEFAULT 'directory';
+  ALTER TABLE session ADD COLUMN role_source TEXT NOT NULL DEFAULT 'directory';
+  `,
 ]

@@ -146,7 +146,14 @@ it('a session that the daemon ends is recorded as its own action', async () => {
 describe('sessions that the daemon ends at once', () => {
   it('beyond the most that a user may have are one record, before that of the login', async () => {
     const { name, mark } = { name: 'bob', mark: 'm' }
-    const account = { name, mark, role: 'viewer', isRoleKnown: true, source: 'local' } as const
+    const account = {
+      name,
+      mark,
+      role: 'viewer',
+      isRoleKnown: true,
+      source: 'local',
+      roleSource: 'local',
+    } as const
     for (let count = 0; count < 502; count += 1)
       edge.sessions.create(
         { ...account, locked: false, expiresAt: undefined, hasLoginShell: true },

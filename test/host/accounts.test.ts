@@ -2,7 +2,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAccounts } from '../../src/auth/accounts.ts'
-import { createRunner, type CommandResult, type CommandRunner } from '../../src/system/runner.ts'
+import {
+  CommandFailed,
+  createRunner,
+  type CommandResult,
+  type CommandRunner,
+} from '../../src/system/runner.ts'
 import { createFakeHost, type FakeHost } from '../support/fake-host.ts'
 
 const markKey = Buffer.alloc(32, 3)
@@ -104,17 +109,31 @@ describe('accounts of a directory', () => {
     'id -G -- dave': '70000\n',
     'id -G -- bob': '1001 70512\n',
   }
+  const says = (exitCode: number | undefined, stdout = ''): CommandResult => ({
+    exitCode,
+    stdout,
+    stderr: '',
+    durationMs: 1,
+  })
+  let calls: string[]
+  // The questions that begin with one of these are not answered so.
+  let otherwise: Record<string, CommandResult | Error>
+  beforeEach(() => {
+    calls = []
+    otherwise = {}
+  })
   const runner: CommandRunner = {
     run(program, args): Promise<CommandResult> {
-      const stdout = directory[[program, ...args].join(' ')]
-      return Promise.resolve({
-        exitCode: stdout === undefined ? 2 : 0,
-        stdout: stdout ?? '',
-        stderr: '',
-        durationMs: 1,
-      })
+      const question = [program, ...args].join(' ')
+      calls.push(question)
+      const [, other] = Object.entries(otherwise).find(([begin]) => question.startsWith(begin)) ?? []
+      if (other instanceof Error) return Promise.reject(other)
+      const stdout = directory[question]
+      if (other || stdout !== undefined) return Promise.resolve(other ?? says(0, stdout))
+      return Promise.resolve(says(program === 'id' ? 1 : 2))
     },
   }
+  const timedOut = new CommandFailed('getent', 'timed-out', '10000 ms')
   const read = (name: string) => createAccounts({ runner, adminGroups, markKey, etc: host.etc }).read(name)
 
   it('have the name that NSS returns, and their login shell', async () => {
@@ -131,9 +150,66 @@ describe('accounts of a directory', () => {
     expect(await read('dave')).toMatchObject({ role: 'viewer', locked: true })
   })
 
+  it('are asked about for 10 s in all', async () => {
+    const limits: number[] = []
+    const slow: CommandRunner = {
+      run: async (program, args, options) => {
+        limits.push(options.timeoutMs)
+        const since = performance.now()
+        await expect.poll(() => performance.now() - since, { interval: 2 }).toBeGreaterThan(5)
+        return runner.run(program, args, options)
+      },
+    }
+    await createAccounts({ runner: slow, adminGroups, markKey, etc: host.etc }).read('dave')
+    const [passwd = 0, shadow = 0, id = 0, group = 0] = limits
+    expect(passwd).toBeLessThanOrEqual(10_000)
+    expect(shadow).toBeLessThanOrEqual(passwd - 5)
+    expect(id).toBeLessThanOrEqual(shadow - 5)
+    expect(group).toBeLessThanOrEqual(shadow - 5)
+  })
+
   it('are not found by their uid', async () => expect(await read('70001')).toBeUndefined())
 
   it('may bring memberships to local users', async () => {
     expect(await read('bob')).toMatchObject({ source: 'local', role: 'admin' })
+  })
+
+  it('are not said to be gone by a getent that fails or is killed', async () => {
+    for (const failure of [says(1), says(3), says(127), says(undefined)]) {
+      otherwise = { 'getent passwd': failure }
+      await expect(read('dave')).rejects.toThrow(CommandFailed)
+      otherwise = { 'getent shadow': failure }
+      await expect(read('dave')).rejects.toThrow(CommandFailed)
+    }
+    otherwise = { 'getent passwd': says(2) }
+    expect(await read('dave')).toBeUndefined()
+  })
+
+  it('are not said to be no administrators by an id or getent that fails or is killed', async () => {
+    for (const failure of [says(1), says(undefined), says(1, '70000\n')]) {
+      otherwise = { id: failure }
+      await expect(read('Carol@CORP')).rejects.toThrow(CommandFailed)
+      expect(await read('bob')).toMatchObject({ role: 'viewer', isRoleKnown: false })
+      otherwise = { 'getent group': failure }
+      expect(await read('bob')).toMatchObject({ role: 'viewer', isRoleKnown: false })
+    }
+  })
+
+  it('that knows only some of the groups of administrators is believed', async () => {
+    otherwise = { 'getent group': says(2, 'domain admins:*:70512:\n') }
+    expect(await read('bob')).toMatchObject({ role: 'admin', isRoleKnown: true, roleSource: 'directory' })
+  })
+
+  it('that is silent leaves local accounts what the files say, without a question', async () => {
+    otherwise = { getent: timedOut, id: timedOut }
+    const accounts = createAccounts({ runner, adminGroups, markKey, etc: host.etc })
+    expect(accounts.readLocal('locked')).toMatchObject({ locked: true, role: 'viewer', isRoleKnown: false })
+    expect(accounts.readLocal('alice')).toMatchObject({
+      role: 'admin',
+      isRoleKnown: true,
+      roleSource: 'local',
+    })
+    expect(accounts.readLocal('dave')).toBeUndefined()
+    expect(calls).toEqual([])
   })
 })

@@ -81,6 +81,29 @@ describe('a start', () => {
     expect(heads()[1]).toMatchObject({ seq: records().at(-1)?.seq, hash: records().at(-1)?.hash })
   })
 
+  it('ends sessions of local accounts that are gone before it listens, and asks NSS for others afterwards', async () => {
+    await stop(await start())
+    const database = new DatabaseSync(join(folder, 'edgehostd.db'))
+    const put = database.prepare(
+      `INSERT INTO session (uid, user_name, role, account_source, role_source, address, created_at, renewed_at,
+        expires_at, account_mark, refresh_hash, generation)
+        VALUES (?, 'no-such-user', 'admin', ?, 'local', '::1', ?, ?, ?, '', '', 0)`,
+    )
+    const now = Date.now()
+    put.run('of a file', 'local', now, now, now + 3_600_000)
+    put.run('of a directory', 'directory', now, now, now + 3_600_000)
+    database.close()
+    captured.lines.length = 0
+    await start()
+    const said = () =>
+      captured.lines.flatMap(({ msg, session }) =>
+        msg === 'listening' ? [msg] : typeof session === 'string' ? [session] : [],
+      )
+    await vi.waitFor(() => expect(said()).toEqual(['of a file', 'listening', 'of a directory']), {
+      timeout: 10_000,
+    })
+  })
+
   it('of a second daemon is refused, and leaves the first one alone', async () => {
     const daemon = await start()
     await expect(create()).rejects.toThrow(StateInUse)

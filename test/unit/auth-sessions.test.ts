@@ -1,73 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fastify } from 'fastify'
-import { afterEach, describe, expect, it } from 'vitest'
-import { registerAccessTokens } from '../../src/auth/access-token.ts'
-import type { Account } from '../../src/auth/accounts.ts'
-import { createSessionStore } from '../../src/auth/session-store.ts'
-import { createSessions } from '../../src/auth/sessions.ts'
-import { openDatabase } from '../../src/store/database.ts'
-import { captureLog } from '../support/https-server.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { bob, createTestSessions as setUp } from '../support/test-sessions.ts'
 import { createTurningClock, dayMs, hourMs, minuteMs } from '../support/turning-clock.ts'
 
-const bob: Account = {
-  name: 'bob',
-  role: 'viewer',
-  isRoleKnown: true,
-  source: 'local',
-  locked: false,
-  expiresAt: undefined,
-  hasLoginShell: true,
-  mark: 'mark',
-}
 const refused = { code: 'Unauthenticated', status: 401 }
-
-const ends: (() => void | Promise<void>)[] = []
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end()
-})
-
-async function setUp({ file = ':memory:', clock = createTurningClock() } = {}) {
-  const { log, lines } = captureLog()
-  const database = openDatabase(file, log)
-  const app = fastify()
-  const sessions = createSessions({
-    store: createSessionStore(database),
-    accessTokens: await registerAccessTokens(app, Buffer.alloc(32, 1)),
-    refreshKey: Buffer.alloc(32, 2),
-    clock,
-    log,
-    accessMinutes: 15,
-    renewalHours: 2,
-    extendedRenewalHours: 24,
-    maximumDays: 7,
-    replaySeconds: 30,
-  })
-  let isOpen = true
-  const stop = () => {
-    if (isOpen) database.close()
-    isOpen = false
-  }
-  ends.push(stop, () => app.close())
-  return {
-    clock,
-    sessions,
-    database,
-    stop,
-    reasons: () => lines.flatMap(({ reason }) => (typeof reason === 'string' ? [reason] : [])),
-    create(account: Account = bob, isExtended = false) {
-      sessions.makeRoom(account.name)
-      return sessions.create(account, '192.0.2.1', isExtended)
-    },
-    renew: (token: string, isExtended = false, account: Account | undefined = bob) =>
-      sessions.renew(token, isExtended, () => Promise.resolve(account)),
-  }
-}
 
 async function temporaryFile(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-sessions-'))
-  ends.unshift(() => rm(folder, { recursive: true }))
+  onTestFinished(() => rm(folder, { recursive: true }))
   return join(folder, 'edgehostd.db')
 }
 

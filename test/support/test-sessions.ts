@@ -1,0 +1,62 @@
+import { fastify } from 'fastify'
+import { onTestFinished } from 'vitest'
+import { registerAccessTokens } from '../../src/auth/access-token.ts'
+import type { Account } from '../../src/auth/accounts.ts'
+import { createSessionStore } from '../../src/auth/session-store.ts'
+import { createSessions } from '../../src/auth/sessions.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { captureLog } from './https-server.ts'
+import { createTurningClock } from './turning-clock.ts'
+
+export const bob: Account = {
+  name: 'bob',
+  role: 'viewer',
+  isRoleKnown: true,
+  source: 'local',
+  roleSource: 'local',
+  locked: false,
+  expiresAt: undefined,
+  hasLoginShell: true,
+  mark: 'mark',
+}
+
+/** Sessions over a database of their own, with a clock to turn; they end with the test. */
+export async function createTestSessions({ file = ':memory:', clock = createTurningClock() } = {}) {
+  const { log, lines } = captureLog()
+  const database = openDatabase(file, log)
+  const app = fastify()
+  const sessions = createSessions({
+    store: createSessionStore(database),
+    accessTokens: await registerAccessTokens(app, Buffer.alloc(32, 1)),
+    refreshKey: Buffer.alloc(32, 2),
+    clock,
+    log,
+    accessMinutes: 15,
+    renewalHours: 2,
+    extendedRenewalHours: 24,
+    maximumDays: 7,
+    replaySeconds: 30,
+  })
+  let isOpen = true
+  const stop = () => {
+    if (isOpen) database.close()
+    isOpen = false
+  }
+  onTestFinished(async () => {
+    stop()
+    await app.close()
+  })
+  return {
+    clock,
+    sessions,
+    database,
+    stop,
+    reasons: () => lines.flatMap(({ reason }) => (typeof reason === 'string' ? [reason] : [])),
+    create(account: Account = bob, isExtended = false) {
+      sessions.makeRoom(account.name)
+      return sessions.create(account, '192.0.2.1', isExtended)
+    },
+    renew: (token: string, isExtended = false, account: Account | undefined = bob) =>
+      sessions.renew(token, isExtended, () => Promise.resolve(account)),
+  }
+}
