@@ -32,8 +32,19 @@ export function findPasswd(text: string, name: string): PasswdEntry | undefined 
 export function findShadow(text: string, name: string): ShadowEntry | undefined {
   const fields = findLine(text, name)?.split(':')
   if (!fields) return undefined
-  const expire = fields[7]
-  return { hash: fields[1] ?? '', expireDay: expire ? Number(expire) : undefined }
+  const [, hash = '', changed, , maximum, , inactive, expire] = fields
+  const days = [numberOf(expire), unusedDay(numberOf(changed), numberOf(maximum), numberOf(inactive))]
+  const known = days.filter((day) => day !== undefined)
+  return { hash, expireDay: known.length > 0 ? Math.min(...known) : undefined }
+}
+
+const numberOf = (field: string | undefined) => (field ? Number(field) : undefined)
+
+/** The day from which PAM takes an account for expired whose password nobody has changed in time, see shadow(5). */
+function unusedDay(changed?: number, maximum?: number, inactive?: number): number | undefined {
+  // Day 0 asks for a new password at the next login, and -1 is nothing at all.
+  if (!changed || maximum === undefined || inactive === undefined) return undefined
+  return maximum < 0 || inactive < 0 ? undefined : changed + maximum + inactive + 1
 }
 
 /** Names of the groups, by group(5) text, that have this user as a member or as their primary group. */

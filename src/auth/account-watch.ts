@@ -32,7 +32,7 @@ export interface AccountWatchOptions {
   readonly etc?: string
 }
 
-const watchedFiles = new Set(['passwd', 'shadow', 'group', 'nsswitch.conf'])
+const watchedFiles = new Set(['passwd', 'shadow', 'group', 'shells', 'nsswitch.conf'])
 // useradd and friends replace several files one after the other.
 const settleMs = 200
 // Rounds come every minute, see the table of jobs.

@@ -29,7 +29,7 @@ export interface Account {
   readonly locked: boolean
   /** Milliseconds since 1970 from which the account is expired. */
   readonly expiresAt: number | undefined
-  /** Whether its shell is in /etc/shells. */
+  /** Whether its shell is in /etc/shells, or need not be. */
   readonly hasLoginShell: boolean
   /** Changes with uid and password, so that a session can tell whether the account is still the same. */
   readonly mark: string
@@ -55,6 +55,8 @@ export interface Accounts {
 export interface AccountsOptions {
   readonly runner: CommandRunner
   readonly adminGroups: readonly string[]
+  /** Takes every shell for one of a login. */
+  readonly allowAnyShell?: boolean
   /** Key of the marks; a mark must not be a password hash that can be attacked. */
   readonly markKey: Buffer
   /** Folder of passwd, shadow and group. */
@@ -68,7 +70,13 @@ const dayMs = 86_400_000
  * Accounts of the local files are read directly, which costs no child process; all others, and memberships that a
  * directory may add, are asked of NSS with getent(1) and id(1).
  */
-export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: AccountsOptions): Accounts {
+export function createAccounts({
+  runner,
+  adminGroups,
+  allowAnyShell = false,
+  markKey,
+  etc = '/etc',
+}: AccountsOptions): Accounts {
   // A file that cannot be read says nothing about its accounts; only one that is not there does. Without root
   // there is no shadow.
   // In one go: each of these files is a few kilobytes, and a turn through the thread pool costs more than all five.
@@ -109,7 +117,7 @@ export function createAccounts({ runner, adminGroups, markKey, etc = '/etc' }: A
       roleSource: 'local',
       locked: secret !== undefined && isLockedHash(secret.hash),
       expiresAt: secret?.expireDay === undefined ? undefined : secret.expireDay * dayMs,
-      hasLoginShell: parseShells(shells).includes(entry.shell),
+      hasLoginShell: allowAnyShell || parseShells(shells).includes(entry.shell),
       mark: markOf(entry.uid, secret),
     }
   }

@@ -64,7 +64,8 @@ export interface Auth {
 export function createAuth(options: AuthOptions): Auth {
   const { settings, runner, privileged, database, keys, accessTokens, clock, log } = options
   const etc = options.etc === undefined ? {} : { etc: options.etc }
-  const accounts = createAccounts({ runner, adminGroups: settings.adminGroups, markKey: keys.mark, ...etc })
+  const { adminGroups, allowAnyShell } = settings
+  const accounts = createAccounts({ runner, adminGroups, allowAnyShell, markKey: keys.mark, ...etc })
   const sessions = createSessions({
     store: createSessionStore(database),
     accessTokens,
@@ -88,7 +89,6 @@ export function createAuth(options: AuthOptions): Auth {
       transaction: database.transaction,
       clock,
       log,
-      allowAnyShell: settings.allowAnyShell,
       refusalDelayMs: settings.refusalDelayMs,
     }),
   )

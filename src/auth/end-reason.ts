@@ -25,6 +25,7 @@ export function reasonToEnd(
   if (!account) return 'account deleted'
   if (account.locked) return 'account locked'
   if (account.expiresAt !== undefined && account.expiresAt <= now) return 'account expired'
+  if (!account.hasLoginShell) return 'shell is not in /etc/shells'
   if (account.mark !== session.accountMark) return 'password changed'
   // What the local files gave they also take; no directory has to be waited for that may give the same.
   const isRoleKnown = account.isRoleKnown || session.roleSource === 'local'

@@ -24,7 +24,6 @@ export interface LoginOptions {
   readonly transaction: Database['transaction']
   readonly clock: Clock
   readonly log: Logger
-  readonly allowAnyShell: boolean
   readonly refusalDelayMs: number
 }
 
@@ -72,7 +71,7 @@ const spareMs = 200
  * knows the difference.
  */
 export function createLogin(options: LoginOptions): Login {
-  const { pam, slots, guard, accounts, sessions, history, transaction, clock, log, allowAnyShell } = options
+  const { pam, slots, guard, accounts, sessions, history, transaction, clock, log } = options
 
   async function decide(request: LoginRequest): Promise<Outcome> {
     const { userName, password } = request
@@ -110,7 +109,7 @@ export function createLogin(options: LoginOptions): Login {
     if (before?.mark !== account.mark) return { refusal: 'the account changed during the login' }
     if (account.locked || (account.expiresAt !== undefined && account.expiresAt <= clock.now()))
       return { refusal: describeRefusal('', account, clock.now()) }
-    if (!allowAnyShell && !account.hasLoginShell) return { refusal: 'shell is not in /etc/shells' }
+    if (!account.hasLoginShell) return { refusal: 'shell is not in /etc/shells' }
     return { account, isExpired: verdict.kind === 'password-expired' }
   }
 

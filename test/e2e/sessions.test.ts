@@ -212,6 +212,8 @@ describe('a session', () => {
   it.each([
     ['passwd -l', 'passwd -l "$1"'],
     ['chage -E 0', 'chage -E 0 "$1"'],
+    ['a password that nobody changed in time', 'chage -M 1 -I 0 -d 2020-01-01 "$1"'],
+    ['usermod -s nologin', 'usermod -s /usr/sbin/nologin "$1"'],
     ['userdel', 'userdel "$1"'],
     ['gpasswd -d from the administrators', 'gpasswd -d "$1" sudo'],
   ])('ends within 2 s of %s', async (_, command) => {

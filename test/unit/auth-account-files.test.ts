@@ -102,6 +102,15 @@ describe('findShadow', () => {
   it('reads day 0, which chage -E 0 sets', () => {
     expect(findShadow('x:h:1:0:99999:7::0:\n', 'x')?.expireDay).toBe(0)
   })
+  it.each([
+    ['a password that nobody changed for its 90 and 10 days', '20000:0:90:7:10:', 20_101],
+    ['the earlier of this and an expiry day', '20000:0:90:7:10:20050', 20_050],
+    ['no day where inactivity is not counted', '20000:0:90:7::', undefined],
+    ['no day where it is switched off', '20000:0:90:7:-1:', undefined],
+    ['no day for a password that is to be changed first', '0:0:90:7:10:', undefined],
+  ])('reads %s', (_what, fields, expireDay) => {
+    expect(findShadow(`x:h:${fields}:\n`, 'x')?.expireDay).toBe(expireDay)
+  })
   it('finds nothing for the beginning of a name', () => expect(findShadow(shadow, 'bo')).toBeUndefined())
 })
 

@@ -42,6 +42,7 @@ describe('reasonToEnd', () => {
     ['an account that expires this very moment', { expiresAt: 1_000 }, {}, 'account expired'],
     ['an account that expires later', { expiresAt: 1_001 }, {}, undefined],
     ['an account of 1970, which chage -E 0 sets', { expiresAt: 0 }, {}, 'account expired'],
+    ['an account whose shell is none any more', { hasLoginShell: false }, {}, 'shell is not in /etc/shells'],
     ['another password or uid', { mark: 'other' }, {}, 'password changed'],
     ['an administrator who still is one', { role: 'admin' }, { role: 'admin' }, undefined],
     ['an administrator who left the groups', {}, { role: 'admin' }, left],
