@@ -39,7 +39,7 @@ export interface ServerOptions extends GuardOptions {
 }
 
 // Whoever is not logged in may have the daemon hold this much of a body, on as many connections as there may be.
-const openBodyLimitBytes = 65_536
+const openBodyLimitBytes = 131_072
 
 const noRefusals: ReadonlyMap<string, number> = new Map()
 

@@ -67,7 +67,7 @@ export const Api = Type.Object(
         limitBytes: positive(
           1_048_576,
           1_073_741_824,
-          'Largest JSON body; of those who are not logged in at most 65536.',
+          'Largest JSON body; of those who are not logged in at most 131072.',
         ),
         minimumBytesPerSecond: positive(1_024, 1_073_741_824, 'A body that arrives more slowly is closed.'),
         windowSeconds: positive(10, 3_600, 'The rate is measured over this many seconds.'),

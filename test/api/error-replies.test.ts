@@ -97,7 +97,7 @@ describe('an error', () => {
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([413, 'PayloadTooLarge'])
   })
 
-  it('for more than 64 KiB of who is not logged in is a 413, whatever else may be larger', async () => {
+  it('for more than 128 KiB of who is not logged in is a 413, whatever else may be larger', async () => {
     const { app } = createBareEdge(1_048_576)
     app.post('/open', { config: { access: 'open', audit: false } }, async () => ({}))
     app.post('/known', { config: { access: 'viewer', audit: false } }, async () => ({}))
@@ -106,8 +106,10 @@ describe('an error', () => {
       return (await app.inject({ method: 'POST', url, headers, payload: `"${'x'.repeat(length - 2)}"` }))
         .statusCode
     }
-    expect(await Promise.all([65_536, 65_537].map((length) => post('/open', length)))).toEqual([200, 413])
-    expect(await Promise.all([65_537, 1_048_577].map((length) => post('/known', length)))).toEqual([200, 413])
+    expect(await Promise.all([131_072, 131_073].map((length) => post('/open', length)))).toEqual([200, 413])
+    expect(await Promise.all([131_073, 1_048_577].map((length) => post('/known', length)))).toEqual([
+      200, 413,
+    ])
   })
 
   it('has a reference of its own each time', async () => {

@@ -124,7 +124,9 @@ describe('a signing key that cannot be used', () => {
       expect(await host.sh('journalctl --no-pager -u edgehostd')).toMatch(/status=78/),
     )
     const said = (await host.log()).filter(({ priority }) => priority <= 3).map(({ msg }) => msg)
-    expect(said.at(-1)).toMatch(advice)
+    expect(said).toContainEqual(expect.stringMatching(advice))
+    // With its place, and no matter what else is wrong.
+    expect(checked.stderr).toContain(`${file}:1`)
     // A private key that was put there by mistake goes nowhere else.
     expect(await host.sh('journalctl --no-pager')).not.toContain(secret.slice(100, 140))
     expect(checked.stderr).not.toContain(secret.slice(100, 140))

@@ -31,6 +31,8 @@ export interface HttpsServer {
   stop(): void
 }
 
+const firstRequestMs = 1_000
+
 export function createHttpsServer({
   timeouts,
   connections,
@@ -45,8 +47,13 @@ export function createHttpsServer({
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
       const limits = limitConnections(server, { ...connections, log })
-      // Asked at the stop. Node's own passes over connections that have not asked anything yet, and waits for them.
-      server.closeIdleConnections = limits.closeIdle
+      const closeAsked = server.closeIdleConnections.bind(server)
+      // Asked at the stop. Node's own passes over connections that have not asked anything yet, and the stop would wait
+      // for them. A new one is about to ask in most cases, and gets its answer.
+      server.closeIdleConnections = () => {
+        closeAsked()
+        setTimeout(limits.closeIdle, firstRequestMs).unref()
+      }
       made = { server, limits, stopRate: watchBodyRate(server, body) }
       return server
     },
