@@ -40,7 +40,10 @@ export async function openState({ config, clock, log }: StateOptions): Promise<S
   const database = openDatabase(join(directory, 'edgehostd.db'), log)
   const reader = createReader(database.sql)
   const audit = createAudit({ settings: config.audit, database, read: reader.read, clock, log })
-  const secret = await readOrMakeSecret(join(directory, 'secret'), 32, () => {
+  const secretFile = join(directory, 'secret')
+  const secret = await readOrMakeSecret(secretFile, 32, (isReplaced) => {
+    if (isReplaced)
+      log.warn({ file: secretFile }, 'the secret was damaged and is made anew: everybody has to log in again')
     audit.record({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
     return createSecret()
   })

@@ -86,7 +86,7 @@ export function createAuth(options: AuthOptions): Auth {
       accounts,
       sessions,
       history,
-      transaction: database.transaction,
+      transaction: database.transactionBeforeNext,
       clock,
       log,
       refusalDelayMs: settings.refusalDelayMs,

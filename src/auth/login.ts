@@ -156,7 +156,7 @@ export function createLogin(options: LoginOptions): Login {
     // Not within the transaction: its end is recorded, and would be undone with it.
     sessions.makeRoom(account.name)
     try {
-      // Together, since each commit waits for the disk.
+      // Together; the record of the request follows, and is what waits for the disk.
       isFirstLogin = transaction(() => {
         tokens = sessions.create(account, address, isExtended)
         return history.record(account.name, addressGroup(address), clock.now())

@@ -25,10 +25,12 @@ export interface SessionRecord {
   readonly generation: number
 }
 
-/** Sessions on disk; what it returns from is durable. */
+/** Sessions on disk. */
 export interface SessionStore {
   list(): SessionRecord[]
+  /** Durable with the next commit: the record of the request in the trail, before its reply. */
   put(record: SessionRecord): void
+  /** Durable when it returns. */
   remove(uids: readonly string[]): void
 }
 
@@ -54,7 +56,7 @@ export function createSessionStore(database: Database): SessionStore {
   const remove = database.sql.prepare('DELETE FROM session WHERE uid = ?')
   return {
     list: () => list.all() as unknown as SessionRecord[],
-    put: (record) => void put.run(...columns.valuesOf(record)),
+    put: (record) => database.transactionBeforeNext(() => void put.run(...columns.valuesOf(record))),
     remove: (uids) => database.transaction(() => uids.forEach((uid) => remove.run(uid))),
   }
 }

@@ -3,9 +3,13 @@ import { replaceFile } from './files.ts'
 
 /**
  * Reads a secret of the state folder, and makes it on the first start: mode 0600, never empty.
- * @param make gives the bytes of a new one
+ * @param make gives the bytes of a new one; told whether it takes the place of one that was damaged
  */
-export async function readOrMakeSecret(file: string, bytes: number, make: () => Buffer): Promise<Buffer> {
+export async function readOrMakeSecret(
+  file: string,
+  bytes: number,
+  make: (isReplaced: boolean) => Buffer,
+): Promise<Buffer> {
   const present = await readFile(file).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return undefined
@@ -16,7 +20,7 @@ export async function readOrMakeSecret(file: string, bytes: number, make: () => 
     return present
   }
   // A short file is what a power cut leaves of a copy by hand; a new secret only ends sessions.
-  const secret = make()
+  const secret = make(present !== undefined)
   await replaceFile(file, secret, 0o600)
   return secret
 }

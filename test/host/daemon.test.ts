@@ -111,6 +111,19 @@ describe('a start', () => {
     await start()
   })
 
+  it('over a damaged secret says that everybody has to log in again', async () => {
+    await stop(await start())
+    await writeFile(join(folder, 'secret'), '')
+    captured.lines.length = 0
+    await stop(await start())
+    expect(captured.lines).toContainEqual(
+      expect.objectContaining({
+        ...{ level: 40, file: join(folder, 'secret') },
+        msg: expect.stringContaining('log in again'),
+      }),
+    )
+  })
+
   it('over a damaged database says so first of all, in the new trail', async () => {
     await stop(await start())
     await writeFile(join(folder, 'edgehostd.db'), 'no database at all '.repeat(1_000))

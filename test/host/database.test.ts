@@ -135,6 +135,22 @@ describe('a transaction', () => {
   it('gives back what its work gives', () => {
     expect(open().transaction(() => 5)).toBe(5)
   })
+
+  it('before another waits for no disk, and all others do, whatever becomes of it', () => {
+    const database = open()
+    const synchronous = () => database.sql.prepare('PRAGMA synchronous').get()?.synchronous
+    const [normal, full] = [1, 2]
+    expect(database.transactionBeforeNext(synchronous)).toBe(normal)
+    expect(synchronous()).toBe(full)
+    const refused = () =>
+      database.transactionBeforeNext(() => {
+        add(database, 'bob')
+        throw new Error('no')
+      })
+    expect(refused).toThrow('no')
+    expect([synchronous(), names(database)]).toEqual([full, []])
+    expect(database.transaction(() => database.transactionBeforeNext(synchronous))).toBe(full)
+  })
 })
 
 it('kill -9 in the middle of writing loses nothing that was acknowledged, five times in a row', async () => {
