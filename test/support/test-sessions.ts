@@ -6,19 +6,8 @@ import { createSessionStore } from '../../src/auth/session-store.ts'
 import { createSessions } from '../../src/auth/sessions.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { captureLog } from './https-server.ts'
+import { bob } from './test-account.ts'
 import { createTurningClock } from './turning-clock.ts'
-
-export const bob: Account = {
-  name: 'bob',
-  role: 'viewer',
-  isRoleKnown: true,
-  source: 'local',
-  roleSource: 'local',
-  locked: false,
-  expiresAt: undefined,
-  hasLoginShell: true,
-  mark: 'mark',
-}
 
 /** Sessions over a database of their own, with a clock to turn; they end with the test. */
 export async function createTestSessions({ file = ':memory:', clock = createTurningClock() } = {}) {

@@ -8,34 +8,8 @@ import type { Account } from '../../src/auth/accounts.ts'
 import type { SessionRecord } from '../../src/auth/session-store.ts'
 import type { Sessions } from '../../src/auth/sessions.ts'
 import { captureLog } from '../support/https-server.ts'
+import { bob as account, bobsSession as session } from '../support/test-account.ts'
 import { createTurningClock } from '../support/turning-clock.ts'
-
-const account: Account = {
-  name: 'bob',
-  role: 'viewer',
-  isRoleKnown: true,
-  source: 'local',
-  roleSource: 'local',
-  locked: false,
-  expiresAt: undefined,
-  hasLoginShell: true,
-  mark: 'mark',
-}
-const session: SessionRecord = {
-  uid: 'uid',
-  userName: 'bob',
-  role: 'viewer',
-  accountSource: 'local',
-  roleSource: 'local',
-  address: '192.0.2.1',
-  createdAt: 0,
-  renewedAt: 0,
-  expiresAt: 10_000,
-  accountMark: 'mark',
-  refreshHash: '',
-  previousHash: null,
-  generation: 0,
-}
 
 const dave: Account = { ...account, name: 'dave', source: 'directory' }
 const daves: SessionRecord = { ...session, userName: 'dave', accountSource: 'directory' }

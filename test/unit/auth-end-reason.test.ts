@@ -2,34 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { Account } from '../../src/auth/accounts.ts'
 import { reasonInFiles, reasonOfTime, reasonToEnd } from '../../src/auth/end-reason.ts'
 import type { SessionRecord } from '../../src/auth/session-store.ts'
+import { bob as account, bobsSession as session } from '../support/test-account.ts'
 import { minuteMs } from '../support/turning-clock.ts'
 
-const account: Account = {
-  name: 'bob',
-  role: 'viewer',
-  isRoleKnown: true,
-  source: 'local',
-  roleSource: 'local',
-  locked: false,
-  expiresAt: undefined,
-  hasLoginShell: true,
-  mark: 'mark',
-}
-const session: SessionRecord = {
-  uid: 'uid',
-  userName: 'bob',
-  role: 'viewer',
-  accountSource: 'local',
-  roleSource: 'local',
-  address: '192.0.2.1',
-  createdAt: 0,
-  renewedAt: 0,
-  expiresAt: 10_000,
-  accountMark: 'mark',
-  refreshHash: '',
-  previousHash: null,
-  generation: 0,
-}
 const byDirectory = { role: 'admin', roleSource: 'directory' } as const
 const silent = { isRoleKnown: false }
 const left = 'left the administrators'

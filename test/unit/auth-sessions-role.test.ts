@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Account } from '../../src/auth/accounts.ts'
-import { bob, createTestSessions as setUp } from '../support/test-sessions.ts'
+import { bob } from '../support/test-account.ts'
+import { createTestSessions as setUp } from '../support/test-sessions.ts'
 
 describe('a role that a renewal took, since the directory was silent', () => {
   const admin: Account = { ...bob, role: 'admin' }

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { bob, createTestSessions as setUp } from '../support/test-sessions.ts'
+import { bob } from '../support/test-account.ts'
+import { createTestSessions as setUp } from '../support/test-sessions.ts'
 import { createTurningClock, dayMs, hourMs, minuteMs } from '../support/turning-clock.ts'
 
 const refused = { code: 'Unauthenticated', status: 401 }
