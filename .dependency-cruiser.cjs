@@ -40,16 +40,17 @@ const routesLaw = Object.keys(rooms).map((room) => ({
 const pureForClients = ['lists/page']
 // What every program of one task does alike, client or not.
 const forPrograms = ['system/remove-on-signal']
+const forClients = [...pureForClients, ...forPrograms]
 
 const clientLaw = [
   {
     name: 'ctl-is-a-client',
-    comment: `src/ctl may use the schemas.ts of any room, errors, and: ${[...pureForClients, ...forPrograms].join(', ')}`,
+    comment: `src/ctl may use the schemas.ts of any room, errors, and: ${forClients.join(', ')}`,
     severity: 'error',
     from: { path: '^src/ctl/' },
     to: {
       path: '^src/',
-      pathNot: `^src/(ctl/|errors/|[^/]+/schemas\\.ts$|(${[...pureForClients, ...forPrograms].join('|')})\\.ts$)`,
+      pathNot: `^src/(ctl/|errors/|[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$)`,
     },
   },
   {

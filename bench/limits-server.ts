@@ -11,6 +11,7 @@ import { loadConfig } from '../src/config/load.ts'
 import { openDatabase } from '../src/store/database.ts'
 import { systemClock as clock } from '../src/system/clock.ts'
 import { createLog } from '../src/system/log.ts'
+import { bob } from '../test/support/test-account.ts'
 
 const [port = '', key = '', cert = '', tokenFile = ''] = process.argv.slice(2)
 const { config } = await loadConfig({
@@ -40,18 +41,7 @@ const sessions = createSessions({
   log,
   ...config.auth.tokens,
 })
-const account = {
-  name: 'bench',
-  role: 'viewer',
-  isRoleKnown: true,
-  source: 'local',
-  roleSource: 'local',
-  locked: false,
-  expiresAt: undefined,
-  hasLoginShell: true,
-  mark: '',
-} as const
-writeFileSync(tokenFile, sessions.create(account, '127.0.0.1', false).access)
+writeFileSync(tokenFile, sessions.create(bob, '127.0.0.1', false).access)
 
 const body = JSON.stringify({ msg: 'pong' })
 app.get('/v1/guarded', { config: { access: 'viewer' } }, (_request, reply) => {

@@ -4,6 +4,12 @@ import { readSigningKey, SigningKeyUnusable } from './content/signing.ts'
 import type { StartError } from './errors/start-error.ts'
 import { readToken, TokenFileUnusable } from './metrics/scrape-access.ts'
 
+/** Why a room would refuse the value of a key. */
+interface Refusal {
+  readonly path: string
+  readonly error: StartError
+}
+
 /**
  * Judges the keys and files that a configuration names, each as its room does at the start.
  * @param value effective value of a key by its dotted path; nothing where only the default is left
@@ -13,61 +19,54 @@ export async function judgeNamed(
   value: (path: string) => unknown,
   onUnseen: (file: string) => void,
 ): Promise<Finding[]> {
-  const text = (path: string): string | undefined => {
+  const text = (path: string): string => {
     const found = value(path)
-    return typeof found === 'string' && found !== '' ? found : undefined
+    return typeof found === 'string' ? found : ''
   }
-  return [
-    ...(await judgePair(text('api.tls.certificateFile'), text('api.tls.keyFile'), onUnseen)),
-    ...judgeSigningKey(text('content.signing.publicKey.base64EncodedValue')),
-    ...(value('metrics.enabled') === false ? [] : await judgeToken(text('metrics.tokenFile'), onUnseen)),
+  const refusals = [
+    ...(await judgePair(text(tls.certificateFile), text(tls.keyFile))),
+    ...(await judge(signingKey, text(signingKey), SigningKeyUnusable, (base64EncodedValue) =>
+      readSigningKey({ base64EncodedValue, description: '' }),
+    )),
+    ...(value('metrics.enabled') === false
+      ? []
+      : await judge(tokenFile, text(tokenFile), TokenFileUnusable, readToken)),
   ]
-}
-
-async function judgePair(
-  certificateFile: string | undefined,
-  keyFile: string | undefined,
-  onUnseen: (file: string) => void,
-): Promise<Finding[]> {
-  // One without the other is refused as such.
-  if (certificateFile === undefined || keyFile === undefined) return []
-  const found = await lookAtOwnPair({ certificateFile, keyFile })
-  if (!('problems' in found)) return []
-  return found.problems.flatMap((problem) => {
-    if (isForRoot(problem)) {
-      onUnseen(problem.file)
-      return []
-    }
-    return [
-      {
-        path: `api.tls.${problem.file === keyFile ? 'keyFile' : 'certificateFile'}`,
-        message: problem.message,
-      },
-    ]
+  return refusals.flatMap(({ path, error }) => {
+    if (!isForRoot(error)) return [{ path, message: error.message }]
+    onUnseen(text(path))
+    return []
   })
 }
 
-function judgeSigningKey(base64EncodedValue: string | undefined): Finding[] {
-  if (base64EncodedValue === undefined) return []
-  try {
-    readSigningKey({ base64EncodedValue, description: '' })
-    return []
-  } catch (error) {
-    if (!(error instanceof SigningKeyUnusable)) throw error
-    return [{ path: 'content.signing.publicKey.base64EncodedValue', message: error.message }]
-  }
+const tls = { certificateFile: 'api.tls.certificateFile', keyFile: 'api.tls.keyFile' }
+const signingKey = 'content.signing.publicKey.base64EncodedValue'
+const tokenFile = 'metrics.tokenFile'
+
+async function judgePair(certificateFile: string, keyFile: string): Promise<Refusal[]> {
+  // One without the other is refused as such.
+  if (certificateFile === '' || keyFile === '') return []
+  const found = await lookAtOwnPair({ certificateFile, keyFile })
+  if (!('problems' in found)) return []
+  return found.problems.map((error) => ({
+    path: error.file === keyFile ? tls.keyFile : tls.certificateFile,
+    error,
+  }))
 }
 
-async function judgeToken(file: string | undefined, onUnseen: (file: string) => void): Promise<Finding[]> {
-  if (file === undefined) return []
+async function judge(
+  path: string,
+  value: string,
+  kind: typeof SigningKeyUnusable | typeof TokenFileUnusable,
+  read: (value: string) => unknown,
+): Promise<Refusal[]> {
+  if (value === '') return []
   try {
-    await readToken(file)
+    await read(value)
     return []
   } catch (error) {
-    if (!(error instanceof TokenFileUnusable)) throw error
-    if (!isForRoot(error)) return [{ path: 'metrics.tokenFile', message: error.message }]
-    onUnseen(file)
-    return []
+    if (!(error instanceof kind)) throw error
+    return [{ path, error }]
   }
 }
 

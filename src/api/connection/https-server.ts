@@ -31,6 +31,7 @@ export interface HttpsServer {
   stop(): void
 }
 
+// A connection that was accepted just before a stop has this long to ask.
 const firstRequestMs = 1_000
 
 export function createHttpsServer({

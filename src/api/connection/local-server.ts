@@ -7,6 +7,7 @@ import { StartError } from '../../errors/start-error.ts'
 import type { Logger } from '../../system/log.ts'
 import { createParserErrorReply } from '../errors.ts'
 import { localPeer } from './peer.ts'
+import { replyOn } from './reply-head.ts'
 import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
 import { leaveUnreadBodies } from './unread-body.ts'
 
@@ -39,8 +40,7 @@ export interface LocalServer {
 const othersNothing = 0o177
 
 export function createLocalServer({ path, timeouts, log }: LocalServerOptions): LocalServer {
-  /** Requests in flight of each open connection. */
-  const inFlight = new Map<Socket, number>()
+  const open = new Set<Socket>()
   const accepted = new WeakSet<Socket>()
   const server = createServer(httpOptions)
   let isClosing = false
@@ -48,8 +48,8 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
   leaveUnreadBodies(server)
   server.on('connection', (socket: Socket) => {
     accepted.add(socket)
-    inFlight.set(socket, 0)
-    socket.once('close', () => inFlight.delete(socket))
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
   })
   server.on(
     'clientError',
@@ -57,16 +57,10 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
   )
   // Node's own closeIdleConnections() passes over those that have not asked anything yet.
   const endIdle = () => {
-    for (const [socket, requests] of inFlight) if (requests === 0) socket.destroySoon()
+    for (const socket of open) if (!replyOn(socket)) socket.destroySoon()
   }
-  const count = (socket: Socket, change: 1 | -1) => {
-    const requests = inFlight.get(socket)
-    if (requests !== undefined) inFlight.set(socket, requests + change)
-  }
-  server.on('request', ({ socket }, response) => {
-    count(socket, 1)
+  server.on('request', (_request, response) => {
     response.once('close', () => {
-      count(socket, -1)
       if (isClosing) endIdle()
     })
   })

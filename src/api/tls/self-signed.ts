@@ -50,6 +50,7 @@ export async function ensureSelfSigned(
     log.info({ file: files.keyFile }, served ? 'the private key was written again' : 'a private key was made')
   }
   const { key, pem } = stored
+  const question = { names: names(), now: clock.now(), buildDate }
 
   /** The pair with this certificate, or why it cannot stay. */
   function judge(cert: string | undefined): Pair | string {
@@ -58,7 +59,7 @@ export async function ensureSelfSigned(
       const pair = matchPair({ key: pem, cert }, key, files)
       // One certificate is all that signCertificate writes; behind it somebody may have put what TLS refuses.
       if (pair.certificate.toString() !== cert) checkPair(pair.material, files)
-      if (!needsRenewal(pair.certificate, { names: names(), now: clock.now(), buildDate })) return pair
+      if (!needsRenewal(pair.certificate, question)) return pair
       return 'its end is near or much too far away, or the host has a new name or address'
     } catch (error) {
       if (error instanceof CertificateUnusable) return error.message
@@ -69,10 +70,7 @@ export async function ensureSelfSigned(
   const found = judge(await readIfThere(files.certificateFile))
   if (typeof found !== 'string') return found
   const kept = judge(served?.cert)
-  const cert =
-    typeof kept === 'string'
-      ? await signCertificate({ key, names: names(), now: clock.now(), buildDate })
-      : kept.material.cert
+  const cert = typeof kept === 'string' ? await signCertificate({ key, ...question }) : kept.material.cert
   await store(log, files.certificateFile, () => replaceFile(files.certificateFile, cert, 0o644))
   const pair = checkPair({ key: pem, cert }, files)
   const { fingerprint256: fingerprint, validToDate: notAfter } = pair.certificate
