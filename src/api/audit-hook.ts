@@ -54,9 +54,9 @@ export interface RequestAudit {
   /**
    * Records how it ended.
    * @param begun what `begin` gave
-   * @returns uid of the record, for the header `AuditUid`
+   * @returns uid of the record, for the header `AuditUid`, as soon as that is on the disk
    */
-  end(request: AuditedRequest, status: number, begun: string | undefined): string
+  end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
 
 declare module 'fastify' {
@@ -108,23 +108,21 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     }
     route.onSend = [
       ...[route.onSend ?? []].flat(),
-      (request, reply, payload, done) => {
-        name(
-          reply,
-          audit.end(describe(request, words, what), reply.statusCode, request.auditBegun || undefined),
-        )
-        done(null, payload)
+      async (request, reply) => {
+        const begun = request.auditBegun || undefined
+        name(reply, await audit.end(describe(request, words, what), reply.statusCode, begun))
       },
     ]
   })
-  return (request, reply, { status, code }) => {
+  return async (request, reply, { status, code }) => {
     if (!isMutating(request.method)) return
-    name(reply, audit.end(describe(request, unrouted, `Change at no known path: ${code}`), status, undefined))
+    const change = describe(request, unrouted, `Change at no known path: ${code}`)
+    name(reply, await audit.end(change, status, undefined))
   }
 }
 
 /** Records a request that met no route, and names the record. */
-export type UnroutedAudit = (request: FastifyRequest, reply: FastifyReply, error: AppError) => void
+export type UnroutedAudit = (request: FastifyRequest, reply: FastifyReply, error: AppError) => Promise<void>
 
 const name = (reply: FastifyReply, uid: string) => void reply.header('AuditUid', uid)
 

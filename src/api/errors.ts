@@ -31,16 +31,19 @@ declare module 'fastify' {
 
 /**
  * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside.
- * @param onUnrouted told of the refusal of what meets no route, before it is sent
+ * @param onUnrouted told of the refusal of what meets no route, which is sent after it
  * @returns the reply to an error that Fastify hands to no error handler
  */
 export function addErrorReplies(
   app: FastifyInstance,
-  onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void,
+  onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => Promise<void> | undefined,
 ): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
-    if (request.is404) onUnrouted(request, reply, error)
-    return sendError(error, request, reply)
+    const send = () => sendError(error, request, reply)
+    const told = request.is404 ? onUnrouted(request, reply, error) : undefined
+    if (!told) return send()
+    void told.then(send, send)
+    return reply
   }
   app.decorateRequest('errorCode', '')
   app.setErrorHandler((error: FastifyError, request, reply) => refuse(toAppError(error), request, reply))

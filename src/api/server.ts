@@ -115,8 +115,8 @@ export function createServer({
   addRequestLog(app, log)
   const auditUnrouted = audit && addAudit(app, audit)
   const refuse = addErrorReplies(app, (request, reply, error) => {
-    auditUnrouted?.(request, reply, error)
     requests.countUnrouted(error.status, reply)
+    return auditUnrouted?.(request, reply, error)
   })
   return { app, routes, requests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }

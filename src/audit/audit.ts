@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
+import { createBatch } from './batch.ts'
 import { downloadTrail } from './download.ts'
 import { createFlood } from './flood.ts'
 import { beginEntry, systemEntry, type SystemEntry } from './own-entries.ts'
@@ -40,7 +41,7 @@ export interface Audit {
   announceHead(): void
   /** Records that only the journal has, since the start. */
   unwritten(): number
-  /** Writes what was only counted yet. */
+  /** Writes what is waiting, and what was only counted yet. */
   stop(): void
 }
 
@@ -58,10 +59,11 @@ export function createAudit({ settings, database, read, clock, log }: AuditOptio
   const store = createTrailStore(database)
   const trail = createTrail({ store, database, clock, log })
   const flood = createFlood(trail)
+  const batch = createBatch(trail)
   const record = (entry: SystemEntry) => void trail.append(systemEntry(entry))
   if (database.aside !== undefined) trail.append(beginEntry(database.aside))
   return {
-    requests: createRequestAudit({ trail, flood }),
+    requests: createRequestAudit(trail, flood, batch),
     record,
     lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
     routes: (edgeHostId) => ({
@@ -76,6 +78,9 @@ export function createAudit({ settings, database, read, clock, log }: AuditOptio
     },
     announceHead: trail.announceHead,
     unwritten: trail.unwritten,
-    stop: () => flood.flush(),
+    stop() {
+      batch.flush()
+      flood.flush()
+    },
   }
 }

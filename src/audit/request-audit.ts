@@ -1,6 +1,7 @@
 import { addressGroup } from '../system/address.ts'
 import type { Flood } from './flood.ts'
 import type { AuditEntry } from './record.ts'
+import type { Batch } from './batch.ts'
 import type { Trail } from './trail.ts'
 
 /** What is known of a request before it is answered. */
@@ -20,23 +21,22 @@ export interface RequestAudit {
   /**
    * Records what came of it, a flood of refusals as one record a minute.
    * @param begun what `begin` gave, if it was called
-   * @returns uid of the record
+   * @returns uid of the record, as soon as that is on the disk
    */
-  end(request: AuditedRequest, status: number, begun: string | undefined): string
+  end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
 
-export function createRequestAudit({ trail, flood }: { trail: Trail; flood: Flood }): RequestAudit {
+/** @param batch where records go */
+export function createRequestAudit(trail: Trail, flood: Flood, batch: Batch): RequestAudit {
   return {
     begin: (request) => trail.begin(toEntry(request, null)),
-    end(request, status, begun) {
-      const entry = toEntry(request, status)
-      if (begun !== undefined) {
-        trail.finish(begun, entry)
-        return begun
-      }
-      const counted =
-        request.isCountable && status >= 400 ? flood.count(addressGroup(request.address), status) : undefined
-      return counted ?? trail.append(entry)
+    async end(request, status, begun) {
+      const isCountable = begun === undefined && request.isCountable && status >= 400
+      const counted = isCountable ? flood.count(addressGroup(request.address), status) : undefined
+      if (counted !== undefined) return counted
+      const uid = begun ?? trail.newUid()
+      await batch.add({ entry: toEntry(request, status), uid, isIntent: begun !== undefined })
+      return uid
     },
   }
 }

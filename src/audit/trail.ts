@@ -9,6 +9,14 @@ import { forkEntry, gapEntry } from './own-entries.ts'
 import { chainRecord, hex, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 
+/** What is to become a record. */
+export interface Pending {
+  readonly entry: AuditEntry
+  readonly uid: string
+  /** Whether there is an intent of it on the disk. */
+  readonly isIntent: boolean
+}
+
 /** Who did what, when: a chain of records that only grows. */
 export interface Trail {
   /**
@@ -30,6 +38,8 @@ export interface Trail {
   tryBegin(entry: AuditEntry): string | undefined
   /** Records what came of what was begun. */
   finish(uid: string, entry: AuditEntry): void
+  /** Any number of records, whose uids were given away already, with one wait for the disk; each as `append` or `finish`. */
+  writeAll(all: readonly Pending[]): void
   newUid(): string
   /** Of what was recorded; kept in memory, so that an end that was cut off shows. */
   head(): AuditHead
@@ -44,12 +54,6 @@ export interface TrailOptions {
   readonly database: Database
   readonly clock: Clock
   readonly log: Logger
-}
-
-interface Pending {
-  readonly entry: AuditEntry
-  readonly uid: string
-  readonly isIntent: boolean
 }
 
 /** Opens the trail. Changes that were begun before the daemon was killed become records whose outcome is not known. */
@@ -127,7 +131,17 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     isBroken = true
   }
 
-  function miss(entry: AuditEntry, uid: string): void {
+  function writeAll(all: readonly Pending[], also?: (record: AuditRecord) => void): void {
+    if (write(all, also)) return
+    for (const pending of all) miss(pending)
+  }
+
+  function miss({ entry, uid, isIntent }: Pending): void {
+    if (isIntent) {
+      unsettled.set(uid, entry)
+      announceUnkept(entry, uid)
+      return
+    }
     if (missing === 0) missingSince = clock.now()
     missing += 1
     unwritten += 1
@@ -160,7 +174,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
 
   return {
     append(entry, uid = newUid(), also) {
-      if (!write([{ entry, uid, isIntent: false }], also)) miss(entry, uid)
+      writeAll([{ entry, uid, isIntent: false }], also)
       return uid
     },
 
@@ -179,11 +193,8 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
       return typeof uid === 'string' ? uid : undefined
     },
 
-    finish(uid, entry) {
-      if (write([{ entry, uid, isIntent: true }])) return
-      unsettled.set(uid, entry)
-      announceUnkept(entry, uid)
-    },
+    finish: (uid, entry) => writeAll([{ entry, uid, isIntent: true }]),
+    writeAll: (all) => writeAll(all),
 
     newUid,
     head: () => head,

@@ -15,4 +15,4 @@ const request: AuditedRequest = {
   ...{ actor: '', role: '', address: '192.0.2.1', action: 'action', kind: 'unknown', resourceName: '' },
   ...{ resourceUid: '', message: 'Change at no known path', requestId: 'r', isCountable: true },
 }
-for (;;) writeSync(1, `${audit.requests.end(request, 404, undefined)}\n`)
+for (;;) writeSync(1, `${await audit.requests.end(request, 404, undefined)}\n`)

@@ -1,0 +1,79 @@
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createBatch } from '../../src/audit/batch.ts'
+import type { Pending } from '../../src/audit/trail.ts'
+import { createTestTrail, entry, type TestTrail } from '../support/test-trail.ts'
+
+const pending = (uid: string, isIntent = false): Pending => ({ entry: entry(`record ${uid}`), uid, isIntent })
+
+describe('records of one turn of the event loop', () => {
+  let rig: TestTrail
+  beforeEach(() => {
+    rig = createTestTrail()
+  })
+  afterEach(() => rig.database.close())
+
+  /** A batch that notes what it writes together. */
+  function open() {
+    const { trail, store, verify } = rig.open()
+    const commits: string[][] = []
+    const batch = createBatch({
+      writeAll(all) {
+        commits.push(all.map(({ uid }) => uid))
+        trail.writeAll(all)
+      },
+    })
+    return { trail, store, verify, batch, commits, uids: () => store.slice(1, 100).map(({ uid }) => uid) }
+  }
+
+  it('are one commit, those of the next turn another', async () => {
+    const { batch, commits, uids, verify } = open()
+    const first = Promise.all([batch.add(pending('a')), batch.add(pending('b'))])
+    expect(uids()).toEqual([])
+    await first
+    expect(uids()).toEqual(['a', 'b'])
+    await batch.add(pending('c'))
+    expect(commits).toEqual([['a', 'b'], ['c']])
+    expect(await verify()).toMatchObject({ isIntact: true })
+  })
+
+  it('are written at once by a stop, and not again', async () => {
+    const { batch, commits, uids } = open()
+    const added = batch.add(pending('a'))
+    batch.flush()
+    expect(uids()).toEqual(['a'])
+    await added
+    await setImmediate()
+    batch.flush()
+    expect(commits).toEqual([['a']])
+  })
+
+  it('are each missed where nothing can be written, and what was begun is written later', async () => {
+    const { trail, store, batch } = open()
+    const begun = trail.begin(entry('begun'))
+    rig.full()
+    await Promise.all([batch.add(pending('a')), batch.add(pending(begun, true)), batch.add(pending('b'))])
+    expect(trail.unwritten()).toBe(2)
+    expect(rig.auditLines().map(({ msg }) => msg)).toEqual(['record a', `record ${begun}`, 'record b'])
+    rig.freed()
+    await batch.add(pending('c'))
+    expect(store.slice(1, 100).map(({ message }) => message)).toEqual([
+      expect.stringContaining('2'),
+      `record ${begun}`,
+      'record c',
+    ])
+  })
+
+  it('fail together where the trail does, and the next ones do not', async () => {
+    let isBroken = true
+    const batch = createBatch({
+      writeAll() {
+        if (isBroken) throw new Error('broken')
+      },
+    })
+    const failed = Promise.allSettled([batch.add(pending('a')), batch.add(pending('b'))])
+    expect(await failed).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }])
+    isBroken = false
+    await expect(batch.add(pending('c'))).resolves.toBeUndefined()
+  })
+})
