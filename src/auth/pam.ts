@@ -22,6 +22,9 @@ export interface Credentials {
   readonly address: string
 }
 
+// Checking a password is hard work by design, and anybody may ask for it: whoever is logged in goes before.
+const niceness = 5
+
 /** The host's PAM stack. */
 export interface Pam {
   /**
@@ -67,7 +70,7 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
       const operations = ['authenticate(PAM_DISALLOW_NULL_AUTHTOK)', 'acct_mgmt']
       const input = `${credentials.password}\n`
       const result = await runner
-        .run(program, argumentsFor(credentials, ...operations), { timeoutMs, input })
+        .run(program, argumentsFor(credentials, ...operations), { timeoutMs, input, niceness })
         .catch((error: unknown) => {
           throw error instanceof CommandFailed ? unavailable(adviseOnFailure(error)) : error
         })

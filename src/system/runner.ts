@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import { Readable, type Writable } from 'node:stream'
 import type { Logger } from './log.ts'
 
@@ -18,6 +19,8 @@ export interface RunOptions {
    * come. Without it the program reads end-of-file.
    */
   readonly input?: string | AsyncIterable<string>
+  /** How far it stands back behind the daemon where both want a processor, 0 to 19; see nice(1). */
+  readonly niceness?: number
   /** Ends the program, as the time does. */
   readonly signal?: AbortSignal
   /** Most bytes kept of each output stream; a program that writes more is ended. */
@@ -75,7 +78,8 @@ export const loadExeca = async () => (await import('execa')).execa
  */
 export function createRunner(log?: Logger): CommandRunner {
   return {
-    async run(program, args, { timeoutMs, input, signal, maxOutputBytes = 1_048_576, environment }) {
+    async run(program, args, options) {
+      const { timeoutMs, input, signal, maxOutputBytes = 1_048_576, environment, niceness = 0 } = options
       const execa = await loadExeca()
       log?.debug({ program }, 'a program is started')
       const child = execa(program, args, {
@@ -85,9 +89,12 @@ export function createRunner(log?: Logger): CommandRunner {
         forceKillAfterDelay: killAfterMs,
         maxBuffer: maxOutputBytes,
         stripFinalNewline: false,
-        ...(input === undefined ? { stdin: 'ignore' } : typeof input === 'string' ? { input } : {}),
+        ...(input === undefined ? { stdin: 'ignore' } : {}),
         ...(signal === undefined ? {} : { cancelSignal: signal }),
       })
+      if (niceness > 0 && child.pid !== undefined) giveWay(child.pid, niceness)
+      // Not by execa's own option, which makes a stream of it: a login waits for that.
+      if (typeof input === 'string') child.stdin?.end(input)
       const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
       // A program may be gone and have left a child that holds its output open: time is up for that too.
       const deadline = setTimeout(() => {
@@ -112,6 +119,14 @@ export function createRunner(log?: Logger): CommandRunner {
         durationMs: result.durationMs,
       }
     },
+  }
+}
+
+function giveWay(pid: number, niceness: number): void {
+  try {
+    setPriority(pid, niceness)
+  } catch {
+    // It has come to its end already.
   }
 }
 
