@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
@@ -58,7 +58,7 @@ export interface AccountsOptions {
   /** Takes every shell for one of a login. */
   readonly allowAnyShell?: boolean
   /** Key of the marks; a mark must not be a password hash that can be attacked. */
-  readonly markKey: Buffer
+  readonly markKey: KeyObject
   /** Folder of passwd, shadow and group. */
   readonly etc?: string
 }

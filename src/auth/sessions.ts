@@ -1,9 +1,10 @@
-import { hash, randomUUID } from 'node:crypto'
+import { hash, randomUUID, type KeyObject } from 'node:crypto'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import { isUnwritable } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
+import { createAcceptedTokens } from './accepted-tokens.ts'
 import type { AccessTokens } from './access-token.ts'
 import type { Account } from './accounts.ts'
 import { reasonOfTime, setBackMs } from './end-reason.ts'
@@ -22,7 +23,7 @@ export interface TokenLifetimes {
 export interface SessionsOptions extends TokenLifetimes {
   readonly store: SessionStore
   readonly accessTokens: AccessTokens
-  readonly refreshKey: Buffer
+  readonly refreshKey: KeyObject
   readonly clock: Clock
   readonly log: Logger
   /** Told of sessions that the daemon ended by its own decision, all at once; never within a transaction. */
@@ -74,46 +75,38 @@ export interface Sessions {
 
 // A login before every poll is a habit of scripts; their sessions must not grow without bound.
 const sessionsPerUser = 500
-const rememberedTokens = 10_000
 const hourMs = 3_600_000
 
 export function createSessions(options: SessionsOptions): Sessions {
   const { store, accessTokens, refreshKey, clock, log } = options
   const sessions = new Map(store.list().map((record) => [record.uid, record]))
-  // Checking a signature costs more than the rest of a read. What stands here was checked once; its time is
-  // compared each time, and it goes with its session or that session's role.
-  const checked = new Map<string, { caller: SessionCaller; validFrom: number; expiresAt: number }>()
+  const accepted = createAcceptedTokens()
   const undeleted = new Set<string>()
   const refused = () =>
     new AppError('Unauthenticated', 'log in again: the refresh token is unknown, expired or revoked')
 
   /** The pair of a record; the same record always gives the same pair. */
-  function pairOf(record: SessionRecord): TokenPair {
+  function pairOf(record: SessionRecord, refresh = refreshTokenOf(record)): TokenPair {
     const { uid, generation, userName, role, renewedAt, expiresAt } = record
-    const issuedAt = Math.floor(renewedAt / 1_000)
-    const access = accessTokens.sign({
-      sub: userName,
-      jti: `${uid}.${generation}`,
-      iat: issuedAt,
-      exp: Math.min(issuedAt + options.accessMinutes * 60, Math.floor(expiresAt / 1_000)),
-      role,
-    })
-    return { access, refresh: makeRefreshToken(refreshKey, { sessionUid: uid, generation }) }
+    const iat = Math.floor(renewedAt / 1_000)
+    const exp = Math.min(iat + options.accessMinutes * 60, Math.floor(expiresAt / 1_000))
+    const access = accessTokens.sign({ sub: userName, jti: `${uid}.${generation}`, iat, exp, role })
+    accepted.accept(access, { userName, role, sessionUid: uid }, { iat, exp }, clock.now())
+    return { access, refresh }
   }
+
+  const refreshTokenOf = ({ uid, generation }: Pick<SessionRecord, 'uid' | 'generation'>) =>
+    makeRefreshToken(refreshKey, { sessionUid: uid, generation })
 
   function end(ended: readonly SessionRecord[], reason: string, isOwnDecision = false): void {
     const known = ended.filter(({ uid }) => sessions.has(uid))
     if (known.length === 0) return
     for (const { uid } of known) sessions.delete(uid)
-    forget(({ sessionUid }) => !sessions.has(sessionUid))
+    accepted.forget(({ sessionUid }) => !sessions.has(sessionUid))
     for (const { uid } of known) undeleted.add(uid)
     removeEnded()
     for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
     if (isOwnDecision) options.onEnded?.(known, reason)
-  }
-
-  function forget(isGone: (caller: SessionCaller) => boolean): void {
-    for (const [token, { caller }] of checked) if (isGone(caller)) checked.delete(token)
   }
 
   // A full disk must not keep a session alive; over a restart it would be, so the removal is tried again each minute.
@@ -148,7 +141,8 @@ export function createSessions(options: SessionsOptions): Sessions {
 
     create(account, address, isExtended, isKept = true) {
       const now = clock.now()
-      const uid = randomUUID()
+      const [uid, generation] = [randomUUID(), 0]
+      const refresh = refreshTokenOf({ uid, generation })
       const record: SessionRecord = {
         uid,
         userName: account.name,
@@ -160,34 +154,30 @@ export function createSessions(options: SessionsOptions): Sessions {
         renewedAt: now,
         expiresAt: slide(now, now, isExtended),
         accountMark: account.mark,
-        refreshHash: hash('sha256', makeRefreshToken(refreshKey, { sessionUid: uid, generation: 0 }), 'hex'),
+        refreshHash: hash('sha256', refresh, 'hex'),
         previousHash: null,
-        generation: 0,
+        generation,
       }
       if (isKept) store.put(record)
       sessions.set(uid, record)
-      return pairOf(record)
+      return pairOf(record, refresh)
     },
 
     authenticate(token) {
       const now = clock.now()
-      const known = checked.get(token)
-      if (known) {
-        if (known.expiresAt > now && known.validFrom <= now) return known.caller
-        checked.delete(token)
-        return undefined
-      }
+      const known = accepted.callerOf(token, now)
+      if (known) return known
       const claims = accessTokens.verify(token)
-      if (!claims) return undefined
-      const session = sessions.get(claims.jti.slice(0, claims.jti.lastIndexOf('.')))
-      const [validFrom, expiresAt] = [claims.iat * 1_000 - setBackMs, claims.exp * 1_000]
-      if (session?.userName !== claims.sub || expiresAt <= now || validFrom > now) return undefined
+      const session = claims && sessions.get(claims.jti.slice(0, claims.jti.lastIndexOf('.')))
+      if (!session || session.userName !== claims.sub) return undefined
       // The lesser of both: a renewal may have taken the role since this token was made.
       const role = claims.role === 'admin' ? session.role : 'viewer'
-      const caller = { userName: session.userName, role, sessionUid: session.uid }
-      if (checked.size >= rememberedTokens) checked.clear()
-      checked.set(token, { caller, validFrom, expiresAt })
-      return caller
+      return accepted.accept(
+        token,
+        { userName: session.userName, role, sessionUid: session.uid },
+        claims,
+        now,
+      )
     },
 
     async renew(token, isExtended, readAccount) {
@@ -217,6 +207,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         throw refused()
       }
       const generation = session.generation + 1
+      const refresh = refreshTokenOf({ uid: session.uid, generation })
       const renewed: SessionRecord = {
         ...session,
         role: account.role,
@@ -224,11 +215,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         roleSource: account.roleSource,
         renewedAt: now,
         expiresAt: Math.max(session.expiresAt, slide(now, session.createdAt, isExtended)),
-        refreshHash: hash(
-          'sha256',
-          makeRefreshToken(refreshKey, { sessionUid: session.uid, generation }),
-          'hex',
-        ),
+        refreshHash: hash('sha256', refresh, 'hex'),
         previousHash: session.refreshHash,
         generation,
       }
@@ -242,8 +229,8 @@ export function createSessions(options: SessionsOptions): Sessions {
         )
       }
       sessions.set(renewed.uid, renewed)
-      if (renewed.role !== session.role) forget(({ sessionUid }) => sessionUid === renewed.uid)
-      return pairOf(renewed)
+      if (renewed.role !== session.role) accepted.forget(({ sessionUid }) => sessionUid === renewed.uid)
+      return pairOf(renewed, refresh)
     },
 
     list: () => [...sessions.values()],

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -10,7 +11,7 @@ import {
 } from '../../src/system/runner.ts'
 import { createFakeHost, type FakeHost } from '../support/fake-host.ts'
 
-const markKey = Buffer.alloc(32, 3)
+const markKey = createSecretKey(Buffer.alloc(32, 3))
 const adminGroups = ['sudo', 'domain admins']
 
 describe('the accounts of this machine', () => {
@@ -28,7 +29,11 @@ describe('the accounts of this machine', () => {
   it('have marks that are no password hash', async () => {
     const mark = (await accounts.read('root'))?.mark ?? ''
     expect(mark).toMatch(/^[\w-]{22}$/)
-    const other = createAccounts({ runner: createRunner(), adminGroups, markKey: Buffer.alloc(32, 4) })
+    const other = createAccounts({
+      runner: createRunner(),
+      adminGroups,
+      markKey: createSecretKey(Buffer.alloc(32, 4)),
+    })
     expect((await other.read('root'))?.mark).not.toBe(mark)
   })
 })

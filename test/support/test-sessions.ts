@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { fastify } from 'fastify'
 import { onTestFinished } from 'vitest'
 import { registerAccessTokens } from '../../src/auth/access-token.ts'
@@ -17,7 +18,7 @@ export async function createTestSessions({ file = ':memory:', clock = createTurn
   const sessions = createSessions({
     store: createSessionStore(database),
     accessTokens: await registerAccessTokens(app, Buffer.alloc(32, 1)),
-    refreshKey: Buffer.alloc(32, 2),
+    refreshKey: createSecretKey(Buffer.alloc(32, 2)),
     clock,
     log,
     accessMinutes: 15,
