@@ -58,8 +58,9 @@ export interface TrailOptions {
 
 /** Opens the trail. Changes that were begun before the daemon was killed become records whose outcome is not known. */
 export function createTrail({ store, database, clock, log }: TrailOptions): Trail {
-  // Whatever the level of the log: a site may ship these lines.
-  const lines = log.child({}, { level: 'info' })
+  // Whatever the level of the log: a site may ship these lines. As they are in the trail, which holds no secret: to look
+  // for one takes as long as to write the line.
+  const lines = log.child({}, { level: 'info', redact: [] })
   const { sql, transaction } = database
   let head = store.head()
   // After an error nobody knows what the disk holds.

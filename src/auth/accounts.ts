@@ -1,19 +1,6 @@
-import { createHmac, type KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
-import {
-  findPasswd,
-  findShadow,
-  gidsOf,
-  groupsOf,
-  isLocalOnly,
-  isLockedHash,
-  parsePasswdLine,
-  parseShells,
-  type PasswdEntry,
-  type ShadowEntry,
-} from './account-files.ts'
+import { findShadow, gidsOf, isLocalOnly, parsePasswdLine } from './account-files.ts'
+import { createLocalAccounts, type LocalAccountsOptions } from './local-accounts.ts'
 import { createNssQuestions, type NssQuestions } from './nss.ts'
 
 /** An operating-system account at a moment. */
@@ -52,19 +39,13 @@ export interface Accounts {
   read(name: string): Promise<Account | undefined>
 }
 
-export interface AccountsOptions {
+export interface AccountsOptions extends Partial<LocalAccountsOptions> {
   readonly runner: CommandRunner
-  readonly adminGroups: readonly string[]
-  /** Takes every shell for one of a login. */
-  readonly allowAnyShell?: boolean
-  /** Key of the marks; a mark must not be a password hash that can be attacked. */
-  readonly markKey: KeyObject
-  /** Folder of passwd, shadow and group. */
-  readonly etc?: string
+  readonly adminGroups: LocalAccountsOptions['adminGroups']
+  readonly markKey: LocalAccountsOptions['markKey']
 }
 
 const timeoutMs = 10_000
-const dayMs = 86_400_000
 
 /**
  * Accounts of the local files are read directly, which costs no child process; all others, and memberships that a
@@ -77,65 +58,15 @@ export function createAccounts({
   markKey,
   etc = '/etc',
 }: AccountsOptions): Accounts {
-  // A file that cannot be read says nothing about its accounts; only one that is not there does. Without root
-  // there is no shadow.
-  // In one go: each of these files is a few kilobytes, and a turn through the thread pool costs more than all five.
-  const read = (file: string) => {
-    try {
-      return readFileSync(join(etc, file), 'utf8')
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'ENOENT' && file !== 'passwd') return undefined
-      if (code === 'EACCES' && file === 'shadow') return undefined
-      throw error
-    }
-  }
+  const files = createLocalAccounts({ adminGroups, allowAnyShell, markKey, etc })
 
-  const readFiles = () => ({
-    passwd: read('passwd') ?? '',
-    shadow: read('shadow'),
-    group: read('group') ?? '',
-    nsswitch: read('nsswitch.conf') ?? '',
-    shells: read('shells'),
-  })
-  type Files = ReturnType<typeof readFiles>
-
-  /** The account with the role that the local files give it. */
-  function describe(
-    entry: PasswdEntry,
-    secret: ShadowEntry | undefined,
-    source: Account['source'],
-    { group, nsswitch, shells }: Files,
-  ): Account {
-    const isAdmin =
-      entry.uid === 0 || groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each))
-    return {
-      name: entry.name,
-      role: isAdmin ? 'admin' : 'viewer',
-      isRoleKnown: isAdmin || (source === 'local' && isLocalOnly(nsswitch, 'group')),
-      source,
-      roleSource: 'local',
-      locked: secret !== undefined && isLockedHash(secret.hash),
-      expiresAt: secret?.expireDay === undefined ? undefined : secret.expireDay * dayMs,
-      hasLoginShell: allowAnyShell || parseShells(shells).includes(entry.shell),
-      mark: markOf(entry.uid, secret),
-    }
-  }
-
-  function inFiles(files: Files, name: string): Account | undefined {
-    const entry = findPasswd(files.passwd, name)
-    if (!entry) return undefined
-    const secret = files.shadow === undefined ? undefined : findShadow(files.shadow, entry.name)
-    return describe(entry, secret, 'local', files)
-  }
-
-  async function inDirectory(files: Files, name: string, nss: NssQuestions): Promise<Account | undefined> {
-    if (isLocalOnlyFile(files.nsswitch)) return undefined
+  async function inDirectory(name: string, nss: NssQuestions): Promise<Account | undefined> {
+    if (isLocalOnlyFile(files.texts().nsswitch)) return undefined
     const entry = parsePasswdLine(await nss.lines('passwd', [name]))
     // getent takes for a uid what strtoul(3) does; PAM has let in an account of that very name.
     if (!entry || (/^\s*[+-]?\d+$/.test(name) && entry.name !== name)) return undefined
     const secret = findShadow(await nss.lines('shadow', [entry.name]), entry.name)
-    return describe(entry, secret, 'directory', files)
+    return files.describe(entry, secret, 'directory')
   }
 
   async function isAdminByNss(name: string, nss: NssQuestions): Promise<boolean> {
@@ -145,15 +76,14 @@ export function createAccounts({
   }
 
   return {
-    isLocal: (name) => findPasswd(read('passwd') ?? '', name) !== undefined,
-    readLocal: (name) => inFiles(readFiles(), name),
+    isLocal: files.has,
+    readLocal: files.find,
 
     async read(name) {
-      const files = readFiles()
-      const local = inFiles(files, name)
+      const local = files.find(name)
       if (local?.isRoleKnown) return local
       const nss = createNssQuestions(runner, timeoutMs)
-      const account = local ?? (await inDirectory(files, name, nss))
+      const account = local ?? (await inDirectory(name, nss))
       if (!account || account.isRoleKnown) return account
       try {
         const isAdmin = await isAdminByNss(account.name, nss)
@@ -165,13 +95,6 @@ export function createAccounts({
         throw error
       }
     },
-  }
-
-  function markOf(uid: number, secret: ShadowEntry | undefined): string {
-    return createHmac('sha256', markKey)
-      .update(`${uid}:${secret?.hash ?? ''}`)
-      .digest('base64url')
-      .slice(0, 22)
   }
 }
 

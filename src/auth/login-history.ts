@@ -12,8 +12,11 @@ const addressesPerUser = 32
 
 export function createLoginHistory({ sql, transaction }: Database): LoginHistory {
   const insertAccount = sql.prepare('INSERT OR IGNORE INTO account (name, first_login_at) VALUES (?, ?)')
+  const renewAddress = sql.prepare(
+    'UPDATE account_address SET last_success_at = ? WHERE name = ? AND address = ?',
+  )
   const putAddress = sql.prepare(
-    'INSERT OR REPLACE INTO account_address (name, address, last_success_at) VALUES (?, ?, ?)',
+    'INSERT INTO account_address (name, address, last_success_at) VALUES (?, ?, ?)',
   )
   const trimAddresses = sql.prepare(
     `DELETE FROM account_address WHERE name = ?1 AND address NOT IN
@@ -23,8 +26,11 @@ export function createLoginHistory({ sql, transaction }: Database): LoginHistory
   return {
     record: (userName, addressGroup, now) =>
       transaction(() => {
-        putAddress.run(userName.toLowerCase(), addressGroup, now)
-        trimAddresses.run(userName.toLowerCase())
+        const name = userName.toLowerCase()
+        if (renewAddress.run(now, name, addressGroup).changes === 0) {
+          putAddress.run(name, addressGroup, now)
+          trimAddresses.run(name)
+        }
         return insertAccount.run(userName, now).changes > 0
       }),
     isKnownAddress: (userName, addressGroup) =>

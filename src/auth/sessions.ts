@@ -124,6 +124,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   function makeRoom(userName: string): void {
+    if (sessions.size < sessionsPerUser) return
     const own = [...sessions.values()].filter((each) => each.userName === userName)
     if (own.length < sessionsPerUser) return
     const oldest = own.sort((a, b) => a.renewedAt - b.renewedAt).slice(0, own.length - sessionsPerUser + 1)

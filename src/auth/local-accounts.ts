@@ -1,0 +1,142 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  findPasswd,
+  findShadow,
+  groupsOf,
+  isLocalOnly,
+  isLockedHash,
+  parseShells,
+  type PasswdEntry,
+  type ShadowEntry,
+} from './account-files.ts'
+import type { Account } from './accounts.ts'
+
+export interface LocalAccountsOptions {
+  readonly adminGroups: readonly string[]
+  /** Takes every shell for one of a login. */
+  readonly allowAnyShell: boolean
+  /** Key of the marks; a mark must not be a password hash that can be attacked. */
+  readonly markKey: KeyObject
+  /** Folder of passwd, shadow and group. */
+  readonly etc: string
+}
+
+/** Texts of the local account files; nothing for one that is not there, or may not be read. */
+export interface AccountTexts {
+  readonly passwd: string
+  readonly shadow: string | undefined
+  readonly group: string
+  readonly nsswitch: string
+  readonly shells: string | undefined
+}
+
+/** The accounts of the local files, read without a child process. */
+export interface LocalAccounts {
+  has(name: string): boolean
+  /**
+   * @returns nothing when it is not in the files
+   * @throws when a file cannot be read: that says nothing about its accounts
+   */
+  find(name: string): Account | undefined
+  /** As they are now. */
+  texts(): AccountTexts
+  /** The account with the role that the local files give it, also one of a directory. */
+  describe(entry: PasswdEntry, secret: ShadowEntry | undefined, source: Account['source']): Account
+}
+
+const dayMs = 86_400_000
+const names = ['passwd', 'shadow', 'group', 'nsswitch.conf', 'shells'] as const
+
+export function createLocalAccounts(options: LocalAccountsOptions): LocalAccounts {
+  const { adminGroups, allowAnyShell, markKey, etc } = options
+  const files = names.map((name) => join(etc, name))
+  // A login asks twice, and each round of the watch for every session; the files change a few times a year.
+  let seen: { versions: string; texts: AccountTexts; accounts: Map<string, Account> } | undefined
+
+  // In one go: each is a few kilobytes, and a turn through the thread pool costs more than all five.
+  function look() {
+    // Before they are read: what changes in between is read again next time.
+    const versions = files.map(versionOf).join(' ')
+    if (seen?.versions === versions) return seen
+    const read = (name: (typeof names)[number]) => readText(join(etc, name), name)
+    seen = {
+      versions,
+      texts: {
+        passwd: read('passwd') ?? '',
+        shadow: read('shadow'),
+        group: read('group') ?? '',
+        nsswitch: read('nsswitch.conf') ?? '',
+        shells: read('shells'),
+      },
+      accounts: new Map(),
+    }
+    return seen
+  }
+
+  function describe(
+    entry: PasswdEntry,
+    secret: ShadowEntry | undefined,
+    source: Account['source'],
+    { group, nsswitch, shells } = look().texts,
+  ): Account {
+    const isAdmin =
+      entry.uid === 0 || groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each))
+    return {
+      name: entry.name,
+      role: isAdmin ? 'admin' : 'viewer',
+      isRoleKnown: isAdmin || (source === 'local' && isLocalOnly(nsswitch, 'group')),
+      source,
+      roleSource: 'local',
+      locked: secret !== undefined && isLockedHash(secret.hash),
+      expiresAt: secret?.expireDay === undefined ? undefined : secret.expireDay * dayMs,
+      hasLoginShell: allowAnyShell || parseShells(shells).includes(entry.shell),
+      mark: markOf(entry.uid, secret),
+    }
+  }
+
+  function markOf(uid: number, secret: ShadowEntry | undefined): string {
+    return createHmac('sha256', markKey)
+      .update(`${uid}:${secret?.hash ?? ''}`)
+      .digest('base64url')
+      .slice(0, 22)
+  }
+
+  return {
+    has: (name) => findPasswd(look().texts.passwd, name) !== undefined,
+
+    find(name) {
+      const { texts, accounts } = look()
+      const known = accounts.get(name)
+      if (known) return known
+      const entry = findPasswd(texts.passwd, name)
+      if (!entry) return undefined
+      const secret = texts.shadow === undefined ? undefined : findShadow(texts.shadow, entry.name)
+      const account = describe(entry, secret, 'local', texts)
+      accounts.set(name, account)
+      return account
+    },
+
+    texts: () => look().texts,
+    describe: (entry, secret, source) => describe(entry, secret, source),
+  }
+}
+
+/** Changes with every change of a file: those that replace it give it another inode, those within it a new time. */
+function versionOf(file: string): string {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found ? `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}` : ''
+}
+
+// Only a file that is not there says something about its accounts. Without root there is no shadow.
+function readText(file: string, name: (typeof names)[number]): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' && name !== 'passwd') return undefined
+    if (code === 'EACCES' && name === 'shadow') return undefined
+    throw error
+  }
+}
