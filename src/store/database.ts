@@ -59,12 +59,13 @@ function open(file: string): Database {
     sql.close()
     throw error
   }
+  const [begin, commit] = [sql.prepare('BEGIN IMMEDIATE'), sql.prepare('COMMIT')]
   function transaction<T>(work: () => T): T {
     if (isOpen(sql)) return work()
-    sql.exec('BEGIN IMMEDIATE')
+    begin.run()
     try {
       const result = work()
-      sql.exec('COMMIT')
+      commit.run()
       return result
     } catch (error) {
       // SQLite rolls back by itself on some errors, sqlite3_get_autocommit.html says which.

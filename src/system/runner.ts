@@ -70,7 +70,8 @@ export const childOptions = {
 const killAfterMs = 1_000
 
 // When the first program is started, which is after the daemon has answered its first request.
-export const loadExeca = async () => (await import('execa')).execa
+export const loadExeca = () => (loading ??= import('execa').then(({ execa }) => execa))
+let loading: Promise<(typeof import('execa'))['execa']> | undefined
 
 /**
  * Runs programs of this machine through execa.
