@@ -86,7 +86,6 @@ export function createRunner(log?: Logger): CommandRunner {
       const child = execa(program, args, {
         ...childOptions,
         env: { ...childOptions.env, ...environment },
-        timeout: timeoutMs,
         forceKillAfterDelay: killAfterMs,
         maxBuffer: maxOutputBytes,
         stripFinalNewline: false,
@@ -97,17 +96,23 @@ export function createRunner(log?: Logger): CommandRunner {
       // Not by execa's own option, which makes a stream of it: a login waits for that.
       if (typeof input === 'string') child.stdin?.end(input)
       const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
-      // A program may be gone and have left a child that holds its output open: time is up for that too.
-      const deadline = setTimeout(() => {
-        child.stdout.destroy()
-        child.stderr.destroy()
-      }, timeoutMs + killAfterMs)
+      let isLate = false
+      // Not by execa's own option: what that sets up for each program takes a tenth of a millisecond.
+      let deadline = setTimeout(() => {
+        isLate = true
+        child.kill()
+        // It may be gone and have left a child that holds its output open: time is up for that too.
+        deadline = setTimeout(() => {
+          child.stdout.destroy()
+          child.stderr.destroy()
+        }, killAfterMs)
+      }, timeoutMs)
       const result = await child.finally(() => {
         clearTimeout(deadline)
         texts?.destroy()
       })
       if (result.isCanceled) throw new CommandFailed(program, 'ended', '')
-      if (result.timedOut) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
+      if (isLate) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
       if (result.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
       // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
       if (result.exitCode === undefined && result.signal === undefined) {
