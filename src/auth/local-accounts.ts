@@ -125,8 +125,8 @@ export function createLocalAccounts(options: LocalAccountsOptions): LocalAccount
 
 /** Changes with every change of a file: those that replace it give it another inode, those within it a new time. */
 function versionOf(file: string): string {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found ? `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}` : ''
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : ''
 }
 
 // Only a file that is not there says something about its accounts. Without root there is no shadow.

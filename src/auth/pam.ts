@@ -70,7 +70,12 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
       const operations = ['authenticate(PAM_DISALLOW_NULL_AUTHTOK)', 'acct_mgmt']
       const input = `${credentials.password}\n`
       const result = await runner
-        .run(program, argumentsFor(credentials, ...operations), { timeoutMs, input, niceness })
+        .run(program, argumentsFor(credentials, ...operations), {
+          timeoutMs,
+          input,
+          niceness,
+          onlyErrors: true,
+        })
         .catch((error: unknown) => {
           throw error instanceof CommandFailed ? unavailable(adviseOnFailure(error)) : error
         })

@@ -169,8 +169,9 @@ export function createSessions(options: SessionsOptions): Sessions {
       const known = accepted.callerOf(token, now)
       if (known) return known
       const claims = accessTokens.verify(token)
-      const session = claims && sessions.get(claims.jti.slice(0, claims.jti.lastIndexOf('.')))
-      if (!session || session.userName !== claims.sub) return undefined
+      if (!claims) return undefined
+      const session = sessions.get(claims.jti.slice(0, claims.jti.lastIndexOf('.')))
+      if (session?.userName !== claims.sub) return undefined
       // The lesser of both: a renewal may have taken the role since this token was made.
       const role = claims.role === 'admin' ? session.role : 'viewer'
       return accepted.accept(

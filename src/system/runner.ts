@@ -1,5 +1,6 @@
 import { setPriority } from 'node:os'
 import { Readable, type Writable } from 'node:stream'
+import type { execa as Execa, ResultPromise } from 'execa'
 import type { Logger } from './log.ts'
 
 /** How a command ended. A non-zero exit code is data, not an error. */
@@ -19,6 +20,8 @@ export interface RunOptions {
    * come. Without it the program reads end-of-file.
    */
   readonly input?: string | AsyncIterable<string>
+  /** Only errors are read; what the program says on standard output goes nowhere. */
+  readonly onlyErrors?: boolean
   /** How far it stands back behind the daemon where both want a processor, 0 to 19; see nice(1). */
   readonly niceness?: number
   /** Ends the program, as the time does. */
@@ -71,7 +74,7 @@ const killAfterMs = 1_000
 
 // When the first program is started, which is after the daemon has answered its first request.
 export const loadExeca = () => (loading ??= import('execa').then(({ execa }) => execa))
-let loading: Promise<(typeof import('execa'))['execa']> | undefined
+let loading: Promise<typeof Execa> | undefined
 
 /**
  * Runs programs of this machine through execa.
@@ -80,7 +83,8 @@ let loading: Promise<(typeof import('execa'))['execa']> | undefined
 export function createRunner(log?: Logger): CommandRunner {
   return {
     async run(program, args, options) {
-      const { timeoutMs, input, signal, maxOutputBytes = 1_048_576, environment, niceness = 0 } = options
+      const { timeoutMs, input, signal, maxOutputBytes = 1_048_576, environment } = options
+      const { onlyErrors = false, niceness = 0 } = options
       const execa = await loadExeca()
       log?.debug({ program }, 'a program is started')
       const child = execa(program, args, {
@@ -90,29 +94,20 @@ export function createRunner(log?: Logger): CommandRunner {
         maxBuffer: maxOutputBytes,
         stripFinalNewline: false,
         ...(input === undefined ? { stdin: 'ignore' } : {}),
+        stdout: onlyErrors ? 'ignore' : 'pipe',
         ...(signal === undefined ? {} : { cancelSignal: signal }),
       })
       if (niceness > 0 && child.pid !== undefined) giveWay(child.pid, niceness)
       // Not by execa's own option, which makes a stream of it: a login waits for that.
       if (typeof input === 'string') child.stdin?.end(input)
       const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
-      let isLate = false
-      // Not by execa's own option: what that sets up for each program takes a tenth of a millisecond.
-      let deadline = setTimeout(() => {
-        isLate = true
-        child.kill()
-        // It may be gone and have left a child that holds its output open: time is up for that too.
-        deadline = setTimeout(() => {
-          child.stdout.destroy()
-          child.stderr.destroy()
-        }, killAfterMs)
-      }, timeoutMs)
+      const time = limitTime(child, timeoutMs)
       const result = await child.finally(() => {
-        clearTimeout(deadline)
+        time.stop()
         texts?.destroy()
       })
       if (result.isCanceled) throw new CommandFailed(program, 'ended', '')
-      if (isLate) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
+      if (time.isUp()) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
       if (result.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
       // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
       if (result.exitCode === undefined && result.signal === undefined) {
@@ -120,12 +115,27 @@ export function createRunner(log?: Logger): CommandRunner {
       }
       return {
         exitCode: result.exitCode,
-        stdout: result.stdout,
+        stdout: result.stdout ?? '',
         stderr: result.stderr,
         durationMs: result.durationMs,
       }
     },
   }
+}
+
+/** The library's own limit sets up so much for each program that a login would wait for it. */
+function limitTime(child: Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>, timeoutMs: number) {
+  let isUp = false
+  let timer = setTimeout(() => {
+    isUp = true
+    child.kill()
+    // It may be gone and have left a child that holds its output open: time is up for that too.
+    timer = setTimeout(() => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }, killAfterMs)
+  }, timeoutMs)
+  return { isUp: () => isUp, stop: () => clearTimeout(timer) }
 }
 
 function giveWay(pid: number, niceness: number): void {
