@@ -7,14 +7,14 @@ import type { Pending, Trail } from './trail.ts'
  */
 export interface Batch {
   /** Done when the record is on the disk, or nobody can write it. */
-  add(record: Pending): Promise<void>
+  add(record: Pending): Promise<unknown>
   /** Writes what is waiting, at once. */
   flush(): void
 }
 
 export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
   let waiting: Pending[] = []
-  let written = Promise.withResolvers<void>()
+  let written = Promise.withResolvers<undefined>()
   let turn: NodeJS.Immediate | undefined
 
   function flush(): void {
@@ -25,7 +25,7 @@ export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
     written = Promise.withResolvers()
     try {
       writeAll(all)
-      resolve()
+      resolve(undefined)
     } catch (error) {
       reject(error)
     }
