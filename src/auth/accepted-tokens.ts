@@ -1,6 +1,12 @@
 import { setBackMs } from './end-reason.ts'
 import type { AccessClaims } from './access-token.ts'
-import type { SessionCaller } from './sessions.ts'
+
+/** The user behind an accepted token. */
+export interface SessionCaller {
+  readonly userName: string
+  readonly role: 'admin' | 'viewer'
+  readonly sessionUid: string
+}
 
 /**
  * Access tokens that need no look at their signature: it was right once, or is our own. Such a look costs more than the

@@ -1,4 +1,4 @@
-import type { Account } from './accounts.ts'
+import type { Account } from './account.ts'
 import type { SessionRecord } from './session-store.ts'
 
 /** By how much the clock may be set back, milliseconds: small corrections by NTP log nobody out. */

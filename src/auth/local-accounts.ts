@@ -11,7 +11,7 @@ import {
   type PasswdEntry,
   type ShadowEntry,
 } from './account-files.ts'
-import type { Account } from './accounts.ts'
+import type { Account } from './account.ts'
 
 export interface LocalAccountsOptions {
   readonly adminGroups: readonly string[]

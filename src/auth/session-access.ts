@@ -7,7 +7,8 @@ import { reasonInFiles, reasonToEnd } from './end-reason.ts'
 import type { Accounts } from './accounts.ts'
 import { sessionList } from './session-list.ts'
 import type { SessionRecord } from './session-store.ts'
-import type { SessionCaller, Sessions, TokenPair } from './sessions.ts'
+import type { Sessions, TokenPair } from './sessions.ts'
+import type { SessionCaller } from './accepted-tokens.ts'
 
 /** Who asks about sessions; root on the local socket has none of its own. */
 export type SessionReader = Omit<SessionCaller, 'sessionUid'> & { readonly sessionUid: string | undefined }

@@ -4,9 +4,9 @@ import { AppError } from '../errors/app-error.ts'
 import { isUnwritable } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import { createAcceptedTokens } from './accepted-tokens.ts'
+import { createAcceptedTokens, type SessionCaller } from './accepted-tokens.ts'
 import type { AccessTokens } from './access-token.ts'
-import type { Account } from './accounts.ts'
+import type { Account } from './account.ts'
 import { reasonOfTime, setBackMs } from './end-reason.ts'
 import { makeRefreshToken, readRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
@@ -34,13 +34,6 @@ export interface SessionsOptions extends TokenLifetimes {
 export interface TokenPair {
   readonly access: string
   readonly refresh: string
-}
-
-/** The user behind an accepted token. */
-export interface SessionCaller {
-  readonly userName: string
-  readonly role: 'admin' | 'viewer'
-  readonly sessionUid: string
 }
 
 /** Sessions: made by a login, renewed by refresh tokens, ended by logout, time or a change of the account. */
