@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import {
   findPasswd,
@@ -46,23 +46,37 @@ export interface LocalAccounts {
   describe(entry: PasswdEntry, secret: ShadowEntry | undefined, source: Account['source']): Account
 }
 
+interface Look {
+  readonly versions: string
+  /** Whether a change after this look is sure to change the versions. */
+  readonly isSettled: boolean
+  readonly texts: AccountTexts
+  readonly accounts: Map<string, Account>
+}
+
 const dayMs = 86_400_000
+// Kernels before 6.13 tell two changes apart only when some milliseconds are between them.
+const unsettledMs = 1_000
 const names = ['passwd', 'shadow', 'group', 'nsswitch.conf', 'shells'] as const
 
 export function createLocalAccounts(options: LocalAccountsOptions): LocalAccounts {
   const { adminGroups, allowAnyShell, markKey, etc } = options
   const files = names.map((name) => join(etc, name))
   // A login asks twice, and each round of the watch for every session; the files change a few times a year.
-  let seen: { versions: string; texts: AccountTexts; accounts: Map<string, Account> } | undefined
+  let seen: Look | undefined
 
   // In one go: each is a few kilobytes, and a turn through the thread pool costs more than all five.
   function look() {
     // Before they are read: what changes in between is read again next time.
-    const versions = files.map(versionOf).join(' ')
-    if (seen?.versions === versions) return seen
+    const found = files.map((file) => statSync(file, { throwIfNoEntry: false }))
+    const versions = found.map(versionOf).join(' ')
+    if (seen?.isSettled === true && seen.versions === versions) return seen
+    // By the clock that the times of files come from.
+    const now = Date.now()
     const read = (name: (typeof names)[number]) => readText(join(etc, name), name)
     seen = {
       versions,
+      isSettled: found.every((stats) => stats === undefined || now - stats.ctimeMs > unsettledMs),
       texts: {
         passwd: read('passwd') ?? '',
         shadow: read('shadow'),
@@ -124,10 +138,8 @@ export function createLocalAccounts(options: LocalAccountsOptions): LocalAccount
 }
 
 /** Changes with every change of a file: those that replace it give it another inode, those within it a new time. */
-function versionOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false })
-  return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : ''
-}
+const versionOf = (stats: Stats | undefined): string =>
+  stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` : ''
 
 // Only a file that is not there says something about its accounts. Without root there is no shadow.
 function readText(file: string, name: (typeof names)[number]): string | undefined {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { CommandFailed, createRunner } from '../../src/system/runner.ts'
@@ -49,6 +49,18 @@ describe('a program', () => {
     const program = 'process.stdout.write(JSON.stringify(process.argv.slice(1)))'
     const { stdout } = await runner.run(node, ['-e', program, '--', ...args], { timeoutMs })
     expect(JSON.parse(stdout)).toEqual(args)
+  })
+
+  it('stands back as far as it is told', async () => {
+    const nice = async (options: { niceness?: number }) =>
+      (await runner.run('sh', ['-c', 'sleep 0.2; nice'], { timeoutMs, ...options })).stdout
+    const own = getPriority()
+    expect([await nice({}), await nice({ niceness: own + 3 })]).toEqual([`${own}\n`, `${own + 3}\n`])
+  })
+
+  it('is heard only where something is wrong, if that is enough', async () => {
+    const result = await runner.run('sh', ['-c', 'echo out; echo err >&2'], { timeoutMs, onlyErrors: true })
+    expect(result).toMatchObject({ exitCode: 0, stdout: '', stderr: 'err\n' })
   })
 
   it('runs in the root folder', async () => {
