@@ -152,6 +152,8 @@ describe('a stop', () => {
       const { stdout } = await host.run(['pgrep', '-x', 'pamtester'])
       expect(stdout.trim()).not.toBe('')
     })
+    // Allowed by the sandbox as well: a check of a password stands back behind the daemon.
+    expect(await host.sh('cut -d" " -f19 /proc/$(pgrep -nx pamtester)/stat')).toBe('5\n')
     await kill('TERM', pid)
     expect(await refused).toMatchObject({ status: 401, json: { code: 'InvalidCredentials' } })
     await successor(pid)
