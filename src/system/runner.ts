@@ -91,8 +91,7 @@ export function createRunner(log?: Logger): CommandRunner {
         ...childOptions,
         env: { ...childOptions.env, ...environment },
         forceKillAfterDelay: killAfterMs,
-        maxBuffer: maxOutputBytes,
-        stripFinalNewline: false,
+        buffer: false,
         ...(input === undefined ? { stdin: 'ignore' } : {}),
         stdout: onlyErrors ? 'ignore' : 'pipe',
         ...(signal === undefined ? {} : { cancelSignal: signal }),
@@ -101,6 +100,8 @@ export function createRunner(log?: Logger): CommandRunner {
       // Not by execa's own option, which makes a stream of it: a login waits for that.
       if (typeof input === 'string') child.stdin?.end(input)
       const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
+      const limits = { maxOutputBytes, onTooMuch: () => child.kill() }
+      const [stdout, stderr] = [collect(child.stdout, limits), collect(child.stderr, limits)]
       const time = limitTime(child, timeoutMs)
       const result = await child.finally(() => {
         time.stop()
@@ -108,22 +109,41 @@ export function createRunner(log?: Logger): CommandRunner {
       })
       if (result.isCanceled) throw new CommandFailed(program, 'ended', '')
       if (time.isUp()) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
-      if (result.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
+      if (stdout.isTooMuch() || stderr.isTooMuch())
+        throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
       // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
       if (result.exitCode === undefined && result.signal === undefined) {
         throw new CommandFailed(program, 'not-started', result.code ?? '')
       }
       return {
         exitCode: result.exitCode,
-        stdout: result.stdout ?? '',
-        stderr: result.stderr,
+        stdout: stdout.text(),
+        stderr: stderr.text(),
         durationMs: result.durationMs,
       }
     },
   }
 }
 
-/** The library's own limit sets up so much for each program that a login would wait for it. */
+// Output and time are limited here: what the library sets up for both takes a login half a millisecond.
+
+/** Keeps what a program says. */
+function collect(stream: Readable | null, { maxOutputBytes, onTooMuch }: OutputLimits) {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  stream?.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= maxOutputBytes) chunks.push(chunk)
+    else if (bytes - chunk.length <= maxOutputBytes) onTooMuch()
+  })
+  return { isTooMuch: () => bytes > maxOutputBytes, text: () => Buffer.concat(chunks).toString() }
+}
+
+interface OutputLimits {
+  readonly maxOutputBytes: number
+  readonly onTooMuch: () => void
+}
+
 function limitTime(child: Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>, timeoutMs: number) {
   let isUp = false
   let timer = setTimeout(() => {
