@@ -1,6 +1,7 @@
 import { setPriority } from 'node:os'
 import { Readable, type Writable } from 'node:stream'
-import type { execa as Execa, ResultPromise } from 'execa'
+import type { execa as Execa } from 'execa'
+import { limitOutput, limitTime } from './child-limits.ts'
 import type { Logger } from './log.ts'
 
 /** How a command ended. A non-zero exit code is data, not an error. */
@@ -73,8 +74,8 @@ export const childOptions = {
 const killAfterMs = 1_000
 
 // When the first program is started, which is after the daemon has answered its first request.
-export const loadExeca = () => (loading ??= import('execa').then(({ execa }) => execa))
-let loading: Promise<typeof Execa> | undefined
+export const loadExeca = async () => (loaded ??= (await import('execa')).execa)
+let loaded: typeof Execa | undefined
 
 /**
  * Runs programs of this machine through execa.
@@ -100,62 +101,27 @@ export function createRunner(log?: Logger): CommandRunner {
       // Not by execa's own option, which makes a stream of it: a login waits for that.
       if (typeof input === 'string') child.stdin?.end(input)
       const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
-      const limits = { maxOutputBytes, onTooMuch: () => child.kill() }
-      const [stdout, stderr] = [collect(child.stdout, limits), collect(child.stderr, limits)]
-      const time = limitTime(child, timeoutMs)
+      const output = limitOutput(child, maxOutputBytes)
+      const time = limitTime(child, timeoutMs, killAfterMs)
       const result = await child.finally(() => {
         time.stop()
         texts?.destroy()
       })
       if (result.isCanceled) throw new CommandFailed(program, 'ended', '')
       if (time.isUp()) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
-      if (stdout.isTooMuch() || stderr.isTooMuch())
-        throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
+      if (output.isTooMuch()) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
       // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
       if (result.exitCode === undefined && result.signal === undefined) {
         throw new CommandFailed(program, 'not-started', result.code ?? '')
       }
       return {
         exitCode: result.exitCode,
-        stdout: stdout.text(),
-        stderr: stderr.text(),
+        stdout: output.stdout(),
+        stderr: output.stderr(),
         durationMs: result.durationMs,
       }
     },
   }
-}
-
-// Output and time are limited here: what the library sets up for both takes a login half a millisecond.
-
-/** Keeps what a program says. */
-function collect(stream: Readable | null, { maxOutputBytes, onTooMuch }: OutputLimits) {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  stream?.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes <= maxOutputBytes) chunks.push(chunk)
-    else if (bytes - chunk.length <= maxOutputBytes) onTooMuch()
-  })
-  return { isTooMuch: () => bytes > maxOutputBytes, text: () => Buffer.concat(chunks).toString() }
-}
-
-interface OutputLimits {
-  readonly maxOutputBytes: number
-  readonly onTooMuch: () => void
-}
-
-function limitTime(child: Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>, timeoutMs: number) {
-  let isUp = false
-  let timer = setTimeout(() => {
-    isUp = true
-    child.kill()
-    // It may be gone and have left a child that holds its output open: time is up for that too.
-    timer = setTimeout(() => {
-      child.stdout?.destroy()
-      child.stderr?.destroy()
-    }, killAfterMs)
-  }, timeoutMs)
-  return { isUp: () => isUp, stop: () => clearTimeout(timer) }
 }
 
 function giveWay(pid: number, niceness: number): void {

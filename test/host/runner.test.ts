@@ -191,6 +191,17 @@ describe('a limit', () => {
     const run = runner.run('yes', [], { timeoutMs, maxOutputBytes: 1_000 })
     expect(await failure(run)).toBe('output-too-large')
   })
+
+  it.each([
+    ['ignores SIGTERM', 'trap "" TERM PIPE; yes & while :; do :; done'],
+    ['has ended and left a child that goes on', 'yes & exit 0'],
+    ['writes errors', 'yes >&2'],
+  ])('of output ends a program that %s', async (_what, script) => {
+    const began = performance.now()
+    const run = runner.run('sh', ['-c', script], { timeoutMs, maxOutputBytes: 1_000 })
+    expect(await failure(run)).toBe('output-too-large')
+    expect(performance.now() - began).toBeLessThan(5_000)
+  })
 })
 
 it('an error of the runner names the program, and not what it was given', async () => {
