@@ -133,9 +133,10 @@ const unrouted: AuditWords = { action: 'action', kind: 'unknown' }
 const undeclared = ({ url }: RouteOptions): AuditWords => ({ action: 'action', kind: url })
 
 function describe(request: FastifyRequest, words: AuditWords, what: string): AuditedRequest {
+  // Of a path that cannot be decoded, Fastify gives a request without what it is decorated with.
   const { caller, errorCode, auditNote } = request
   const actor = caller?.userName ?? (request.auditActor || words.actor?.(request))
-  const parts = [what, ...(actor === '' ? ['unknown user'] : []), ...(auditNote === '' ? [] : [auditNote])]
+  const parts = [what, ...(actor === '' ? ['unknown user'] : []), ...(auditNote ? [auditNote] : [])]
   const { name: resourceName = '', uid: resourceUid = '' } =
     request.auditResource ?? words.resource?.(request) ?? {}
   return {
@@ -146,7 +147,7 @@ function describe(request: FastifyRequest, words: AuditWords, what: string): Aud
     kind: words.kind,
     resourceName,
     resourceUid,
-    message: `${parts.join(', ')}${errorCode && `: ${errorCode}`}`,
+    message: `${parts.join(', ')}${errorCode ? `: ${errorCode}` : ''}`,
     requestId: request.id,
     isCountable: words.isAttempt !== true || errorCode === 'TooManyRequests',
   }

@@ -42,7 +42,9 @@ export function addErrorReplies(
     const send = () => sendError(error, request, reply)
     const told = request.is404 ? onUnrouted(request, reply, error) : undefined
     if (!told) return send()
-    void told.then(send, send)
+    void told
+      .catch((error: unknown) => request.log.error({ err: error, ref: request.id }, 'no record of a refusal'))
+      .then(send)
     return reply
   }
   app.decorateRequest('errorCode', '')

@@ -6,36 +6,50 @@ import type { Pending, Trail } from './trail.ts'
  * once wait for the disk a few times instead of two hundred: every wait holds up every request.
  */
 export interface Batch {
-  /** Done when the record is on the disk, or nobody can write it. */
-  add(record: Pending): Promise<unknown>
+  /**
+   * Done when the record is on the disk, or nobody can write there. A record of the daemon itself, from the same turn,
+   * comes before it.
+   * @throws what `writeAll` throws for this record
+   */
+  add(record: Pending): Promise<void>
   /** Writes what is waiting, at once. */
   flush(): void
 }
 
+interface Waiting {
+  readonly record: Pending
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
 export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
-  let waiting: Pending[] = []
-  let written = Promise.withResolvers<undefined>()
+  let waiting: Waiting[] = []
   let turn: NodeJS.Immediate | undefined
 
-  function flush(): void {
-    if (waiting.length === 0) return
-    clearImmediate(turn)
-    const [all, { resolve, reject }] = [waiting, written]
-    waiting = []
-    written = Promise.withResolvers()
+  function write(all: readonly Waiting[]): void {
     try {
-      writeAll(all)
-      resolve(undefined)
+      writeAll(all.map(({ record }) => record))
     } catch (error) {
-      reject(error)
+      // Nothing was written. What is wrong with one must not be the end of the others.
+      if (all.length > 1) for (const each of all) write([each])
+      else for (const { reject } of all) reject(error)
+      return
     }
+    for (const { resolve } of all) resolve()
+  }
+
+  function flush(): void {
+    clearImmediate(turn)
+    const all = waiting
+    waiting = []
+    if (all.length > 0) write(all)
   }
 
   return {
-    add(record) {
-      if (waiting.push(record) === 1) turn = setImmediate(flush)
-      return written.promise
-    },
+    add: (record) =>
+      new Promise<void>((resolve, reject) => {
+        if (waiting.push({ record, resolve, reject }) === 1) turn = setImmediate(flush)
+      }),
     flush,
   }
 }

@@ -55,8 +55,8 @@ interface Look {
 }
 
 const dayMs = 86_400_000
-// Kernels before 6.13 tell two changes apart only when some milliseconds are between them.
-const unsettledMs = 1_000
+// Kernels before 6.13 tell two changes apart only when some milliseconds are between them, old file systems two seconds.
+const unsettledMs = 3_000
 const names = ['passwd', 'shadow', 'group', 'nsswitch.conf', 'shells'] as const
 
 export function createLocalAccounts(options: LocalAccountsOptions): LocalAccounts {
@@ -93,7 +93,7 @@ export function createLocalAccounts(options: LocalAccountsOptions): LocalAccount
     entry: PasswdEntry,
     secret: ShadowEntry | undefined,
     source: Account['source'],
-    { group, nsswitch, shells } = look().texts,
+    { group, nsswitch, shells }: AccountTexts,
   ): Account {
     const isAdmin =
       entry.uid === 0 || groupsOf(group, entry.name, entry.gid).some((each) => adminGroups.includes(each))
@@ -133,7 +133,7 @@ export function createLocalAccounts(options: LocalAccountsOptions): LocalAccount
     },
 
     texts: () => look().texts,
-    describe: (entry, secret, source) => describe(entry, secret, source),
+    describe: (entry, secret, source) => describe(entry, secret, source, look().texts),
   }
 }
 

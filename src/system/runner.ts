@@ -23,11 +23,11 @@ export interface RunOptions {
   readonly input?: string | AsyncIterable<string>
   /** Only errors are read; what the program says on standard output goes nowhere. */
   readonly onlyErrors?: boolean
-  /** How far it stands back behind the daemon where both want a processor, 0 to 19; see nice(1). */
+  /** Its nice value, 1 to 19, for what stands back behind the daemon where both want a processor; see nice(1). */
   readonly niceness?: number
   /** Ends the program, as the time does. */
   readonly signal?: AbortSignal
-  /** Most bytes kept of each output stream; a program that writes more is ended. */
+  /** Most bytes of each output stream; a program that writes more is ended, and nobody reads on. */
   readonly maxOutputBytes?: number
   /** Beside the fixed environment; never a secret, every user of the host may read it. */
   readonly environment?: Readonly<Record<string, string>>
@@ -108,8 +108,8 @@ export function createRunner(log?: Logger): CommandRunner {
         texts?.destroy()
       })
       if (result.isCanceled) throw new CommandFailed(program, 'ended', '')
-      if (time.isUp()) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
       if (output.isTooMuch()) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
+      if (time.isUp()) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
       // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
       if (result.exitCode === undefined && result.signal === undefined) {
         throw new CommandFailed(program, 'not-started', result.code ?? '')
@@ -128,7 +128,7 @@ function giveWay(pid: number, niceness: number): void {
   try {
     setPriority(pid, niceness)
   } catch {
-    // It has come to its end already.
+    // It has come to its end already, or stands back further than that.
   }
 }
 

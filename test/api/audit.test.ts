@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { isMutating } from '../../src/api/audit-hook.ts'
 import { auditsPath, auditUidOf, listAudits, newestAudit } from '../support/audits.ts'
 import {
@@ -111,13 +111,31 @@ it('a read leaves no record', async () => {
   expect((await list()).listmeta.count).toBe(before)
 })
 
-it('a change at no known path is recorded without the path', async () => {
-  const reply = await edge.post('/v1/secret-in-a-path', {})
-  expect(reply.statusCode).toBe(404)
+it.each([
+  ['/v1/secret-in-a-path', 404, 'NotFound'],
+  ['/v1/secret%zz', 400, 'BadRequest'],
+])('a change at no known path is recorded without the path: %s', async (path, status, what) => {
+  const reply = await edge.post(path, {})
+  expect(reply.statusCode).toBe(status)
   const { metadata, spec } = await newest()
   expect(auditUidOf(reply)).toBe(metadata.uid)
   expect(JSON.stringify(spec)).not.toContain('secret')
+  expect(spec.message).toBe(`Change at no known path: ${what}`)
 })
+
+it.each(['/v1/nowhere', '/v1/%zz'])(
+  'a refusal at %s without a record is said in the journal',
+  async (path) => {
+    vi.spyOn(edge.audit.requests, 'end').mockRejectedValueOnce(new Error('broken'))
+    const reply = await edge.post(path, {})
+    expect(reply.statusCode).toBeGreaterThanOrEqual(400)
+    expect(reply.json<ErrorReply>().code).toMatch(/NotFound|BadRequest/)
+    const ref = reply.json<ErrorReply>().ref
+    expect(edge.lines).toContainEqual(
+      expect.objectContaining({ level: 50, ref, msg: 'no record of a refusal' }),
+    )
+  },
+)
 
 it('the trail holds neither passwords nor tokens, wherever one looks', async () => {
   const { access, refresh } = await edge.login('bob')

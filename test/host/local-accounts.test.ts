@@ -24,7 +24,7 @@ describe('accounts of the local files', () => {
   })
   afterEach(() => rm(etc, { recursive: true }))
 
-  it('are read again until the last change is a second ago, then no more', async () => {
+  it('are read again until the last change is some seconds ago, then no more', async () => {
     expect(accounts.find('bob')).not.toBe(accounts.find('bob'))
     await expect
       .poll(() => accounts.find('bob') === accounts.find('bob'), { timeout: 10_000, interval: 50 })

@@ -15,9 +15,8 @@ export async function createTestSessions({ file = ':memory:', clock = createTurn
   const { log, lines } = captureLog()
   const database = openDatabase(file, log)
   const app = fastify()
-  const sessions = createSessions({
-    store: createSessionStore(database),
-    accessTokens: await registerAccessTokens(app, Buffer.alloc(32, 1)),
+  const accessTokens = await registerAccessTokens(app, Buffer.alloc(32, 1))
+  const settings = {
     refreshKey: createSecretKey(Buffer.alloc(32, 2)),
     clock,
     log,
@@ -26,7 +25,10 @@ export async function createTestSessions({ file = ':memory:', clock = createTurn
     extendedRenewalHours: 24,
     maximumDays: 7,
     replaySeconds: 30,
-  })
+  }
+  /** Those of a daemon that has just started: no token has been looked at yet. */
+  const start = () => createSessions({ store: createSessionStore(database), accessTokens, ...settings })
+  const sessions = start()
   let isOpen = true
   const stop = () => {
     if (isOpen) database.close()
@@ -40,6 +42,7 @@ export async function createTestSessions({ file = ':memory:', clock = createTurn
     clock,
     sessions,
     database,
+    start,
     stop,
     reasons: () => lines.flatMap(({ reason }) => (typeof reason === 'string' ? [reason] : [])),
     create(account: Account = bob, isExtended = false) {

@@ -21,25 +21,32 @@ describe('an access token', () => {
     expect(caller).toEqual({ userName: 'bob', role: 'admin', sessionUid: sessions.list()[0]?.uid })
   })
 
-  it('is good for 15 minutes, also when it was looked at before', async () => {
-    const { create, sessions, clock } = await setUp({
+  it('is good for 15 minutes, whether it was looked at before or not', async () => {
+    const { create, sessions, clock, start } = await setUp({
       clock: createTurningClock(Math.ceil(Date.now() / 1000) * 1000),
     })
     const { access } = create()
-    expect(sessions.authenticate(access)).toBeDefined()
+    const seen = start()
+    expect(seen.authenticate(access)).toBeDefined()
+    const unseen = start()
     clock.turn(15 * minuteMs - 1)
-    expect(sessions.authenticate(access)).toBeDefined()
+    for (const each of [sessions, seen, start()]) expect(each.authenticate(access)).toBeDefined()
     clock.turn(1)
-    expect(sessions.authenticate(access)).toBeUndefined()
-    expect(sessions.authenticate(access)).toBeUndefined()
+    for (const each of [sessions, seen, unseen]) {
+      expect(each.authenticate(access)).toBeUndefined()
+      expect(each.authenticate(access)).toBeUndefined()
+    }
   })
 
-  it('is refused from the moment its session ends, also when it was looked at before', async () => {
-    const { create, sessions } = await setUp()
+  it('is refused from the moment its session ends, whether it was looked at before or not', async () => {
+    const { create, sessions, start } = await setUp()
     const { access } = create()
-    expect(sessions.authenticate(access)).toBeDefined()
-    sessions.end(sessions.list(), 'test')
-    expect(sessions.authenticate(access)).toBeUndefined()
+    const [seen, unseen] = [start(), start()]
+    for (const each of [sessions, seen]) expect(each.authenticate(access)).toBeDefined()
+    for (const each of [sessions, seen, unseen]) {
+      each.end(each.list(), 'test')
+      expect(each.authenticate(access)).toBeUndefined()
+    }
   })
 
   it('leaves the other sessions of the user alone when its own ends', async () => {
