@@ -43,7 +43,9 @@ export function addErrorReplies(
     const told = request.is404 ? onUnrouted(request, reply, error) : undefined
     if (!told) return send()
     void told
-      .catch((error: unknown) => request.log.error({ err: error, ref: request.id }, 'no record of a refusal'))
+      .catch((failure: unknown) =>
+        request.log.error({ err: failure, ref: request.id }, 'no record of a refusal'),
+      )
       .then(send)
     return reply
   }

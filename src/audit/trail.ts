@@ -195,7 +195,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     },
 
     finish: (uid, entry) => writeAll([{ entry, uid, isIntent: true }]),
-    writeAll: (all) => writeAll(all),
+    writeAll,
 
     newUid,
     head: () => head,

@@ -21,10 +21,8 @@ export interface Accounts {
   read(name: string): Promise<Account | undefined>
 }
 
-export interface AccountsOptions extends Partial<LocalAccountsOptions> {
+export interface AccountsOptions extends LocalAccountsOptions {
   readonly runner: CommandRunner
-  readonly adminGroups: LocalAccountsOptions['adminGroups']
-  readonly markKey: LocalAccountsOptions['markKey']
 }
 
 const timeoutMs = 10_000
@@ -33,14 +31,9 @@ const timeoutMs = 10_000
  * Accounts of the local files are read directly, which costs no child process; all others, and memberships that a
  * directory may add, are asked of NSS with getent(1) and id(1).
  */
-export function createAccounts({
-  runner,
-  adminGroups,
-  allowAnyShell = false,
-  markKey,
-  etc = '/etc',
-}: AccountsOptions): Accounts {
-  const files = createLocalAccounts({ adminGroups, allowAnyShell, markKey, etc })
+export function createAccounts({ runner, ...options }: AccountsOptions): Accounts {
+  const { adminGroups } = options
+  const files = createLocalAccounts(options)
 
   async function inDirectory(name: string, nss: NssQuestions): Promise<Account | undefined> {
     if (isLocalOnlyFile(files.texts().nsswitch)) return undefined

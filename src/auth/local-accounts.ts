@@ -16,11 +16,11 @@ import type { Account } from './account.ts'
 export interface LocalAccountsOptions {
   readonly adminGroups: readonly string[]
   /** Takes every shell for one of a login. */
-  readonly allowAnyShell: boolean
+  readonly allowAnyShell?: boolean
   /** Key of the marks; a mark must not be a password hash that can be attacked. */
   readonly markKey: KeyObject
   /** Folder of passwd, shadow and group. */
-  readonly etc: string
+  readonly etc?: string
 }
 
 /** Texts of the local account files; nothing for one that is not there, or may not be read. */
@@ -48,8 +48,6 @@ export interface LocalAccounts {
 
 interface Look {
   readonly versions: string
-  /** Whether a change after this look is sure to change the versions. */
-  readonly isSettled: boolean
   readonly texts: AccountTexts
   readonly accounts: Map<string, Account>
 }
@@ -60,33 +58,30 @@ const unsettledMs = 3_000
 const names = ['passwd', 'shadow', 'group', 'nsswitch.conf', 'shells'] as const
 
 export function createLocalAccounts(options: LocalAccountsOptions): LocalAccounts {
-  const { adminGroups, allowAnyShell, markKey, etc } = options
-  const files = names.map((name) => join(etc, name))
-  // A login asks twice, and each round of the watch for every session; the files change a few times a year.
+  const { adminGroups, allowAnyShell = false, markKey, etc = '/etc' } = options
+  // A login asks twice, and each round of the watch for every session; the files change a few times a year. Only a look
+  // after which every change is sure to change the versions stands here.
   let seen: Look | undefined
 
   // In one go: each is a few kilobytes, and a turn through the thread pool costs more than all five.
-  function look() {
+  function look(): Look {
     // Before they are read: what changes in between is read again next time.
-    const found = files.map((file) => statSync(file, { throwIfNoEntry: false }))
+    const found = names.map((name) => statSync(join(etc, name), { throwIfNoEntry: false }))
     const versions = found.map(versionOf).join(' ')
-    if (seen?.isSettled === true && seen.versions === versions) return seen
+    if (seen?.versions === versions) return seen
     // By the clock that the times of files come from.
     const now = Date.now()
-    const read = (name: (typeof names)[number]) => readText(join(etc, name), name)
-    seen = {
-      versions,
-      isSettled: found.every((stats) => stats === undefined || now - stats.ctimeMs > unsettledMs),
-      texts: {
-        passwd: read('passwd') ?? '',
-        shadow: read('shadow'),
-        group: read('group') ?? '',
-        nsswitch: read('nsswitch.conf') ?? '',
-        shells: read('shells'),
-      },
-      accounts: new Map(),
+    const texts = {
+      passwd: readText(etc, 'passwd') ?? '',
+      shadow: readText(etc, 'shadow'),
+      group: readText(etc, 'group') ?? '',
+      nsswitch: readText(etc, 'nsswitch.conf') ?? '',
+      shells: readText(etc, 'shells'),
     }
-    return seen
+    const fresh = { versions, texts, accounts: new Map<string, Account>() }
+    const isSettled = found.every((stats) => stats === undefined || now - stats.ctimeMs > unsettledMs)
+    seen = isSettled ? fresh : undefined
+    return fresh
   }
 
   function describe(
@@ -142,9 +137,9 @@ const versionOf = (stats: Stats | undefined): string =>
   stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` : ''
 
 // Only a file that is not there says something about its accounts. Without root there is no shadow.
-function readText(file: string, name: (typeof names)[number]): string | undefined {
+function readText(etc: string, name: (typeof names)[number]): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    return readFileSync(join(etc, name), 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && name !== 'passwd') return undefined

@@ -3,12 +3,12 @@ import { listInMemory } from '../lists/memory.ts'
 import type { Page } from '../lists/page.ts'
 import type { ListQuery } from '../lists/query.ts'
 import type { Clock } from '../system/clock.ts'
+import type { SessionCaller } from './accepted-tokens.ts'
 import { reasonInFiles, reasonToEnd } from './end-reason.ts'
 import type { Accounts } from './accounts.ts'
 import { sessionList } from './session-list.ts'
 import type { SessionRecord } from './session-store.ts'
 import type { Sessions, TokenPair } from './sessions.ts'
-import type { SessionCaller } from './accepted-tokens.ts'
 
 /** Who asks about sessions; root on the local socket has none of its own. */
 export type SessionReader = Omit<SessionCaller, 'sessionUid'> & { readonly sessionUid: string | undefined }

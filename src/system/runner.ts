@@ -84,8 +84,15 @@ let loaded: typeof Execa | undefined
 export function createRunner(log?: Logger): CommandRunner {
   return {
     async run(program, args, options) {
-      const { timeoutMs, input, signal, maxOutputBytes = 1_048_576, environment } = options
-      const { onlyErrors = false, niceness = 0 } = options
+      const {
+        timeoutMs,
+        input,
+        signal,
+        environment,
+        niceness,
+        onlyErrors,
+        maxOutputBytes = 1_048_576,
+      } = options
       const execa = await loadExeca()
       log?.debug({ program }, 'a program is started')
       const child = execa(program, args, {
@@ -94,10 +101,10 @@ export function createRunner(log?: Logger): CommandRunner {
         forceKillAfterDelay: killAfterMs,
         buffer: false,
         ...(input === undefined ? { stdin: 'ignore' } : {}),
-        stdout: onlyErrors ? 'ignore' : 'pipe',
+        stdout: onlyErrors === true ? 'ignore' : 'pipe',
         ...(signal === undefined ? {} : { cancelSignal: signal }),
       })
-      if (niceness > 0 && child.pid !== undefined) giveWay(child.pid, niceness)
+      if (niceness !== undefined && child.pid !== undefined) giveWay(child.pid, niceness)
       // Not by execa's own option, which makes a stream of it: a login waits for that.
       if (typeof input === 'string') child.stdin?.end(input)
       const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
