@@ -51,10 +51,12 @@ export interface RequestAudit {
    * @throws AppError InsufficientStorage
    */
   begin(request: AuditedRequest): string
+  /** The same for what goes on anyway: nothing where it cannot be noted. */
+  tryBegin(request: AuditedRequest): string | undefined
   /**
    * Records how it ended.
    * @param begun what `begin` gave
-   * @returns uid of the record, for the header `AuditUid`, as soon as that is on the disk
+   * @returns uid of the record, for the header `AuditUid`, as soon as that or what was begun is on the disk
    */
   end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
@@ -73,6 +75,8 @@ declare module 'fastify' {
     auditNote: string
     /** What `begin` gave; empty before. */
     auditBegun: string
+    /** Notes durably what is going on, on a route that `goesOn`; for a handler that waits for something else anyway. */
+    noteAudit: () => void
   }
 }
 
@@ -89,6 +93,12 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('auditActor', '')
   app.decorateRequest('auditNote', '')
   app.decorateRequest('auditBegun', '')
+  app.decorateRequest('noteAudit', function () {
+    const { config, schema, url } = this.routeOptions
+    if (!config.audit) return
+    const what = schema?.summary ?? url ?? ''
+    this.auditBegun = audit.tryBegin(describe(this, config.audit, what)) ?? ''
+  })
   app.addHook('onRoute', (route) => {
     if (route.config?.audit === false) return
     const methods = [route.method].flat()

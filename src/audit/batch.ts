@@ -7,12 +7,12 @@ import type { Pending, Trail } from './trail.ts'
  */
 export interface Batch {
   /**
-   * Done when the record is on the disk, or nobody can write there. A record of the daemon itself, from the same turn,
-   * comes before it.
+   * Done when the record, or else the intent that it has, is on the disk, or nobody can write there. A record of the
+   * daemon itself, from the same turn, comes before it.
    * @throws what `writeAll` throws for this record
    */
   add(record: Pending): Promise<void>
-  /** Writes what is waiting, at once. */
+  /** Brings everything to the disk, at once. */
   flush(): void
 }
 
@@ -22,9 +22,10 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
-  let waiting: Waiting[] = []
+export function createBatch({ writeAll, settle }: Pick<Trail, 'writeAll' | 'settle'>): Batch {
+  const waiting: Waiting[] = []
   let turn: NodeJS.Immediate | undefined
+  let nextTurn: NodeJS.Immediate | undefined
 
   function write(all: readonly Waiting[]): void {
     try {
@@ -38,18 +39,21 @@ export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
     for (const { resolve } of all) resolve()
   }
 
-  function flush(): void {
-    clearImmediate(turn)
-    const all = waiting
-    waiting = []
-    if (all.length > 0) write(all)
+  function endTurn(): void {
+    write(waiting.splice(0))
+    // The replies are on their way by then.
+    nextTurn = setImmediate(settle)
   }
 
   return {
     add: (record) =>
       new Promise<void>((resolve, reject) => {
-        if (waiting.push({ record, resolve, reject }) === 1) turn = setImmediate(flush)
+        if (waiting.push({ record, resolve, reject }) === 1) turn = setImmediate(endTurn)
       }),
-    flush,
+    flush() {
+      for (const each of [turn, nextTurn]) clearImmediate(each)
+      if (waiting.length > 0) write(waiting.splice(0))
+      settle()
+    },
   }
 }

@@ -18,10 +18,12 @@ export interface RequestAudit {
    * @throws AppError InsufficientStorage
    */
   begin(request: AuditedRequest): string
+  /** The same for what goes on anyway: nothing where it cannot be noted. */
+  tryBegin(request: AuditedRequest): string | undefined
   /**
    * Records what came of it, a flood of refusals as one record a minute.
    * @param begun what `begin` gave, if it was called
-   * @returns uid of the record, as soon as that is on the disk
+   * @returns uid of the record, as soon as that or what was begun is on the disk
    */
   end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
@@ -30,6 +32,7 @@ export interface RequestAudit {
 export function createRequestAudit(trail: Trail, flood: Flood, batch: Batch): RequestAudit {
   return {
     begin: (request) => trail.begin(toEntry(request, null)),
+    tryBegin: (request) => trail.tryBegin(toEntry(request, null)),
     async end(request, status, begun) {
       const isCountable = begun === undefined && request.isCountable && status >= 400
       const counted = isCountable ? flood.count(addressGroup(request.address), status) : undefined

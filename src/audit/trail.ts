@@ -6,7 +6,8 @@ import { isDatabaseError } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import { forkEntry, gapEntry } from './own-entries.ts'
-import { chainRecord, hex, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
+import { createJournalCopy, jsonOf } from './journal-copy.ts'
+import { chainRecord, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 
 /** What is to become a record. */
@@ -38,8 +39,13 @@ export interface Trail {
   tryBegin(entry: AuditEntry): string | undefined
   /** Records what came of what was begun. */
   finish(uid: string, entry: AuditEntry): void
-  /** Any number of records, whose uids were given away already, with one wait for the disk; each as `append` or `finish`. */
+  /**
+   * Any number of records, whose uids were given away already, with one wait for the disk; each as `append` or `finish`.
+   * With none where all of them were begun: their intents are on the disk, and stay there until `settle`.
+   */
   writeAll(all: readonly Pending[]): void
+  /** Waits for the disk where `writeAll` did not, and says in the journal what it wrote; to be called soon after it. */
+  settle(): void
   newUid(): string
   /** Of what was recorded; kept in memory, so that an end that was cut off shows. */
   head(): AuditHead
@@ -58,10 +64,8 @@ export interface TrailOptions {
 
 /** Opens the trail. Changes that were begun before the daemon was killed become records whose outcome is not known. */
 export function createTrail({ store, database, clock, log }: TrailOptions): Trail {
-  // Whatever the level of the log: a site may ship these lines. As they are in the trail, which holds no secret: to look
-  // for one takes as long as to write the line.
-  const lines = log.child({}, { level: 'info', redact: [] })
-  const { sql, transaction } = database
+  const journal = createJournalCopy(log)
+  const { sql, transaction, transactionBeforeNext } = database
   let head = store.head()
   // After an error nobody knows what the disk holds.
   let isHeadSure = true
@@ -70,16 +74,25 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
   let missing = 0
   let missingSince = 0
   // What was begun, is over, and could not be recorded yet. Each has its intent on the disk.
-  const unsettled = new Map<string, AuditEntry>()
+  const unrecorded = new Map<string, AuditEntry>()
+  // What is recorded, but perhaps not on the disk yet. Each has its intent there.
+  const unsettled = new Set<string>()
 
-  function write(pending: readonly Pending[], also?: (record: AuditRecord) => void): boolean {
-    const late = [...unsettled].slice(0, lateAtOnce)
+  /** @param canWait whether it may come to the disk after this; what is not usual does not */
+  function write(
+    pending: readonly Pending[],
+    canWait = false,
+    also?: (record: AuditRecord) => void,
+  ): boolean {
+    const isAwaited = !canWait || unrecorded.size > 0 || missing > 0 || !isHeadSure
+    const late = [...unrecorded].slice(0, lateAtOnce)
     const made: AuditRecord[] = []
     let found = head
     try {
       // Rolled back with the rest of it, the head would be a lie.
       if (sql.isTransaction) throw new Error('a record is written in a transaction of its own')
-      transaction(() => {
+      const commit = isAwaited ? transaction : transactionBeforeNext
+      commit(() => {
         if (!isHeadSure) found = store.head()
         const own = [
           ...(isSameHead(found, head) ? [] : [forkEntry(head, found)]),
@@ -94,10 +107,11 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
         for (const { entry, uid, isIntent } of all) {
           const record = chainRecord(last, entry, uid, clock.now())
           store.insert(record)
-          if (isIntent) store.removeIntent(uid)
+          if (isIntent && isAwaited) store.removeIntent(uid)
           made.push(record)
           last = record
         }
+        if (isAwaited) for (const uid of unsettled) store.removeIntent(uid)
         const newest = made.at(-1)
         if (also && newest) also(newest)
       })
@@ -113,11 +127,15 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     isHeadSure = true
     const newest = made.at(-1)
     if (newest) head = { seq: newest.seq, hash: newest.hash }
-    for (const [uid] of late) unsettled.delete(uid)
+    for (const [uid] of late) unrecorded.delete(uid)
     if (missing > 0) log.info({ missing }, 'the audit trail can be written again')
     missing = 0
     isBroken = false
-    for (const record of made) lines.info(lineOf(record), record.message)
+    journal.add(made)
+    if (isAwaited) {
+      unsettled.clear()
+      journal.write()
+    } else for (const { uid } of pending) unsettled.add(uid)
     return true
   }
 
@@ -132,27 +150,22 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     isBroken = true
   }
 
-  function writeAll(all: readonly Pending[], also?: (record: AuditRecord) => void): void {
-    if (write(all, also)) return
-    for (const pending of all) miss(pending)
-  }
-
   function miss({ entry, uid, isIntent }: Pending): void {
-    if (isIntent) {
-      unsettled.set(uid, entry)
-      announceUnkept(entry, uid)
-      return
+    if (isIntent) unrecorded.set(uid, entry)
+    else {
+      if (missing === 0) missingSince = clock.now()
+      missing += 1
+      unwritten += 1
     }
-    if (missing === 0) missingSince = clock.now()
-    missing += 1
-    unwritten += 1
-    announceUnkept(entry, uid)
+    journal.writeAlone(chainRecord(head, entry, uid, clock.now()))
   }
 
-  // It has no place in the chain.
-  function announceUnkept(entry: AuditEntry, uid: string): void {
-    const line = lineOf(chainRecord(head, entry, uid, clock.now()))
-    lines.info({ ...line, seq: null, hash: null }, entry.message)
+  function writeOrMiss(
+    pending: readonly Pending[],
+    canWait = false,
+    also?: (record: AuditRecord) => void,
+  ): void {
+    if (!write(pending, canWait, also)) pending.forEach(miss)
   }
 
   const newUid = () => uuidAt(clock.now())
@@ -169,13 +182,15 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     }
   }
 
-  for (const { uid, entry } of store.intents())
-    unsettled.set(uid, { ...entry, outcome: 'unknown', status: null })
-  if (unsettled.size > 0) write([])
+  for (const { uid, entry } of store.intents()) {
+    if (store.isRecorded(uid)) unsettled.add(uid)
+    else unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
+  }
+  if (unsettled.size + unrecorded.size > 0) write([])
 
   return {
     append(entry, uid = newUid(), also) {
-      writeAll([{ entry, uid, isIntent: false }], also)
+      writeOrMiss([{ entry, uid, isIntent: false }], false, also)
       return uid
     },
 
@@ -194,30 +209,35 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
       return typeof uid === 'string' ? uid : undefined
     },
 
-    finish: (uid, entry) => writeAll([{ entry, uid, isIntent: true }]),
-    writeAll,
+    finish: (uid, entry) => writeOrMiss([{ entry, uid, isIntent: true }]),
+    writeAll: (all) =>
+      writeOrMiss(
+        all,
+        all.every(({ isIntent }) => isIntent),
+      ),
+
+    settle() {
+      journal.write()
+      if (unsettled.size === 0) return
+      try {
+        transaction(() => unsettled.forEach((uid) => store.removeIntent(uid)))
+        unsettled.clear()
+      } catch (error) {
+        if (!isDatabaseError(error)) throw error
+        isHeadSure = false
+        complain(error)
+      }
+    },
 
     newUid,
     head: () => head,
     unwritten: () => unwritten,
-    announceHead: () => lines.info({ kind: 'audit-head', ...jsonOf(head) }, 'audit head'),
+    announceHead: () => journal.writeHead(head),
   }
 }
 
 // Each takes its share of the time that a commit holds the event loop.
 const lateAtOnce = 20
-
-/** The line of a record, for a site that ships its logs. */
-function lineOf(record: AuditRecord) {
-  const { seq, uid, hash, actorType, actor, role, address, action, kind, outcome, status, requestId } = record
-  return {
-    ...{ kind: 'audit', seq, uid, at: new Date(record.at).toISOString(), hash: hex(hash) },
-    ...{ actorType, actor, role, address, action, outcome, status, ref: requestId },
-    resource: { kind, name: record.resourceName, uid: record.resourceUid },
-  }
-}
-
-const jsonOf = ({ seq, hash }: AuditHead) => ({ seq, hash: hex(hash) })
 
 /** A UUID of version 7 (RFC 9562), so that an index of them grows at its end only. */
 function uuidAt(now: number): string {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import { addressGroup } from '../system/address.ts'
@@ -35,6 +35,8 @@ export interface LoginRequest extends Credentials {
   readonly ref: string
   /** Told the name of the account as soon as there is known to be one, also where it is refused then. */
   readonly onKnown?: (userName: string) => void
+  /** Called while PAM is at work: what takes its time here keeps nobody waiting. */
+  readonly onAsked?: () => void
 }
 
 export interface Login {
@@ -83,9 +85,16 @@ export function createLogin(options: LoginOptions): Login {
       // Also before: a password that was right until a moment ago must not begin a session of the account as it is now.
       const account = await readBefore(userName)
       if (account) request.onKnown?.(account.name)
-      return { before: account, verdict: await pam.verify(request), waitedMs: waited }
+      const [verdict] = await Promise.all([pam.verify(request), meanwhile(request)])
+      return { before: account, verdict, waitedMs: waited }
     })
     return { ...(await judge(userName, verdict, before)), waitedMs }
+  }
+
+  async function meanwhile({ onAsked }: LoginRequest): Promise<void> {
+    // The child is on its way by then.
+    await nextTurn()
+    onAsked?.()
   }
 
   // The files first: the groups do not matter yet, and a directory that is silent about them would hold a slot.

@@ -92,7 +92,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       const { username: userName, password } = request.body
       const { setCookie, extendedSession = false } = request.query
       const { tokens, isFirstLogin } = await login.login(
-        { userName, password, ...origin(request) },
+        { userName, password, ...origin(request), onAsked: () => request.noteAudit() },
         extendedSession,
       )
       noteSession(request, tokens)

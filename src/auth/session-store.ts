@@ -28,7 +28,7 @@ export interface SessionRecord {
 /** Sessions on disk. */
 export interface SessionStore {
   list(): SessionRecord[]
-  /** Durable with the next commit: the record of the request in the trail, before its reply. */
+  /** Survives a kill; a power cut only after the next commit, which is for the record of the request in the trail. */
   put(record: SessionRecord): void
   /** Durable when it returns. */
   remove(uids: readonly string[]): void

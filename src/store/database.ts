@@ -10,8 +10,8 @@ export interface Database {
   /** Runs `work` in one transaction, or as a part of the one that is open; an exception rolls back and is thrown on. */
   transaction<T>(work: () => T): T
   /**
-   * The same where another commit follows before anybody is told: that one brings both to the disk, and there is one
-   * wait for it instead of two. A kill of the daemon loses nothing in between, only a power cut does.
+   * The same where another commit follows at once: that one brings both to the disk, and there is one wait for it
+   * instead of two. A kill of the daemon loses nothing in between, only a power cut does.
    */
   transactionBeforeNext<T>(work: () => T): T
   /** Where the file lies that was damaged, if this one was begun in its place. */

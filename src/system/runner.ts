@@ -10,7 +10,6 @@ export interface CommandResult {
   readonly exitCode: number | undefined
   readonly stdout: string
   readonly stderr: string
-  readonly durationMs: number
 }
 
 export interface RunOptions {
@@ -125,7 +124,6 @@ export function createRunner(log?: Logger): CommandRunner {
         exitCode: result.exitCode,
         stdout: output.stdout(),
         stderr: output.stderr(),
-        durationMs: result.durationMs,
       }
     },
   }

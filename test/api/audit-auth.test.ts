@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createTrailStore } from '../../src/audit/trail-store.ts'
 import { auditsPath, auditUidOf, listAudits, newestAudit } from '../support/audits.ts'
 import {
   createTestEdge,
@@ -21,6 +22,10 @@ afterEach(() => edge.stop())
 
 const list = (query?: string) => listAudits(edge, admin, query)
 const newest = () => newestAudit(edge, admin)
+const intents = () =>
+  createTrailStore(edge.database)
+    .intents()
+    .map(({ uid, entry }) => ({ uid, ...entry }))
 
 describe('the trail knows of a login', () => {
   it('who it was, as what, from where, and which session it began', async () => {
@@ -64,6 +69,36 @@ describe('the trail knows of a login', () => {
       )
     },
   )
+
+  it('from when PAM is at work on it, so that a kill leaves a trace', async () => {
+    await vi.waitFor(() => expect(intents()).toEqual([]))
+    edge.host.pam = 'slow'
+    const calls = edge.pamCalls().length
+    const asked = edge.tryLogin('bob', 'wrong')
+    await vi.waitFor(() => expect(intents()).toHaveLength(1))
+    expect(edge.pamCalls()).toHaveLength(calls + 1)
+    const [{ uid, actor, outcome }] = intents() as [ReturnType<typeof intents>[number]]
+    expect({ actor, outcome }).toEqual({ actor: 'bob', outcome: 'unknown' })
+    edge.host.release()
+    expect(auditUidOf(await asked)).toBe(uid)
+    expect((await newest()).metadata.uid).toBe(uid)
+    await vi.waitFor(() => expect(intents()).toEqual([]))
+  })
+
+  it('only from its end where PAM is not asked, or the disk is full', async () => {
+    await edge.tryLogin('bob\n', 'wrong')
+    edge.host.pam = 'slow'
+    edge.database.sql.exec('PRAGMA query_only = ON')
+    const calls = edge.pamCalls().length
+    const asked = edge.tryLogin('bob', 'bob pass')
+    await vi.waitFor(() => expect(edge.pamCalls()).toHaveLength(calls + 1))
+    edge.host.release()
+    const reply = await asked
+    expect(reply.statusCode).toBe(200)
+    expect(auditUidOf(reply)).toMatch(/^[0-9a-f-]{36}$/)
+    edge.database.sql.exec('PRAGMA query_only = OFF')
+    expect(intents()).toEqual([])
+  })
 
   it('that the guard refused whose it was, too, and nobody that there is not', async () => {
     for (const name of ['bob', 'a-password']) {

@@ -11,11 +11,18 @@ const facts = '/v1/edge-mgmt/edgehosts/current'
 
 let host: Edgehostd
 let session: Session
+let admin: Session
+
+interface Audit {
+  readonly spec: Readonly<Record<string, unknown>>
+}
 
 beforeAll(async () => {
   host = await bootEdgehostd({ lower: 'machine' })
   await host.addUser({ name: 'anna', password: right })
+  await host.addUser({ name: 'olga', password: right, groups: ['sudo'] })
   session = await host.openSession('anna', right)
+  admin = await host.openSession('olga', right)
 })
 afterAll(() => host.unplug())
 
@@ -48,6 +55,26 @@ describe('a daemon that is killed', () => {
     expect(others).toEqual({})
     expect(served).toBeGreaterThan(0)
     expect(reset).toBeLessThanOrEqual(20 * 3)
+  })
+
+  it('while PAM looks at a password leaves a record of the try', async () => {
+    const pid = await host.mainPid()
+    const cut = host.login('anna', 'wrong canary 0802').catch(() => undefined)
+    // Then PAM sleeps for its failure delay.
+    await eventually(async () => expect(await host.sh('pgrep -c pamtester || true')).toBe('1\n'))
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await kill('KILL', pid)
+    await successor(pid)
+    await cut
+    const path = '/v1/edge-mgmt/edgehosts/current/audits?limit=5'
+    const { items } = (await host.http('GET', path, { token: admin.token })).json as { items: Audit[] }
+    expect(items.map(({ spec }) => spec)).toContainEqual(
+      expect.objectContaining({
+        actor: expect.objectContaining({ uid: 'anna' }),
+        message: 'Log in with an operating-system account',
+        outcome: 'unknown',
+      }),
+    )
   })
 })
 

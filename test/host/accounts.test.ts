@@ -118,7 +118,6 @@ describe('accounts of a directory', () => {
     exitCode,
     stdout,
     stderr: '',
-    durationMs: 1,
   })
   let calls: string[]
   // The questions that begin with one of these are not answered so.

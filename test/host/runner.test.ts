@@ -27,7 +27,6 @@ describe('a program', () => {
   it('ends with its exit code and its output, the last newline included', async () => {
     const result = await runner.run('sh', ['-c', 'echo out; echo err >&2; exit 3'], { timeoutMs })
     expect(result).toMatchObject({ exitCode: 3, stdout: 'out\n', stderr: 'err\n' })
-    expect(result.durationMs).toBeGreaterThan(0)
   })
 
   it('that a signal ends has no exit code', async () => {

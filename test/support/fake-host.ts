@@ -142,5 +142,4 @@ const ended = (exitCode: number, stderr: string): CommandResult => ({
   exitCode,
   stdout: '',
   stderr,
-  durationMs: 1,
 })

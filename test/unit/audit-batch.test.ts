@@ -22,6 +22,7 @@ describe('records of one turn of the event loop', () => {
         commits.push(all.map(({ uid }) => uid))
         trail.writeAll(all)
       },
+      settle: trail.settle,
     })
     return { trail, store, verify, batch, commits, uids: () => store.slice(1, 100).map(({ uid }) => uid) }
   }
@@ -46,6 +47,23 @@ describe('records of one turn of the event loop', () => {
     await setImmediate()
     batch.flush()
     expect(commits).toEqual([['a']])
+  })
+
+  it('settle what was begun in the turn after, or at a stop', async () => {
+    const { trail, store, batch } = open()
+    const begin = () => pending(trail.begin(entry('begun')), true)
+    const added = batch.add(begin())
+    await added
+    expect(store.intents()).toHaveLength(1)
+    await setImmediate()
+    expect(store.intents()).toEqual([])
+    await batch.add(begin())
+    batch.flush()
+    expect(store.intents()).toEqual([])
+    rig.database.close()
+    // What was still to come does not look for the database.
+    await setImmediate()
+    rig = createTestTrail()
   })
 
   it('are each missed where nothing can be written, and what was begun is written later', async () => {

@@ -298,21 +298,3 @@ describe('a trail to which somebody else writes', () => {
     )
   })
 })
-
-describe('a change that was begun', () => {
-  it('becomes one record, with the uid that was given out', () => {
-    const { trail, store } = rig.open()
-    const uid = trail.begin(entry('change'))
-    expect(trail.head().seq).toBe(0)
-    trail.finish(uid, entry('changed'))
-    expect(store.read(1)).toMatchObject({ uid, message: 'changed' })
-    expect(store.intents()).toEqual([])
-  })
-
-  it('and never ended becomes a record with an unknown outcome at the next start', () => {
-    const uid = rig.open().trail.begin(entry('change'))
-    const { store } = rig.open()
-    expect(store.read(1)).toMatchObject({ uid, message: 'change', outcome: 'unknown' })
-    expect(store.intents()).toEqual([])
-  })
-})

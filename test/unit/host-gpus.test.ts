@@ -33,7 +33,7 @@ const amd = {
 }
 const failing = (error: CommandFailed): CommandRunner => ({ run: () => Promise.reject(error) })
 const printing = (exitCode: number, stdout: string): CommandRunner => ({
-  run: async () => ({ exitCode, stdout, stderr: '', durationMs: 1 }),
+  run: async () => ({ exitCode, stdout, stderr: '' }),
 })
 
 describe('graphics processors of a GPU host', () => {
