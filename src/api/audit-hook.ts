@@ -86,7 +86,7 @@ export const isMutating = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS
 /**
  * Records every request to a route that changes something, refused ones too, and names the record in the header
  * `AuditUid`. The intent is on the disk before the handler begins; where it cannot be, the answer is 507 and nothing
- * was changed. Each route gets hooks of its own: reads pay nothing.
+ * was changed. A route that `goesOn` has none, or notes it by itself. Each route gets hooks of its own: reads pay nothing.
  */
 export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAudit {
   app.decorateRequest('auditResource', null)
@@ -94,10 +94,9 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('auditNote', '')
   app.decorateRequest('auditBegun', '')
   app.decorateRequest('noteAudit', function () {
-    const { config, schema, url } = this.routeOptions
-    if (!config.audit) return
-    const what = schema?.summary ?? url ?? ''
-    this.auditBegun = audit.tryBegin(describe(this, config.audit, what)) ?? ''
+    const { config, schema, url = '' } = this.routeOptions
+    if (!config.audit || config.audit.goesOn !== true) return
+    this.auditBegun = audit.tryBegin(describe(this, config.audit, subjectOf(schema, url))) ?? ''
   })
   app.addHook('onRoute', (route) => {
     if (route.config?.audit === false) return
@@ -105,7 +104,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     const words = route.config?.audit ?? (methods.some(isMutating) ? undeclared(route) : undefined)
     // A GET brings its HEAD along, which gives no secret away.
     if (!words || methods.includes('HEAD')) return
-    const what = route.schema?.summary ?? route.url
+    const what = subjectOf(route.schema, route.url)
     if (words.goesOn !== true && methods.some(isMutating)) {
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
@@ -130,6 +129,8 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     name(reply, await audit.end(change, status, undefined))
   }
 }
+
+const subjectOf = (schema: RouteOptions['schema'], url: string) => schema?.summary ?? url
 
 /** Records a request that met no route, and names the record. */
 export type UnroutedAudit = (request: FastifyRequest, reply: FastifyReply, error: AppError) => Promise<void>

@@ -22,10 +22,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+const retryMs = 1_000
+
 export function createBatch({ writeAll, settle }: Pick<Trail, 'writeAll' | 'settle'>): Batch {
   const waiting: Waiting[] = []
   let turn: NodeJS.Immediate | undefined
   let nextTurn: NodeJS.Immediate | undefined
+  let retry: NodeJS.Timeout | undefined
 
   function write(all: readonly Waiting[]): void {
     try {
@@ -42,7 +45,12 @@ export function createBatch({ writeAll, settle }: Pick<Trail, 'writeAll' | 'sett
   function endTurn(): void {
     write(waiting.splice(0))
     // The replies are on their way by then.
-    nextTurn = setImmediate(settle)
+    nextTurn = setImmediate(settleAll)
+  }
+
+  function settleAll(): void {
+    clearTimeout(retry)
+    if (!settle()) retry = setTimeout(settleAll, retryMs).unref()
   }
 
   return {
@@ -52,6 +60,7 @@ export function createBatch({ writeAll, settle }: Pick<Trail, 'writeAll' | 'sett
       }),
     flush() {
       for (const each of [turn, nextTurn]) clearImmediate(each)
+      clearTimeout(retry)
       if (waiting.length > 0) write(waiting.splice(0))
       settle()
     },

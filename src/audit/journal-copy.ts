@@ -29,10 +29,7 @@ export function createJournalCopy(log: Logger): JournalCopy {
       write()
       lines.info({ ...lineOf(record), seq: null, hash: null }, record.message)
     },
-    writeHead(head) {
-      write()
-      lines.info({ kind: 'audit-head', ...jsonOf(head) }, 'audit head')
-    },
+    writeHead: (head) => lines.info({ kind: 'audit-head', ...jsonOf(head) }, 'audit head'),
   }
 }
 

@@ -8,7 +8,7 @@ export interface Checkpoint {
   readonly removedTo: number
 }
 
-/** An intent to change something that has become no record yet. */
+/** An intent to change something whose record is not on the disk yet. */
 export interface Intent {
   readonly uid: string
   readonly entry: AuditEntry
@@ -25,7 +25,7 @@ export interface TrailStore {
   slice(from: number, limit: number): AuditRecord[]
   /** Bytes that the database takes, without what is free in it. */
   usedBytes(): number
-  isRecorded(uid: string): boolean
+  find(uid: string): AuditRecord | undefined
   /** The newest record of this kind and action. */
   newest(kind: string, action: AuditAction): AuditRecord | undefined
   checkpoint(): Checkpoint | undefined
@@ -69,7 +69,7 @@ export function createTrailStore({ sql }: Database): TrailStore {
   const usedBytes = sql.prepare(
     'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
   )
-  const isRecorded = sql.prepare('SELECT 1 FROM audit WHERE uid = ?')
+  const find = sql.prepare(`SELECT ${recordColumns} FROM audit WHERE uid = ?`)
   // By that index: a kind that is rare must not cost a look at every record.
   const newest = sql.prepare(
     `SELECT ${recordColumns} FROM audit INDEXED BY audit_kind WHERE kind = ? AND action = ? ORDER BY seq DESC LIMIT 1`,
@@ -92,7 +92,7 @@ export function createTrailStore({ sql }: Database): TrailStore {
     read: (seq) => read.get(seq) as AuditRecord | undefined,
     slice: (from, limit) => slice.all(from, limit) as unknown as AuditRecord[],
     usedBytes: () => Number(usedBytes.get()?.bytes),
-    isRecorded: (uid) => isRecorded.get(uid) !== undefined,
+    find: (uid) => find.get(uid) as AuditRecord | undefined,
     newest: (kind, action) => newest.get(kind, action) as AuditRecord | undefined,
     checkpoint: () => checkpoint.get() as unknown as Checkpoint | undefined,
     putCheckpoint: ({ seq, removedTo }) => void putCheckpoint.run(seq, removedTo),

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import type { Database } from '../store/database.ts'
@@ -9,6 +8,8 @@ import { forkEntry, gapEntry } from './own-entries.ts'
 import { createJournalCopy, jsonOf } from './journal-copy.ts'
 import { chainRecord, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
+import { uuidAt } from './uid.ts'
+import { createUnsettled } from './unsettled.ts'
 
 /** What is to become a record. */
 export interface Pending {
@@ -44,14 +45,17 @@ export interface Trail {
    * With none where all of them were begun: their intents are on the disk, and stay there until `settle`.
    */
   writeAll(all: readonly Pending[]): void
-  /** Waits for the disk where `writeAll` did not, and says in the journal what it wrote; to be called soon after it. */
-  settle(): void
+  /**
+   * Waits for the disk where `writeAll` did not, and says in the journal what it wrote; to be called soon after it.
+   * @returns false where the disk cannot be written
+   */
+  settle(): boolean
   newUid(): string
   /** Of what was recorded; kept in memory, so that an end that was cut off shows. */
   head(): AuditHead
   /** Records that only the journal has, since the start. */
   unwritten(): number
-  /** Writes the head to the journal, which an attacker may not be able to alter. */
+  /** Writes the head to the journal, which an attacker may not be able to alter; on the disk it is before that. */
   announceHead(): void
 }
 
@@ -75,8 +79,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
   let missingSince = 0
   // What was begun, is over, and could not be recorded yet. Each has its intent on the disk.
   const unrecorded = new Map<string, AuditEntry>()
-  // What is recorded, but perhaps not on the disk yet. Each has its intent there.
-  const unsettled = new Set<string>()
+  const unsettled = createUnsettled(store, database, log)
 
   /** @param canWait whether it may come to the disk after this; what is not usual does not */
   function write(
@@ -111,7 +114,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
           made.push(record)
           last = record
         }
-        if (isAwaited) for (const uid of unsettled) store.removeIntent(uid)
+        if (isAwaited) unsettled.removeIntents()
         const newest = made.at(-1)
         if (also && newest) also(newest)
       })
@@ -168,6 +171,14 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     if (!write(pending, canWait, also)) pending.forEach(miss)
   }
 
+  function settle(): boolean {
+    const isSettled = unsettled.settle()
+    if (!isSettled) isHeadSure = false
+    // Not before: what the journal has of the trail must not be lost from it.
+    journal.write()
+    return isSettled
+  }
+
   const newUid = () => uuidAt(clock.now())
 
   function note(entry: AuditEntry): string | { error: unknown } {
@@ -182,11 +193,15 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     }
   }
 
-  for (const { uid, entry } of store.intents()) {
-    if (store.isRecorded(uid)) unsettled.add(uid)
-    else unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
+  const begun = store.intents()
+  for (const { uid, entry } of begun) {
+    const record = store.find(uid)
+    if (record) {
+      unsettled.add(uid)
+      journal.add([record])
+    } else unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
   }
-  if (unsettled.size + unrecorded.size > 0) write([])
+  if (begun.length > 0) write([])
 
   return {
     append(entry, uid = newUid(), also) {
@@ -216,31 +231,17 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
         all.every(({ isIntent }) => isIntent),
       ),
 
-    settle() {
-      journal.write()
-      if (unsettled.size === 0) return
-      try {
-        transaction(() => unsettled.forEach((uid) => store.removeIntent(uid)))
-        unsettled.clear()
-      } catch (error) {
-        if (!isDatabaseError(error)) throw error
-        isHeadSure = false
-        complain(error)
-      }
-    },
+    settle,
 
     newUid,
     head: () => head,
     unwritten: () => unwritten,
-    announceHead: () => journal.writeHead(head),
+    announceHead() {
+      settle()
+      journal.writeHead(head)
+    },
   }
 }
 
 // Each takes its share of the time that a commit holds the event loop.
 const lateAtOnce = 20
-
-/** A UUID of version 7 (RFC 9562), so that an index of them grows at its end only. */
-function uuidAt(now: number): string {
-  const time = Math.max(0, now).toString(16).padStart(12, '0').slice(-12)
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
-}

@@ -35,7 +35,7 @@ export interface LoginRequest extends Credentials {
   readonly ref: string
   /** Told the name of the account as soon as there is known to be one, also where it is refused then. */
   readonly onKnown?: (userName: string) => void
-  /** Called while PAM is at work: what takes its time here keeps nobody waiting. */
+  /** Called while PAM is at work: what takes its time here does not delay the answer. */
   readonly onAsked?: () => void
 }
 
@@ -85,14 +85,17 @@ export function createLogin(options: LoginOptions): Login {
       // Also before: a password that was right until a moment ago must not begin a session of the account as it is now.
       const account = await readBefore(userName)
       if (account) request.onKnown?.(account.name)
-      const [verdict] = await Promise.all([pam.verify(request), meanwhile(request)])
+      const both = [pam.verify(request), meanwhile(request)] as const
+      // Also where PAM fails at once: what is noted after the end of the request would never end.
+      await Promise.allSettled(both)
+      const [verdict] = await Promise.all(both)
       return { before: account, verdict, waitedMs: waited }
     })
     return { ...(await judge(userName, verdict, before)), waitedMs }
   }
 
   async function meanwhile({ onAsked }: LoginRequest): Promise<void> {
-    // The child is on its way by then.
+    // But for the very first one, the child is on its way by then.
     await nextTurn()
     onAsked?.()
   }
@@ -166,7 +169,7 @@ export function createLogin(options: LoginOptions): Login {
     // Not within the transaction: its end is recorded, and would be undone with it.
     sessions.makeRoom(account.name)
     try {
-      // Together; the record of the request follows, and is what waits for the disk.
+      // Together; the record of the request follows, and the wait for the disk with it.
       isFirstLogin = transaction(() => {
         tokens = sessions.create(account, address, isExtended)
         return history.record(account.name, addressGroup(address), clock.now())

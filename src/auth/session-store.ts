@@ -28,7 +28,7 @@ export interface SessionRecord {
 /** Sessions on disk. */
 export interface SessionStore {
   list(): SessionRecord[]
-  /** Survives a kill; a power cut only after the next commit, which is for the record of the request in the trail. */
+  /** Survives a kill at once, a power cut with the next wait for the disk: that for the record of the request. */
   put(record: SessionRecord): void
   /** Durable when it returns. */
   remove(uids: readonly string[]): void

@@ -10,7 +10,7 @@ export interface Database {
   /** Runs `work` in one transaction, or as a part of the one that is open; an exception rolls back and is thrown on. */
   transaction<T>(work: () => T): T
   /**
-   * The same where another commit follows at once: that one brings both to the disk, and there is one wait for it
+   * The same where a commit that waits follows soon: that one brings both to the disk, and there is one wait for it
    * instead of two. A kill of the daemon loses nothing in between, only a power cut does.
    */
   transactionBeforeNext<T>(work: () => T): T

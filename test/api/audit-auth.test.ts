@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createTrailStore } from '../../src/audit/trail-store.ts'
 import { auditsPath, auditUidOf, listAudits, newestAudit } from '../support/audits.ts'
@@ -83,6 +84,19 @@ describe('the trail knows of a login', () => {
     expect(auditUidOf(await asked)).toBe(uid)
     expect((await newest()).metadata.uid).toBe(uid)
     await vi.waitFor(() => expect(intents()).toEqual([]))
+  })
+
+  it('once, where PAM fails at once', async () => {
+    await vi.waitFor(() => expect(intents()).toEqual([]))
+    edge.host.pam = 'timed-out'
+    const reply = await edge.tryLogin('bob', 'bob pass')
+    expect(reply.statusCode).toBe(500)
+    for (let turn = 0; turn < 5; turn += 1) await setImmediate()
+    expect(intents()).toEqual([])
+    expect(await newest()).toMatchObject({
+      metadata: { uid: auditUidOf(reply) },
+      spec: { outcome: 'failed', actor: { uid: 'bob' } },
+    })
   })
 
   it('only from its end where PAM is not asked, or the disk is full', async () => {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createBatch } from '../../src/audit/batch.ts'
 import type { Pending } from '../../src/audit/trail.ts'
 import { createTestTrail, entry, type TestTrail } from '../support/test-trail.ts'
@@ -49,21 +49,54 @@ describe('records of one turn of the event loop', () => {
     expect(commits).toEqual([['a']])
   })
 
-  it('settle what was begun in the turn after, or at a stop', async () => {
+  it('settle what was begun in the turn after', async () => {
     const { trail, store, batch } = open()
-    const begin = () => pending(trail.begin(entry('begun')), true)
-    const added = batch.add(begin())
-    await added
+    await batch.add(pending(trail.begin(entry('begun')), true))
     expect(store.intents()).toHaveLength(1)
     await setImmediate()
     expect(store.intents()).toEqual([])
-    await batch.add(begin())
-    batch.flush()
-    expect(store.intents()).toEqual([])
-    rig.database.close()
-    // What was still to come does not look for the database.
-    await setImmediate()
-    rig = createTestTrail()
+  })
+
+  describe('settle', () => {
+    let settled = 0
+    let isFull = false
+    const settle = () => {
+      settled += 1
+      return !isFull
+    }
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      settled = 0
+      isFull = false
+    })
+    afterEach(() => vi.useRealTimers())
+
+    it('at once at a stop, and then no more', async () => {
+      const batch = createBatch({ writeAll: () => undefined, settle })
+      await batch.add(pending('a'))
+      batch.flush()
+      expect(settled).toBe(1)
+      await setImmediate()
+      expect(settled).toBe(1)
+    })
+
+    it('again each second while they cannot, until a stop', async () => {
+      const batch = createBatch({ writeAll: () => undefined, settle })
+      isFull = true
+      await batch.add(pending('a'))
+      await setImmediate()
+      vi.advanceTimersByTime(2_500)
+      expect(settled).toBe(3)
+      isFull = false
+      vi.advanceTimersByTime(5_000)
+      expect(settled).toBe(4)
+      isFull = true
+      await batch.add(pending('b'))
+      await setImmediate()
+      batch.flush()
+      vi.advanceTimersByTime(5_000)
+      expect(settled).toBe(6)
+    })
   })
 
   it('are each missed where nothing can be written, and what was begun is written later', async () => {

@@ -85,21 +85,57 @@ describe('a change that was begun', () => {
       const { store, verify } = rig.open()
       expect(store.intents()).toEqual([])
       expect(store.slice(1, 9).map(({ outcome }) => outcome)).toEqual(['success'])
+      expect(rig.auditLines()).toMatchObject([{ msg: 'changed', seq: 1 }])
       expect(await verify()).toMatchObject({ isIntact: true, count: 1 })
     })
 
-    it('keeps its intent while the disk is full, and says so', () => {
-      const { trail, finish, intents } = openWatched()
-      const uid = trail.begin(entry('change'))
-      finish(uid)
+    it('keeps its intent while the disk is full, says so once, and waits from then on', () => {
+      const { trail, waits, finish, intents } = openWatched()
+      const [first, second] = [trail.begin(entry('change')), trail.begin(entry('change'))]
+      finish(first)
       rig.full()
-      trail.settle()
-      expect(intents()).toEqual([uid])
-      expect(rig.captured.texts().filter((text) => text.includes('cannot be written'))).toHaveLength(1)
-      expect(rig.auditLines()).toMatchObject([{ uid, msg: 'changed' }])
+      expect([trail.settle(), trail.settle()]).toEqual([false, false])
+      expect(intents()).toEqual([first, second])
+      const words = () => rig.captured.texts().filter((text) => text.includes('newest records'))
+      expect(words()).toEqual([expect.stringMatching(/^a power cut would take .*; see /)])
+      expect(rig.auditLines()).toMatchObject([{ uid: first, msg: 'changed' }])
+      rig.freed()
+      finish(second)
+      expect([waits, intents()]).toEqual([[normal, full], []])
+      expect(trail.settle()).toBe(true)
+      expect(words().at(-1)).toMatch(/are on the disk now$/)
+    })
+
+    it('leaves no intent behind where many could not be recorded', () => {
+      const { trail, store, finish, intents } = openWatched()
+      const [one, another, ...many] = Array.from({ length: 27 }, () => trail.begin(entry('change')))
+      rig.full()
+      many.forEach(finish)
+      rig.freed()
+      finish(one!)
+      finish(another!)
+      expect(intents()).toEqual([])
+      expect(store.slice(1, 99)).toHaveLength(27)
+    })
+
+    it('is told to the journal before what only that has, and before a head', () => {
+      const { trail, finish } = openWatched()
+      finish(trail.begin(entry('change')))
+      rig.full()
+      trail.append(entry('missed'))
       rig.freed()
       trail.append(entry('next'))
-      expect(intents()).toEqual([])
+      finish(trail.begin(entry('change')))
+      trail.announceHead()
+      const lines = rig.captured.lines.filter(({ kind }) => String(kind).startsWith('audit'))
+      expect(lines.map(({ msg, seq }) => [msg, seq])).toEqual([
+        ['changed', 1],
+        ['missed', null],
+        [expect.stringContaining('1 records'), 2],
+        ['next', 3],
+        ['changed', 4],
+        ['audit head', 4],
+      ])
     })
   })
 })
