@@ -3,7 +3,7 @@ import { hex, type AuditHead, type AuditRecord } from './record.ts'
 
 /** What of the trail goes to the journal, for a site that ships its logs. */
 export interface JournalCopy {
-  /** Keeps records for the next `write`, which comes with what waits for no reply. */
+  /** Keeps records for the next `write`, which comes when the disk has them, or cannot be written. */
   add(records: readonly AuditRecord[]): void
   write(): void
   /** A record that the journal alone has: it has no place in the chain. */
