@@ -4,7 +4,6 @@ import { defaultLimits } from '../cluster/archive/limits.ts'
 import { Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
 import { plural } from '../ctl/text.ts'
-import { partialOf } from '../system/files.ts'
 import { describeContents, megabytes } from './contents.ts'
 import type { Desk } from './desk.ts'
 import { renderProblems, sortProblems } from './problems.ts'
@@ -41,10 +40,11 @@ export async function build(
     throw new Failure('failed', `${plural(problems.length, 'problem')}; nothing was built`)
   }
   const progress = createProgress('packing', desk.errors)
-  desk.onBreak(partialOf(file))
-  const built = await buildArchive({ plan, file, name, version: release, onProgress: progress.say }).finally(
-    progress.clear,
-  )
+  const built = await buildArchive({
+    ...{ plan, file, name, version: release },
+    onBegin: desk.onBreak,
+    onProgress: progress.say,
+  }).finally(progress.clear)
   const contents = {
     profiles: plan.profiles.length,
     packs: packs.length,

@@ -1,5 +1,5 @@
-import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
+import { placeFile } from '../system/place-file.ts'
 import { removeOnSignal } from '../system/remove-on-signal.ts'
 import { auditsPath } from './audit.ts'
 import { notLoggedIn } from './client.ts'
@@ -7,7 +7,7 @@ import { Failure } from './exit-codes.ts'
 import { readReply, toFailure } from './reply.ts'
 import type { Context } from './context.ts'
 
-/** Writes the archive beside its place and moves it there when it is whole and on the disk. */
+/** `edgehostctl audit download`. */
 export async function downloadAudits({ client, line, output, target }: Context): Promise<undefined> {
   const day = new Date().toISOString().slice(0, 10)
   const file = line.options.file ?? `edgehostd-audit-${day}.tar`
@@ -22,15 +22,15 @@ export async function downloadAudits({ client, line, output, target }: Context):
     await pipeline(message, process.stdout, { end: false }).catch(brokenOff)
     return undefined
   }
-  const partial = `${file}.part`
-  removeOnSignal()(partial)
-  try {
-    await pipeline(message, createWriteStream(partial, { mode: 0o600, flush: true })).catch(brokenOff)
-    renameSync(partial, file)
-  } catch (error) {
-    rmSync(partial, { force: true })
-    throw error
-  }
+  await placeFile({
+    path: file,
+    mode: 0o600,
+    onBegin: removeOnSignal(),
+    write: (handle) => pipeline(message, handle.createWriteStream({ flush: true })).catch(brokenOff),
+  }).catch((error: unknown) => {
+    if (error instanceof Failure) throw error
+    throw new Failure('failed', `${file} could not be written: ${(error as Error).message}`, { cause: error })
+  })
   output.note(`The audit trail is in ${file}.`)
   return undefined
 }

@@ -1,8 +1,7 @@
-import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
-import { placeFile } from '../system/files.ts'
+import { placeFile } from '../system/place-file.ts'
 import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
 
 /** A file of an archive. */
@@ -29,17 +28,20 @@ function packed(members: AsyncIterable<Member>, madeAt: number) {
  * Writes an archive beside its place and moves it there when it is whole and on the disk. For its owner only to read.
  * @param file `-` is standard output
  * @param madeAt of each member, milliseconds since 1970
+ * @param onBegin told under which name the file is going to grow
  */
 export async function writeArchive(
   file: string,
   members: AsyncIterable<Member>,
   madeAt: number,
+  onBegin: (temporary: string) => void,
 ): Promise<void> {
   if (file === '-') {
     await pipeline(...packed(members, madeAt), process.stdout, { end: false })
     return
   }
-  await placeFile(file, (partial) =>
-    pipeline(...packed(members, madeAt), createWriteStream(partial, { mode: 0o600, flush: true })),
-  )
+  await placeFile({
+    ...{ path: file, mode: 0o600, onBegin },
+    write: (handle) => pipeline(...packed(members, madeAt), handle.createWriteStream({ flush: true })),
+  })
 }

@@ -6,7 +6,6 @@ import { stringify } from 'yaml'
 import { parseCommandLine } from '../config/command-line.ts'
 import { loadConfig } from '../config/load.ts'
 import { defaultStateDirectory, type Config } from '../config/schema.ts'
-import { partialOf } from '../system/files.ts'
 import { removeOnSignal } from '../system/remove-on-signal.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
 import { createStatusLine } from '../system/status-line.ts'
@@ -69,8 +68,7 @@ async function main(): Promise<void> {
     yield { name: `${folder}/summary.json`, content: Buffer.from(`${JSON.stringify(summary, null, 2)}\n`) }
   }
 
-  if (file !== '-') removeOnSignal()(partialOf(file))
-  await writeArchive(file, members(), madeAt.getTime()).finally(line.clear)
+  await writeArchive(file, members(), madeAt.getTime(), removeOnSignal()).finally(line.clear)
   report(file, collected, values.output)
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { lstat, open, readdir, rename, rm, unlink } from 'node:fs/promises'
+import { lstat, open, readdir, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 // Beside the target, since rename(2) is atomic only within one file system.
@@ -32,26 +32,6 @@ export async function replaceFile(path: string, data: string | Uint8Array, mode:
     throw error
   }
   await syncFolder(folder)
-}
-
-/** Where `placeFile` lets a file grow, for who takes it away when the process has to end. */
-export const partialOf = (path: string): string => `${path}.part`
-
-/**
- * Places a file that takes a while, for somebody who waits for it: it grows beside its place and is moved there whole.
- * @param write fills the file that it is given the path of, and comes back when the content is on the disk
- * @throws what `write` throws, and the system's error as it is; nothing is left beside it then, and what stood there
- *   still stands
- */
-export async function placeFile(path: string, write: (partial: string) => Promise<void>): Promise<void> {
-  const partial = partialOf(path)
-  try {
-    await write(partial)
-    await rename(partial, path)
-  } catch (error) {
-    await rm(partial, { force: true })
-    throw error
-  }
 }
 
 /**

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { join } from 'node:path'
-import { execa } from 'execa'
+import { execa, execaSync } from 'execa'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createCtl, type Ctl } from '../support/ctl.ts'
 
@@ -23,7 +23,8 @@ afterEach(async () => {
 
 const socket = () => join(ctl.home, 'daemon.sock')
 const archive = () => join(ctl.home, 'trail.tar')
-const left = () => readdirSync(ctl.home).filter((name) => name.startsWith('trail.tar'))
+const left = () => readdirSync(ctl.home).filter((name) => name.startsWith('trail.tar') || isPart(name))
+const isPart = (name: string) => name.endsWith('.part')
 
 // Without setsid: a signal has to reach the program itself.
 const download = () =>
@@ -59,8 +60,29 @@ it.each([
 ] as const)('a download that is ended by %s leaves nothing', async (signal, exitCode) => {
   answer = (_request, response) => void response.writeHead(200).write(half)
   const running = download()
-  await vi.waitFor(() => expect(existsSync(`${archive()}.part`)).toBe(true), 10_000)
+  await vi.waitFor(() => expect(readdirSync(ctl.home).some(isPart)).toBe(true), 10_000)
   running.kill(signal)
   expect(await running).toMatchObject({ exitCode })
   expect(left()).toEqual([])
+})
+
+it('a link beside the archive is not followed', async () => {
+  answer = (_request, response) => response.writeHead(200).end(half)
+  const victim = join(ctl.home, 'victim')
+  writeFileSync(victim, 'old')
+  symlinkSync(victim, `${archive()}.part`)
+  expect(await download()).toMatchObject({ exitCode: 0 })
+  expect(readFileSync(victim, 'utf8')).toBe('old')
+  expect(readFileSync(archive())).toEqual(half)
+})
+
+it.each(['pipe', 'nowhere/trail.tar'])('to %s ends with a sentence', async (name) => {
+  const file = join(ctl.home, name)
+  execaSync('mkfifo', [join(ctl.home, 'pipe')])
+  answer = (_request, response) => response.writeHead(200).end(half)
+  const ended = await ctl.run([`--socket=${socket()}`, 'audit', 'download', `--file=${file}`])
+  expect(ended).toMatchObject({ exitCode: 1 })
+  expect(ended.stderr).toMatch(/^edgehostctl: .* could not be written: /)
+  expect(ended.stderr).not.toContain('    at ')
+  expect(statSync(join(ctl.home, 'pipe')).isFIFO()).toBe(true)
 })

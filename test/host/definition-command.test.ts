@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleProgram } from '../support/bundle-program.ts'
@@ -40,6 +40,19 @@ describe('edgehostctl definition', () => {
     expect(shown.stdout).not.toContain('hunter2')
     const valid = await ctl.run(['definition', 'validate', at('d.tar.zst')])
     expect(valid, valid.stdout).toMatchObject({ exitCode: 0, stdout: '' })
+  })
+
+  it.each(['l.tgz', 'l.tar.zst'])('builds %s not through a link that lies beside it', async (name) => {
+    writeFileSync(at('victim'), 'old')
+    symlinkSync(at('victim'), at(`${name}.part`))
+    const built = await ctl.run([
+      ...['definition', 'build', '--pack', at('one'), at('two'), '--profile', at('p.json')],
+      ...['--file', at(name)],
+    ])
+    expect(built, built.stderr).toMatchObject({ exitCode: 0 })
+    rmSync(at(`${name}.part`))
+    expect(readFileSync(at('victim'), 'utf8')).toBe('old')
+    expect(await ctl.run(['definition', 'validate', at(name)])).toMatchObject({ exitCode: 0 })
   })
 
   it('validate ends with 1 and tells every problem with code and place', async () => {

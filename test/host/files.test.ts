@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { partialOf, placeFile, replaceFile, sweepTemporary } from '../../src/system/files.ts'
+import { replaceFile, sweepTemporary } from '../../src/system/files.ts'
 
 let folder: string
 beforeEach(() => {
@@ -108,31 +108,5 @@ describe('sweepTemporary', () => {
 
   it('finds nothing in a folder that is not there', async () => {
     expect(await sweepTemporary(join(folder, 'none'))).toBe(0)
-  })
-})
-
-describe('placeFile', () => {
-  it('puts a file in its place when it is written', async () => {
-    const path = join(folder, 'a')
-    writeFileSync(path, 'old')
-    await placeFile(path, async (partial) => {
-      expect(partial).toBe(partialOf(path))
-      writeFileSync(partial, 'new')
-      expect(readFileSync(path, 'utf8')).toBe('old')
-    })
-    expect(readFileSync(path, 'utf8')).toBe('new')
-    expect(readdirSync(folder)).toEqual(['a'])
-  })
-
-  it('leaves what stood there when it cannot be written', async () => {
-    const path = join(folder, 'a')
-    writeFileSync(path, 'old')
-    const failing = placeFile(path, async (partial) => {
-      writeFileSync(partial, 'half')
-      throw new Error('no more')
-    })
-    await expect(failing).rejects.toThrow('no more')
-    expect(readFileSync(path, 'utf8')).toBe('old')
-    expect(readdirSync(folder)).toEqual(['a'])
   })
 })

@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
@@ -25,7 +34,7 @@ describe('an archive', () => {
       yield { name: 'top/none.txt', content: Buffer.alloc(0) }
       yield { name: 'top/large.txt', content: large }
     }
-    await writeArchive(file, members(), Date.UTC(2026, 0, 31))
+    await writeArchive(file, members(), Date.UTC(2026, 0, 31), () => undefined)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const list = execaSync('tar', ['-tv'], { input: zstdDecompressSync(readFileSync(file)) }).stdout
     expect(list.match(/^-rw------- .* 2026-01-31 .* top\/(one|none|large)\.txt$/gm)).toHaveLength(3)
@@ -37,13 +46,27 @@ describe('an archive', () => {
     expect(large.equals(content)).toBe(true)
   })
 
+  it('is not written through a link that lies beside it', async () => {
+    const [file, victim] = [join(folder, 'a.tar.zst'), join(folder, 'victim')]
+    writeFileSync(victim, 'old')
+    symlinkSync(victim, `${file}.part`)
+    async function* members(): AsyncGenerator<Member> {
+      yield { name: 'one.txt', content: Buffer.from('one') }
+    }
+    const begun: string[] = []
+    await writeArchive(file, members(), 0, (temporary) => void begun.push(temporary))
+    expect(begun).toHaveLength(1)
+    expect(readFileSync(victim, 'utf8')).toBe('old')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
   it('that fails leaves nothing behind', async () => {
     const file = join(folder, 'a.tar.zst')
     async function* members(): AsyncGenerator<Member> {
       yield { name: 'one.txt', content: Buffer.alloc(1_000_000) }
       throw new Error('no more')
     }
-    await expect(writeArchive(file, members(), 0)).rejects.toThrow('no more')
+    await expect(writeArchive(file, members(), 0, () => undefined)).rejects.toThrow('no more')
     expect(readdirSync(folder)).toEqual([])
   })
 })

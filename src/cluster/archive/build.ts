@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { placeFile } from '../../system/files.ts'
+import { placeFile } from '../../system/place-file.ts'
 import { tarEnd, tarPadding } from '../../system/ustar.ts'
 import { createBlockWriter, type BlockWriter } from './block-writer.ts'
 import type { BuildPlan, PlannedMember } from './build-plan.ts'
@@ -17,6 +17,8 @@ export interface BuildOptions {
   readonly file: string
   readonly name?: string | undefined
   readonly version?: string | undefined
+  /** Told under which name the archive is going to grow. */
+  readonly onBegin?: (temporary: string) => void
   /** Bytes that are packed, of how many. */
   readonly onProgress?: (done: number, total: number) => void
 }
@@ -41,7 +43,13 @@ export const isArchiveName = (file: string): boolean => /\.(?:tgz|tar\.gz|tar\.z
  * hashed while they are packed; so definition.yaml, which has their sums, comes last.
  * @throws Error when a file changes meanwhile; the system's errors as they are
  */
-export async function buildArchive({ plan, file, onProgress, ...title }: BuildOptions): Promise<Built> {
+export async function buildArchive({
+  plan,
+  file,
+  onBegin = () => undefined,
+  onProgress,
+  ...title
+}: BuildOptions): Promise<Built> {
   const name = title.name ?? plan.title.name
   const version = title.version ?? plan.title.version
   const { description } = plan.title
@@ -65,16 +73,20 @@ export async function buildArchive({ plan, file, onProgress, ...title }: BuildOp
     await writer.put(Buffer.concat([tarPadding(head.length), tarEnd()]))
     await writer.end()
   }
-  await placeFile(file, async (partial) => {
-    const writer = createBlockWriter(
-      file.endsWith('.zst') ? await createFrameSink(partial) : createGzipSink(partial),
-    )
-    try {
-      await pack(writer)
-    } catch (error) {
-      await writer.abandon()
-      throw error
-    }
+  await placeFile({
+    // As any file that a person makes: the daemon that reads it may not be its owner.
+    ...{ path: file, mode: 0o666, onBegin },
+    async write(handle) {
+      const writer = createBlockWriter(
+        file.endsWith('.zst') ? createFrameSink(handle) : createGzipSink(handle),
+      )
+      try {
+        await pack(writer)
+      } catch (error) {
+        await writer.abandon()
+        throw error
+      }
+    },
   })
   const { size: sizeBytes } = await stat(file)
   return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }

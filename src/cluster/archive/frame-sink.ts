@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { constants, zstdCompress } from 'node:zlib'
@@ -19,8 +19,7 @@ const compress = promisify(zstdCompress)
  * A frame of Zstandard for each block, some at a time, and one after the other in the file (RFC 8878, 3). The workers
  * of the library itself would do the same within one frame, but Node takes their pauses for the end of the stream.
  */
-export async function createFrameSink(file: string): Promise<BlockSink> {
-  const handle = await open(file, 'w')
+export function createFrameSink(file: FileHandle): BlockSink {
   let written: Promise<unknown> = Promise.resolve()
 
   const take = (block: Buffer): Promise<void> => {
@@ -28,7 +27,7 @@ export async function createFrameSink(file: string): Promise<BlockSink> {
     const before = written
     const own = (async () => {
       const [bytes] = await Promise.all([frame, before])
-      await handle.writeFile(bytes)
+      await file.writeFile(bytes)
     })()
     written = own
     return own
@@ -41,12 +40,10 @@ export async function createFrameSink(file: string): Promise<BlockSink> {
     async end(last) {
       if (last.length > 0) await take(last)
       await written
-      await handle.sync()
-      await handle.close()
+      await file.sync()
     },
     async abandon() {
       await written.catch(() => undefined)
-      await handle.close()
     },
   }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { BlockSink } from './block-writer.ts'
@@ -8,10 +8,10 @@ import type { BlockSink } from './block-writer.ts'
 const blockBytes = 1_048_576
 
 /** One stream of gzip. */
-export function createGzipSink(file: string): BlockSink {
+export function createGzipSink(file: FileHandle): BlockSink {
   const options = { chunkSize: blockBytes, writableHighWaterMark: 2 * blockBytes }
   const compressor = createGzip(options)
-  const written = pipeline(compressor, createWriteStream(file, { flush: true }))
+  const written = pipeline(compressor, file.createWriteStream({ flush: true }))
   // Who waits for a block or for the end hears of it.
   written.catch(() => undefined)
   return {
