@@ -43,6 +43,18 @@ function readMacro(text: string, start: number): Macro | undefined {
   return { start, end: Math.max(rest.lastIndex, beginning.lastIndex), kind: 'invalid', name: '' }
 }
 
+/** Whether a text holds `{{` outside of its macros: an action of somebody else's template. */
+export function hasOtherBraces(text: string, macros: readonly Macro[]): boolean {
+  let next = 0
+  for (let at = text.indexOf('{{'); at !== -1; at = text.indexOf('{{', at)) {
+    while ((macros[next]?.end ?? Infinity) <= at) next += 1
+    const macro = macros[next]
+    if (macro === undefined || at < macro.start) return true
+    at = macro.end
+  }
+  return false
+}
+
 /** The text with each macro replaced by what `valueOf` says of it, or left where that is undefined. */
 export function replaceMacros(
   text: string,

@@ -45,7 +45,8 @@ export function checkPlacements(
 }
 
 /** Indices of the macros that stand in comments; none where the YAML could not be read. */
-export function findOutside({ macros, yaml }: SourceText): number[] {
+export function findOutside({ macros, yaml, isTemplate, content }: SourceText): number[] {
+  if (isTemplate) return findInCommentLines(content, macros)
   if (macros.length === 0 || yaml.problems.some(({ code }) => code === 'YamlInvalid')) return []
   const outside: number[] = []
   let next = 0
@@ -56,6 +57,26 @@ export function findOutside({ macros, yaml }: SourceText): number[] {
   for (; next < macros.length; next += 1) outside.push(next)
   return outside
 }
+
+/** Of a template only lines that are comments as a whole are known. */
+function findInCommentLines(content: string, macros: readonly Macro[]): number[] {
+  const found: number[] = []
+  let lineEnd = -1
+  let isComment = false
+  macros.forEach(({ start }, index) => {
+    if (start > lineEnd) {
+      const lineStart = content.lastIndexOf('\n', start) + 1
+      const next = content.indexOf('\n', start)
+      lineEnd = next === -1 ? content.length : next
+      commentLine.lastIndex = lineStart
+      isComment = commentLine.test(content)
+    }
+    if (isComment) found.push(index)
+  })
+  return found
+}
+
+const commentLine = /[ \t]*#/y
 
 function isAlone({ style, start, end }: MacroSite, macro: Macro): boolean {
   const quotes = style === 'plain' ? 0 : 1

@@ -2,7 +2,7 @@ import { isMap } from 'yaml'
 import type { Document, YAMLMap } from 'yaml'
 import { escapeInvisible } from '../../errors/printable.ts'
 import type { Definition, Pack, Profile } from '../definition.ts'
-import { findMacros, type Macro } from './macro.ts'
+import { findMacros, hasOtherBraces, type Macro } from './macro.ts'
 import type { Report } from './problem-list.ts'
 import { createTextPlaces } from './text-places.ts'
 import { readYaml, type YamlText } from './yaml-text.ts'
@@ -16,6 +16,11 @@ export interface SourceText {
   readonly profile: Profile | undefined
   readonly content: string
   readonly macros: readonly Macro[]
+  /**
+   * A manifest that is a Go template over the values of its pack: it holds `{{` that belongs to no macro. It is YAML only
+   * after rendering, so `yaml` tells no problems of it, and no places of macros.
+   */
+  readonly isTemplate: boolean
   readonly yaml: YamlText
   /** Of values that could be read and that a macro may mean. */
   readonly root: YAMLMap | undefined
@@ -100,6 +105,7 @@ function createLeads(parts: readonly Part[]): (packName: string) => boolean {
 function readSource(part: Part, isKept: boolean, report: Report, onDocument: OnDocument): SourceText {
   const { macros } = part
   const at = createTextPlaces(part.place, part.content)
+  const isTemplate = part.role === 'manifest' && hasOtherBraces(part.content, macros)
   let documents = 0
   let root: YAMLMap | undefined
   const yaml = readYaml(part.content, macros, (document, { unmask }) => {
@@ -117,8 +123,9 @@ function readSource(part: Part, isKept: boolean, report: Report, onDocument: OnD
         'values must be one document of keys and values',
       )
   })
+  if (isTemplate) return { ...part, isTemplate, yaml: { ...yaml, problems: [], sites: [] }, root, at }
   for (const { code, offset, message } of yaml.problems) report(code, at(offset), describe(code, message))
-  return { ...part, yaml, root, at }
+  return { ...part, isTemplate, yaml, root, at }
 }
 
 /** The library's words, without the marks that stood for macros. */
