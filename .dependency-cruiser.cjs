@@ -39,7 +39,7 @@ const routesLaw = Object.keys(rooms).map((room) => ({
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
 const pureForClients = ['lists/page']
 // What every program of one task does alike, client or not.
-const forPrograms = ['system/remove-on-signal', 'system/place-file']
+const forPrograms = ['system/remove-on-signal', 'system/place-file', 'system/standard-output']
 const forClients = [...pureForClients, ...forPrograms]
 
 const clientLaw = [

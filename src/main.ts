@@ -15,6 +15,7 @@ import { TokenFileUnusable } from './metrics/scrape-access.ts'
 import { judgeNamed } from './named-by-config.ts'
 import { createFailedStarts } from './system/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
+import { OutputFailed, writeError, writeOutput } from './system/standard-output.ts'
 
 // Baked in by the build.
 declare const __VERSION__: string
@@ -27,10 +28,10 @@ async function main(): Promise<void> {
   const commandLine = parseCommandLine(process.argv.slice(2))
   switch (commandLine.action) {
     case 'help':
-      process.stdout.write(helpText())
+      writeOutput(helpText())
       return
     case 'version':
-      process.stdout.write(`edgehostd ${__VERSION__}\n`)
+      writeOutput(`edgehostd ${__VERSION__}\n`)
       return
     case 'check-config':
     case 'print-config':
@@ -52,11 +53,11 @@ async function showConfig(commandLine: CommandLine): Promise<void> {
   try {
     const loaded = await load(commandLine, (file) => unseen.push(file))
     const isPrinted = commandLine.action === 'print-config'
-    process.stdout.write(isPrinted ? explainConfig(loaded) : 'the configuration is good\n')
-    for (const file of unseen) process.stderr.write(`not looked at, since only root may read it: ${file}\n`)
+    writeOutput(isPrinted ? explainConfig(loaded) : 'the configuration is good\n')
+    for (const file of unseen) writeError(`not looked at, since only root may read it: ${file}\n`)
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error
-    process.stderr.write(`${error.message}\n`)
+    writeError(`${error.message}\n`)
     process.exitCode = exitCodes.badConfiguration
   }
 }
@@ -139,6 +140,9 @@ function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger):
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  const isOutput = error instanceof OutputFailed
+  if (isOutput && error.isClosed) process.exit(exitCodes.ok)
+  if (isOutput) writeError(`edgehostd: ${error.message}\n`)
+  else writeError(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   process.exit(exitCodes.failed)
 })

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
 import { exitCodes, Failure, type ExitName } from '../ctl/exit-codes.ts'
-import { createOutput, type Format } from '../ctl/output.ts'
+import { createOutput, outputFailure, type Format } from '../ctl/output.ts'
 import { readPaper } from '../ctl/terminal.ts'
 import { eachLine } from '../ctl/text.ts'
 import { AppError } from '../errors/app-error.ts'
 import { removeOnSignal } from '../system/remove-on-signal.ts'
+import { OutputFailed, writeError } from '../system/standard-output.ts'
 import { build } from './build.ts'
 import type { Desk } from './desk.ts'
 import { inspect } from './inspect.ts'
@@ -24,11 +25,6 @@ async function main(): Promise<ExitName> {
       'no-color': { type: 'boolean', default: false },
     },
   })
-  // The reader has seen enough: edgehostctl ... | head.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(exitCodes.ok.code)
-  })
   const [verb, file = ''] = positionals
   const desk = createDesk(values.output as Format, values['no-color'])
   if (verb === 'build') {
@@ -40,12 +36,7 @@ async function main(): Promise<ExitName> {
 
 function createDesk(format: Format, noColor: boolean): Desk {
   return {
-    output: createOutput({
-      format,
-      paper: readPaper(process.env, noColor),
-      out: (text) => process.stdout.write(text),
-      err: (text) => process.stderr.write(text),
-    }),
+    output: createOutput({ format, paper: readPaper(process.env, noColor) }),
     errors: process.stderr,
     onBreak: removeOnSignal(),
   }
@@ -56,9 +47,10 @@ main()
     process.exitCode = exitCodes[exitName].code
   })
   .catch((error: unknown) => {
-    const { message, code } = error as NodeJS.ErrnoException
+    const failure = error instanceof OutputFailed ? outputFailure(error) : error
+    const { message, code } = failure as NodeJS.ErrnoException
     // A mistake of ours keeps its stack.
-    if (!(error instanceof Failure) && !(error instanceof AppError) && code === undefined) throw error
-    process.stderr.write(`edgehostctl: ${eachLine(message)}\n`)
-    process.exitCode = exitCodes[error instanceof Failure ? error.exitName : 'failed'].code
+    if (!(failure instanceof Failure) && !(failure instanceof AppError) && code === undefined) throw failure
+    if (message !== '') writeError(`edgehostctl: ${eachLine(message)}\n`)
+    process.exitCode = exitCodes[failure instanceof Failure ? failure.exitName : 'failed'].code
   })

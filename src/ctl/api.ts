@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { escapeInvisible, printable } from '../errors/printable.ts'
 import { jsonBody } from './client.ts'
 import { Failure } from './exit-codes.ts'
@@ -7,7 +8,7 @@ import type { Program } from './context.ts'
 /** Asks and prints the reply as it came; an error's body goes to standard error. */
 export const askApi =
   (method: string): Program =>
-  async ({ client, line }) => {
+  async ({ client, line, output }) => {
     const [path = ''] = line.arguments
     // What cannot stand in a request line, RFC 9112, 3; Node would refuse it in words of its own.
     if (!/^\/[\x21-\x7e]*$/.test(path))
@@ -16,7 +17,8 @@ export const askApi =
     const body = data === undefined ? {} : jsonBody(readBody(data))
     const { status, body: answer } = await client.ask({ method, path, ...body })
     const isGood = status >= 200 && status <= 299
-    print(isGood ? process.stdout : process.stderr, answer)
+    if (isGood) output.write(isatty(1) ? harmless(answer) : answer)
+    else process.stderr.write(isatty(2) ? harmless(answer) : answer)
     if (isGood) return undefined
     return status === 401 ? 'notLoggedIn' : 'failed'
   }
@@ -29,14 +31,12 @@ function readBody(file: string): Buffer {
   }
 }
 
-/** Byte for byte; on a terminal nothing in it may steer that, and the prompt gets a line of its own. */
-function print(stream: NodeJS.WriteStream, body: Buffer): void {
-  if (!stream.isTTY) stream.write(body)
-  else if (body.length > 0) {
-    const lines = body
-      .toString()
-      .replace(/\r?\n$/, '')
-      .split(/\r?\n/)
-    stream.write(`${lines.map((line) => escapeInvisible(line)).join('\n')}\n`)
-  }
+/** A body for a terminal: nothing in it may steer that, and the prompt gets a line of its own. */
+function harmless(body: Buffer): Buffer {
+  if (body.length === 0) return body
+  const lines = body
+    .toString()
+    .replace(/\r?\n$/, '')
+    .split(/\r?\n/)
+  return Buffer.from(`${lines.map((line) => escapeInvisible(line)).join('\n')}\n`)
 }

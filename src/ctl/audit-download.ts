@@ -1,6 +1,8 @@
 import { pipeline } from 'node:stream/promises'
+import { isatty } from 'node:tty'
 import { placeFile } from '../system/place-file.ts'
 import { removeOnSignal } from '../system/remove-on-signal.ts'
+import { OutputFailed } from '../system/standard-output.ts'
 import { auditsPath } from './audit.ts'
 import { notLoggedIn } from './client.ts'
 import { Failure } from './exit-codes.ts'
@@ -11,15 +13,17 @@ import type { Context } from './context.ts'
 export async function downloadAudits({ client, line, output, target }: Context): Promise<undefined> {
   const day = new Date().toISOString().slice(0, 10)
   const file = line.options.file ?? `edgehostd-audit-${day}.tar`
-  if (file === '-' && process.stdout.isTTY)
-    throw new Failure('usage', 'an archive does not belong on a terminal')
+  if (file === '-' && isatty(1)) throw new Failure('usage', 'an archive does not belong on a terminal')
   const message = await client.open({ method: 'GET', path: `${auditsPath}/download` })
   if (message.statusCode !== 200) {
     const failure = toFailure(await readReply(message))
     throw failure.exitName === 'notLoggedIn' ? notLoggedIn(target, failure) : failure
   }
   if (file === '-') {
-    await pipeline(message, process.stdout, { end: false }).catch(brokenOff)
+    const write = async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) output.write(chunk)
+    }
+    await pipeline(message, write).catch(brokenOff)
     return undefined
   }
   await placeFile({
@@ -36,5 +40,8 @@ export async function downloadAudits({ client, line, output, target }: Context):
 }
 
 function brokenOff(error: unknown): never {
+  // A part of an archive is none, even where its reader is gone.
+  if (error instanceof OutputFailed)
+    throw new Failure('failed', error.isClosed ? '' : error.message, { cause: error })
   throw new Failure('failed', `the archive is not whole: ${(error as Error).message}`, { cause: error })
 }

@@ -1,7 +1,9 @@
-import { writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
+import { OutputFailed, writeError, writeOutput } from '../system/standard-output.ts'
 import { parseCommandLine, type CommandLine } from './command-line.ts'
 import { isDefinitionCommand, isSwitch, type OptionName } from './commands.ts'
 import { exitCodes, Failure } from './exit-codes.ts'
+import { outputFailure } from './output.ts'
 import { eachLine } from './text.ts'
 
 // Baked in by the build.
@@ -11,9 +13,9 @@ declare const __VERSION__: string
 async function main(): Promise<void> {
   const line = parseCommandLine(process.argv.slice(2))
   const { command } = line
-  if (command === 'version') say(`edgehostctl ${__VERSION__}\n`)
-  else if (command === 'help') say((await import('./help.ts')).helpText(line.arguments))
-  else if (command === 'completion bash') say((await import('./completion.ts')).bashCompletion())
+  if (command === 'version') writeOutput(`edgehostctl ${__VERSION__}\n`)
+  else if (command === 'help') writeOutput((await import('./help.ts')).helpText(line.arguments))
+  else if (command === 'completion bash') writeOutput((await import('./completion.ts')).bashCompletion())
   else if (command === 'config check') checkConfig(line)
   else if (command === 'support') await collectSupport(line)
   else if (isDefinitionCommand(command)) workOnDefinition(line)
@@ -42,7 +44,7 @@ async function collectSupport({ options }: CommandLine): Promise<void> {
       'notLoggedIn',
       'the journal and the state of the daemon are for root: sudo edgehostctl support',
     )
-  if (options.file === '-' && process.stdout.isTTY)
+  if (options.file === '-' && isatty(1))
     throw new Failure('usage', 'an archive does not belong on a terminal')
   const given = { socket: target.path, file: options.file, output: options.output }
   const args = Object.entries(given).flatMap(([name, value]) =>
@@ -71,18 +73,9 @@ function become(program: string, args: readonly string[]): void {
   process.execve?.(process.execPath, words, process.env)
 }
 
-// process.stdout would take a sixth of the start.
-function say(text: string): void {
-  try {
-    writeSync(1, text)
-  } catch (error) {
-    // The reader has seen enough: edgehostctl help | head -1.
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
-  }
-}
-
 main().catch((error: unknown) => {
-  if (!(error instanceof Failure)) throw error
-  if (error.message !== '') process.stderr.write(`edgehostctl: ${eachLine(error.message)}\n`)
-  process.exitCode = exitCodes[error.exitName].code
+  const failure = error instanceof OutputFailed ? outputFailure(error) : error
+  if (!(failure instanceof Failure)) throw failure
+  if (failure.message !== '') writeError(`edgehostctl: ${eachLine(failure.message)}\n`)
+  process.exitCode = exitCodes[failure.exitName].code
 })

@@ -1,3 +1,6 @@
+import type { OutputFailed } from '../system/standard-output.ts'
+import { writeError, writeOutput } from '../system/standard-output.ts'
+import { Failure } from './exit-codes.ts'
 import type { Paper } from './facts.ts'
 import { eachLine } from './text.ts'
 
@@ -7,8 +10,8 @@ export type Format = 'table' | 'json' | 'yaml'
 export interface Output {
   readonly format: Format
   readonly paper: Paper
-  /** Text for people. */
-  write(text: string): void
+  /** Bytes as they are. */
+  write(bytes: Uint8Array): void
   /** What the API said: for people as `asText` lays it out, else whole. */
   show(value: unknown, asText: (paper: Paper) => string): Promise<void>
   /** What belongs to no reply: hints and progress. */
@@ -18,11 +21,13 @@ export interface Output {
 export interface OutputOptions {
   readonly format: Format
   readonly paper: Paper
-  readonly out: (text: string) => void
-  readonly err: (text: string) => void
+  readonly out?: (data: string | Uint8Array) => void
+  readonly err?: (text: string) => void
 }
 
-export function createOutput({ format, paper, out, err }: OutputOptions): Output {
+/** By itself on standard output and standard error; what is written throws OutputFailed. */
+export function createOutput(options: OutputOptions): Output {
+  const { format, paper, out = writeOutput, err = writeError } = options
   return {
     format,
     paper,
@@ -35,6 +40,10 @@ export function createOutput({ format, paper, out, err }: OutputOptions): Output
     note: (text) => err(`${text}\n`),
   }
 }
+
+/** How a command ends whose output could not be written. A reader that has seen enough is no mistake. */
+export const outputFailure = (error: OutputFailed): Failure =>
+  error.isClosed ? new Failure('ok', '') : new Failure('failed', error.message, { cause: error })
 
 /** Two spaces; invisible characters, which could steer a terminal, stand escaped, which means the same. */
 function toJson(value: unknown): string {

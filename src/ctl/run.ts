@@ -2,7 +2,7 @@ import { createClient } from './client.ts'
 import type { CommandLine } from './command-line.ts'
 import type { CommandName, DefinitionCommand } from './commands.ts'
 import type { Program } from './context.ts'
-import { exitCodes, type ExitName } from './exit-codes.ts'
+import type { ExitName } from './exit-codes.ts'
 import { configFolder } from './folder.ts'
 import { createOutput, type Format } from './output.ts'
 import { chooseTarget } from './target.ts'
@@ -38,19 +38,12 @@ export async function runCommand(
   environment: NodeJS.ProcessEnv,
 ): Promise<ExitName> {
   const { options } = line
-  // The reader has seen enough: edgehostctl ... | head.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(exitCodes.ok.code)
-  })
   const folder = configFolder(environment)
   const target = chooseTarget(options, environment, folder)
   const terminal = createTerminal()
   const output = createOutput({
     format: (options.output ?? 'table') as Format,
     paper: readPaper(environment, options['no-color'] !== undefined),
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
   })
   const transport = createTransport(target, {
     expected: options.fingerprint,

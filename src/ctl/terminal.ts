@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs'
-import { ReadStream } from 'node:tty'
+import { isatty, ReadStream } from 'node:tty'
 import { Failure } from './exit-codes.ts'
 import type { Paper } from './facts.ts'
 
@@ -84,8 +84,9 @@ function openTerminal(): number | undefined {
 
 /** What standard output is drawn on. */
 export function readPaper(environment: NodeJS.ProcessEnv, noColor: boolean): Paper {
-  const { isTTY, columns } = process.stdout
-  if (!isTTY) return { columns: Infinity, isColoured: false }
+  // Only of a terminal: for a pipe, process.stdout would make that non-blocking.
+  if (!isatty(1)) return { columns: Infinity, isColoured: false }
+  const { columns } = process.stdout
   // https://no-color.org: any value but the empty one.
   const isColoured = !noColor && !environment.NO_COLOR && environment.TERM !== 'dumb'
   return { columns: columns || 80, isColoured }

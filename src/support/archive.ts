@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
 import { placeFile } from '../system/place-file.ts'
+import { writeOutput } from '../system/standard-output.ts'
 import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
 
 /** A file of an archive. */
@@ -37,7 +38,9 @@ export async function writeArchive(
   onBegin: (temporary: string) => void,
 ): Promise<void> {
   if (file === '-') {
-    await pipeline(...packed(members, madeAt), process.stdout, { end: false })
+    await pipeline(...packed(members, madeAt), async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) writeOutput(chunk)
+    })
     return
   }
   await placeFile({

@@ -8,6 +8,7 @@ import { loadConfig } from '../config/load.ts'
 import { defaultStateDirectory, type Config } from '../config/schema.ts'
 import { removeOnSignal } from '../system/remove-on-signal.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
+import { OutputFailed, writeError, writeOutput } from '../system/standard-output.ts'
 import { createStatusLine } from '../system/status-line.ts'
 import { writeArchive, type Member } from './archive.ts'
 import { collect, type Collected } from './collect.ts'
@@ -97,22 +98,25 @@ function report(file: string, files: readonly Collected[], format: string): void
   const problems = files.filter(({ problem }) => problem !== undefined)
   if (format !== 'table') {
     // Standard output is the archive's.
-    const stream = file === '-' ? process.stderr : process.stdout
+    const write = file === '-' ? writeError : writeOutput
     const value = { file, files }
-    stream.write(format === 'yaml' ? stringify(value) : `${JSON.stringify(value, null, 2)}\n`)
+    write(format === 'yaml' ? stringify(value) : `${JSON.stringify(value, null, 2)}\n`)
     return
   }
-  for (const { from, problem = '' } of problems) process.stderr.write(`not in it: ${from}: ${problem}\n`)
+  for (const { from, problem = '' } of problems) writeError(`not in it: ${from}: ${problem}\n`)
   if (file === '-') return
-  process.stdout.write(
+  writeOutput(
     `${file} holds ${files.length - problems.length} files about this host; its secrets are masked.\n` +
       `Look at them before you hand it on: tar --zstd -xf ${file}\n`,
   )
 }
 
 main().catch((error: unknown) => {
+  process.exitCode = 1
+  // The reader of the archive, or of the last lines, has ended.
+  if (error instanceof OutputFailed && error.isClosed) return
   const { message, code, stack } = error as NodeJS.ErrnoException
   // A mistake of ours keeps its stack.
-  process.stderr.write(`edgehostctl: ${code === undefined ? stack : message}\n`)
-  process.exitCode = 1
+  const isOurs = code === undefined && !(error instanceof OutputFailed)
+  writeError(`edgehostctl: ${isOurs ? stack : message}\n`)
 })

@@ -3,7 +3,7 @@ import { buildSync } from 'esbuild'
 
 /**
  * Bundles a program as it ships.
- * @param folder of src with its main.ts
+ * @param folder of src with its main.ts; `.` is the daemon
  */
 export function bundleProgram(folder: string, outfile: string): void {
   buildSync({
@@ -12,6 +12,13 @@ export function bundleProgram(folder: string, outfile: string): void {
     bundle: true,
     platform: 'node',
     target: 'node24',
-    define: { __VERSION__: '"test"', 'import.meta.dirname': '__dirname' },
+    define: {
+      __VERSION__: '"test"',
+      __BUILD_DATE__: '0',
+      'import.meta.dirname': '__dirname',
+      'import.meta.filename': '__filename',
+      'import.meta.url': '__bundleUrl',
+    },
+    banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
   })
 }
