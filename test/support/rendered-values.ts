@@ -1,6 +1,6 @@
 import type { Definition, Problem, Variable } from '../../src/cluster/definition.ts'
 import { renderDefinition } from '../../src/cluster/rules/macros.ts'
-import type { SystemFacts } from '../../src/cluster/rules/macro-values.ts'
+import type { SystemFacts } from '../../src/cluster/rules/system-macros.ts'
 import type { GivenVariable } from '../../src/cluster/rules/variables.ts'
 import { definitionOf, profileOf, profilePack } from './definitions.ts'
 

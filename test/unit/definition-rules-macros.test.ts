@@ -15,6 +15,7 @@ describe('a macro', () => {
     ['may have letters of any script', '{{ .spectro.var.gr\u00f6\u00dfe }}', ['var', 'gr\u00f6\u00dfe']],
     ['is a fact', '{{ .spectro.system.cluster.name }}', ['system', 'cluster.name']],
     ['is a value of a pack', '{{ .spectro.pack.edge-k3s.a.b }}', ['pack', 'edge-k3s.a.b']],
+    ['is a macro of a project', '{{ .spectro.macro.region }}', ['macro', 'region']],
     ['stands in more braces', '{{{ .spectro.var.x }}}', ['var', 'x']],
     ['follows braces of others', '{{ {{ .spectro.var.x }}', ['var', 'x']],
     ['of Helm is none', '{{ .Values.spectro.var.x }}', []],

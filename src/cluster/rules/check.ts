@@ -21,6 +21,7 @@ export function checkDefinition(definition: Definition, onDocument?: OnDocument)
   const sources = readSourceTexts(definition, report, onDocument)
   createMacroReading({
     sources,
+    profiles: definition.profiles,
     variables,
     facts: {},
     report,

@@ -96,8 +96,7 @@ export const definitionCodes = {
   MacroInvalid: {
     severity: 'error',
     meaning: 'A macro is not written as macros are.',
-    action:
-      'Write {{ .spectro.var.NAME }}, {{ .spectro.system.NAME }} or {{ .spectro.pack.PACK.PATH }}, nothing else inside the braces.',
+    action: 'Write {{ .spectro.var.NAME }}, {{ .spectro.system.NAME }} or {{ .spectro.pack.PACK.PATH }}.',
   },
   MacroPackUnknown: {
     severity: 'error',
@@ -109,10 +108,16 @@ export const definitionCodes = {
     meaning: 'A macro refers to a value that the pack does not have, or that is not a single value.',
     action: 'Correct the path; it must end at a text, a number or a boolean.',
   },
+  MacroPlatformOnly: {
+    severity: 'warning',
+    meaning:
+      'A macro asks for what only the platform knows, so it stays as it is written. In packs of the layers os, k8s and cni this is an error.',
+    action: 'Write the value out, or use a variable of the profile.',
+  },
   MacroSystemUnknown: {
     severity: 'error',
-    meaning: 'A macro asks for a fact of the cluster that does not exist.',
-    action: 'Use cluster.name, cluster.uid, cluster.kubevip or kubernetes.version.',
+    meaning: 'No system macro of this name is published.',
+    action: 'Use one of those that docs/definition-format.md lists.',
   },
   MacroTooLong: {
     severity: 'error',

@@ -3,7 +3,8 @@ import type { Definition, Profile } from '../definition.ts'
 import type { Report } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
 
-const requiredLayers = ['os', 'k8s', 'cni']
+/** Without a pack of each of these there is no cluster. */
+export const requiredLayers: readonly string[] = ['os', 'k8s', 'cni']
 const infrastructureLayers = new Set([...requiredLayers, 'csi'])
 
 // Not semver: `0.30.0-5.5.2026`, `v1.1.0`, `1.16`, `1.33.x` are all there. It is part of a path and of image tags.
@@ -42,7 +43,7 @@ function checkProfiles(profiles: readonly Profile[], report: Report): void {
 }
 
 /** By its type, or by what it holds: some add-on profiles bring a layer of the infrastructure all the same. */
-function holdsInfrastructure({ type, packs }: Profile): boolean {
+export function holdsInfrastructure({ type, packs }: Profile): boolean {
   return type !== 'add-on' || packs.some(({ layer }) => infrastructureLayers.has(layer))
 }
 

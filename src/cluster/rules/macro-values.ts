@@ -1,6 +1,7 @@
 import { printable } from '../../errors/printable.ts'
-import type { Profile } from '../definition.ts'
+import type { Problem, Profile } from '../definition.ts'
 import type { DefinitionCode } from './codes.ts'
+import { requiredLayers } from './composition.ts'
 import type { ValueKind } from './formats.ts'
 import type { Macro } from './macro.ts'
 import { createPackValues, textOf, type PackValue } from './pack-values.ts'
@@ -8,6 +9,7 @@ import { plainKind } from './plain-scalar.ts'
 import type { Report } from './problem-list.ts'
 import type { SourceText } from './source-texts.ts'
 import { createSuggest } from './suggestion.ts'
+import { createSystemMacros, type SystemFacts } from './system-macros.ts'
 
 /** What a macro stands for. */
 export interface MacroValue {
@@ -15,19 +17,19 @@ export interface MacroValue {
   readonly text: string | undefined
   readonly kind: ValueKind | undefined
   /** Why there is none. */
-  readonly problem?: { readonly code: DefinitionCode; readonly message: string }
+  readonly problem?: MacroProblem
 }
 
-/** Facts of the cluster; one that is missing is not known yet. */
-export interface SystemFacts {
-  readonly clusterName?: string
-  readonly clusterUid?: string
-  readonly clusterKubevip?: string
-  readonly kubernetesVersion?: string
+export interface MacroProblem {
+  readonly code: DefinitionCode
+  readonly message: string
+  /** Where it is not that of its code. */
+  readonly severity?: Problem['severity']
 }
 
 export interface MacroEdges {
   readonly sources: readonly SourceText[]
+  readonly profiles: readonly Profile[]
   readonly facts: SystemFacts
   /** Undefined: the profile does not declare it. */
   readonly variableOf: (profile: Profile, name: string) => MacroValue | undefined
@@ -52,21 +54,25 @@ const cycleTold = 50
 const cyclesTold = 1_000
 
 /** What each macro of a definition stands for. Values of packs may hold macros: those are resolved first, each once. */
-export function createMacroValues({ sources, facts, variableOf, variableNames, report }: MacroEdges) {
+export function createMacroValues(edges: MacroEdges) {
+  const { sources, profiles, facts, variableOf, variableNames, report } = edges
   const findValue = createPackValues(sources)
   const targets = new Map<PackValue['scalar'], Target>()
-  const system = new Map<string, string | undefined>([
-    ['cluster.name', facts.clusterName],
-    ['cluster.uid', facts.clusterUid],
-    ['cluster.kubevip', facts.clusterKubevip],
-    ['kubernetes.version', facts.kubernetesVersion],
-  ])
+  const system = createSystemMacros(facts, profiles)
   const suggest = createSuggest(50)
   let cycles = cyclesTold
 
   const problem = (code: DefinitionCode, message: string): MacroValue => ({
     ...unknown,
     problem: { code, message },
+  })
+  /** An error where the cluster cannot begin without the value. */
+  const platformOnly = ({ layer }: SourceText, message: string): MacroValue => ({
+    ...unknown,
+    problem: {
+      ...{ code: 'MacroPlatformOnly', message },
+      ...(requiredLayers.includes(layer) ? { severity: 'error' } : {}),
+    },
   })
 
   const targetOf = (value: PackValue): Target => {
@@ -97,11 +103,19 @@ export function createMacroValues({ sources, facts, variableOf, variableNames, r
           `profile ${printable(profile.name)} declares no variable ${printable(name)}${hint}`,
         )
       }
-      case 'system':
-        if (system.has(name)) return { text: system.get(name), kind: 'text' }
+      case 'system': {
+        const known = system.find(profile, name)
+        if (known?.by === 'host') return { text: known.text, kind: 'text' }
+        if (known) return platformOnly(source, `only the platform knows ${printable(name)}`)
         return problem(
           'MacroSystemUnknown',
-          `there is no system fact ${printable(name)}${suggest(name, system.keys())}`,
+          `there is no system fact ${printable(name)}${suggest(name, system.names)}`,
+        )
+      }
+      case 'macro':
+        return platformOnly(
+          source,
+          `${printable(name)} is a macro of a project or tenant, which only the platform knows`,
         )
       case 'pack': {
         const found = findValue(name)

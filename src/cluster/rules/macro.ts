@@ -3,7 +3,7 @@ export interface Macro {
   readonly start: number
   readonly end: number
   /** `invalid`: it begins like a macro and does not go on like one. */
-  readonly kind: 'var' | 'system' | 'pack' | 'invalid'
+  readonly kind: 'var' | 'system' | 'pack' | 'macro' | 'invalid'
   /** What stands after the kind: `NAME`, `cluster.name`, `pack.path.to.value`. Of an invalid one nothing. */
   readonly name: string
 }
@@ -13,7 +13,7 @@ const nameLimit = 1_024
 
 // Sticky, so that each looks at one place only; no two parts of one can take the same character, so none backtracks.
 const beginning = /\{\{-?[ \t]*\.spectro(?![\w-])/y
-const whole = /\{\{[ \t]*\.spectro\.(var|system|pack)\.([^\s{}|]+)[ \t]*\}\}/y
+const whole = /\{\{[ \t]*\.spectro\.(var|system|pack|macro)\.([^\s{}|]+)[ \t]*\}\}/y
 const rest = /[^{}\r\n]*\}\}|[^\s{}]*/y
 
 /**

@@ -2,10 +2,11 @@ import { printable } from '../../errors/printable.ts'
 import type { Definition, Problem, Profile } from '../definition.ts'
 import { findFormat } from './formats.ts'
 import { replaceMacros, type Macro } from './macro.ts'
-import { createMacroValues, type MacroValue, type SystemFacts } from './macro-values.ts'
+import { createMacroValues, type MacroProblem, type MacroValue } from './macro-values.ts'
 import { checkPlacements, findOutside } from './placements.ts'
 import { createProblemList, type Report } from './problem-list.ts'
 import { readSourceTexts, type SourceText } from './source-texts.ts'
+import type { SystemFacts } from './system-macros.ts'
 import { readVariables, valueOf, type GivenVariable, type VariableRules } from './variables.ts'
 
 /** A text of a definition with values in the place of macros; all else as it was, byte for byte. */
@@ -42,7 +43,9 @@ export function renderDefinition(
   const givenTo = ({ uid }: Profile, name: string) => byName.get(`${uid}\0${name}`) ?? byName.get(`\0${name}`)
   const sources = readSourceTexts(definition, problems.report)
   const { report } = problems
-  const reading = createMacroReading({ sources, variables, facts, report, givenTo, isComplete: true })
+  const { profiles } = definition
+  const edges = { sources, profiles, variables, facts, report, givenTo }
+  const reading = createMacroReading({ ...edges, isComplete: true })
   reading.check()
   const texts = sources.flatMap((source): RenderedText[] => {
     const { profile, place, packName, role, content, macros } = source
@@ -57,6 +60,7 @@ export function renderDefinition(
 
 export interface MacroReadingEdges {
   readonly sources: readonly SourceText[]
+  readonly profiles: readonly Profile[]
   readonly variables: VariableRules
   readonly facts: SystemFacts
   readonly report: Report
@@ -67,7 +71,7 @@ export interface MacroReadingEdges {
 
 /** The macros of texts together with what they stand for. */
 export function createMacroReading(edges: MacroReadingEdges) {
-  const { sources, variables, facts, report, givenTo, isComplete } = edges
+  const { sources, profiles, variables, facts, report, givenTo, isComplete } = edges
   const rules = new Map(variables.declared.map((each) => [each.profile, each.rules]))
   const tooLong = new Set<SourceText>()
 
@@ -81,7 +85,8 @@ export function createMacroReading(edges: MacroReadingEdges) {
     return { text: isKnown ? text : undefined, kind }
   }
   const variableNames = (profile: Profile) => rules.get(profile)?.keys() ?? []
-  const { valueOf: valueIn } = createMacroValues({ sources, facts, variableOf, variableNames, report })
+  const reading = { sources, profiles, facts, variableOf, variableNames, report }
+  const { valueOf: valueIn } = createMacroValues(reading)
 
   /** Reports what is wrong with the macros of one text; its length with all values. */
   const checkMacros = (source: SourceText): number => {
@@ -92,7 +97,7 @@ export function createMacroReading(edges: MacroReadingEdges) {
       length += value.text?.length ?? 0
       const problem = value.problem ?? (isComplete ? missing(macro, value) : undefined)
       // Nobody reads a comment, so what is wrong in one breaks nothing.
-      const severity = inComments.has(index) ? 'warning' : undefined
+      const severity = inComments.has(index) ? 'warning' : problem?.severity
       if (problem) report(problem.code, source.at(macro.start), problem.message, severity)
     })
     return length
@@ -115,8 +120,8 @@ export function createMacroReading(edges: MacroReadingEdges) {
   return { check, valueOf: valueIn, isTooLong: (source: SourceText) => tooLong.has(source) }
 }
 
-function missing({ kind, name }: Macro, { text }: MacroValue) {
-  if (text !== undefined || kind === 'pack' || kind === 'invalid') return undefined
+function missing({ kind, name }: Macro, { text }: MacroValue): MacroProblem | undefined {
+  if (text !== undefined || (kind !== 'var' && kind !== 'system')) return undefined
   const what = kind === 'var' ? `variable ${printable(name)} is required` : `${printable(name)} is not known`
-  return { code: 'MacroUnset' as const, message: `${what} and has no value` }
+  return { code: 'MacroUnset', message: `${what} and has no value` }
 }

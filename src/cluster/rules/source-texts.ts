@@ -12,6 +12,8 @@ export interface SourceText {
   readonly place: string
   readonly role: 'values' | 'manifest'
   readonly packName: string
+  /** Of that pack. */
+  readonly layer: string
   /** Whose variables its macros mean; undefined: no profile uses this text, and its macros mean nothing. */
   readonly profile: Profile | undefined
   readonly content: string
@@ -55,39 +57,41 @@ export function readSourceTexts(
     seen.add(part.place)
     parts.push({ ...part, macros: findMacros(part.content) })
   }
-  const addFolder = (pack: Pack, profile: Profile | undefined, ownValues: Profile | undefined) => {
+  const addFolder = (pack: Pack, layer: string, profile?: Profile, ownValues?: Profile) => {
     const packName = pack.name
     if (pack.values !== undefined)
       add({
         place: `${pack.place}/values.yaml`,
         role: 'values',
         packName,
+        layer,
         profile: ownValues,
         content: pack.values,
       })
     for (const { place, content } of pack.manifests)
-      add({ place, role: 'manifest', packName, profile, content })
+      add({ place, role: 'manifest', packName, layer, profile, content })
   }
   for (const profile of definition.profiles) {
     profile.packs.forEach((pack, index) => {
       const place = `${profile.place}#spec.template.packs[${index}]`
       const isGiven = pack.values.trim() !== ''
-      const packName = pack.name
-      if (isGiven) add({ place: `${place}.values`, role: 'values', packName, profile, content: pack.values })
+      const { name: packName, layer } = pack
+      const part = { packName, layer, profile }
+      if (isGiven) add({ ...part, place: `${place}.values`, role: 'values', content: pack.values })
       const folder = folders.get(`${pack.name}\0${pack.tag}`)
-      if (folder) addFolder(folder, profile, isGiven ? undefined : profile)
+      if (folder) addFolder(folder, layer, profile, isGiven ? undefined : profile)
       pack.manifests.forEach(({ content }, number) =>
-        add({ place: `${place}.manifests[${number}].content`, role: 'manifest', packName, profile, content }),
+        add({ ...part, place: `${place}.manifests[${number}].content`, role: 'manifest', content }),
       )
     })
   }
-  for (const pack of definition.packs) addFolder(pack, undefined, undefined)
+  for (const pack of definition.packs) addFolder(pack, pack.layer)
   // A tree takes twenty times the memory of its text, so only trees stay that a macro leads into.
   const isLedInto = createLeads(parts)
   return parts.map((part) => readSource(part, isLedInto(part.packName), report, onDocument))
 }
 
-type Part = Pick<SourceText, 'place' | 'role' | 'packName' | 'profile' | 'content' | 'macros'>
+type Part = Pick<SourceText, 'place' | 'role' | 'packName' | 'layer' | 'profile' | 'content' | 'macros'>
 
 /** Whether a macro may mean values of a pack. Names may hold dots: `a.b.c` means values of a, of a.b or of a.b.c. */
 function createLeads(parts: readonly Part[]): (packName: string) => boolean {
