@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { buildArchive, isArchiveName } from '../cluster/archive/build.ts'
 import { planBuild } from '../cluster/archive/build-plan.ts'
 import { defaultLimits } from '../cluster/archive/limits.ts'
@@ -32,6 +34,12 @@ export async function build(
       'usage',
       'definition build needs --file FILE, a name that ends in .tgz or .tar.zst\nSee: edgehostctl help definition build',
     )
+  const folder = dirname(file)
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new Failure(
+      'failed',
+      `the folder of --file is missing: ${folder}\nMake it first: mkdir -p ${folder}`,
+    )
   if (name === '' || release === '') throw new Failure('usage', '--name and --release may not be empty')
   const plan = planBuild({ profiles, packs, limits: defaultLimits })
   if (plan.problems.length > 0) {
@@ -47,7 +55,7 @@ export async function build(
   }).finally(progress.clear)
   const contents = {
     profiles: plan.profiles.length,
-    packs: packs.length,
+    packs: plan.packs,
     members: built.memberCount,
     bytes: built.contentBytes,
   }

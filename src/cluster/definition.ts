@@ -26,15 +26,17 @@ export interface Profile extends DeclaringProfile {
   readonly version: string
   readonly description: string
   readonly tags: readonly string[]
-  /** `cluster`: infrastructure and add-ons in one. */
-  readonly type: 'cluster' | 'infra' | 'add-on'
+  /** `cluster`: infrastructure and add-ons in one; `system`: layers of the host, which are as add-ons are. */
+  readonly type: 'cluster' | 'infra' | 'add-on' | 'system'
   readonly packs: readonly ProfilePack[]
 }
 
 /** What a profile says of a pack: which one, and the values it is given. */
 export interface ProfilePack {
   readonly name: string
-  /** Version. */
+  /** Tells it from the same pack elsewhere in the profile; empty where it has none. */
+  readonly displayName: string
+  /** Version of the folder it means. Where no folder fits: what the profile says, empty where it says none. */
   readonly tag: string
   readonly layer: string
   readonly type: string

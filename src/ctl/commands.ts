@@ -55,13 +55,13 @@ export const options = {
   },
   profile: {
     value: 'FILE...',
-    summary: 'Cluster profiles as the platform exports them, JSON.',
+    summary: 'Cluster profiles as the platform exports them, JSON or YAML.',
     isList: true,
     completes: 'file',
   },
   pack: {
     value: 'DIR...',
-    summary: 'Folders, each a pack with its pack.json.',
+    summary: 'Folders, each a pack with its pack.json or a folder of packs.',
     isList: true,
     completes: 'file',
   },

@@ -260,10 +260,9 @@ describe('what is to be packed', () => {
       'FieldInvalid shape.json#spec.template.packs',
       'KeyForbidden proto.json#metadata.__proto__',
       'FileMissing none.json',
-      'MemberName infra.json',
-      'MemberName infra.json',
+      'ProfileTwice infra.json',
+      'FileMissing no-pack',
       'MemberKind a-pack/link',
-      'FileMissing no-pack/pack.json',
     ])
   })
 
@@ -293,6 +292,18 @@ describe('a definition', () => {
     )
   }
   const profile = JSON.stringify(exportedProfile())
+
+  it('in the existing layout has the uid of its folder where the profile does not say one', async () => {
+    const files = {
+      'spc/app/profiles/65f0c2/profile.json': JSON.stringify({
+        ...exportedProfile(),
+        metadata: { name: 'shop' },
+      }),
+    }
+    const { definition, problems } = await open(files, false)
+    expect(problems.map(({ code }) => code)).toEqual(['SumsMissing'])
+    expect(definition.profiles[0]?.uid).toBe('65f0c2')
+  })
 
   it('in the existing layout is read, with a warning that it has no sums', async () => {
     for (const name of ['profile.json', 'exported.json']) {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleProgram } from '../support/bundle-program.ts'
@@ -53,6 +53,21 @@ describe('edgehostctl definition', () => {
     rmSync(at(`${name}.part`))
     expect(readFileSync(at('victim'), 'utf8')).toBe('old')
     expect(await ctl.run(['definition', 'validate', at(name)])).toMatchObject({ exitCode: 0 })
+  })
+
+  it('takes all packs of a folder, and names an output folder that is missing before it packs anything', async () => {
+    mkdirSync(at('packs'))
+    for (const name of ['one', 'two']) cpSync(at(name), join(at('packs'), name), { recursive: true })
+    const args = ['definition', 'build', '--pack', at('packs'), '--profile', at('p.json')]
+    const built = await ctl.run([...args, '--output', at('folder.tgz'), '-o', 'json'])
+    expect(built, built.stderr).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(JSON.parse(built.stdout)).toMatchObject({ memberCount: 5 })
+    const refused = await ctl.run([...args, '--file', at('missing/d.tgz')])
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `edgehostctl: the folder of --file is missing: ${at('missing')}\nMake it first: mkdir -p ${at('missing')}\n`,
+    })
   })
 
   it('validate ends with 1 and tells every problem with code and place', async () => {

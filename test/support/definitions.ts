@@ -5,6 +5,7 @@ import { createImageFinder } from '../../src/cluster/rules/images.ts'
 /** A pack of a profile; its folder is made by `definitionOf`. */
 export const profilePack = (name: string, values = '', rest: Partial<ProfilePack> = {}): ProfilePack => ({
   name,
+  displayName: '',
   tag: '1.0.0',
   layer: 'addon',
   type: 'spectro',

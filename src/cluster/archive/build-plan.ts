@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
-import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Problem } from '../definition.ts'
 import { pathPart } from './format.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
+import { parseYaml } from './parse-yaml.ts'
 import { parsePackFile } from './read-pack.ts'
-import { readProfile } from './read-profile.ts'
+import { readProfile, type Text } from './read-profile.ts'
 
 /** A file as it will be packed. */
 export interface PlannedMember {
@@ -19,6 +20,8 @@ export interface PlannedMember {
 /** What an archive will hold. */
 export interface BuildPlan {
   readonly profiles: readonly { readonly uid: string; readonly name: string; readonly version: string }[]
+  /** How many. */
+  readonly packs: number
   /** Of the profile that names the definition when nobody else does. */
   readonly title: { readonly name: string; readonly version: string; readonly description: string }
   /** By the bytes of their names; definition.yaml is not among them. */
@@ -27,9 +30,9 @@ export interface BuildPlan {
 }
 
 export interface PlanOptions {
-  /** Files, a profile each, as the platform exports them. */
+  /** Files, a profile each, as the platform exports them, JSON or YAML. */
   readonly profiles: readonly string[]
-  /** Folders, a pack each, in the public layout. */
+  /** Folders, each a pack in the public layout or a folder of packs. */
   readonly packs: readonly string[]
   readonly limits: ArchiveLimits
 }
@@ -61,22 +64,32 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     members.push({ name, from, sizeBytes })
   }
 
+  const uids = new Map<string, string>()
   const profiles = files.flatMap((file) => {
     const content = readText(file, report)
     if (content === undefined) return []
     const text = { place: file, content: textOf(content) }
-    const { profile, exported, problems: found } = readProfile(text, undefined)
+    const isYaml = !isJson(text)
+    const { profile, exported, problems: found } = readProfile(text, isYaml ? { parse: parseYaml } : {})
     problems.push(...found)
     if (profile === undefined) return []
+    const earlier = uids.get(profile.uid)
+    if (earlier !== undefined) {
+      report(file, 'ProfileTwice', `is the same profile as ${earlier}: both have the uid ${profile.uid}`)
+      return []
+    }
+    uids.set(profile.uid, file)
     const folder = `profiles/${profile.uid}`
-    add(`${folder}/profile.json`, content, content.length, file)
+    const json = isYaml ? Buffer.from(`${JSON.stringify(exported, null, 2)}\n`) : content
+    add(`${folder}/profile.json`, json, json.length, file)
     const list = { variables: exported?.spec.variables ?? [] }
     const variables = Buffer.from(`${JSON.stringify(list, null, 2)}\n`)
     add(`${folder}/variables.json`, variables, variables.length, file)
     return [profile]
   })
 
-  for (const folder of folders) {
+  const packs = new Map<string, string>()
+  for (const folder of folders.flatMap((given) => findPacks(given, report))) {
     const place = join(folder, 'pack.json')
     const content = readText(place, report)
     if (content === undefined) continue
@@ -92,6 +105,12 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
       )
       continue
     }
+    const earlier = packs.get(`${name}-${version}`)
+    if (earlier !== undefined) {
+      report(folder, 'PackTwice', `holds the same pack and version as ${earlier}; leave one of them out`)
+      continue
+    }
+    packs.set(`${name}-${version}`, folder)
     for (const [path, size] of listFolder(folder, report))
       add(`packs/${name}-${version}/${path}`, resolve(folder, path), size, join(folder, path))
   }
@@ -99,8 +118,9 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     report('--profile', 'ProfileMissing', 'is missing: a definition holds at least one profile')
 
   const sorted = profiles.sort((a, b) => (a.uid < b.uid ? -1 : 1))
-  const main = sorted.find(({ type }) => type !== 'add-on') ?? sorted[0]
+  const main = sorted.find(({ type }) => type === 'cluster' || type === 'infra') ?? sorted[0]
   return {
+    packs: packs.size,
     profiles: sorted.map(({ uid, name, version }) => ({ uid, name, version })),
     title: {
       name: main?.name ?? '',
@@ -118,6 +138,39 @@ function sortByName(members: readonly PlannedMember[]): PlannedMember[] {
     .map((member) => ({ member, key: Buffer.from(member.name) }))
     .sort((a, b) => Buffer.compare(a.key, b.key))
     .map(({ member }) => member)
+}
+
+/** By its name; a name that does not say is told by its beginning. */
+const isJson = ({ place, content }: Text): boolean =>
+  /\.json$/i.test(place) || (!/\.ya?ml$/i.test(place) && /^\s*[{[]/.test(content))
+
+// Public repositories keep packs in folders by name: packs/<name>/<name>-<version>.
+const packDepth = 3
+
+/** The packs of a folder: itself where it has a pack.json, else those below it. */
+function findPacks(given: string, report: Report): string[] {
+  const search = (folder: string, depth: number): string[] => {
+    if (existsSync(join(folder, 'pack.json'))) return [folder]
+    return readdirSync(folder, { withFileTypes: true })
+      .filter(({ name }) => !leftOut.has(name))
+      .flatMap((entry) => {
+        const path = join(folder, entry.name)
+        if (entry.isDirectory()) return depth < packDepth ? search(path, depth + 1) : []
+        // A link to a pack is as good as its path; other links may lead in a circle.
+        return entry.isSymbolicLink() && existsSync(join(path, 'pack.json')) ? [path] : []
+      })
+      .sort()
+  }
+  try {
+    const found = search(given, 1)
+    if (found.length === 0)
+      report(given, 'PackMissing', 'holds no pack: neither it nor a folder in it has a pack.json')
+    return found
+  } catch (error) {
+    const { code = '', path = given } = error as NodeJS.ErrnoException
+    report(path, 'FileMissing', `cannot be read (${code}); give the folder of a pack, or a folder of packs`)
+    return []
+  }
 }
 
 type Report = (place: string, code: string, message: string) => void

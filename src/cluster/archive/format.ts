@@ -15,6 +15,9 @@ export const formatVersion = 1
 /** A part of a path of the archive that comes from a name: no separator, no dot in front. */
 export const pathPart = /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}$/
 
+/** What a profile may be: infrastructure and add-ons in one, infrastructure, add-ons, layers of the host. */
+export const profileTypes = ['cluster', 'infra', 'add-on', 'system'] as const
+
 export const DefinitionFile = object(
   {
     formatVersion: Type.Integer({ minimum: 1, maximum: formatVersion, description: 'Of this format: 1.' }),
@@ -44,7 +47,13 @@ export const ProfileFile = object(
   {
     metadata: object({
       name: Type.String({ minLength: 1 }),
-      uid: Type.String({ pattern: pathPart.source, description: 'Names the folder profiles/<uid>.' }),
+      uid: Type.Optional(
+        Type.String({
+          pattern: `^(?:${pathPart.source.slice(1, -1)})?$`,
+          description:
+            'Names the folder profiles/<uid>. Where it is missing or empty: 24 hexadecimal digits that follow from the name.',
+        }),
+      ),
       description: maybe('For people.'),
       annotations: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
       labels: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -53,21 +62,26 @@ export const ProfileFile = object(
     spec: object({
       version: maybe('Of the profile.'),
       template: object({
-        type: Type.Enum(['cluster', 'infra', 'add-on'], {
-          description: 'cluster: infrastructure and add-ons in one.',
+        type: Type.Enum(profileTypes, {
+          description:
+            'cluster: infrastructure and add-ons in one. system: layers of the host, as add-ons are.',
         }),
         cloudType: maybe('edge-native.'),
         packs: Type.Array(
           object({
             name: Type.String({ minLength: 1 }),
-            tag: Type.String({ minLength: 1, description: 'Version of the pack.' }),
+            tag: maybe(
+              'Version of the pack; may end in .x. Where it is missing: version, else that of the one folder of this name.',
+            ),
+            version: maybe('The version that a tag such as 1.25.x stood for.'),
+            annotations: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
             layer: maybe('os, k8s, cni, csi or addon.'),
             type: maybe('spectro, helm, manifest or oci.'),
             uid: maybe('Of the pack in its registry.'),
             registryUid: maybe('Of the registry.'),
             values: maybe('YAML, macros in it.'),
             manifests: Type.Optional(
-              Type.Array(object({ name: text(''), content: text('Kubernetes YAML.') })),
+              Type.Array(object({ name: maybe('For people.'), content: maybe('Kubernetes YAML.') })),
             ),
           }),
         ),

@@ -15,14 +15,16 @@ export function parseJson(file: string, text: string): { value: unknown; problem
   }
   const path = findPrototypeKey(value)
   if (path === undefined) return { value, problems: [] }
-  const problem: Problem = {
-    code: 'KeyForbidden',
-    severity: 'error',
-    place: `${file}#${path}`,
-    message: 'is the key __proto__, which no export holds; take it out',
-  }
-  return { value: undefined, problems: [problem] }
+  return { value: undefined, problems: [prototypeKeyProblem(file, path)] }
 }
+
+/** @param path of the key, as `findPrototypeKey` gives it */
+export const prototypeKeyProblem = (file: string, path: string): Problem => ({
+  code: 'KeyForbidden',
+  severity: 'error',
+  place: `${file}#${path}`,
+  message: 'is the key __proto__, which no export holds; take it out',
+})
 
 function notJson(file: string, text: string, { message }: Error): Problem {
   const position = /at position (\d+)/.exec(message)?.[1]
@@ -34,8 +36,8 @@ function notJson(file: string, text: string, { message }: Error): Problem {
   }
 }
 
-/** Without recursion: JSON of a few megabytes may be nested a million times. */
-function findPrototypeKey(root: unknown): string | undefined {
+/** Path of the first key __proto__. Without recursion: JSON of a few megabytes may be nested a million times. */
+export function findPrototypeKey(root: unknown): string | undefined {
   const waiting: { readonly value: object; readonly key: string; readonly parent: number }[] = []
   const add = (value: unknown, key: string, parent: number) => {
     if (typeof value === 'object' && value !== null) waiting.push({ value, key, parent })

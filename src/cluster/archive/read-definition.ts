@@ -3,10 +3,12 @@ import { join } from 'node:path'
 import type { Definition, Pack, Problem, Profile } from '../definition.ts'
 import { definitionFile, type DefinitionHead } from './definition-file.ts'
 import type { Extracted } from './extract.ts'
+import { pathPart } from './format.ts'
 import { withDefaults, type ArchiveLimits } from './limits.ts'
 import { readPack } from './read-pack.ts'
-import { readProfile, type Text } from './read-profile.ts'
+import { readProfile, type ReadProfile, type Text } from './read-profile.ts'
 import { refuse } from './refusal.ts'
+import { resolvePacks } from './resolve-packs.ts'
 import { existingProfiles } from './verify-sums.ts'
 
 /** A definition, and what is wrong with the shape of its files. */
@@ -32,7 +34,7 @@ export async function readDefinition(
   const isExisting = head === undefined
   const root = isExisting ? 'spc/app/' : ''
 
-  const profiles: Profile[] = []
+  const profiles: ReadProfile[] = []
   for (const [place, inside] of foldersIn(files, isExisting ? `${existingProfiles}/` : 'profiles/')) {
     const found = await findProfileFile(inside, (path) => read(`${place}/${path}`))
     if (found === undefined) {
@@ -42,7 +44,8 @@ export async function readDefinition(
       continue
     }
     const variables = inside.includes('variables.json') ? await read(`${place}/variables.json`) : undefined
-    const result = readProfile(found, variables)
+    const uid = isExisting ? uidOfFolder(place) : undefined
+    const result = readProfile(found, { variables, uid })
     problems.push(...result.problems)
     if (result.profile === undefined) continue
     problems.push(...checkPlace(result.profile, place))
@@ -77,7 +80,7 @@ export async function readDefinition(
       name: head?.name ?? first?.name ?? '',
       version: head?.version ?? first?.version ?? '',
       description: head?.description ?? first?.description ?? '',
-      profiles,
+      profiles: resolvePacks(profiles, packs),
       packs,
     },
     problems,
@@ -114,6 +117,12 @@ async function findProfileFile(
   if (inside.includes('profile.json')) return read('profile.json')
   const others = inside.filter((path) => /^[^/]+\.json$/.test(path) && path !== 'variables.json')
   return others.length === 1 && others[0] !== undefined ? read(others[0]) : undefined
+}
+
+/** In archives of the existing layout the platform named the folder by the uid. */
+function uidOfFolder(place: string): string | undefined {
+  const name = place.split('/').at(-1) ?? ''
+  return pathPart.test(name) ? name : undefined
 }
 
 function checkPlace({ place, uid }: Profile, folder: string): Problem[] {

@@ -22,8 +22,8 @@ export const definitionCodes = {
   PackElsewhere: {
     severity: 'warning',
     meaning:
-      'A profile of an archive of the existing layout refers to a pack that was not found in it; where that layout keeps packs is not known.',
-    action: 'Build the definition anew with the folders of its packs, so that what they hold can be checked.',
+      'A profile refers to a pack that is not in the archive and may be elsewhere: a pack of type helm or oci comes from a registry, and where archives of the existing layout keep packs is not known.',
+    action: 'Build the definition again with the folder of that pack, so that what it holds can be checked.',
   },
   PackMissing: {
     severity: 'error',
@@ -33,13 +33,20 @@ export const definitionCodes = {
   PackTwice: {
     severity: 'error',
     meaning:
-      'The same pack is named twice, over all profiles, or two folders hold the same pack and version.',
-    action: 'Remove one of them.',
+      'The same pack is named twice, in two profiles, or in one under the same display name or in a layer os, k8s or cni; or two folders hold the same pack and version.',
+    action:
+      'Remove one of them. In one profile, a display name for each (spectrocloud.com/display-name below pack in its values) lets a pack stand more than once.',
   },
   PackUnused: {
     severity: 'warning',
     meaning: 'The archive holds a pack that no profile refers to.',
     action: 'Nothing has to be done; without it the archive is smaller.',
+  },
+  PackVersionMissing: {
+    severity: 'error',
+    meaning:
+      'A profile does not say which version of a pack it means, and the archive holds more than one that fits.',
+    action: 'Write the version as tag of the pack, or build the definition with one folder of that pack.',
   },
   ProfileMissing: {
     severity: 'error',

@@ -1,5 +1,5 @@
 import { printable } from '../../errors/printable.ts'
-import type { Definition, Profile } from '../definition.ts'
+import type { Definition, Profile, ProfilePack } from '../definition.ts'
 import type { Report } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
 
@@ -44,7 +44,7 @@ function checkProfiles(profiles: readonly Profile[], report: Report): void {
 
 /** By its type, or by what it holds: some add-on profiles bring a layer of the infrastructure all the same. */
 export function holdsInfrastructure({ type, packs }: Profile): boolean {
-  return type !== 'add-on' || packs.some(({ layer }) => infrastructureLayers.has(layer))
+  return type === 'cluster' || type === 'infra' || packs.some(({ layer }) => infrastructureLayers.has(layer))
 }
 
 function checkLayers({ place, packs }: Profile, report: Report): void {
@@ -73,24 +73,54 @@ function checkPacks({ formatVersion, profiles, packs }: Definition, report: Repo
     else folders.set(name, [each])
   }
   const suggest = createSuggest(50)
-  const seen = new Map<string, string>()
+  const checkTwice = createTwiceCheck(report)
   for (const profile of profiles) {
-    profile.packs.forEach(({ name, tag, type }, index) => {
+    profile.packs.forEach((pack, index) => {
+      const { name, tag, type } = pack
       const place = packPlace(profile.place, index)
-      const earlier = seen.get(name)
-      if (earlier !== undefined)
-        report('PackTwice', place, `pack ${printable(name)} is also ${earlier}; keep one`)
-      else seen.set(name, place)
-      checkVersion(`pack ${printable(name)}`, tag, `${place}.tag`, report)
+      checkTwice(profile, pack, place)
+      if (tag !== '') checkVersion(`pack ${printable(name)}`, tag, `${place}.tag`, report)
       const versions = folders.get(name) ?? []
       // Such a pack is nothing but the manifests that the profile itself holds.
       if (type === 'manifest' || versions.includes(tag)) return
-      const hint =
-        versions.length > 0 ? `; it holds ${printable(versions.join(', '))}` : suggest(name, folders.keys())
-      // Where archives of the existing layout keep their packs nobody has written down.
-      const code = formatVersion === 0 ? 'PackElsewhere' : 'PackMissing'
-      report(code, place, `pack ${printable(name)} ${printable(tag)} is not in the archive${hint}`)
+      const held = printable(versions.join(', '))
+      if (versions.length > 1 && (tag === '' || tag.endsWith('.x'))) {
+        const said = tag === '' ? 'has no tag' : `has the tag ${printable(tag)}`
+        report('PackVersionMissing', place, `pack ${printable(name)} ${said}; write one of ${held}`)
+        return
+      }
+      const hint = versions.length > 0 ? `; it holds ${held}` : suggest(name, folders.keys())
+      // Where archives of the existing layout keep their packs nobody has written down; charts come from a registry.
+      const isElsewhere =
+        formatVersion === 0 || (versions.length === 0 && (type === 'helm' || type === 'oci'))
+      report(
+        isElsewhere ? 'PackElsewhere' : 'PackMissing',
+        place,
+        `pack ${printable([name, tag].join(' ').trim())} is not in the archive${hint}`,
+      )
     })
+  }
+}
+
+const identityOf = ({ name, displayName }: ProfilePack) => `${name}\0${displayName}`
+
+/** A pack may stand in one profile more than once, under different display names; not in layers that a cluster has once. */
+function createTwiceCheck(report: Report) {
+  const seen = new Map<string, { readonly profile: Profile; readonly place: string }>()
+  const identities = new Set<string>()
+  return (profile: Profile, pack: ProfilePack, place: string): void => {
+    const { name, layer } = pack
+    const earlier = seen.get(name)
+    const isSame = identities.has(identityOf(pack))
+    identities.add(identityOf(pack))
+    if (earlier === undefined) {
+      seen.set(name, { profile, place })
+      return
+    }
+    const mayRepeat = earlier.profile === profile && !requiredLayers.includes(layer)
+    if (mayRepeat && !isSame) return
+    const advice = mayRepeat ? 'keep one, or give each a display name of its own' : 'keep one'
+    report('PackTwice', place, `pack ${printable(name)} is also ${earlier.place}; ${advice}`)
   }
 }
 

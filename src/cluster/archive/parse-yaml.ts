@@ -1,0 +1,37 @@
+import { parseAllDocuments, type YAMLError } from 'yaml'
+import type { Problem } from '../definition.ts'
+import { createTextPlaces } from '../rules/text-places.ts'
+import { findPrototypeKey, prototypeKeyProblem } from './parse-json.ts'
+
+// Exports have no aliases; what a person wrote has a few.
+const aliasLimit = 100
+
+/**
+ * An export that was saved as YAML, which JSON is too.
+ * @param file for the places
+ * @returns undefined and the problem when it is not one YAML document
+ */
+export function parseYaml(file: string, text: string): { value: unknown; problems: Problem[] } {
+  const refuse = (place: string, message: string) => ({
+    value: undefined,
+    problems: [{ code: 'YamlInvalid', severity: 'error', place, message } satisfies Problem],
+  })
+  const documents = parseAllDocuments(text, { merge: true, prettyErrors: false, logLevel: 'silent' })
+  const [document, second] = 'empty' in documents ? [] : documents
+  if (document === undefined) return refuse(file, 'is empty; export it again')
+  const at = createTextPlaces(file, text)
+  const error: YAMLError | undefined = document.errors[0]
+  if (error !== undefined) return refuse(at(error.pos[0]), `is not valid YAML: ${error.message}`)
+  if (second !== undefined)
+    return refuse(at(second.range[0]), 'begins a second document; a file holds one profile')
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: aliasLimit })
+  } catch (cause) {
+    return refuse(file, `cannot be read: ${(cause as Error).message}`)
+  }
+  const path = findPrototypeKey(value)
+  return path === undefined
+    ? { value, problems: [] }
+    : { value: undefined, problems: [prototypeKeyProblem(file, path)] }
+}

@@ -1,0 +1,53 @@
+import { isMap, isScalar } from 'yaml'
+import type { Pack, Profile, ProfilePack } from '../definition.ts'
+import { findMacros } from '../rules/macro.ts'
+import { textOf } from '../rules/pack-values.ts'
+import { readYaml } from '../rules/yaml-text.ts'
+import { displayNameKey, type ExportedPack, type ReadProfile } from './read-profile.ts'
+
+/** The profiles, each of their packs with the version of the folder that it means and with its display name. */
+export function resolvePacks(profiles: readonly ReadProfile[], packs: readonly Pack[]): Profile[] {
+  const folders = Map.groupBy(packs, ({ name }) => name)
+  return profiles.map((profile) => ({
+    ...profile,
+    packs: profile.packs.map((pack) => resolve(pack, folders.get(pack.name) ?? [])),
+  }))
+}
+
+/** @param folders of the pack's name */
+function resolve({ version, ...pack }: ExportedPack, folders: readonly Pack[]): ProfilePack {
+  const tag = chooseVersion(
+    pack.tag,
+    version,
+    folders.map((folder) => folder.version),
+  )
+  const folder = folders.find((each) => each.version === tag)
+  const values = pack.values.trim() === '' ? (folder?.values ?? '') : pack.values
+  return { ...pack, tag, displayName: pack.displayName || displayNameIn(values) }
+}
+
+/** A tag such as `1.25.x` floats: the platform takes the newest version, and says beside it which one that was. */
+function chooseVersion(tag: string, version: string, present: readonly string[]): string {
+  if (present.includes(tag)) return tag
+  const start = tag.endsWith('.x') ? tag.slice(0, -1) : ''
+  if (tag !== '' && start === '') return tag
+  if (version !== '' && (present.includes(version) || tag === '')) return version
+  const [one, another] = present.filter((each) => each.startsWith(start))
+  return one !== undefined && another === undefined ? one : tag
+}
+
+/** `pack."spectrocloud.com/display-name"` of values; the platform's own documentation writes it without `pack` too. */
+function displayNameIn(values: string): string {
+  if (!values.includes(displayNameKey)) return ''
+  const macros = findMacros(values)
+  let found = ''
+  readYaml(values, macros, ({ contents }, { unmask }) => {
+    const inPack = isMap(contents) ? contents.get('pack') : undefined
+    for (const map of [inPack, contents]) {
+      const node = isMap(map) ? map.get(displayNameKey, true) : undefined
+      if (found === '' && isScalar(node) && node.value !== null)
+        found = unmask(textOf(node), (index) => values.slice(macros[index]?.start, macros[index]?.end))
+    }
+  })
+  return found
+}
