@@ -12,6 +12,7 @@ import { openDefinitionStore } from './slots/definition-store.ts'
 import { createDefinitionTable } from './slots/definition-table.ts'
 import { createEmbedded } from './slots/embedded.ts'
 import { createExaminer, type ExaminationLimits } from './slots/examiner.ts'
+import { createJudgeValues } from './slots/judge-values.ts'
 import { createSlots, type Slots } from './slots/slots.ts'
 import { createUploads, type TakeUpload, type UploadSettings } from './slots/uploads.ts'
 
@@ -66,7 +67,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     slotOf: () => (running() ? 'update' : 'overridden'),
   })
   return {
-    slots: createSlots({ store, embedded, running }),
+    slots: createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running }),
     take: uploads.take,
     start: () =>
       embedded.refresh().catch((error: unknown) => {

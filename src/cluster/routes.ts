@@ -88,10 +88,12 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
       },
     },
     async ({ body: { archiveUploadPath, variables = [] } }) => ({
-      variables: await slots.validate(
-        archiveUploadPath,
-        variables.map(({ name, profileUid = '', value = '' }) => ({ name, profileUid, value })),
-      ),
+      variables: [
+        ...(await slots.validate(
+          archiveUploadPath,
+          variables.map(({ name, profileUid = '', value = '' }) => ({ name, profileUid, value })),
+        )),
+      ],
     }),
   )
 

@@ -142,7 +142,7 @@ export const ValidateVariables = Type.Object(
           profileUid: maybe('Needed where more than one profile declares the name.'),
           value: maybe('Text, whatever the format is; empty means not set.'),
         }),
-        { description: 'What is not given is judged by its default.' },
+        { maxItems: 4_096, description: 'What is not given is judged by its default.' },
       ),
     ),
   },

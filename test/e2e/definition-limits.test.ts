@@ -3,6 +3,7 @@ import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { costlyVariables } from '../support/costly-patterns.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { rawMember } from '../support/tar-bytes.ts'
 import { definitionsOf, type Definitions } from './host/definitions.ts'
@@ -14,11 +15,13 @@ const state = '/var/lib/edgehostd'
 
 let host: Edgehostd
 let definitions: Definitions
+let token: string
 
 beforeAll(async () => {
   host = await bootEdgehostd({ lower: 'machine' })
   await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
-  definitions = definitionsOf(host, (await host.openSession('anna', right)).token)
+  token = (await host.openSession('anna', right)).token
+  definitions = definitionsOf(host, token)
 })
 afterAll(() => host.unplug())
 
@@ -56,6 +59,56 @@ describe('an archive that is none', () => {
     const status = await host.read(`/proc/${await host.mainPid()}/status`)
     expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1])).toBeLessThan(160_000)
     await definitions.expectNothingLeft()
+  })
+})
+
+describe('a definition of patterns that would take all memory', () => {
+  const validate = (archiveUploadPath: string, variables: object[]) =>
+    host.http('POST', '/v1/edge-mgmt/cluster/profiles/variables/validate', {
+      token,
+      body: { archiveUploadPath, variables },
+    })
+
+  it('is refused with its variables by name', async () => {
+    const values = costlyVariables.map(({ name }) => `${name}: "{{ .spectro.var.${name} }}"\n`).join('')
+    const file = join(host.folder, 'costly.tgz')
+    await writeFile(file, definitionArchive({ variables: costlyVariables, values }))
+    const { status, json } = await definitions.upload(file)
+    expect({ status, code: json.code }).toEqual({ status: 400, code: 'DefinitionInvalid' })
+    expect(json.details.problems[0]).toMatchObject({
+      code: 'VariablePatternInvalid',
+      message: expect.stringMatching(/^variable v0 has a regex that needs about/) as string,
+    })
+    await definitions.expectNothingLeft()
+  })
+
+  it('that is in a slot already ends nothing: validations are answered, now and after a restart', async () => {
+    await definitions.take('1.0.0')
+    const { uid, archiveUploadPath } = (await definitions.details()).json as Record<string, string>
+    const place = 'profiles/u1/profile.json'
+    await host.write(
+      `${state}/definitions/${uid}/profiles.json`,
+      JSON.stringify([{ place, uid: 'u1', name: 'profile u1', variables: costlyVariables }]),
+    )
+    for (let round = 0; round < 2; round += 1) {
+      const pid = await host.mainPid()
+      const load = await host.startLoad({ path: '/v1/ping', clients: 1, pauseMs: 10 })
+      const replies = [
+        await validate(archiveUploadPath!, [{ name: 'v0', value: 'x'.repeat(60_000) }]),
+        await validate(archiveUploadPath!, []),
+      ]
+      const { outcomes, slowestMs } = await load.stop()
+      for (const { status, json: judged } of replies) {
+        expect(status).toBe(200)
+        expect(judged.variables).toHaveLength(20)
+        expect(judged.variables[0].validationFailureReason).toMatch(/^v0 has a regex that needs about/)
+      }
+      expect(Object.keys(outcomes)).toEqual(['200'])
+      expect(slowestMs).toBeLessThan(1_000)
+      expect(await host.mainPid()).toBe(pid)
+      await host.output(['systemctl', 'restart', 'edgehostd'])
+    }
+    await definitions.take('1.0.1')
   })
 })
 

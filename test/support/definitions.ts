@@ -73,6 +73,6 @@ export const infrastructurePacks: readonly ProfilePack[] = [
 /** What a check finds of images. */
 export function imagesIn(definition: Definition): (pack: Pack) => string[] {
   const { look, imagesOf } = createImageFinder()
-  checkDefinition(definition, look)
+  checkDefinition(definition, { onDocument: look })
   return imagesOf
 }

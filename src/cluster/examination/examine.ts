@@ -7,14 +7,21 @@ import { replaceFile } from '../../system/files.ts'
 import { extractArchive } from '../archive/extract.ts'
 import { readDefinition } from '../archive/read-definition.ts'
 import { isReadWhole } from '../archive/read-pack.ts'
-import type { DeclaringProfile, Definition, Pack, Problem } from '../definition.ts'
+import type { Definition, Pack, Problem } from '../definition.ts'
 import { checkDefinition } from '../rules/check.ts'
 import { createImageFinder } from '../rules/images.ts'
+import { createPatterns, type Patterns } from '../rules/pattern.ts'
 import type { ClusterProfileDetail } from '../schemas.ts'
 import { detailsOf } from '../slots/details.ts'
 import { logoText } from '../slots/logo.ts'
 import { readGrowing } from './growing-file.ts'
-import { detailsFile, profilesFile, type Examined, type ExaminationOrder } from './protocol.ts'
+import {
+  detailsFile,
+  profilesFile,
+  type CountedProfiles,
+  type Examined,
+  type ExaminationOrder,
+} from './protocol.ts'
 
 // More than anybody reads in one reply.
 const toldProblems = 100
@@ -40,10 +47,11 @@ export async function examine(
     const extracted = await extractArchive({ source, folder: content, limits, isKept: isReadWhole })
     const { definition, problems: ofForm } = await readDefinition(extracted, limits)
     const { look, imagesOf } = createImageFinder()
-    const problems = [...ofForm, ...checkDefinition(definition, look)]
+    const patterns = createPatterns()
+    const problems = [...ofForm, ...checkDefinition(definition, { onDocument: look, patterns })]
     refuseErrors(problems)
     const details = detailsOf(definition, { images: imagesOf, logo: (pack) => readLogo(content, pack) })
-    await writeResults(folder, definition, details)
+    await writeResults(folder, definition, patterns, details)
     const { name, version } = definition
     return { name, version, sha256: isHashed ? hash.digest('hex') : '', sizeBytes, problems }
   } finally {
@@ -64,11 +72,13 @@ function refuseErrors(problems: readonly Problem[]): void {
 async function writeResults(
   folder: string,
   { profiles }: Definition,
+  patterns: Patterns,
   details: readonly ClusterProfileDetail[],
 ): Promise<void> {
-  const stored = profiles.map(({ place, uid, name, variables }): DeclaringProfile => ({
-    ...{ place, uid, name, variables },
-  }))
+  const stored: CountedProfiles = {
+    profiles: profiles.map(({ place, uid, name, variables }) => ({ place, uid, name, variables })),
+    patterns: patterns.verdicts(),
+  }
   await replaceFile(join(folder, profilesFile), JSON.stringify(stored), 0o600)
   await replaceFile(join(folder, detailsFile), JSON.stringify(details), 0o600)
 }

@@ -4,19 +4,29 @@ import { checkComposition } from './composition.ts'
 import { createMacroReading } from './macros.ts'
 import { createProblemList, type Report } from './problem-list.ts'
 import { readSourceTexts, type OnDocument, type SourceText } from './source-texts.ts'
+import type { Patterns } from './pattern.ts'
 import { readVariables, type VariableRules } from './variables.ts'
+
+export interface CheckEdges {
+  /** Sees every YAML document on the way. */
+  readonly onDocument?: OnDocument
+  /** Collects the patterns of the variables. */
+  readonly patterns?: Patterns
+}
 
 /**
  * Everything that is wrong with a definition, and what somebody should know before a deployment, all at once: codes of
  * codes.ts. Variables count with their defaults; what nobody has filled in yet is no problem here. Takes about 1 s for 3 MB
  * of YAML, so not on an event loop that somebody waits for.
- * @param onDocument sees every YAML document on the way
  */
-export function checkDefinition(definition: Definition, onDocument?: OnDocument): Problem[] {
+export function checkDefinition(
+  definition: Definition,
+  { onDocument, patterns }: CheckEdges = {},
+): Problem[] {
   const problems = createProblemList()
   const { report } = problems
   checkComposition(definition, report)
-  const variables = readVariables(definition.profiles)
+  const variables = readVariables(definition.profiles, patterns)
   problems.adopt(variables.problems)
   const sources = readSourceTexts(definition, report, onDocument)
   createMacroReading({

@@ -180,8 +180,10 @@ export const definitionCodes = {
   },
   VariablePatternInvalid: {
     severity: 'error',
-    meaning: 'The regex of a variable is refused by RE2, or is too large.',
-    action: 'Write it in RE2 syntax (no look-around, no back references), shorter where it is too large.',
+    meaning:
+      'The regex of a variable is refused by RE2, or is too large: more than 1,024 characters, 2,000 instructions, or 20,000 together with those before it.',
+    action:
+      'Write it in RE2 syntax (no look-around, no back references); where it is too large, repeat less: x{0,999} is 999 times x.',
   },
   VariableTwice: {
     severity: 'error',
@@ -197,6 +199,12 @@ export const definitionCodes = {
     severity: 'warning',
     meaning: 'A profile declares a variable that none of its values and manifests use.',
     action: 'Nothing has to be done; check the spelling of the name where it should be used.',
+  },
+  VariablesTooLarge: {
+    severity: 'error',
+    meaning:
+      'The variables of the definition are more than 2,000, or their texts together longer than 4 MiB. They are not checked one by one then.',
+    action: 'Declare fewer variables, or put long texts into the values of packs.',
   },
   TooManyProblems: {
     severity: 'error',

@@ -3,7 +3,7 @@ import { printable } from '../../errors/printable.ts'
 import type { DeclaringProfile, Variable } from '../definition.ts'
 import type { DefinitionCode } from './codes.ts'
 import { findFormat, formatNames } from './formats.ts'
-import { createPatterns } from './pattern.ts'
+import type { Pattern, Patterns } from './pattern.ts'
 import type { Report } from './problem-list.ts'
 import { createRule, optionsOf, type VariableRule } from './variable-rule.ts'
 
@@ -18,34 +18,69 @@ const inputTypes = ['text', 'dropdown', 'multiline']
 const nameLimit = 256
 // Defaults are judged at most this thoroughly, all together.
 const defaultSteps = 200_000_000
+// The daemon reads them for each validation, and replies with all of them.
+const countLimit = 2_000
+const textLimit = 4_194_304
 
-/** Reads the variables of all profiles, patterns compiled, and reports what is wrong with the declarations themselves. */
-export function readDeclarations(profiles: readonly DeclaringProfile[], report: Report): Declared[] {
-  const patterns = createPatterns()
-  const work = { steps: defaultSteps }
+/** The rules of all profiles. */
+export function readRules(profiles: readonly DeclaringProfile[], patterns: Patterns): Declared[] {
   return profiles.map((profile) => {
     const rules = new Map<string, VariableRule>()
-    profile.variables.forEach((variable, index) => {
+    for (const variable of profile.variables)
+      if (!rules.has(variable.name))
+        rules.set(variable.name, createRule(variable, patternOf(variable, patterns)))
+    return { profile, rules }
+  })
+}
+
+const patternOf = ({ regex }: Variable, patterns: Patterns): Pattern | undefined =>
+  regex ? patterns.find(regex) : undefined
+
+/** Reports what is wrong with the declarations themselves. */
+export function checkDeclarations(
+  profiles: readonly DeclaringProfile[],
+  patterns: Patterns,
+  report: Report,
+): void {
+  if (!isModest(profiles, report)) return
+  const work = { steps: defaultSteps }
+  for (const { place, variables } of profiles) {
+    const seen = new Set<string>()
+    variables.forEach((variable, index) => {
       const say = (code: DefinitionCode, message: string) =>
-        report(
-          code,
-          `${profile.place}#spec.variables[${index}]`,
-          `variable ${printable(variable.name)} ${message}`,
-        )
-      const pattern = variable.regex ? patterns.compile(variable.regex) : undefined
+        report(code, `${place}#spec.variables[${index}]`, `variable ${printable(variable.name)} ${message}`)
+      const pattern = patternOf(variable, patterns)
       if (pattern?.refusal !== undefined)
         say('VariablePatternInvalid', `has a regex that ${printable(pattern.refusal)}`)
-      const rule = createRule(variable, pattern)
-      if (rules.has(variable.name)) say('VariableTwice', 'is declared twice; remove one of them')
-      else rules.set(variable.name, rule)
+      if (seen.has(variable.name)) say('VariableTwice', 'is declared twice; remove one of them')
+      seen.add(variable.name)
       checkTokens(variable, say)
+      // What a refused pattern would take nobody can say.
+      const rule = createRule(variable, pattern?.refusal === undefined ? pattern : undefined)
       if (variable.inputType === 'dropdown') checkOptions(rule, work, say)
       else if (optionsOf(variable).length > 0)
         say('VariableOptionsUnused', 'has options but is no dropdown; set inputType to dropdown')
       checkDefault(rule, work, say)
     })
-    return { profile, rules }
-  })
+  }
+}
+
+/** Whether there are so few and so short ones that they can be looked at one by one. */
+function isModest(profiles: readonly DeclaringProfile[], report: Report): boolean {
+  let [count, length] = [0, 0]
+  for (const { place, variables } of profiles) {
+    count += variables.length
+    length += JSON.stringify(variables).length
+    const what =
+      count > countLimit
+        ? `${count} variables; ${countLimit} are allowed`
+        : `variables of ${length} characters, as JSON; ${textLimit} are allowed`
+    if (count > countLimit || length > textLimit) {
+      report('VariablesTooLarge', `${place}#spec.variables`, `up to here the definition has ${what}`)
+      return false
+    }
+  }
+  return true
 }
 
 type Say = (code: DefinitionCode, message: string) => void

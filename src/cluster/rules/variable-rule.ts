@@ -11,7 +11,10 @@ export interface VariableRule {
   readonly refuse: (value: string, work: Work) => string | undefined
 }
 
-/** Steps of RE2 that are left for one call, so that long values and large patterns together cannot hold up a host. */
+/**
+ * Steps that are left for one call, of which RE2 takes some 10,000 in a millisecond, so that long values and large patterns
+ * together cannot hold up a host. Below 0 nothing is searched any more.
+ */
 export interface Work {
   steps: number
 }
@@ -20,7 +23,7 @@ export interface Work {
 const valueLimit = 65_536
 const optionsTold = 10
 
-/** The rules of one variable; `pattern` is its regex, compiled. A rule that is itself wrong refuses nothing. */
+/** The rules of one variable; `pattern` is its regex. One that is refused itself takes no value, as none can be judged. */
 export function createRule(variable: Variable, pattern: Pattern | undefined): VariableRule {
   const format = findFormat(variable.format)
   const options =
@@ -33,8 +36,9 @@ export function createRule(variable: Variable, pattern: Pattern | undefined): Va
       return `must be ${describeOptions(variable, options)}`
     if (!isMultiline && /[\r\n]/.test(value)) return 'must be a single line'
     if (format && !format.accepts(value)) return `must be ${format.expected}`
-    if (pattern?.isFoundIn === undefined) return undefined
-    work.steps -= value.length * pattern.size
+    if (pattern === undefined) return undefined
+    if (pattern.refusal !== undefined) return `has a regex that ${pattern.refusal}: correct the definition`
+    work.steps -= pattern.stepsFor(value)
     if (work.steps < 0) return 'is too long for its regex, together with all those before it'
     return pattern.isFoundIn(value) ? undefined : `must match the regex ${variable.regex ?? ''}`
   }

@@ -1,6 +1,7 @@
 import { printable } from '../../errors/printable.ts'
 import type { DeclaringProfile, Problem } from '../definition.ts'
-import { readDeclarations, type Declared } from './declarations.ts'
+import { checkDeclarations, readRules, type Declared } from './declarations.ts'
+import { createPatterns, type Patterns } from './pattern.ts'
 import { createProblemList } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
 import type { VariableRule, Work } from './variable-rule.ts'
@@ -23,19 +24,19 @@ export interface ValidatedVariable {
   readonly validationFailureReason: string
 }
 
-/** Variables of profiles, read and compiled once, for any number of validations. */
+/** Variables of profiles, read once, for any number of validations. */
 export interface VariableRules {
-  /** What is wrong with the declarations. */
-  readonly problems: readonly Problem[]
   readonly declared: readonly Declared[]
   /**
    * Judges each given value in the order given, then each declared variable that was not given by its default, in the
    * order of the declarations. All of it is valid when every `isValid` is true. Never throws.
    */
   readonly validate: (given: readonly GivenVariable[]) => ValidatedVariable[]
+  /** The same where it takes no more than the work that is left, and undefined where it would. Uses up that work. */
+  readonly validateWithin: (given: readonly GivenVariable[], work: Work) => ValidatedVariable[] | undefined
 }
 
-// About half a second of RE2 for one call.
+// Seconds of RE2 for one call.
 const stepLimit = 50_000_000
 // Names are compared with every known one; a client may send any number of unknown ones.
 const suggestionLimit = 10
@@ -48,10 +49,25 @@ export function validateVariables(
   return readVariables(profiles).validate(given)
 }
 
-/** Reads the variables of profiles; patterns are compiled here, which takes longer than a validation. */
-export function readVariables(profiles: readonly DeclaringProfile[]): VariableRules {
+/**
+ * Reads the variables of profiles and what is wrong with their declarations. Patterns are compiled and defaults judged
+ * here, which takes seconds at worst.
+ */
+export function readVariables(
+  profiles: readonly DeclaringProfile[],
+  patterns = createPatterns(),
+): VariableRules & { readonly problems: readonly Problem[] } {
   const problems = createProblemList()
-  const declared = readDeclarations(profiles, problems.report)
+  checkDeclarations(profiles, patterns, problems.report)
+  return { ...createVariableRules(profiles, patterns), problems: problems.list() }
+}
+
+/** Reads the variables of profiles, whatever is wrong with their declarations. */
+export function createVariableRules(
+  profiles: readonly DeclaringProfile[],
+  patterns: Patterns,
+): VariableRules {
+  const declared = readRules(profiles, patterns)
   const byUid = new Map(declared.map((each) => [each.profile.uid, each]))
   const byName = new Map<string, Declared[]>()
   for (const each of declared) {
@@ -73,8 +89,7 @@ export function readVariables(profiles: readonly DeclaringProfile[]): VariableRu
     return owner ? { owner } : {}
   }
 
-  const validate = (given: readonly GivenVariable[]): ValidatedVariable[] => {
-    const work: Work = { steps: stepLimit }
+  const judgeAll = (given: readonly GivenVariable[], work: Work): ValidatedVariable[] => {
     const seen = new Set<VariableRule>()
     const suggest = createSuggest(suggestionLimit)
     const results = given.map(({ name, profileUid, value }) => {
@@ -95,7 +110,14 @@ export function readVariables(profiles: readonly DeclaringProfile[]): VariableRu
     }
     return results
   }
-  return { problems: problems.list(), declared, validate }
+  return {
+    declared,
+    validate: (given) => judgeAll(given, { steps: stepLimit }),
+    validateWithin(given, work) {
+      const results = judgeAll(given, work)
+      return work.steps < 0 ? undefined : results
+    },
+  }
 }
 
 /** Why a value is refused; undefined given: nobody gave one. Empty means not set. */

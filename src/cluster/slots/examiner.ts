@@ -1,8 +1,20 @@
 import { AppError } from '../../errors/app-error.ts'
 import type { Logger } from '../../system/log.ts'
-import type { CommandResult, CommandRunner } from '../../system/runner.ts'
+import {
+  CommandFailed,
+  type CommandResult,
+  type CommandRunner,
+  type RunOptions,
+} from '../../system/runner.ts'
 import { refuse } from '../archive/refusal.ts'
-import { endLine, type Examined, type ExaminationOrder, type Finding } from '../examination/protocol.ts'
+import {
+  endLine,
+  type Examined,
+  type ExaminationOrder,
+  type Finding,
+  type Judgement,
+  type JudgementOrder,
+} from '../examination/protocol.ts'
 
 /** What an examination may cost. */
 export interface ExaminationLimits {
@@ -33,6 +45,11 @@ export interface Examination {
 
 export interface Examiner {
   begin(order: ExaminationOrder): Examination
+  /**
+   * Judges values, one order after the other.
+   * @throws AppError BadRequest where it takes too long or too much memory, NotReady where too many wait
+   */
+  judge(order: JudgementOrder): Promise<Judgement>
   /** Cancels all that run and begins no more; their results throw NotReady. */
   stop(): Promise<void>
 }
@@ -40,48 +57,91 @@ export interface Examiner {
 // An upload may take as long as it likes while it moves; from its end on the limit counts.
 const longestMs = 7 * 86_400_000
 const maxOutputBytes = 4_194_304
+// To judge values: what the largest patterns that are allowed take, some times over. A request waits for it.
+const judgement = { timeoutMs: 20_000, memoryMiB: 192, maxOutputBytes: 16_777_216, waiting: 4 }
 // With V8's own 16 MiB, 50 MB of YAML take 480 MiB instead of 310; the unit has 512 before it is slowed down.
 const memoryFlags = ['--max-semi-space-size=4']
 // V8 says it by abort(3), the kernel by SIGKILL; neither leaves an exit code.
 const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exitCode > 128
 
-/** Examines archives in a process of its own: src/cluster/examination. */
+/** Examines archives, and judges values, in a process of its own: src/cluster/examination. */
 export function createExaminer({ runner, program, settings, log }: ExaminerOptions): Examiner {
   const running = new Set<Examination>()
+  const judging = new AbortController()
+  let waiting = 0
+  let lastJudgement: Promise<unknown> = Promise.resolve()
   let stopped: AppError | undefined
+
+  /** @throws CommandFailed; an Error where the program says that it could not do its work */
+  async function run(memoryMiB: number, options: RunOptions, tooMuch: () => AppError): Promise<Finding> {
+    const args = [...memoryFlags, `--max-old-space-size=${memoryMiB}`, program]
+    const result = await runner.run(process.execPath, args, options).catch((error: unknown) => {
+      throw options.signal?.reason instanceof AppError ? options.signal.reason : error
+    })
+    if (isKilled(result)) throw tooMuch()
+    if (result.exitCode !== 0) {
+      log.error({ stderr: result.stderr.slice(0, 4_096) }, 'an archive could not be examined')
+      throw new Error('an archive could not be examined; see the line before')
+    }
+    return JSON.parse(result.stdout) as Finding
+  }
+
+  async function judgeNow(order: JudgementOrder): Promise<Judgement> {
+    const { memoryMiB, timeoutMs, maxOutputBytes: most } = judgement
+    const options = { timeoutMs, maxOutputBytes: most, signal: judging.signal }
+    const input = `${JSON.stringify(order)}\n`
+    const finding = await run(memoryMiB, { ...options, input }, () =>
+      tooCostly(`take more than ${memoryMiB} MiB`),
+    ).catch((error: unknown) => {
+      if (!(error instanceof CommandFailed)) throw error
+      if (error.reason === 'timed-out') throw tooCostly(`take longer than ${timeoutMs / 1_000} s`)
+      if (error.reason === 'output-too-large') throw tooCostly(`give a reply of more than ${most} bytes`)
+      throw error
+    })
+    if ('judged' in finding) return finding.judged
+    throw unexpected(finding)
+  }
+
   return {
     async stop() {
       stopped = new AppError('NotReady', 'the daemon stops; ask again when it is back', { retryAfterSec: 30 })
-      await Promise.all([...running].map((examination) => examination.cancel(stopped)))
+      judging.abort(stopped)
+      await Promise.all([
+        lastJudgement.catch(() => undefined),
+        ...[...running].map((examination) => examination.cancel(stopped)),
+      ])
+    },
+    async judge(order) {
+      if (waiting >= judgement.waiting)
+        throw new AppError('NotReady', 'values for other variables are being judged; try again', {
+          retryAfterSec: 5,
+        })
+      waiting += 1
+      const turn = lastJudgement.then(
+        () => judgeNow(order),
+        () => judgeNow(order),
+      )
+      lastJudgement = turn
+      return turn.finally(() => (waiting -= 1))
     },
     begin(order) {
       const stop = new AbortController()
       const progress = createProgress(order)
       if (stopped) stop.abort(stopped)
       let timer: NodeJS.Timeout | undefined
-      const run = async (): Promise<Examined> => {
-        const args = [...memoryFlags, `--max-old-space-size=${settings.memoryMiB}`, program]
-        const result = await runner
-          .run(process.execPath, args, {
-            ...{ timeoutMs: longestMs, maxOutputBytes },
-            input: progress.lines,
-            signal: stop.signal,
-          })
-          .catch((error: unknown) => {
-            throw stop.signal.reason instanceof AppError ? stop.signal.reason : error
-          })
-        if (isKilled(result))
-          throw refuse('MemoryLimit', undefined, `needs more than ${settings.memoryMiB} MiB to be checked`)
-        if (result.exitCode !== 0) {
-          log.error({ stderr: result.stderr.slice(0, 4_096) }, 'an archive could not be examined')
-          throw new Error('an archive could not be examined; see the line before')
-        }
-        return read(result.stdout)
-      }
-      const result = run().finally(() => {
-        clearTimeout(timer)
-        running.delete(examination)
-      })
+      const { memoryMiB } = settings
+      const options = { timeoutMs: longestMs, maxOutputBytes, input: progress.lines, signal: stop.signal }
+      const result = run(memoryMiB, options, () =>
+        refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be checked`),
+      )
+        .then((finding) => {
+          if ('examined' in finding) return finding.examined
+          throw unexpected(finding)
+        })
+        .finally(() => {
+          clearTimeout(timer)
+          running.delete(examination)
+        })
       // Whoever begins may first have the upload to look after.
       result.catch(() => undefined)
       const examination: Examination = {
@@ -104,12 +164,18 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
   }
 }
 
-function read(stdout: string): Examined {
-  const finding = JSON.parse(stdout) as Finding
-  if ('examined' in finding) return finding.examined
+function unexpected(finding: Finding): Error {
+  if (!('refused' in finding)) return new Error('the program answered another order')
   const { code, message, details } = finding.refused
-  throw new AppError(code, message, details ? { details } : {})
+  return new AppError(code, message, details ? { details } : {})
 }
+
+const tooCostly = (what: string) =>
+  new AppError(
+    'BadRequest',
+    `to judge values by the patterns of this definition would ${what}; give fewer and shorter values, or upload the definition with smaller patterns`,
+    { details: { field: 'variables' } },
+  )
 
 /** What the examination is told, the newest number only. */
 function createProgress(order: ExaminationOrder) {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
-import type { DeclaringProfile } from '../definition.ts'
-import { detailsFile, profilesFile } from '../examination/protocol.ts'
-import type { GivenVariable, ValidatedVariable, VariableRules } from '../rules/variables.ts'
+import { detailsFile } from '../examination/protocol.ts'
+import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 import type { ClusterProfileDetail } from '../schemas.ts'
 import type { DefinitionStore } from './definition-store.ts'
-import { slotNames, type SlotDefinition, type SlotName } from './definition-table.ts'
+import type { SlotDefinition, SlotName } from './definition-table.ts'
 import { diffDefinitions } from './diff.ts'
 import type { Embedded } from './embedded.ts'
+import type { JudgeValues } from './judge-values.ts'
 import { createStoredReplies, textReply, type StoredReply } from './stored-reply.ts'
 
 /** The definitions of this host, for the API. */
@@ -25,9 +25,9 @@ export interface Slots {
   /**
    * Judges values for the variables of a definition.
    * @param path a handle, or the path of a slot
-   * @throws AppError BadRequest when it is neither
+   * @throws AppError BadRequest when it is neither, or when it would take too much to judge them
    */
-  validate(path: string, given: readonly GivenVariable[]): Promise<ValidatedVariable[]>
+  validate(path: string, given: readonly GivenVariable[]): Promise<readonly ValidatedVariable[]>
 }
 
 /** The JSON of a `ClusterConfigArchiveDetails`, or that the client holds it. */
@@ -39,15 +39,12 @@ export interface SlotDetails {
 export interface SlotsOptions {
   readonly store: DefinitionStore
   readonly embedded: Embedded
+  readonly judgeValues: JudgeValues
   /** Profiles of the running cluster; nothing where there is no cluster. */
   readonly running: () => readonly ClusterProfileDetail[] | undefined
 }
 
-// One a slot. Patterns are compiled when rules are read, which takes longer than to use them.
-const keptRules = slotNames.length
-
-export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
-  const rules = new Map<string, VariableRules>()
+export function createSlots({ store, embedded, judgeValues, running }: SlotsOptions): Slots {
   const replies = createStoredReplies()
 
   const pathOf = ({ uid }: SlotDefinition) => join(store.folder, uid)
@@ -67,19 +64,6 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
       'archiveUploadPath names no definition of this host; take it from the reply of the upload or from GET /v1/edge-mgmt/clusters/archive/{embedded,overridden,update}/details',
       { details: { field: 'archiveUploadPath' } },
     )
-  }
-
-  async function rulesOf(definition: SlotDefinition): Promise<VariableRules> {
-    const kept = rules.get(definition.uid)
-    if (kept) return kept
-    const profiles = await readJson<DeclaringProfile[]>(definition.uid, profilesFile)
-    if (profiles === undefined) throw gone()
-    // With the engine of patterns, which is larger than all else here: when the first values are judged.
-    const { readVariables } = await import('../rules/variables.ts')
-    const read = readVariables(profiles)
-    rules.set(definition.uid, read)
-    for (const uid of [...rules.keys()].slice(0, -keptRules)) rules.delete(uid)
-    return read
   }
 
   /** What the details say beside the profiles. */
@@ -135,7 +119,9 @@ export function createSlots({ store, embedded, running }: SlotsOptions): Slots {
     },
     removeUpdate: () => store.remove('update'),
     async validate(path, given) {
-      return (await rulesOf(await resolve(path))).validate(given)
+      const judged = await judgeValues((await resolve(path)).uid, given)
+      if (judged === undefined) throw gone()
+      return judged
     },
   }
 }
