@@ -12,6 +12,7 @@ import { readSigningKey } from './content/signing.ts'
 import { createEdge } from './edge.ts'
 import { createChangeWatches } from './host/change-watch.ts'
 import { createHostFiles } from './host/files.ts'
+import { createOwnAddresses } from './host/network/own-addresses.ts'
 import { settingsOf } from './host/settings.ts'
 import { createSnapshot } from './host/snapshot.ts'
 import { createJobs } from './jobs/jobs.ts'
@@ -24,6 +25,7 @@ import { openState } from './state.ts'
 import { createWriteProbe } from './store/write-probe.ts'
 import { reachableBy } from './system/address.ts'
 import { createBus } from './system/bus/bus.ts'
+import { clientOf as clientAmong } from './system/client.ts'
 import { systemClock } from './system/clock.ts'
 import { createFollower } from './system/follower.ts'
 import { greetingOf } from './system/greeting.ts'
@@ -67,8 +69,12 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       : createTransientUnitRunner({ runner, runtimeDirectory: systemd.runtimeDirectory })
 
   // What this machine is.
+  const files = createHostFiles()
+  const own = createOwnAddresses(files)
+  await own.refresh()
+  const clientOf = (address: string) => clientAmong(address, own.current())
   const snapshot = await createSnapshot({
-    files: createHostFiles(),
+    files,
     runner,
     privileged,
     bus: createBus(),
@@ -95,6 +101,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     names: snapshot,
     audit,
     authenticate: (token) => auth.sessions.authenticate(token),
+    clientOf,
     onNewCertificate: () => void greet(),
     clock,
     log,
@@ -111,6 +118,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     accessTokens: await registerAccessTokens(app, keys.access),
     listTokens,
     record: audit.record,
+    clientOf,
     cores: availableParallelism(),
     clock,
     log,
@@ -195,7 +203,9 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
   const watches = createChangeWatches(createFollower({ log }), (part) => void snapshot.refresh(part))
   const table = createJobTable({
     refreshSeconds: () => snapshot.refresh('seconds', ...watches.unwatched()),
+    refreshOwnAddresses: () => own.refresh(),
     refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts'),
+    keepGuesses: async () => auth.guesses.keep(),
     checkAccounts: () => auth.accountWatch.check(),
     renewCertificate: edge.renewCertificate,
     keepAudit: () => audit.keep(),
@@ -264,6 +274,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       await definitionsStopped
       await issue.remove()
       systemd.stopWatchdog()
+      auth.guesses.keep()
       audit.stop()
       audit.record({ action: 'action', kind: 'daemon', message: 'Stop' })
       audit.announceHead()

@@ -11,6 +11,7 @@ import type { Audit } from './audit/audit.ts'
 import type { Config } from './config/schema.ts'
 import type { Snapshot } from './host/snapshot.ts'
 import type { MetricsSources } from './metrics/figures.ts'
+import type { ClientOf } from './system/client.ts'
 import type { Clock } from './system/clock.ts'
 import type { Logger } from './system/log.ts'
 
@@ -24,6 +25,8 @@ export interface EdgeOptions {
   readonly names: Pick<Snapshot, 'hostName' | 'addresses'>
   readonly audit: Audit
   readonly authenticate: Authenticate
+  /** Tells who counts as one client. */
+  readonly clientOf: ClientOf
   /** Told when new connections get another certificate than before. */
   readonly onNewCertificate: () => void
   readonly clock: Clock
@@ -52,7 +55,7 @@ const drainMs = 10_000
 
 /** Puts the room `api` together; the certificate is there when it is done. */
 export async function createEdge(options: EdgeOptions): Promise<Edge> {
-  const { config, stateDirectory, buildDate, names, audit, authenticate, clock, log } = options
+  const { config, stateDirectory, buildDate, names, audit, authenticate, clientOf, clock, log } = options
   const certificates = createCertificates({
     directory: join(stateDirectory, 'tls'),
     own: ownCertificate(config),
@@ -90,6 +93,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     mode: config.host.mode,
     audit: audit.requests,
     authenticate,
+    clientOf,
     onAuthenticated: (request) => https.markAuthenticated(request.socket),
     isLocal: local.hasAccepted,
   })

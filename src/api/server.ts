@@ -15,6 +15,7 @@ import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
+import { clientFromAnywhere, type ClientOf } from '../system/client.ts'
 import { createPeers } from './connection/peer.ts'
 import { beginHead } from './connection/reply-head.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate/limit.ts'
@@ -34,6 +35,8 @@ export interface ServerOptions extends GuardOptions {
   readonly rateLimits?: Omit<RateLimitOptions, 'log'>
   /** Where changes are recorded; without it they are not. */
   readonly audit?: RequestAudit
+  /** Tells who counts as one client; without it this host has no address but loopback. */
+  readonly clientOf?: ClientOf
   /** Whether a connection came over the local socket; without it none did. */
   readonly isLocal?: (socket: Socket) => boolean
 }
@@ -53,6 +56,7 @@ export function createServer({
   serverFactory,
   rateLimits,
   audit,
+  clientOf = clientFromAnywhere,
   isLocal = () => false,
   ...guard
 }: ServerOptions) {
@@ -62,7 +66,7 @@ export function createServer({
   // for this would do the same, but Fastify checks what comes out of one at each request.
   quiet.child = () => quiet
 
-  const peerOf = createPeers(isLocal)
+  const peerOf = createPeers(isLocal, clientOf)
   const limiter = rateLimits?.settings.enabled ? createRateLimiter({ ...rateLimits, log }) : undefined
   const app = fastify({
     loggerInstance: quiet,

@@ -1,13 +1,16 @@
 import type { Audit } from '../audit/audit.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Database } from '../store/database.ts'
+import type { ClientOf } from '../system/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
+import { watchForSleep } from '../system/sleep-watch.ts'
 import type { AccessTokens } from './access-token.ts'
 import { createAccounts, type Accounts } from './accounts.ts'
 import { createAccountWatch, type AccountWatch } from './account-watch.ts'
-import { createGuessGuard, type GuessLimits } from './guess-guard.ts'
+import { createGuessGuard, type GuessGuard, type GuessLimits } from './guess-guard.ts'
+import { createGuessStore } from './guess-store.ts'
 import type { AuthKeys } from './keys.ts'
 import { createLoginHistory } from './login-history.ts'
 import { createLogin } from './login.ts'
@@ -42,6 +45,8 @@ export interface AuthOptions {
   readonly listTokens: ContinueTokens
   /** Records what the daemon decides by itself. */
   readonly record: Audit['record']
+  /** Tells who counts as one client. */
+  readonly clientOf: ClientOf
   /** Cores of the machine. */
   readonly cores: number
   readonly clock: Clock
@@ -58,11 +63,13 @@ export interface Auth {
   /** Tries since the start, by outcome. */
   readonly logins: () => readonly LoginFigures[]
   readonly pam: () => PamFigures
+  /** Failures and locks, which outlive the daemon. */
+  readonly guesses: Pick<GuessGuard, 'keep'>
 }
 
 /** Builds the parts of the room in the order in which they need each other. */
 export function createAuth(options: AuthOptions): Auth {
-  const { settings, runner, privileged, database, keys, accessTokens, clock, log } = options
+  const { settings, runner, privileged, database, keys, accessTokens, clientOf, clock, log } = options
   const etc = options.etc === undefined ? {} : { etc: options.etc }
   const { adminGroups, allowAnyShell } = settings
   const accounts = createAccounts({ runner, adminGroups, allowAnyShell, markKey: keys.mark, ...etc })
@@ -77,15 +84,22 @@ export function createAuth(options: AuthOptions): Auth {
   })
   const history = createLoginHistory(database)
   const pam = createPam({ runner, privileged, ...settings.pam })
-  const slots = createPamSlots({ cores: options.cores, ...settings.pam })
+  const onSleep = (pid: number, told: () => void) => watchForSleep({ pid, quietMs, onSleep: told })
+  const slots = createPamSlots({ cores: options.cores, onSleep, ...settings.pam })
+  const guard = createGuessGuard({
+    ...{ clock, log, store: createGuessStore(database, settings.guard.trackedKeys), userKey: keys.guess },
+    isKnown: history.isKnown,
+    ...settings.guard,
+  })
   const { login, figures: logins } = countLogins(
     createLogin({
       pam,
       slots,
-      guard: createGuessGuard({ clock, isKnownAddress: history.isKnownAddress, ...settings.guard }),
+      guard,
       accounts,
       sessions,
       history,
+      clientOf,
       transaction: database.transactionBeforeNext,
       clock,
       log,
@@ -105,8 +119,12 @@ export function createAuth(options: AuthOptions): Auth {
     accountWatch: createAccountWatch({ accounts, sessions, clock, log, ...etc }),
     logins,
     pam: slots.figures,
+    guesses: guard,
   }
 }
+
+// After this long without processor time a PAM child is in its failure delay.
+const quietMs = 100
 
 /** Only a look into a file. Where it cannot be read nobody is known, and the trail does without the name. */
 function isKnown(accounts: Accounts, name: string): boolean {

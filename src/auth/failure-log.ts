@@ -8,6 +8,11 @@ export interface FailureLog {
   begin(key: string, now: number): void
   /** It ends; a failure is kept. */
   end(key: string, failedAt: number | undefined): void
+  /** Takes up what was kept elsewhere, the oldest first. */
+  restore(key: string, times: readonly number[]): void
+  /** Times of failures, the oldest first. */
+  times(key: string): readonly number[]
+  keys(): Iterable<string>
 }
 
 interface Entry {
@@ -69,5 +74,8 @@ export function createFailureLog(limits: {
       }
       if (entry.pending === 0 && entry.times.length === 0) entries.delete(key)
     },
+    restore: (key, times) => void entries.set(key, { times: times.slice(-limits.perKey), pending: 0 }),
+    times: (key) => entries.get(key)?.times ?? [],
+    keys: () => entries.keys(),
   }
 }

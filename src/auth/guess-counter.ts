@@ -1,12 +1,12 @@
-/** Failures of one key: a pair of user and address, or an address. */
+/** Failures of one key: a pair of user and client, or a client. */
 export interface Counter {
   failures: number
   /** Attempts that have begun and not ended; they count like failures, or parallel guesses would all pass. */
   pending: number
   /** Monotonic milliseconds until which the key is refused. */
   blockedUntil: number
-  /** Monotonic milliseconds of the last failure. */
-  lastFailureAt: number
+  /** Monotonic milliseconds from which the failures are forgotten; never before `blockedUntil`. */
+  forgetAt: number
 }
 
 /** Counters with a bounded number of keys: a flood of new ones does not wash away those that are blocked. */
@@ -16,6 +16,7 @@ export interface Counters {
   /** The counter of a key, made when missing and marked as touched. */
   touch(key: string, now: number): Counter
   remove(key: string): void
+  entries(): Iterable<readonly [key: string, counter: Readonly<Counter>]>
   readonly size: number
 }
 
@@ -41,13 +42,14 @@ export function createCounters(maximum: number): Counters {
     touch(key, now) {
       const known = counters.get(key)
       if (!known && counters.size >= maximum) makeRoom(now)
-      const counter = known ?? { failures: 0, pending: 0, blockedUntil: 0, lastFailureAt: 0 }
+      const counter = known ?? { failures: 0, pending: 0, blockedUntil: 0, forgetAt: 0 }
       // A Map keeps the order of insertion: putting a key in again makes it the youngest.
       counters.delete(key)
       counters.set(key, counter)
       return counter
     },
     remove: (key) => void counters.delete(key),
+    entries: () => counters.entries(),
     get size() {
       return counters.size
     },

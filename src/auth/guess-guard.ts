@@ -1,33 +1,36 @@
-import { hash } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
+import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
-import { addressGroup, isLoopback } from '../system/address.ts'
+import { isUnwritable } from '../store/unwritable.ts'
+import { isThisHost, type Client } from '../system/client.ts'
 import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
 import { createFailureLog } from './failure-log.ts'
-import { createCounters, type Counter } from './guess-counter.ts'
+import type { Counter } from './guess-counter.ts'
+import { countersOf, createLevels, type CountedBy, type LevelLimits, type LevelName } from './guess-levels.ts'
+import type { GuessStore, KeptGuess } from './guess-store.ts'
 
 /** Bounds of the configuration. */
-export interface GuessLimits {
-  readonly delayAfterFailures: number
-  readonly firstDelaySeconds: number
-  readonly lockAfterFailures: number
-  readonly lockMinutes: number
-  readonly addressLockAfterFailures: number
+export interface GuessLimits extends LevelLimits {
   readonly userFailuresPerHour: number
-  /** Counters kept in memory. */
-  readonly trackedKeys: number
 }
 
 export interface GuessGuardOptions extends GuessLimits {
-  readonly clock: Clock
-  /** Whether this user has logged in from this address before. */
-  readonly isKnownAddress: (userName: string, addressGroup: string) => boolean
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Logger
+  /** Where failures and locks outlive the daemon. */
+  readonly store: GuessStore
+  /** Makes codes of the names that were typed. */
+  readonly userKey: KeyObject
+  /** Whether this user has logged in from there before. */
+  readonly isKnown: (userName: string, client: Client) => boolean
 }
 
 /** One try; exactly one of its ends is called, once. */
 export interface Attempt {
   /** The password was right: the pair's counter starts anew. Others are left alone. */
   succeed(): void
-  /** The password was wrong. */
+  /** The password was wrong. It is on the disk when this returns. */
   fail(): void
   /** PAM gave no answer: nothing is learned. */
   cancel(): void
@@ -39,129 +42,185 @@ export interface GuessGuard {
    * Begins a try, before any child process is started.
    * @throws AppError TooManyAttempts with the seconds to wait
    */
-  begin(userName: string, address: string): Attempt
-}
-
-/** What one try is counted by. */
-interface Keys {
-  readonly pair: string
-  readonly group: string
-  readonly user: string
-  /** Whether a user under attack may still try from here. */
-  readonly isTrusted: () => boolean
+  begin(userName: string, client: Client): Attempt
+  /** Brings to the disk how late it is, and what could not be written before; to be done each minute and at the stop. */
+  keep(): void
 }
 
 const hourMs = 3_600_000
 
 /**
- * Three counters: the pair of user and address is delayed and then locked; an address alone (an IPv6 /64) is
- * locked; a user over all addresses is closed to strangers but never to loopback or to an address that has
- * succeeded before, so that an attacker elsewhere cannot lock an operator out.
+ * Three counters: the pair of user and client is delayed and then locked; a client alone is locked; a user over all
+ * clients is closed to strangers. The network around a client has the first two as well, `networkFactor` times as high.
+ * What others can cause, the locks of network and user, is passed by this host and by a pair that has succeeded
+ * before, so that an attacker elsewhere or next door cannot lock an operator out.
  *
- * INVARIANT: failures + pending of a pair never exceed lockAfterFailures.
+ * Its clock goes on from where it was kept, so that a restart ends no lock.
  */
 export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
-  const { clock, delayAfterFailures, lockAfterFailures, addressLockAfterFailures, isKnownAddress } = options
+  const { clock, log, store, userKey, isKnown } = options
   const lockMs = options.lockMinutes * 60_000
-  const pairs = createCounters(options.trackedKeys)
-  const addresses = createCounters(options.trackedKeys)
+  const levels = createLevels(options)
   const users = createFailureLog({
     maximumKeys: options.trackedKeys,
     perKey: options.userFailuresPerHour,
     windowMs: hourMs,
   })
+  const begun = clock.monotonic()
+  const kept = store.load()
+  const nowMs = () => Math.floor(kept.now + clock.monotonic() - begun)
+  kept.kept.forEach(restore)
+  let isBehind = false
+
+  // The configuration may have changed, and whoever can write the file is not to lock anybody out for longer.
+  function restore({ key: keptKey, failures, blockedUntil, forgetAt, times }: KeptGuess): void {
+    const now = nowMs()
+    const [, name = '', key = ''] = /^(\S+) (.*)$/s.exec(keptKey) ?? []
+    if (name === 'user') {
+      const recent = times.filter((time) => time > now - hourMs).map((time) => Math.min(time, now))
+      if (recent.length > 0) users.restore(key, recent)
+      return
+    }
+    const level = Object.values(levels).find((each) => each.name === name)
+    if (!level || forgetAt <= now) return
+    const counter = level.counters.touch(key, now)
+    counter.failures = failures
+    counter.blockedUntil = Math.min(blockedUntil, Math.ceil(now + lockMs))
+    counter.forgetAt = Math.min(forgetAt, Math.ceil(now + lockMs))
+  }
+
+  const keptCounter = (name: LevelName, key: string, counter: Readonly<Counter>): KeptGuess => ({
+    key: `${name} ${key}`,
+    failures: counter.failures,
+    blockedUntil: counter.blockedUntil,
+    forgetAt: counter.forgetAt,
+    times: [],
+  })
+  const keptUser = (user: string): KeptGuess => {
+    const times = users.times(user)
+    return {
+      key: `user ${user}`,
+      failures: 0,
+      blockedUntil: 0,
+      forgetAt: (times.at(-1) ?? 0) + hourMs,
+      times,
+    }
+  }
+
+  // A full disk must not let guesses through, nor keep an answer back: memory counts on, and `keep` writes all of it.
+  function write(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (!isUnwritable(error)) throw error
+      if (!isBehind)
+        log.error(
+          { err: error },
+          `failed logins cannot be written yet; until they are, a restart forgets them; ${seeDisk}`,
+        )
+      isBehind = true
+    }
+  }
+
+  function everything(): KeptGuess[] {
+    const counters = Object.values(levels).flatMap(({ name, counters }) =>
+      [...counters.entries()]
+        .filter(([, { forgetAt }]) => forgetAt > nowMs())
+        .map(([key, counter]) => keptCounter(name, key, counter)),
+    )
+    return [...counters, ...[...users.keys()].filter((user) => users.times(user).length > 0).map(keptUser)]
+  }
 
   const refuse = (untilMs: number, message: string) => {
-    const retryAfterSec = Math.max(1, Math.ceil((untilMs - clock.monotonic()) / 1_000))
+    const retryAfterSec = Math.max(1, Math.ceil((untilMs - nowMs()) / 1_000))
     return new AppError('TooManyAttempts', message, { retryAfterSec })
   }
 
   // A key that has been quiet for the time of a lock is forgotten, so two slips a day never add up.
-  function look(counters: typeof pairs, key: string): Readonly<Counter> | undefined {
+  function look({ level: { counters }, key }: CountedBy): Readonly<Counter> | undefined {
     const counter = counters.peek(key)
-    if (!counter || counter.pending > 0) return counter
-    if (clock.monotonic() < Math.max(counter.blockedUntil, counter.lastFailureAt + lockMs)) return counter
+    if (!counter || counter.pending > 0 || nowMs() < counter.forgetAt) return counter
     counters.remove(key)
     return undefined
   }
 
-  function check({ pair, group, user, isTrusted }: Keys, now: number): void {
-    const pairCounter = look(pairs, pair)
-    const addressCounter = look(addresses, group)
-    const blockedUntil = Math.max(pairCounter?.blockedUntil ?? 0, addressCounter?.blockedUntil ?? 0)
-    if (blockedUntil > now) throw refuse(blockedUntil, 'too many failed logins; try again later')
-    if (pairCounter && pairCounter.pending > 0 && isBusy(pairCounter)) {
-      throw refuse(now + 1_000, 'other logins of this user from this address are still being checked')
-    }
-    if (addressCounter && addressCounter.failures + addressCounter.pending >= addressLockAfterFailures) {
-      throw refuse(now + 1_000, 'other logins from this address are still being checked')
-    }
-    if (users.count(user, now) >= options.userFailuresPerHour && !isTrusted()) {
-      throw refuse(
-        users.nextFreeAt(user, now),
-        'too many failed logins of this user; log in from an address that has succeeded before',
-      )
-    }
+  function refusalOf(counted: readonly CountedBy[], now: number): AppError | undefined {
+    const found = counted.map((each) => ({ ...each, counter: look(each) }))
+    const blockedUntil = Math.max(...found.map(({ counter }) => counter?.blockedUntil ?? 0), 0)
+    if (blockedUntil > now) return refuse(blockedUntil, 'too many failed logins; try again later')
+    const busy = found.find(
+      ({ level, counter }) =>
+        counter && counter.pending > 0 && counter.failures + counter.pending >= level.busyFrom,
+    )
+    return busy && refuse(now + 1_000, busyMessages[busy.level.name])
   }
 
-  // Below the first delay tries may run side by side; from there on one after the other, so that each delay is kept.
-  const isBusy = ({ failures, pending }: Readonly<Counter>) =>
-    failures + pending >= Math.min(delayAfterFailures, lockAfterFailures)
-
-  function failPair(counter: Counter): void {
-    counter.failures += 1
-    counter.lastFailureAt = clock.monotonic()
-    if (counter.failures >= lockAfterFailures) {
-      counter.blockedUntil = counter.lastFailureAt + lockMs
-      counter.failures = 0
-    } else if (counter.failures >= delayAfterFailures) {
-      const delaySec = options.firstDelaySeconds * 2 ** (counter.failures - delayAfterFailures)
-      counter.blockedUntil = counter.lastFailureAt + Math.min(delaySec * 1_000, lockMs)
-    }
-  }
-
-  function failAddress(counter: Counter): void {
-    counter.failures += 1
-    counter.lastFailureAt = clock.monotonic()
-    if (counter.failures < addressLockAfterFailures) return
-    counter.blockedUntil = counter.lastFailureAt + lockMs
-    counter.failures = 0
+  function refusalOfUser(user: string, now: number): AppError | undefined {
+    if (users.count(user, now) < options.userFailuresPerHour) return undefined
+    return refuse(
+      users.nextFreeAt(user, now),
+      'too many failed logins of this user; log in from an address that has succeeded before',
+    )
   }
 
   return {
-    begin(typedName, address) {
+    begin(typedName, client) {
       // Directories ignore case: variants of a name are one user to them, so they are one to the counters.
       const userName = typedName.toLowerCase()
-      // What is typed may be as long as a body, and a counter outlives it.
-      const user = hash('sha256', userName, 'base64')
-      const group = addressGroup(address)
-      const pair = `${group} ${user}`
-      const now = clock.monotonic()
-      check(
-        { pair, group, user, isTrusted: () => isLoopback(address) || isKnownAddress(userName, group) },
-        now,
-      )
-      const touched = [pairs.touch(pair, now), addresses.touch(group, now)] as const
-      for (const counter of touched) counter.pending += 1
+      // What is typed may be as long as a body, and may be a password in the wrong field; a counter outlives both.
+      const user = createHmac('sha256', userKey).update(userName).digest('base64url')
+      const now = nowMs()
+      const { own, around } = countersOf(levels, user, client)
+      const refusal = refusalOf(own, now)
+      if (refusal) throw refusal
+      const passable = refusalOf(around, now) ?? refusalOfUser(user, now)
+      if (passable && !isThisHost(client) && !isKnown(userName, client)) throw passable
+
+      const touched = [...own, ...around].map(({ level, key }) => ({
+        level,
+        key,
+        counter: level.counters.touch(key, now),
+      }))
+      for (const { counter } of touched) counter.pending += 1
       users.begin(user, now)
       const end = (failedAt?: number) => {
-        for (const counter of touched) counter.pending -= 1
+        for (const { counter } of touched) counter.pending -= 1
         users.end(user, failedAt)
       }
       return {
         succeed() {
           end()
-          const [pairCounter] = touched
-          if (pairCounter.pending === 0) pairs.remove(pair)
-          else pairCounter.failures = 0
+          const pair = touched.find(({ level }) => level === levels.pair)
+          if (!pair) return
+          const { key, counter } = pair
+          const isKept = counter.forgetAt > 0
+          if (counter.pending === 0) levels.pair.counters.remove(key)
+          else counter.failures = 0
+          if (isKept) write(() => store.remove(`pair ${key}`))
         },
         fail() {
-          end(clock.monotonic())
-          failPair(touched[0])
-          failAddress(touched[1])
+          const failedAt = nowMs()
+          end(failedAt)
+          for (const { level, counter } of touched) level.fail(counter, failedAt)
+          const counted = touched.map(({ level, key, counter }) => keptCounter(level.name, key, counter))
+          write(() => store.put([...counted, keptUser(user)], failedAt))
         },
         cancel: () => end(),
       }
     },
+    keep() {
+      write(() => {
+        if (isBehind) store.put(everything(), nowMs())
+        isBehind = false
+        store.keep(nowMs())
+      })
+    },
   }
+}
+
+const busyMessages: Readonly<Record<LevelName, string>> = {
+  pair: 'other logins of this user from this address are still being checked',
+  client: 'other logins from this address are still being checked',
+  'network-pair': 'other logins of this user from this network are still being checked',
+  network: 'other logins from this network are still being checked',
 }

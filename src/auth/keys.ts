@@ -15,6 +15,8 @@ export interface AuthKeys {
   readonly refresh: KeyObject
   /** Makes account marks. */
   readonly mark: KeyObject
+  /** Stands for user names that were typed, where failures are counted. */
+  readonly guess: KeyObject
   /** Signs the continue tokens of lists. */
   readonly lists: Buffer
 }
@@ -30,6 +32,7 @@ export function deriveKeys(secret: Buffer): AuthKeys {
     // As objects: from bytes, Node makes one for each code, which takes as long as the code.
     refresh: createSecretKey(derive('refresh token')),
     mark: createSecretKey(derive('account mark')),
+    guess: createSecretKey(derive('guessed user')),
     lists: derive('continue token'),
   }
 }

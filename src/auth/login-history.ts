@@ -1,10 +1,14 @@
 import type { Database } from '../store/database.ts'
+import type { Client } from '../system/client.ts'
 
 /** Who has logged in on this host, and from where. */
 export interface LoginHistory {
   /** Records a success; true when it is the account's first on this host. */
-  record(userName: string, addressGroup: string, now: number): boolean
-  isKnownAddress(userName: string, addressGroup: string): boolean
+  record(userName: string, client: Client, now: number): boolean
+  /** Whether this user has logged in from there; where none of the user's addresses in a network is known, from it. */
+  isKnown(userName: string, client: Client): boolean
+  /** Whether anybody has logged in from exactly there. */
+  isKnownClient(client: Client): boolean
 }
 
 // Enough for every desk an operator works at; the oldest gives way.
@@ -22,18 +26,26 @@ export function createLoginHistory({ sql, transaction }: Database): LoginHistory
     `DELETE FROM account_address WHERE name = ?1 AND address NOT IN
        (SELECT address FROM account_address WHERE name = ?1 ORDER BY last_success_at DESC LIMIT ${addressesPerUser})`,
   )
+  const removeAddress = sql.prepare('DELETE FROM account_address WHERE name = ? AND address = ?')
   const findAddress = sql.prepare('SELECT 1 FROM account_address WHERE name = ? AND address = ?')
+  const findClient = sql.prepare('SELECT 1 FROM account_address WHERE address = ?')
+  const isThere = (name: string, address: string) => findAddress.get(name, address) !== undefined
   return {
-    record: (userName, addressGroup, now) =>
+    record: (userName, { name: address, network }, now) =>
       transaction(() => {
         const name = userName.toLowerCase()
-        if (renewAddress.run(now, name, addressGroup).changes === 0) {
-          putAddress.run(name, addressGroup, now)
+        if (renewAddress.run(now, name, address).changes === 0) {
+          putAddress.run(name, address, now)
+          // What was known of the whole network, from a time when it was not known to be on a link, has served.
+          if (network !== undefined) removeAddress.run(name, network)
           trimAddresses.run(name)
         }
         return insertAccount.run(userName, now).changes > 0
       }),
-    isKnownAddress: (userName, addressGroup) =>
-      findAddress.get(userName.toLowerCase(), addressGroup) !== undefined,
+    isKnown(userName, { name: address, network }) {
+      const name = userName.toLowerCase()
+      return isThere(name, address) || (network !== undefined && isThere(name, network))
+    },
+    isKnownClient: ({ name }) => findClient.get(name) !== undefined,
   }
 }

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
-import { addressGroup } from '../system/address.ts'
 import type { Database } from '../store/database.ts'
 import { isUnwritable } from '../store/unwritable.ts'
+import type { ClientOf } from '../system/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { Accounts } from './accounts.ts'
@@ -22,6 +22,7 @@ export interface LoginOptions {
   readonly accounts: Accounts
   readonly sessions: Sessions
   readonly history: LoginHistory
+  readonly clientOf: ClientOf
   readonly transaction: Database['transaction']
   readonly clock: Clock
   readonly log: Logger
@@ -74,18 +75,20 @@ const spareMs = 200
  * knows the difference.
  */
 export function createLogin(options: LoginOptions): Login {
-  const { pam, slots, guard, accounts, sessions, history, transaction, clock, log } = options
+  const { pam, slots, guard, accounts, sessions, history, clientOf, transaction, clock, log } = options
 
   async function decide(request: LoginRequest): Promise<Outcome> {
-    const { userName, password } = request
+    const { userName, password, address } = request
     if (!isPossibleUserName(userName)) return { refusal: 'not a possible user name' }
     if (!isPossiblePassword(password)) return { refusal: 'not a possible password' }
-    const { before, verdict, waitedMs } = await slots.run(async () => {
+    const client = clientOf(address)
+    const knownUser = history.isKnown(userName, client) ? userName.toLowerCase() : undefined
+    const { before, verdict, waitedMs } = await slots.run({ client, knownUser }, async (started) => {
       const waited = clock.monotonic() - request.arrivedAt
       // Also before: a password that was right until a moment ago must not begin a session of the account as it is now.
       const account = await readBefore(userName)
       if (account) request.onKnown?.(account.name)
-      const both = [pam.verify(request), meanwhile(request)] as const
+      const both = [pam.verify(request, started), meanwhile(request)] as const
       // Also where PAM fails at once: what is noted after the end of the request would never end.
       await Promise.allSettled(both)
       const [verdict] = await Promise.all(both)
@@ -172,7 +175,7 @@ export function createLogin(options: LoginOptions): Login {
       // Together; the record of the request follows, and the wait for the disk with it.
       isFirstLogin = transaction(() => {
         tokens = sessions.create(account, address, isExtended)
-        return history.record(account.name, addressGroup(address), clock.now())
+        return history.record(account.name, clientOf(address), clock.now())
       })
     } catch (error) {
       if (!isUnwritable(error)) throw error
@@ -183,7 +186,7 @@ export function createLogin(options: LoginOptions): Login {
 
   function begin({ userName, address }: LoginRequest, line: object) {
     try {
-      return guard.begin(userName, address)
+      return guard.begin(userName, clientOf(address))
     } catch (error) {
       log.info({ ...line, reason: (error as Error).message }, 'login refused')
       throw error

@@ -29,10 +29,12 @@ const niceness = 5
 export interface Pam {
   /**
    * Checks a password and the account behind it.
+   * @param onStarted told the process id of the child
    * @throws AppError PamUnavailable
    */
   verify(
     credentials: Credentials,
+    onStarted?: (pid: number) => void,
   ): Promise<PamVerdict & { kind: 'accepted' | 'password-expired' | 'refused' }>
   /**
    * Changes a password under the site's policy.
@@ -65,7 +67,7 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
   }
 
   return {
-    async verify(credentials) {
+    async verify(credentials, onStarted) {
       requireService()
       const operations = ['authenticate(PAM_DISALLOW_NULL_AUTHTOK)', 'acct_mgmt']
       const input = `${credentials.password}\n`
@@ -75,6 +77,7 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
           input,
           niceness,
           onlyErrors: true,
+          ...(onStarted ? { onStarted } : {}),
         })
         .catch((error: unknown) => {
           throw error instanceof CommandFailed ? unavailable(adviseOnFailure(error)) : error

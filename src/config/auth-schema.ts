@@ -32,12 +32,17 @@ export const Auth = Type.Object(
           description: 'The pamtester to run.',
         }),
         timeoutMs: positive(20_000, 600_000, 'A PAM child that takes longer is killed.'),
-        maximumChildren: positive(32, 1_000, 'PAM children at one time, sleeping ones included.'),
+        maximumChildren: positive(
+          32,
+          1_000,
+          'PAM children at one time, sleeping ones included; as many again for users who have logged in from the same client before.',
+        ),
         queueLength: Type.Integer({
           minimum: 0,
           maximum: 10_000,
           default: 16,
-          description: 'Logins that wait for a free child; more are refused.',
+          description:
+            'Logins that wait for a free child, of all clients in turn; more are refused, of the client that has most.',
         }),
       },
       strict,
@@ -47,13 +52,13 @@ export const Auth = Type.Object(
         delayAfterFailures: positive(
           3,
           1_000_000,
-          'Failures of one user from one address before each try has to wait.',
+          'Failures of one user from one client before each try has to wait.',
         ),
         firstDelaySeconds: positive(1, 3_600, 'The first wait; it doubles with each further failure.'),
         lockAfterFailures: positive(
           5,
           1_000_000,
-          'Failures of one user from one address before the pair is locked.',
+          'Failures of one user from one client before the pair is locked.',
         ),
         lockMinutes: Type.Number({
           exclusiveMinimum: 0,
@@ -64,14 +69,18 @@ export const Auth = Type.Object(
         addressLockAfterFailures: positive(
           20,
           1_000_000,
-          'Failures from one address (IPv6: one /64) before it is locked.',
+          'Failures from one client before it is locked; an on-link IPv6 /64 as a whole has eight times as many.',
         ),
         userFailuresPerHour: positive(
           100,
           1_000_000,
-          'Failures of one user in an hour, over all addresses, above which only loopback and addresses of earlier successes may try.',
+          'Failures of one user in an hour, over all clients, above which only this host and addresses of earlier successes may try.',
         ),
-        trackedKeys: positive(10_000, 1_000_000, 'Counters kept in memory; the oldest give way.'),
+        trackedKeys: positive(
+          10_000,
+          1_000_000,
+          'Counters kept in memory, and in all on the disk; the oldest give way.',
+        ),
       },
       strict,
     ),

@@ -107,4 +107,23 @@ export const migrations: readonly string[] = [
   `
   DROP INDEX session_user;
   `,
+  // failures and locks of guessing, on a clock of their own; this host and its links are clients of their own
+  `
+  CREATE TABLE guess (
+    key TEXT PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    blocked_until INTEGER NOT NULL,
+    forget_at INTEGER NOT NULL,
+    times TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX guess_forget_at ON guess (forget_at);
+  CREATE TABLE guess_time (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO guess_time (one, at) VALUES (1, 0);
+  CREATE INDEX account_address_address ON account_address (address);
+  UPDATE OR REPLACE account_address SET address = 'host' WHERE address GLOB '127.*' OR address = '::/64';
+  UPDATE OR REPLACE account_address SET address = 'fe80::/10' WHERE address = 'fe80::/64';
+  `,
 ]

@@ -24,18 +24,29 @@ export function unmapAddress(address: string): string {
 export const localAddress = 'local'
 
 /**
- * What counts as one client: an IPv4 address itself, an IPv6 address its /64 as `2001:db8:1:2::/64` (RFC 5952),
- * since every host may choose freely among the addresses of its /64.
+ * The one spelling of an address by which two can be told apart: as `unmapAddress`, IPv6 as inet_ntop(3) writes it.
+ * Text that is no address comes back as it is.
  */
-export function addressGroup(address: string): string {
+export function canonicalAddress(address: string): string {
   const plain = unmapAddress(address)
-  const groups = parseIPv6(plain)
-  if (!groups) return plain
+  return parseIPv6(plain) ? new SocketAddress({ address: plain, family: 'ipv6' }).address : plain
+}
+
+/** The /64 of an IPv6 address as `2001:db8:1:2::/64` (RFC 5952); undefined for everything else. */
+export function slash64Of(address: string): string | undefined {
+  const groups = parseIPv6(unmapAddress(address))
+  if (!groups) return undefined
   // The four zero groups at the end are always the longest run, so the compression stands there.
   const network = groups.slice(0, 4)
   while (network.at(-1) === 0) network.pop()
   return `${network.map((group) => group.toString(16)).join(':')}::/64`
 }
+
+/**
+ * What stands for an address where addresses are only told apart: an IPv4 address itself, an IPv6 address its /64. Who
+ * counts as one client is another question, see `clientOf`.
+ */
+export const addressGroup = (address: string): string => slash64Of(address) ?? unmapAddress(address)
 
 /** True for an IPv4 or IPv6 address without a zone. */
 export function isAddress(text: string): boolean {

@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly onlyErrors?: boolean
   /** Its nice value, 1 to 19, for what stands back behind the daemon where both want a processor; see nice(1). */
   readonly niceness?: number
+  /** Told the process id as soon as there is one. */
+  readonly onStarted?: (pid: number) => void
   /** Ends the program, as the time does. */
   readonly signal?: AbortSignal
   /** Most bytes of each output stream; a program that writes more is ended, and nobody reads on. */
@@ -90,6 +92,7 @@ export function createRunner(log?: Logger): CommandRunner {
         environment,
         niceness,
         onlyErrors,
+        onStarted,
         maxOutputBytes = 1_048_576,
       } = options
       const execa = await loadExeca()
@@ -104,6 +107,7 @@ export function createRunner(log?: Logger): CommandRunner {
         ...(signal === undefined ? {} : { cancelSignal: signal }),
       })
       if (niceness !== undefined && child.pid !== undefined) giveWay(child.pid, niceness)
+      if (child.pid !== undefined) onStarted?.(child.pid)
       // Not by execa's own option, which makes a stream of it: a login waits for that.
       if (typeof input === 'string') child.stdin?.end(input)
       const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createParserErrorReply } from '../../src/api/errors.ts'
+import { clientFromAnywhere } from '../../src/system/client.ts'
 import { createPeers } from '../../src/api/connection/peer.ts'
 import type { TlsMaterial } from '../../src/api/tls/options.ts'
 import {
@@ -50,7 +51,7 @@ it.each([
       'clientError',
       createParserErrorReply(
         log,
-        createPeers(() => false),
+        createPeers(() => false, clientFromAnywhere),
       ),
     )
     const client = await openTls(port, material.cert)
@@ -81,7 +82,7 @@ describe.concurrent('timeouts', () => {
       'clientError',
       createParserErrorReply(
         captureLog().log,
-        createPeers(() => false),
+        createPeers(() => false, clientFromAnywhere),
       ),
     )
     const silent = await openTcp(port)

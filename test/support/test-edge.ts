@@ -14,6 +14,7 @@ import { createSecret, deriveKeys } from '../../src/auth/keys.ts'
 import { createDefinitions, type DefinitionSettings } from '../../src/cluster/definitions.ts'
 import type { ClusterProfileDetail } from '../../src/cluster/schemas.ts'
 import { readSigningKey } from '../../src/content/signing.ts'
+import { clientOf as clientAmong, ownAddresses } from '../../src/system/client.ts'
 import { createRunner } from '../../src/system/runner.ts'
 import { settingsOf } from '../../src/host/settings.ts'
 import { createContinueTokens } from '../../src/lists/continue-token.ts'
@@ -45,6 +46,8 @@ export interface TestEdgeOptions {
   /** Without it one may ask as often as one likes. */
   readonly rateLimits?: RateLimitSettings
   readonly cores?: number
+  /** Of this host, beside loopback. */
+  readonly ownAddresses?: readonly string[]
   readonly queueLength?: number
   /** A token that opens the metrics. */
   readonly tokenFile?: string
@@ -108,6 +111,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   const secret = options.secret ?? createSecret()
   const keys = deriveKeys(secret)
   const mode = options.mode ?? 'airgap'
+  const own = ownAddresses(options.ownAddresses ?? [])
+  const clientOf = (address: string) => clientAmong(address, own)
   const database = openDatabase(options.databaseFile ?? ':memory:', log)
   const reader = createReader(database.sql)
   const audit = createAudit({
@@ -123,6 +128,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     bodyLimitBytes: 65_536,
     mode,
     audit: audit.requests,
+    clientOf,
     ...(options.isLocal ? { isLocal: options.isLocal } : {}),
     ...(options.serverFactory ? { serverFactory: options.serverFactory } : {}),
     ...(options.rateLimits
@@ -170,6 +176,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     accessTokens,
     listTokens,
     record: audit.record,
+    clientOf,
     cores: options.cores ?? 2,
     clock,
     log,

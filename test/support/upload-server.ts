@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { fastify } from 'fastify'
+import { clientFromAnywhere } from '../../src/system/client.ts'
 import { createPeers } from '../../src/api/connection/peer.ts'
 import { leaveUnreadBodies } from '../../src/api/connection/unread-body.ts'
 import { addErrorReplies } from '../../src/api/errors.ts'
@@ -29,7 +30,7 @@ export async function startUploadServer(at?: string) {
   const settings: { -readonly [Name in keyof UploadOptions]?: UploadOptions[Name] } = {}
   const outcomes: unknown[] = []
   const app = fastify({ bodyLimit: 1_024 })
-  const peerOf = createPeers(() => false)
+  const peerOf = createPeers(() => false, clientFromAnywhere)
   app.decorateRequest('peer')
   app.addHook('onRequest', async (request) => {
     request.peer = peerOf(request.socket)

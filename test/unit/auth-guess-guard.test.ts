@@ -2,49 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createFailureLog } from '../../src/auth/failure-log.ts'
 import { createCounters } from '../../src/auth/guess-counter.ts'
-import { createGuessGuard, type Attempt, type GuessGuardOptions } from '../../src/auth/guess-guard.ts'
-import { AppError } from '../../src/errors/app-error.ts'
-import { createTurningClock, hourMs, minuteMs } from '../support/turning-clock.ts'
-
-function setUp(options: Partial<GuessGuardOptions> = {}) {
-  const clock = createTurningClock()
-  const known = new Set<string>()
-  const guard = createGuessGuard({
-    clock,
-    delayAfterFailures: 3,
-    firstDelaySeconds: 1,
-    lockAfterFailures: 5,
-    lockMinutes: 15,
-    addressLockAfterFailures: 20,
-    userFailuresPerHour: 100,
-    trackedKeys: 1_000,
-    isKnownAddress: (user, group) => known.has(`${user} ${group}`),
-    ...options,
-  })
-  /** Seconds to wait, or the attempt. */
-  const begin = (user: string, address: string): Attempt | number => {
-    try {
-      return guard.begin(user, address)
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'TooManyAttempts') return error.retryAfterSec ?? 0
-      throw error
-    }
-  }
-  const allowed = (user: string, address: string): Attempt => {
-    const attempt = begin(user, address)
-    if (typeof attempt === 'number') throw new Error(`${user} at ${address} has to wait ${attempt} s`)
-    return attempt
-  }
-  const fail = (user: string, address: string) => allowed(user, address).fail()
-  /** Fails as soon as it may, until the pair is locked. */
-  const lock = (user: string, address: string) => {
-    for (const waitMs of [0, 0, 0, 1_000, 2_000]) {
-      clock.turn(waitMs)
-      fail(user, address)
-    }
-  }
-  return { clock, known, begin, allowed, fail, lock }
-}
+import type { Attempt } from '../../src/auth/guess-guard.ts'
+import { setUpGuard as setUp } from '../support/guess-guard.ts'
+import { hourMs, minuteMs } from '../support/turning-clock.ts'
 
 describe('the pair of user and address', () => {
   it('may fail three times without a wait, then waits 1 s and 2 s, then is locked for 15 minutes', () => {

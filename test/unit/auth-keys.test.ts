@@ -13,7 +13,7 @@ describe('keys', () => {
       )
     const all = [...derive(), secret.toString('hex')]
     expect(derive()).toEqual(derive())
-    expect(new Set(all).size).toBe(5)
+    expect(new Set(all).size).toBe(6)
     expect(all.every((key) => key.length === 64)).toBe(true)
   })
 

@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net'
-import { addressGroup, localAddress, unmapAddress } from '../../system/address.ts'
+import { localAddress, unmapAddress } from '../../system/address.ts'
+import type { Client, ClientOf } from '../../system/client.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
   /** As the rest of the daemon knows it; `local` on the daemon's own socket. */
   readonly address: string
-  /** What counts as one client: the address, or the /64 of an IPv6 one. */
-  readonly group: string
+  /** Who that counts as. */
+  readonly client: Client
   /** Came over the daemon's own socket, which root alone may open. */
   readonly isLocal: boolean
 }
@@ -19,28 +20,35 @@ declare module 'fastify' {
 }
 
 /** Whoever is on the local socket. */
-export const localPeer: Peer = { address: localAddress, group: localAddress, isLocal: true }
+export const localPeer: Peer = {
+  address: localAddress,
+  client: { name: localAddress, network: undefined },
+  isLocal: true,
+}
 
 /** The connection has ended before it was looked at. */
-const unknownPeer: Peer = { address: '', group: '', isLocal: false }
+const unknownPeer: Peer = { address: '', client: { name: '', network: undefined }, isLocal: false }
 
 /**
  * Tells the peer of a socket, looked at once: one connection carries many requests, all from one address.
  * @param isLocal whether a connection came over the local socket
  */
-export function createPeers(isLocal: (socket: Socket) => boolean): (socket: Socket) => Peer {
+export function createPeers(
+  isLocal: (socket: Socket) => boolean,
+  clientOf: ClientOf,
+): (socket: Socket) => Peer {
   const peers = new WeakMap<Socket, Peer>()
   return (socket) => {
     const known = peers.get(socket)
     if (known !== undefined) return known
-    const peer = isLocal(socket) ? localPeer : remotePeer(socket)
+    const peer = isLocal(socket) ? localPeer : remotePeer(socket, clientOf)
     peers.set(socket, peer)
     return peer
   }
 }
 
-function remotePeer({ remoteAddress }: Socket): Peer {
+function remotePeer({ remoteAddress }: Socket, clientOf: ClientOf): Peer {
   if (remoteAddress === undefined) return unknownPeer
   const address = unmapAddress(remoteAddress)
-  return { address, group: addressGroup(address), isLocal: false }
+  return { address, client: clientOf(address), isLocal: false }
 }

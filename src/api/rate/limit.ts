@@ -94,7 +94,10 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
   const other = open(otherResource)
 
   function take(resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined {
-    const { group: client, isLocal } = request.peer
+    const {
+      client: { name: client },
+      isLocal,
+    } = request.peer
     if (isLocal) return undefined
     const now = Math.floor(monotonic())
     const left = resource.counter.take(client, now)
