@@ -105,6 +105,12 @@ export const definitionCodes = {
     meaning: 'A macro is not written as macros are.',
     action: 'Write {{ .spectro.var.NAME }}, {{ .spectro.system.NAME }} or {{ .spectro.pack.PACK.PATH }}.',
   },
+  MacroPackAmbiguous: {
+    severity: 'error',
+    meaning:
+      'A macro refers to a value of a pack that stands in its profile more than once, and not all of them have the same value.',
+    action: 'Write the value out, or give all packs of that name the same one.',
+  },
   MacroPackUnknown: {
     severity: 'error',
     meaning: 'A macro refers to a pack that no profile of this definition holds.',

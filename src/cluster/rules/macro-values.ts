@@ -56,7 +56,7 @@ const cyclesTold = 1_000
 /** What each macro of a definition stands for. Values of packs may hold macros: those are resolved first, each once. */
 export function createMacroValues(edges: MacroEdges) {
   const { sources, profiles, facts, variableOf, variableNames, report } = edges
-  const findValue = createPackValues(sources)
+  const findValue = createPackValues(sources, profiles)
   const targets = new Map<PackValue['scalar'], Target>()
   const system = createSystemMacros(facts, profiles)
   const suggest = createSuggest(50)

@@ -15,6 +15,8 @@ export interface RenderedText {
   readonly place: string
   readonly profileUid: string
   readonly packName: string
+  /** With the name says which pack of the profile; empty where it has none. */
+  readonly displayName: string
   readonly role: 'values' | 'manifest'
   readonly content: string
 }
@@ -48,12 +50,15 @@ export function renderDefinition(
   const reading = createMacroReading({ ...edges, isComplete: true })
   reading.check()
   const texts = sources.flatMap((source): RenderedText[] => {
-    const { profile, place, packName, role, content, macros } = source
+    const { profile, place, packName, displayNames, role, content, macros } = source
     if (profile === undefined) return []
     const rendered = reading.isTooLong(source)
       ? content
       : replaceMacros(content, macros, (macro) => reading.valueOf(source, macro).text)
-    return [{ place, profileUid: profile.uid, packName, role, content: rendered }]
+    return [...displayNames].map((displayName) => ({
+      ...{ place, profileUid: profile.uid, packName, displayName, role },
+      content: rendered,
+    }))
   })
   return { texts, problems: problems.list() }
 }

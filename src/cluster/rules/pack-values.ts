@@ -1,6 +1,7 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
 import { printable } from '../../errors/printable.ts'
+import type { Profile } from '../definition.ts'
 import type { SourceText } from './source-texts.ts'
 import { createSuggest } from './suggestion.ts'
 
@@ -16,20 +17,28 @@ export interface PackValue {
 export type Found =
   | { readonly value: PackValue; readonly code?: never }
   | {
-      readonly code: 'MacroPackUnknown' | 'MacroPathUnknown'
+      readonly code: 'MacroPackUnknown' | 'MacroPackAmbiguous' | 'MacroPathUnknown'
       readonly message: string
       readonly value?: never
     }
   | undefined
 
 /** Finds values of packs by `pack.dotted.path`. Sequences are entered by index. Keys of a mapping are indexed once. */
-export function createPackValues(sources: readonly SourceText[]): (name: string) => Found {
-  const values = new Map<string, SourceText>()
-  for (const source of sources) {
-    if (source.role === 'values' && source.profile && !values.has(source.packName))
-      values.set(source.packName, source)
-  }
-  const packNames = new Set(sources.flatMap(({ profile, packName }) => (profile ? [packName] : [])))
+export function createPackValues(
+  sources: readonly SourceText[],
+  profiles: readonly Profile[],
+): (name: string) => Found {
+  const packs = profiles.flatMap((profile) => profile.packs)
+  const timesOf = new Map(
+    [...Map.groupBy(packs, ({ name }) => name)].map(([name, all]) => [
+      name,
+      new Set(all.map(({ displayName }) => displayName)).size,
+    ]),
+  )
+  const valuesOf = Map.groupBy(
+    sources.filter(({ role, profile }) => role === 'values' && profile),
+    ({ packName }) => packName,
+  )
   const indices = new Map<YAMLMap, Map<string, unknown>>()
   const known = new Map<string, Found>()
   const suggest = createSuggest(50)
@@ -72,20 +81,34 @@ export function createPackValues(sources: readonly SourceText[]): (name: string)
     }
   }
 
+  /** @param times how many packs of that name are in the profile */
+  const findIn = (pack: string, times: number, segments: readonly string[]): Found => {
+    const texts = valuesOf.get(pack) ?? []
+    if (texts.length === 0)
+      return { code: 'MacroPathUnknown', message: `pack ${printable(pack)} has no values` }
+    if (texts.some(({ root, yaml }) => !root && yaml.problems.length > 0)) return undefined
+    const found = texts.map((source) => walk(source, pack, segments))
+    const written = new Set(found.map((each) => (each?.value ? writtenIn(each.value) : undefined)))
+    const withValues = texts.reduce((sum, { displayNames }) => sum + displayNames.size, 0)
+    if (withValues >= times && written.size === 1) return found[0]
+    const name = printable([pack, ...segments].join('.'))
+    return {
+      code: 'MacroPackAmbiguous',
+      message: `${name} is not the same in all ${times} packs of that name; write the value out`,
+    }
+  }
+
   const find = (name: string): Found => {
     const parts = name.split('.')
     for (let length = parts.length; length > 0; length -= 1) {
       const pack = parts.slice(0, length).join('.')
-      if (!packNames.has(pack)) continue
-      const source = values.get(pack)
-      if (!source) return { code: 'MacroPathUnknown', message: `pack ${printable(pack)} has no values` }
-      if (!source.root && source.yaml.problems.length > 0) return undefined
-      return walk(source, pack, parts.slice(length))
+      const times = timesOf.get(pack)
+      if (times !== undefined) return findIn(pack, times, parts.slice(length))
     }
     const [pack = ''] = parts
     return {
       code: 'MacroPackUnknown',
-      message: `no profile holds a pack ${printable(pack)}${suggest(pack, packNames)}`,
+      message: `no profile holds a pack ${printable(pack)}${suggest(pack, timesOf.keys())}`,
     }
   }
 
@@ -102,6 +125,14 @@ function shortestKey(index: ReadonlyMap<string, unknown>, segments: readonly str
     if (index.has(key)) return { key, next }
   }
   return { key: undefined, next: at }
+}
+
+/** The same for two values that are the same: their text, macros in it as they are written. */
+function writtenIn({ source, scalar }: PackValue): string {
+  const { macros, content, yaml } = source
+  return yaml.masked.unmask(textOf(scalar), (index) =>
+    content.slice(macros[index]?.start, macros[index]?.end),
+  )
 }
 
 /** The text of a scalar as it is written, without its quotes: `1.10` stays `1.10`. */

@@ -1,0 +1,79 @@
+import type { Definition, Pack, Profile } from '../definition.ts'
+import { findMacros, type Macro } from './macro.ts'
+
+/** A text of a definition that is YAML, and who uses it. */
+export interface SourcePart {
+  readonly place: string
+  readonly role: 'values' | 'manifest'
+  readonly packName: string
+  /** Of that pack. */
+  readonly layer: string
+  /** Whose variables its macros mean; undefined: no profile uses this text, and its macros mean nothing. */
+  readonly profile: Profile | undefined
+  /** Display names of the packs of the profile that use it: more than one where the pack stands there more than once. */
+  readonly displayNames: ReadonlySet<string>
+  readonly content: string
+  readonly macros: readonly Macro[]
+}
+
+/** Tells folders of packs apart. */
+export const folderKey = (name: string, version: string): string => `${name}\0${version}`
+
+/** Folders by `folderKey`. Of two that hold the same, which is reported elsewhere, the first. */
+export const foldersByKey = (packs: readonly Pack[]): Map<string, Pack> =>
+  new Map(packs.toReversed().map((pack) => [folderKey(pack.name, pack.version), pack]))
+
+/**
+ * Every YAML text of a definition, each once, in the order of profiles and packs. The values that a profile gives a pack
+ * stand in for all of the pack's own; where it gives none, the pack's own count.
+ */
+export function gatherParts(definition: Definition): SourcePart[] {
+  const parts = new Map<string, SourcePart & { readonly displayNames: Set<string> }>()
+  const folders = foldersByKey(definition.packs)
+  const add = (part: Omit<SourcePart, 'macros' | 'displayNames'>, displayName = '') => {
+    const { place, profile } = part
+    const known = parts.get(place)
+    const displayNames = known?.displayNames ?? new Set()
+    if (known === undefined) parts.set(place, { ...part, displayNames, macros: findMacros(part.content) })
+    // A pack in two profiles is reported as that; its folder belongs to the first.
+    else if (known.profile === undefined && profile !== undefined) parts.set(place, { ...known, profile })
+    if (profile !== undefined && profile === parts.get(place)?.profile) displayNames.add(displayName)
+  }
+
+  for (const profile of definition.profiles) {
+    profile.packs.forEach((pack, index) => {
+      const place = `${profile.place}#spec.template.packs[${index}]`
+      const { name: packName, layer, displayName } = pack
+      const part = { packName, layer, profile }
+      const isGiven = pack.values.trim() !== ''
+      if (isGiven)
+        add({ ...part, place: `${place}.values`, role: 'values', content: pack.values }, displayName)
+      const folder = folders.get(folderKey(pack.name, pack.tag))
+      if (folder) {
+        for (const text of textsOf(folder)) {
+          const isReplaced = isGiven && text.role === 'values'
+          add({ ...part, ...text, profile: isReplaced ? undefined : profile }, displayName)
+        }
+      }
+      pack.manifests.forEach(({ content }, number) =>
+        add(
+          { ...part, place: `${place}.manifests[${number}].content`, role: 'manifest', content },
+          displayName,
+        ),
+      )
+    })
+  }
+  for (const pack of definition.packs)
+    for (const text of textsOf(pack))
+      add({ ...text, packName: pack.name, layer: pack.layer, profile: undefined })
+  return [...parts.values()]
+}
+
+function textsOf({ place, values, manifests }: Pack): Pick<SourcePart, 'place' | 'role' | 'content'>[] {
+  return [
+    ...(values === undefined
+      ? []
+      : [{ place: `${place}/values.yaml`, role: 'values' as const, content: values }]),
+    ...manifests.map((manifest) => ({ ...manifest, role: 'manifest' as const })),
+  ]
+}
