@@ -102,7 +102,7 @@ it.each(['json', 'yaml'] as const)('%s says the same without a raw control chara
   const output = createOutput({
     format,
     paper: { columns: 80, isColoured: true },
-    out: (text) => (written += text),
+    out: (text) => (written += String(text)),
     err: () => undefined,
   })
   const value = { name: 'x\u001b\u0085\u202e\u009b', list: ['1', 2, true, null] }
