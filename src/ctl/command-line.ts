@@ -70,6 +70,10 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 
 const isCommand = (words: readonly string[]): boolean => (commandNames as string[]).includes(words.join(' '))
 
+/** The commands of a group such as `audit`; empty where the words name no group. */
+export const groupOf = (words: readonly string[]): CommandName[] =>
+  words.length === 1 ? commandNames.filter((name) => name.startsWith(`${words[0] ?? ''} `)) : []
+
 /** The command that words begin with. */
 export function findCommand(words: readonly string[]): CommandName {
   if (words.length === 0) throw refuse('a command is missing')
@@ -85,8 +89,8 @@ export function findCommand(words: readonly string[]): CommandName {
   const seconds = commandNames.flatMap((name) =>
     name.startsWith(`${first} `) ? [name.slice(first.length + 1)] : [],
   )
-  if (second === undefined) throw refuse(`${first} needs one of: ${seconds.join(', ')}`)
-  throw refuse(`unknown command ${first} ${printable(second)}${suggest(second, seconds, `${first} `)}`)
+  if (second === undefined) throw refuse(`${first} needs one of: ${seconds.join(', ')}`, first)
+  throw refuse(`unknown command ${first} ${printable(second)}${suggest(second, seconds, `${first} `)}`, first)
 }
 
 function readTokens(argv: readonly string[]) {
@@ -126,7 +130,7 @@ function suggest(name: string, known: readonly string[], prefix = ''): string {
   return near === undefined ? '' : `; did you mean ${prefix}${near}?`
 }
 
-function refuse(message: string, command?: CommandName): Failure {
+function refuse(message: string, command?: string): Failure {
   const where = command === undefined ? 'edgehostctl help' : `edgehostctl help ${command}`
   return new Failure('usage', `${message}\nSee: ${where}`)
 }

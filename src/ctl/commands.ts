@@ -24,7 +24,8 @@ export const options = {
   },
   host: {
     value: 'HOST[:PORT]',
-    summary: 'Talk to this host over HTTPS instead of to this one over its socket. Also: EDGEHOSTCTL_HOST.',
+    summary:
+      'Talk to this host over HTTPS instead of to this one over its socket; https://HOST:PORT is taken too. Also: EDGEHOSTCTL_HOST.',
     isGlobal: true,
   },
   user: { value: 'USER', summary: 'The account; refuses a session of another one.', isGlobal: true },

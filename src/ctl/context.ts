@@ -13,7 +13,7 @@ export interface Context {
   readonly target: Target
   readonly terminal: Terminal
   /** Where the keys of hosts and the tokens stay. */
-  readonly folder: string
+  readonly folder: () => string
 }
 
 /** Does what a command says; `ok` when it says nothing else. */

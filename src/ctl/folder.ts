@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -12,12 +14,30 @@ import {
 import { statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
+import { systemReason } from '../errors/system-reason.ts'
 import { Failure } from './exit-codes.ts'
 
-/** Where the keys of hosts and the tokens stay: XDG Base Directory Specification 0.8. */
+/**
+ * Where the keys of hosts and the tokens stay: XDG Base Directory Specification 0.8.
+ * @throws Failure when there is no home folder
+ */
 export function configFolder(environment: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME: base = '' } = environment
-  return join(isAbsolute(base) ? base : join(homedir(), '.config'), 'edgehostctl')
+  return join(isAbsolute(base) ? base : join(homeFolder(), '.config'), 'edgehostctl')
+}
+
+function homeFolder(): string {
+  let home = ''
+  try {
+    home = homedir()
+  } catch {
+    // HOME is not set, and the uid has no account.
+  }
+  if (isAbsolute(home)) return home
+  throw new Failure(
+    'failed',
+    'there is no home folder to keep keys of hosts and tokens in; set HOME, or XDG_CONFIG_HOME, to an absolute path',
+  )
 }
 
 /** A file of JSON that is ours alone; undefined when it is not there. */
@@ -27,7 +47,7 @@ export function readPrivate(path: string): unknown {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new Failure('failed', (error as Error).message, { cause: error })
+    throw refused(path, 'read', error)
   }
   try {
     return JSON.parse(text) as unknown
@@ -52,7 +72,7 @@ export function writePrivate(path: string, value: unknown): void {
     renameSync(temporary, path)
   } catch (error) {
     rmSync(temporary, { force: true })
-    throw new Failure('failed', `${path} could not be written: ${(error as Error).message}`, { cause: error })
+    throw refused(path, 'written', error)
   }
 }
 
@@ -63,11 +83,26 @@ export function removePrivate(path: string): boolean {
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
+    throw refused(path, 'removed', error)
   }
 }
 
+/**
+ * Makes a folder for this user alone, where it is not there, in which files can be made.
+ * @throws Failure that names the path and the reason
+ */
 export function makePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o700)
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o700)
+    accessSync(path, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw refused(path, 'written', error)
+  }
 }
+
+/** @param what what cannot be done, for example `read` */
+export const refused = (path: string, what: string, error: unknown): Failure =>
+  new Failure('failed', `${path} cannot be ${what}: ${systemReason(error as NodeJS.ErrnoException)}`, {
+    cause: error,
+  })

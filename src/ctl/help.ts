@@ -1,59 +1,103 @@
 import { commandNames, commands, options, optionsOf } from './commands.ts'
 import type { Command, CommandName, Option, OptionName } from './commands.ts'
-import { findCommand } from './command-line.ts'
+import { findCommand, groupOf } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
 import { wrap } from './text.ts'
 
-const width = 79
+const widest = 79
+/** A description narrower than this goes below its term. */
+const narrowestText = 24
 
-/** How to use everything, or one command. */
-export function helpText(words: readonly string[]): string {
-  return words.length === 0 ? overview() : describe(findCommand(words))
+const globals = (Object.keys(options) as OptionName[]).filter(
+  (name) => (options[name] as Option).isGlobal === true,
+)
+
+/**
+ * How to use everything, a group of commands such as `audit`, or one command.
+ * @param columns of the terminal
+ * @throws Failure usage, where there is no such command
+ */
+export function helpText(words: readonly string[], columns = Infinity): string {
+  const width = Math.min(widest, columns)
+  const lines = words.length === 0 ? overview(width) : describe(words, width)
+  return `${lines.join('\n')}\n`
 }
 
-function overview(): string {
-  const globals = (Object.keys(options) as OptionName[]).filter((name) => (options[name] as Option).isGlobal)
+function overview(width: number): string[] {
   return [
-    'Usage: edgehostctl [OPTIONS] COMMAND [ARGUMENTS]',
+    ...wrap('Usage: edgehostctl [OPTIONS] COMMAND [ARGUMENTS]', width),
     '',
-    'Shows and manages an edge host: this one over the socket of its daemon, as root',
-    'and without a password; another one over HTTPS with --host.',
+    ...wrap(
+      'Shows and manages an edge host: this one over the socket of its daemon, as root and without a password; another one over HTTPS with --host.',
+      width,
+    ),
     '',
     'Commands:',
-    ...columns(commandNames.map((name) => [synopsis(name), commands[name].summary])),
+    ...summaries(commandNames, width),
     '',
     'Options of every command:',
-    ...columns([...globals, 'version' as const].map((name) => [flags(name), options[name].summary])),
+    ...flagLines([...globals, 'version'], width),
     '',
     'Exit codes:',
-    ...columns(Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning])),
+    ...columns(
+      Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning]),
+      width,
+    ),
     '',
-    'See edgehostctl(1), and edgehostctl help COMMAND.',
-    '',
-  ].join('\n')
+    ...wrap('See edgehostctl(1), and edgehostctl help COMMAND.', width),
+  ]
 }
 
-function describe(name: CommandName): string {
+function describe(words: readonly string[], width: number): string[] {
+  const group = groupOf(words)
+  return group.length > 0
+    ? describeGroup(words.join(' '), group, width)
+    : describeCommand(findCommand(words), width)
+}
+
+function describeGroup(words: string, group: readonly CommandName[], width: number): string[] {
+  return [
+    ...wrap(`Usage: edgehostctl ${words} COMMAND [OPTIONS]`, width),
+    '',
+    'Commands:',
+    ...summaries(group, width),
+    '',
+    'Options of every command:',
+    ...flagLines(globals, width),
+    '',
+    ...wrap(`For the options of a command: edgehostctl help ${group[0] ?? words}`, width),
+  ]
+}
+
+function describeCommand(name: CommandName, width: number): string[] {
   const command: Command = commands[name]
   const own = command.options ?? []
   return [
-    `Usage: edgehostctl ${synopsis(name)}${own.length > 0 ? ' [OPTIONS]' : ''}`,
+    ...wrap(`Usage: edgehostctl ${synopsis(name)}${own.length > 0 ? ' [OPTIONS]' : ''}`, width),
     '',
     ...wrap(`${command.summary}.`, width),
     ...(command.details === undefined ? [] : wrap(command.details, width)),
     '',
-    ...(own.length > 0
-      ? ['Options:', ...columns(own.map((each) => [flags(each), options[each].summary])), '']
-      : []),
+    ...(own.length > 0 ? ['Options:', ...flagLines(own, width), ''] : []),
     'Options of every command:',
-    ...columns(
-      optionsOf(name)
-        .filter((each) => !own.includes(each))
-        .map((each) => [flags(each), options[each].summary]),
+    ...flagLines(
+      optionsOf(name).filter((each) => !own.includes(each)),
+      width,
     ),
-    '',
-  ].join('\n')
+  ]
 }
+
+const summaries = (names: readonly CommandName[], width: number): string[] =>
+  columns(
+    names.map((name) => [synopsis(name), commands[name].summary]),
+    width,
+  )
+
+const flagLines = (names: readonly OptionName[], width: number): string[] =>
+  columns(
+    names.map((name) => [flags(name), options[name].summary]),
+    width,
+  )
 
 /** A command with its arguments, for example `sessions revoke UID`. */
 export function synopsis(name: CommandName): string {
@@ -66,13 +110,14 @@ export function flags(name: OptionName): string {
   return `${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : `=${value}`}`
 }
 
-function columns(rows: readonly (readonly [string, string])[]): string[] {
+function columns(rows: readonly (readonly [string, string])[], width: number): string[] {
   const longest = Math.min(26, Math.max(...rows.map(([term]) => term.length)))
+  const isBelow = width - longest - 4 < narrowestText
+  const indent = ' '.repeat(isBelow ? 6 : longest + 4)
   return rows.flatMap(([term, text]) => {
-    const [first = '', ...rest] = wrap(text, width - longest - 4)
-    const indent = ' '.repeat(longest + 4)
-    const lines = rest.map((line) => indent + line)
-    if (term.length > longest) return [`  ${term}`, indent + first, ...lines]
-    return [`  ${term.padEnd(longest)}  ${first}`, ...lines]
+    const lines = wrap(text, width - indent.length).map((line) => indent + line)
+    if (isBelow || term.length > longest)
+      return [...wrap(term, width - 2).map((line) => `  ${line}`), ...lines]
+    return [`  ${term.padEnd(longest)}  ${(lines[0] ?? '').trimStart()}`, ...lines.slice(1)]
   })
 }

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Failure } from './exit-codes.ts'
-import { makePrivateFolder } from './folder.ts'
+import { makePrivateFolder, refused } from './folder.ts'
 
 const patienceMs = 30_000
 
@@ -11,14 +11,26 @@ const patienceMs = 30_000
  */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   makePrivateFolder(dirname(path))
-  closeSync(openSync(path, 'a', 0o600))
+  try {
+    closeSync(openSync(path, 'a', 0o600))
+  } catch (error) {
+    throw refused(path, 'written', error)
+  }
   const { DatabaseSync } = await import('node:sqlite')
   const lock = new DatabaseSync(path, { timeout: patienceMs })
   try {
     try {
       lock.exec('BEGIN EXCLUSIVE')
     } catch (error) {
-      throw new Failure('failed', `another edgehostctl holds ${path} for too long`, { cause: error })
+      // https://www.sqlite.org/rescode.html: SQLITE_BUSY
+      const isHeld = (error as { errcode?: number }).errcode === 5
+      const seconds = patienceMs / 1_000
+      throw isHeld
+        ? new Failure(
+            'failed',
+            `another edgehostctl has held ${path} for ${seconds} seconds; end it and try again`,
+          )
+        : refused(path, 'locked', error)
     }
     return await work()
   } finally {

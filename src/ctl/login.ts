@@ -16,8 +16,10 @@ const resetPath = '/v1/users/default/password/reset'
 export async function login(context: Context): Promise<undefined> {
   const { client, line, output, terminal } = context
   const target = requireHost(context.target, 'login')
+  const sessions = createSessions(target)
   // The key of the host is decided on before anybody types a password.
   await client.askPlain('GET', '/v1/ping', undefined)
+  await sessions.prepare()
   const user = line.arguments[0] ?? line.options.user ?? terminal.ask('User: ')?.trim()
   if (!user) throw new Failure('usage', 'which account? edgehostctl login USER')
   const password = await readPassword(context, `Password of ${oneLine(user)} on ${target.name}: `)
@@ -31,7 +33,7 @@ export async function login(context: Context): Promise<undefined> {
   }
   if (reply.status !== 200) throw toFailure(reply)
   const { Token: tokens, IsFirstLogin } = JSON.parse(reply.body.toString()) as LoginAnswer
-  await createSessions(target).keep({ user, tokens })
+  await sessions.keep({ user, tokens })
   const current = await client.get<Static<typeof CurrentUser>>('/v1/users/current')
   const first = IsFirstLogin ? '; the first login of this account on this host' : ''
   output.note(
@@ -85,7 +87,7 @@ export async function logout({ client, output, target: anyTarget }: Context): Pr
 
 /** Takes the key and the session of a host away. */
 export async function forget({ line, output, folder }: Context): Promise<undefined> {
-  const target = parseHost(line.arguments[0] ?? '', folder)
+  const target = parseHost(line.arguments[0] ?? '', folder())
   // The tokens first: they belong to the key that goes.
   await createSessions(target).forget()
   if (!removePrivate(target.keyFile)) throw new Failure('failed', `${target.name} was not known`)

@@ -14,7 +14,7 @@ async function main(): Promise<void> {
   const line = parseCommandLine(process.argv.slice(2))
   const { command } = line
   if (command === 'version') writeOutput(`edgehostctl ${__VERSION__}\n`)
-  else if (command === 'help') writeOutput((await import('./help.ts')).helpText(line.arguments))
+  else if (command === 'help') await help(line)
   else if (command === 'completion bash') writeOutput((await import('./completion.ts')).bashCompletion())
   else if (command === 'config check') checkConfig(line)
   else if (command === 'support') await collectSupport(line)
@@ -25,6 +25,12 @@ async function main(): Promise<void> {
   }
 }
 
+async function help({ arguments: words, options }: CommandLine): Promise<void> {
+  const { helpText } = await import('./help.ts')
+  const { readPaper } = await import('./terminal.ts')
+  writeOutput(helpText(words, readPaper(process.env, options['no-color'] !== undefined).columns))
+}
+
 /** The daemon's own check: one code that judges a configuration. */
 function checkConfig({ arguments: [file] }: CommandLine): void {
   become('main.cjs', ['--check-config', ...(file === undefined ? [] : [`--config=${file}`])])
@@ -33,7 +39,7 @@ function checkConfig({ arguments: [file] }: CommandLine): void {
 /** By the program that looks at the whole host: it starts processes and reads files, a client does neither. */
 async function collectSupport({ options }: CommandLine): Promise<void> {
   const { chooseTarget } = await import('./target.ts')
-  const target = chooseTarget(options, process.env, '')
+  const target = chooseTarget(options, process.env, () => '')
   if (target.kind !== 'socket')
     throw new Failure(
       'usage',

@@ -17,7 +17,8 @@ export async function readReply(message: IncomingMessage): Promise<Reply> {
   try {
     for await (const part of message as AsyncIterable<Buffer>) parts.push(part)
   } catch (error) {
-    throw new Failure('unreachable', `the reply broke off: ${(error as Error).message}`, { cause: error })
+    if (error instanceof Failure) throw error
+    throw new Failure('unreachable', `the reply is incomplete: ${(error as Error).message}`, { cause: error })
   }
   return { status: message.statusCode ?? 0, headers: message.headers, body: Buffer.concat(parts) }
 }

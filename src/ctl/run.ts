@@ -38,7 +38,7 @@ export async function runCommand(
   environment: NodeJS.ProcessEnv,
 ): Promise<ExitName> {
   const { options } = line
-  const folder = configFolder(environment)
+  const folder = () => configFolder(environment)
   const target = chooseTarget(options, environment, folder)
   const terminal = createTerminal()
   const output = createOutput({

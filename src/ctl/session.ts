@@ -20,6 +20,8 @@ export type SendPlain = (method: string, path: string, body: unknown) => Promise
 /** The session on a host; several invocations share it. */
 export interface Sessions {
   read(): Session | undefined
+  /** @throws Failure where tokens could not be kept; for before a password is asked for */
+  prepare(): Promise<void>
   keep(session: Session): Promise<void>
   /** @returns whether there was one */
   forget(): Promise<boolean>
@@ -34,6 +36,7 @@ export function createSessions({ sessionFile, lockFile }: HostTarget): Sessions 
   const read = () => readPrivate(sessionFile) as Session | undefined
   return {
     read,
+    prepare: () => withLock(lockFile, async () => undefined),
     keep: (session) => withLock(lockFile, async () => writePrivate(sessionFile, session)),
     forget: () => withLock(lockFile, async () => removePrivate(sessionFile)),
     renew: (refused, send) =>

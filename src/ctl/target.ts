@@ -35,23 +35,33 @@ export interface Choice {
   readonly socket?: string | undefined
 }
 
-/** Where to: options before the environment, a host before the socket. */
-export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, folder: string): Target {
+/**
+ * Where to: options before the environment, a host before the socket.
+ * @param folder of keys and tokens; asked for only where it is needed: root of a host needs no home
+ */
+export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, folder: () => string): Target {
   if (given.host !== undefined && given.socket !== undefined)
     throw new Failure('usage', '--host and --socket exclude each other')
-  if (given.host !== undefined) return parseHost(given.host, folder)
+  if (given.host !== undefined) return parseHost(given.host, folder())
   if (given.socket !== undefined) return { kind: 'socket', path: given.socket }
-  if (environment.EDGEHOSTCTL_HOST) return parseHost(environment.EDGEHOSTCTL_HOST, folder)
+  if (environment.EDGEHOSTCTL_HOST) return parseHost(environment.EDGEHOSTCTL_HOST, folder())
   return { kind: 'socket', path: environment.EDGEHOSTCTL_SOCKET || defaultSocket }
 }
 
-/** @throws Failure usage */
+/**
+ * @param text a name or an address, with a port or without; also as `status` prints it, https://HOST:PORT
+ * @throws Failure usage
+ */
 export function parseHost(text: string, folder: string): HostTarget {
-  const match = hostSyntax.exec(bareIPv6.test(text) ? `[${text}]` : text)
+  const bare = text.replace(/^https:\/\/([^/]+)\/*$/i, '$1')
+  const match = hostSyntax.exec(bareIPv6.test(bare) ? `[${bare}]` : bare)
   const host = (match?.[1] ?? match?.[2])?.toLowerCase()
   const port = match?.[3] === undefined ? defaultPort : Number(match[3])
   if (host === undefined || port < 1 || port > 65_535)
-    throw new Failure('usage', `${printable(text)} is no host; write NAME, ADDRESS, NAME:PORT or [IPV6]:PORT`)
+    throw new Failure(
+      'usage',
+      `${printable(text)} is not a host; write NAME, ADDRESS, NAME:PORT, [IPV6]:PORT or https://HOST:PORT`,
+    )
   const bracketed = host.includes(':') ? `[${host}]` : host
   const file = `${encodeURIComponent(host)}_${port}.json`
   return {

@@ -86,8 +86,9 @@ function openTerminal(): number | undefined {
 export function readPaper(environment: NodeJS.ProcessEnv, noColor: boolean): Paper {
   // Only of a terminal: for a pipe, process.stdout would make that non-blocking.
   if (!isatty(1)) return { columns: Infinity, isColoured: false }
-  const { columns } = process.stdout
+  // As hostnamectl and its family do: COLUMNS, where it is a number, before what the terminal says.
+  const columns = Number(environment.COLUMNS) || process.stdout.columns
   // https://no-color.org: any value but the empty one.
   const isColoured = !noColor && !environment.NO_COLOR && environment.TERM !== 'dumb'
-  return { columns: columns || 80, isColoured }
+  return { columns: columns >= 1 ? Math.floor(columns) : 80, isColoured }
 }

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { Failure } from './exit-codes.ts'
 import type { HostTarget, SocketTarget, Target } from './target.ts'
+import { aliveMs, quietMs, watchReply } from './reply-watch.ts'
 import { changedKey, meetHost, publicKeyHash, readKnownHost, type TrustOptions } from './trust.ts'
 
 /** One request of HTTP. */
@@ -29,12 +30,13 @@ const connectMs = 10_000
 const answerMs = 60_000
 
 export function createTransport(target: Target, trust: Omit<TrustOptions, 'target'>): Transport {
+  const ending = new AbortController()
   // Each request on a connection of its own: one that is kept may be closed by the host while somebody types a password.
   const agent = new Agent({ keepAlive: false })
   if (target.kind === 'host') {
     // The request is written only into a connection whose key is known: until then nothing of it leaves.
     agent.createConnection = (_options, done) => {
-      openTrusted(target, { target, ...trust }).then(
+      openTrusted(target, { target, ...trust }, ending.signal).then(
         (socket) => done?.(null, socket),
         (error: unknown) => done?.(error as Error, undefined as unknown as Duplex),
       )
@@ -43,14 +45,31 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
   }
   const where = target.kind === 'socket' ? { socketPath: target.path } : {}
   const name = target.kind === 'socket' ? 'localhost' : authority(target)
+
+  const isAlive = () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const ping = request({ agent, ...where, path: '/v1/ping', headers: { host: name } })
+    const late = setTimeout(() => resolve(false), aliveMs)
+    // Also a refusal is an answer, and what is wrong with the connection the request itself will meet.
+    ping.once('response', () => resolve(true)).once('error', () => resolve(true))
+    ping.end()
+    return promise.finally(() => {
+      clearTimeout(late)
+      ping.destroy()
+    })
+  }
+
   return {
     send({ method, path, headers = {}, body, timeoutMs = answerMs }) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
       const length = body === undefined ? {} : { 'content-length': String(body.length) }
       const asked = request({ agent, ...where, method, path, headers: { host: name, ...headers, ...length } })
-      const late = setTimeout(() => asked.destroy(timeout()), timeoutMs)
+      const late = setTimeout(() => asked.destroy(timeout(timeoutMs)), timeoutMs)
+      let answering: IncomingMessage | undefined
+      watchReply(asked, isAlive, () => (answering ?? asked).destroy(describeHang(target)))
       asked.once('response', (reply) => {
         clearTimeout(late)
+        answering = reply
         resolve(reply)
       })
       asked.once('error', (error) => {
@@ -60,17 +79,20 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
       asked.end(body)
       return promise
     },
-    close: () => agent.destroy(),
+    close() {
+      ending.abort()
+      agent.destroy()
+    },
   }
 }
 
 const authority = ({ host, port }: HostTarget) =>
   `${host.includes(':') ? `[${host.replace(/%.*/, '')}]` : host}:${port}`
 
-async function openTrusted(target: HostTarget, trust: TrustOptions): Promise<TLSSocket> {
+async function openTrusted(target: HostTarget, trust: TrustOptions, signal: AbortSignal): Promise<TLSSocket> {
   for (;;) {
     const known = readKnownHost(target)
-    const { socket, certificate } = await openTls(target)
+    const { socket, certificate } = await openTls(target, signal)
     if (known?.publicKey === publicKeyHash(certificate)) return socket
     socket.destroy()
     if (known) throw changedKey(target, known, certificate)
@@ -79,10 +101,11 @@ async function openTrusted(target: HostTarget, trust: TrustOptions): Promise<TLS
   }
 }
 
-async function openTls({
-  host,
-  port,
-}: HostTarget): Promise<{ socket: TLSSocket; certificate: X509Certificate }> {
+async function openTls(
+  target: HostTarget,
+  signal: AbortSignal,
+): Promise<{ socket: TLSSocket; certificate: X509Certificate }> {
+  const { host, port } = target
   const { connect } = await import('node:tls')
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>()
   const socket = connect({
@@ -96,7 +119,10 @@ async function openTls({
     ALPNProtocols: ['http/1.1'],
     ...(isIP(host.replace(/%.*/, '')) === 0 ? { servername: host } : {}),
   })
-  const late = setTimeout(() => socket.destroy(timeout()), connectMs)
+  const giveUp = () => socket.destroy(socket.connecting ? timeout(connectMs) : describeHang(target))
+  const late = setTimeout(giveUp, connectMs)
+  const end = () => socket.destroy()
+  signal.addEventListener('abort', end)
   socket.once('secureConnect', () => resolve(socket)).once('error', reject)
   try {
     await promise
@@ -105,11 +131,13 @@ async function openTls({
     return { socket, certificate }
   } finally {
     clearTimeout(late)
+    signal.removeEventListener('abort', end)
     socket.off('error', reject)
   }
 }
 
-const timeout = () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })
+const timeout = (ms: number) =>
+  Object.assign(new Error(`no answer within ${ms / 1_000} seconds`), { code: 'ETIMEDOUT' })
 
 /** Says in words, and as a command to type, what keeps the two apart. */
 function explain(error: Error, target: Target): Failure {
@@ -117,34 +145,47 @@ function explain(error: Error, target: Target): Failure {
   return target.kind === 'socket' ? explainSocket(error, target) : explainHost(error, target)
 }
 
-const seeDaemon = `See how it is: systemctl status edgehostd
-and why:       journalctl -u edgehostd -p warning -n 20
-Start it:      systemctl start edgehostd`
+/** A daemon that takes connections, which the kernel does for it, and answers nothing. */
+function describeHang(target: Target): Failure {
+  const silence = `nothing has come from it for ${(quietMs + aliveMs) / 1_000} seconds`
+  return new Failure(
+    'unreachable',
+    target.kind === 'socket'
+      ? `the daemon hangs: it has taken the connection, and ${silence} (${target.path}).\n${seeDaemon('restart')}`
+      : `the daemon on ${target.name} hangs: it has taken the connection, and ${silence}.\nOn that host: systemctl restart edgehostd, and journalctl -u edgehostd -p warning -n 20 says why`,
+  )
+}
+
+const seeDaemon = (verb: 'start' | 'restart') => `Its state: systemctl status edgehostd
+The cause: journalctl -u edgehostd -p warning -n 20
+To ${verb}: systemctl ${verb} edgehostd`
 
 function explainSocket(error: NodeJS.ErrnoException, { path }: SocketTarget): Failure {
   if (error.code === 'EACCES' || error.code === 'EPERM')
     return new Failure(
       'notLoggedIn',
-      `permission denied: ${path} is root's. Use sudo, or log in: edgehostctl --host localhost login`,
+      `permission denied: only root may open ${path}. Use sudo, or log in: edgehostctl --host localhost login`,
     )
   if (error.code === 'ENOENT')
     return new Failure(
       'unreachable',
-      `the daemon does not run, or api.socket.path is another place (${path} is not there).\n${seeDaemon}`,
+      `the daemon is not running, or its api.socket.path is not ${path}, which does not exist.\n${seeDaemon('start')}`,
     )
   if (error.code === 'ECONNREFUSED')
-    return new Failure('unreachable', `the daemon does not run (${path}: ${error.code}).\n${seeDaemon}`)
-  return new Failure('unreachable', `the daemon does not answer (${error.message}).\n${seeDaemon}`)
+    return new Failure(
+      'unreachable',
+      `the daemon is not running (${path}: connection refused).\n${seeDaemon('start')}`,
+    )
+  return new Failure('unreachable', `the daemon does not answer (${error.message}).\n${seeDaemon('restart')}`)
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens on that port',
-  ENOTFOUND: 'nobody knows that name',
+  ECONNREFUSED: 'connection refused; no program listens on that port',
+  ENOTFOUND: 'the name cannot be resolved',
   EAI_AGAIN: 'the name server does not answer',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to its network',
-  ETIMEDOUT: 'no answer in time',
-  ECONNRESET: 'it closed the connection',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to its network',
+  ECONNRESET: 'the host closed the connection',
 }
 
 function explainHost(error: NodeJS.ErrnoException, { name, host, port }: HostTarget): Failure {

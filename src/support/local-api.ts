@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-const answerMs = 30_000
+// A daemon that hangs answers none of the questions, and each waits for so long.
+const answerMs = 10_000
 
 /**
  * The body of a reply of the daemon, asked over its local socket, as root.

@@ -86,7 +86,7 @@ describe('on the host, as root', () => {
     for (const command of ['login', 'logout']) {
       const ended = await here(command)
       expect(ended.exitCode).toBe(2)
-      expect(ended.stderr).toMatch(/nobody logs in.*root.*--host HOST/s)
+      expect(ended.stderr).toMatch(/needs no login.*root.*--host HOST/s)
     }
   })
 
@@ -102,6 +102,37 @@ describe('on the host, as root', () => {
     await host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service'])
     expect(ended).toMatchObject({ exitCode: 3, stdout: '' })
     expect(ended.stderr).toMatch(/systemctl status edgehostd\n.*journalctl -u edgehostd/s)
+  })
+
+  it('a daemon that hangs is noticed after 10 seconds, on either way', async () => {
+    await host.output(['systemctl', 'kill', '--signal=SIGSTOP', 'edgehostd'])
+    const [at, near, far] = [
+      performance.now(),
+      await here('audit', 'verify'),
+      await there('api', 'get', '/v1/ping'),
+    ]
+    const seconds = (performance.now() - at) / 1_000
+    await host.output(['systemctl', 'kill', '--signal=SIGCONT', 'edgehostd'])
+    for (const ended of [near, far]) {
+      expect(ended).toMatchObject({ exitCode: 3, stdout: '' })
+      expect(ended.stderr).toMatch(/hangs.*10 seconds[^]*systemctl restart edgehostd/)
+    }
+    expect(seconds).toBeLessThan(30)
+  })
+
+  it.each([
+    'status',
+    'status -o json',
+    'audit download --file=-',
+    'support --file=-',
+    'support -o json',
+    'config check',
+  ])('a full disk behind the standard output of %s is told', async (line) => {
+    const ended = await host.run(['sh', '-c', `cd /tmp; edgehostctl ${line} > /dev/full`])
+    expect(ended.exitCode).toBe(1)
+    expect(ended.stderr).toMatch(/^edgehost\w+: standard output cannot be written: no space left on device/m)
+    const closed = await host.run(['sh', '-c', `edgehostctl ${line} >&-`])
+    expect(closed).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/it is closed\n$/) as string })
   })
 
   it('the manual page and the completion are installed', async () => {

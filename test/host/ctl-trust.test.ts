@@ -30,6 +30,7 @@ afterEach(async () => {
 
 const name = () => `localhost:${server.port}`
 const fingerprintOf = ({ cert }: TlsMaterial) => new X509Certificate(cert).fingerprint256
+const another = (text: string) => text.slice(0, -2) + (text.endsWith('00') ? '01' : '00')
 const get = (...more: string[]) => ctl.run(['--host', name(), ...more, 'api', 'get', '/v1/ping'])
 const accept = () => get('--fingerprint', fingerprintOf(material))
 const folder = () => join(ctl.home, '.config/edgehostctl')
@@ -63,7 +64,7 @@ describe('a host that is not known', () => {
 
   it.each(['', 'AA:BB', 'x'])('is refused with the fingerprint %j', async (wrong) => {
     expect(await get(`--fingerprint=${wrong}`)).toMatchObject({ exitCode: 5 })
-    expect(await get(`--fingerprint=${fingerprintOf(material).slice(0, -2)}00`)).toMatchObject({
+    expect(await get(`--fingerprint=${another(fingerprintOf(material))}`)).toMatchObject({
       exitCode: 5,
     })
     expect(asked).toEqual([])
@@ -140,7 +141,7 @@ describe('a reply', () => {
 it('a host that is not there is 3', async () => {
   const ended = await ctl.run(['--host', 'localhost:1', 'status'])
   expect(ended).toMatchObject({ exitCode: 3, stdout: '' })
-  expect(ended.stderr).toMatch(/nothing listens/)
+  expect(ended.stderr).toMatch(/connection refused/)
 })
 
 it('a socket that is not there is 3, one that is forbidden 4', async () => {

@@ -59,7 +59,34 @@ describe('a command line', () => {
   })
 })
 
+describe('the help of a group', () => {
+  it.each([
+    ['host', ['host show']],
+    ['audit', ['audit list', 'audit verify', 'audit download']],
+    ['definition', ['definition build', 'definition inspect', 'definition validate']],
+    ['config', ['config check']],
+  ])('%s shows its commands and no others', (group, names) => {
+    const shown = /Commands:\n([^]*?)\n\n/.exec(helpText([group]))?.[1] ?? ''
+    for (const name of commandNames) expect(shown.includes(`  ${name} `)).toBe(names.includes(name))
+    expect(helpText(parse(`${group} --help`).arguments)).toBe(helpText(parse(`help ${group}`).arguments))
+  })
+
+  it('is named by the refusal of a group without a command', () => {
+    expect(refusal('audit')).toContain('See: edgehostctl help audit')
+    expect(refusal('audit lsit')).toContain('See: edgehostctl help audit')
+  })
+})
+
 describe('what is made from the table', () => {
+  it('the help fits a narrow terminal without a break inside a word', () => {
+    const words = new Set(helpText([]).split(/\s+/))
+    for (const topic of [[], ['audit'], ['audit', 'list']]) {
+      const text = helpText(topic, 40)
+      for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(40)
+      if (topic.length === 0) for (const word of text.split(/\s+/)) expect(words).toContain(word)
+    }
+  })
+
   it('the help names every command, option and exit code, in lines that fit', () => {
     const text = helpText([])
     for (const name of commandNames) expect(text).toContain(`  ${name}`)
