@@ -27,11 +27,19 @@ describe('a value in the place of its macro', () => {
     ['a text that becomes null', 'a: {{.spectro.var.v}}', variable('~'), ['MacroTypeChanged 1:4']],
     ['an empty text that becomes null', 'a: {{.spectro.var.v}}', variable(''), ['MacroTypeChanged 1:4']],
     [
-      'a text that becomes a time for YAML 1.1',
+      'a text that becomes an octal number for Helm and kubectl',
       'a: {{.spectro.var.v}}',
-      variable('12:30:00'),
+      variable('0o17'),
       ['MacroTypeChanged 1:4'],
     ],
+    ['a time, which is text for Helm and kubectl', 'a: {{.spectro.var.v}}', variable('12:30:00'), []],
+    [
+      'a boolean of another pack in quotes, as Helm and kubectl read it',
+      'a: on\nb: "{{.spectro.pack.app.a}}"',
+      {},
+      ['MacroTypeChanged 2:5'],
+    ],
+    ['a tagged text of another pack in quotes', 'a: !!str 8080\nb: "{{.spectro.pack.app.a}}"', {}, []],
     [
       'two that become one number',
       'a: {{.spectro.var.v}}.{{.spectro.var.v}}',

@@ -76,7 +76,7 @@ export const definitionCodes = {
   },
   YamlInvalid: {
     severity: 'error',
-    meaning: 'A text is not valid YAML 1.2.',
+    meaning: 'A text is not valid YAML: neither 1.2 nor what Helm and kubectl take beyond it.',
     action: 'Correct it at the place that is named.',
   },
   YamlKeyTwice: {

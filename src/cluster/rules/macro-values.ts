@@ -188,9 +188,11 @@ function describeCycle(stack: readonly Target[], back: Target): string {
   return `values refer to each other in a circle: ${told.join(' -> ')}`
 }
 
-function kindOf({ value, type }: PackValue['scalar'], text: string): ValueKind {
+function kindOf({ value, type, tag }: PackValue['scalar'], text: string): ValueKind {
+  if (type === 'PLAIN' && tag === undefined) {
+    const kind = plainKind(text)
+    return kind === 'null' ? 'text' : kind
+  }
   if (typeof value === 'boolean') return 'boolean'
-  if (typeof value === 'number' || typeof value === 'bigint') return 'number'
-  const kind = type === 'PLAIN' ? plainKind(text) : 'text'
-  return kind === 'null' ? 'text' : kind
+  return typeof value === 'number' ? 'number' : 'text'
 }

@@ -1,23 +1,45 @@
 import type { ValueKind } from './formats.ts'
 
-/** What a text is when it stands in YAML without quotes, for readers of 1.2 and of 1.1: Kubernetes and Helm read 1.1. */
+/** What a text is when it stands in YAML without quotes. */
 export type PlainKind = ValueKind | 'null'
 
-const nulls = /^(?:~|null|Null|NULL|)$/
-const booleans = /^(?:true|True|TRUE|false|False|FALSE|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|y|Y|n|N)$/
-// https://yaml.org/spec/1.2.2/#1032-tag-resolution and https://yaml.org/type/ (int and float of 1.1: `_`, base 2 and 60).
-const numbers = [
-  /^[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9_]+)(?:[eE][-+]?[0-9]+)?$/,
-  /^[-+]?0(?:x[0-9a-fA-F_]+|o[0-7_]+|b[01_]+)$/,
-  /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/,
-  /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/,
-]
-
-/** How plain text is read. A text that is a number, boolean or null in either version of YAML counts as that. */
+/** How plain text is read. */
 export function plainKind(text: string): PlainKind {
-  if (nulls.test(text)) return 'null'
-  if (booleans.test(text)) return 'boolean'
-  return text.length < 400 && numbers.some((each) => each.test(text)) ? 'number' : 'text'
+  const value = readPlain(text)
+  if (value === null) return 'null'
+  return typeof value === 'string' ? 'text' : (typeof value as 'number' | 'boolean')
+}
+
+const nulls = /^(?:~|null|Null|NULL|)$/
+const trues = /^(?:true|True|TRUE|yes|Yes|YES|on|On|ON|y|Y)$/
+const falses = /^(?:false|False|FALSE|no|No|NO|off|Off|OFF|n|N)$/
+const notFinite = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/
+const decimal = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/
+const octal = /^[-+]?0[0-7]+$/
+const based = /^([-+]?)(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/
+
+/**
+ * What plain text means for the readers of Helm and kubectl (sigs.k8s.io/yaml), which is neither YAML 1.1 nor 1.2: `yes`
+ * and `on` are booleans, `0644` is octal and `1_000` a number, but `1:20` and dates are text. A test holds this against a
+ * record of theirs.
+ */
+export function readPlain(text: string): string | number | boolean | null {
+  if (nulls.test(text)) return null
+  if (trues.test(text)) return true
+  if (falses.test(text)) return false
+  if (notFinite.test(text)) return text.endsWith('n') || text.endsWith('N') ? NaN : Infinity
+  if (!/^[-+.0-9]/.test(text)) return text
+  const digits = text.startsWith('.') ? text : text.replaceAll('_', '')
+  const [, sign, number] = based.exec(digits) ?? []
+  if (number !== undefined) {
+    // Of 64 bits; what is larger is text.
+    const value = BigInt(number)
+    if (value > (sign === '-' ? 1n << 63n : (1n << 64n) - 1n)) return text
+    return Number(value) * (sign === '-' ? -1 : 1)
+  }
+  if (!decimal.test(digits)) return text
+  const value = octal.test(digits) ? parseInt(digits, 8) : Number(digits)
+  return Number.isFinite(value) ? value : text
 }
 
 /** Why a text cannot stand in YAML without quotes, or undefined. `isInFlow`: inside of [] or {}. */

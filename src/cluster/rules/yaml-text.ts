@@ -1,7 +1,9 @@
-import { Composer, isAlias, isCollection, isMap, isPair, isScalar, Parser } from 'yaml'
+import { Composer, isAlias, isCollection, isMap, isNode, isPair, isScalar, Parser } from 'yaml'
 import type { Alias, Document, Node, Pair, Scalar } from 'yaml'
 import type { Macro, Masked } from './macro.ts'
+import { toStrictYaml } from './lenient-yaml.ts'
 import { maskMacros } from './macro.ts'
+import { readPlain } from './plain-scalar.ts'
 
 /** How a scalar stands in the text. */
 export interface MacroSite {
@@ -35,8 +37,9 @@ const problemLimit = 20
 const nodeLimit = 5_000_000
 
 /**
- * Reads YAML 1.2 of any number of documents, macros in it as words. The documents are walked one after the other and
- * never turned into objects: neither aliases nor keys such as `__proto__` can do harm. Never throws.
+ * Reads YAML 1.2, and what readers of Helm and kubectl take beyond it, of any number of documents, macros in it as words.
+ * The documents are walked one after the other and never turned into objects: neither aliases nor keys such as
+ * `__proto__` can do harm. Ranges of nodes are offsets in `text`. Never throws.
  * @param onDocument is handed each document that has no errors
  */
 export function readYaml(
@@ -45,6 +48,7 @@ export function readYaml(
   onDocument: (document: Document, masked: Masked) => void = () => undefined,
 ): YamlText {
   const masked = maskMacros(text, macros)
+  const strict = toStrictYaml(masked.text)
   const problems: YamlProblem[] = []
   const sites: MacroSite[] = []
   const say = (problem: YamlProblem) => {
@@ -53,11 +57,12 @@ export function readYaml(
   // Duplicate keys are found below: the library compares each key with each other one.
   const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false, logLevel: 'silent' })
   try {
-    for (const document of composer.compose(new Parser().parse(masked.text), false, masked.text.length)) {
+    for (const document of composer.compose(new Parser().parse(strict.text), false, strict.text.length)) {
       // Its warnings are of tags and versions it does not know, which other readers pass over.
       const { errors } = document
-      for (const { message, pos } of errors) say({ code: 'YamlInvalid', offset: pos[0], message })
-      walk(document.contents, macros, sites, say)
+      for (const { message, pos } of errors)
+        say({ code: 'YamlInvalid', offset: strict.originalOf(pos[0]), message })
+      walk(document.contents, { macros, sites, say, originalOf: strict.originalOf })
       if (errors.length === 0) onDocument(document, masked)
     }
   } catch (error) {
@@ -76,19 +81,25 @@ interface Step {
   readonly leaving?: number
 }
 
+interface Walk {
+  readonly macros: readonly Macro[]
+  readonly sites: MacroSite[]
+  readonly say: (problem: YamlProblem) => void
+  readonly originalOf: (offset: number) => number
+}
+
 /** One walk over a document without recursion: sites, duplicate keys, and what its aliases stand for. */
-function walk(
-  root: unknown,
-  macros: readonly Macro[],
-  sites: MacroSite[],
-  say: (problem: YamlProblem) => void,
-): void {
+function walk(root: unknown, { macros, sites, say, originalOf }: Walk): void {
   const steps: Step[] = [{ node: root, isKey: false, isInFlow: false }]
   const anchors = new Map<string, number | 'open'>()
   let expanded = 0
   let isTold = false
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     const { node, isKey, isInFlow, leaving } = step
+    if (leaving === undefined && isNode(node) && node.range) {
+      const [start, end, whole] = node.range
+      node.range = [originalOf(start), originalOf(end), originalOf(whole)]
+    }
     if (isAlias(node)) expanded += followAlias(node, anchors, say)
     if (isScalar(node)) findSite(node, isKey, isInFlow, macros, sites)
     if (leaving === undefined) expanded += 1
@@ -97,7 +108,7 @@ function walk(
       if (anchor !== undefined) anchors.set(anchor, leaving === undefined ? 1 : expanded - leaving)
     } else if (isCollection(node)) {
       if (anchor !== undefined) anchors.set(anchor, 'open')
-      if (isMap(node)) findKeysTwice(node.items, say)
+      if (isMap(node)) findKeysTwice(node.items, originalOf, say)
       const inFlow = isInFlow || node.flow === true
       steps.push({ node, isKey, isInFlow, leaving: expanded })
       for (const item of node.items.toReversed()) {
@@ -130,16 +141,26 @@ function followAlias(
   return 0
 }
 
-function findKeysTwice(pairs: readonly Pair[], say: (problem: YamlProblem) => void): void {
+/** Its keys have not been walked over yet, so their ranges are not those of the original. */
+function findKeysTwice(
+  pairs: readonly Pair[],
+  originalOf: (offset: number) => number,
+  say: (problem: YamlProblem) => void,
+): void {
   if (pairs.length < 2) return
   const seen = new Set<unknown>()
   for (const { key } of pairs) {
     if (!isScalar(key)) continue
-    const name = typeof key.value === 'object' ? null : key.value
+    const name = nameOf(key)
     if (seen.has(name))
-      say({ code: 'YamlKeyTwice', offset: offsetOf(key), message: 'has this key a second time' })
+      say({ code: 'YamlKeyTwice', offset: originalOf(offsetOf(key)), message: 'has this key a second time' })
     seen.add(name)
   }
+}
+
+/** As readers of Helm and kubectl name it, for which all keys become text: `on` is `true`, `1` is `"1"`. */
+function nameOf({ value, source, type, tag }: Scalar): string {
+  return String(type === 'PLAIN' && tag === undefined ? readPlain(source ?? '') : value)
 }
 
 const styles = {

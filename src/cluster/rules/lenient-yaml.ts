@@ -1,0 +1,253 @@
+/** A text as YAML 1.2 has it, and where its characters stood before. */
+export interface StrictYaml {
+  readonly text: string
+  /** The offset in the text that was given. */
+  readonly originalOf: (offset: number) => number
+}
+
+interface Edit {
+  readonly at: number
+  readonly removed: number
+  readonly text: string
+}
+
+/**
+ * Writes what the readers of Helm and kubectl (libyaml and its descendants) take beyond YAML 1.2 as 1.2 has it:
+ * - a line of a quoted scalar or of a flow collection may begin anywhere: it is given the indent it needs. Leading blanks
+ *   are folded away there, so no value changes;
+ * - the head of a block may stand in a line of its own that is not deeper than its key: it is given that indent;
+ * - a comment may follow a quote, a bracket or the head of a block at once: it is given a space;
+ * - `\'` is an escape in double quotes: it becomes `\x27`.
+ * All other texts stay as they are. One pass that keeps indents and scalars apart as the scanner of libyaml does; what is
+ * no YAML for that either, as what is never closed, is left to the parser to refuse. Linear, never throws.
+ */
+export function toStrictYaml(text: string): StrictYaml {
+  const edits = createScanner(text).scan()
+  return edits.length === 0 ? { text, originalOf: (offset) => offset } : applyEdits(text, edits)
+}
+
+function applyEdits(text: string, edits: readonly Edit[]): StrictYaml {
+  const parts: string[] = []
+  // Of each edit, where what follows it stands after and before.
+  const after: number[] = []
+  const before: number[] = []
+  let at = 0
+  let length = 0
+  for (const edit of edits) {
+    parts.push(text.slice(at, edit.at), edit.text)
+    length += edit.at - at + edit.text.length
+    at = edit.at + edit.removed
+    after.push(length)
+    before.push(at)
+  }
+  parts.push(text.slice(at))
+  const originalOf = (offset: number): number => {
+    let [low, high] = [0, edits.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((after[middle] ?? 0) <= offset) low = middle + 1
+      else high = middle
+    }
+    const moved = low === 0 ? offset : (before[low - 1] ?? 0) + offset - (after[low - 1] ?? 0)
+    // Inside of what an edit put in: where that was put.
+    return Math.min(moved, edits[low]?.at ?? text.length)
+  }
+  return { text: parts.join(''), originalOf }
+}
+
+const blanks = /[ \t\r]*/y
+const spaces = / */y
+const toLineEnd = /[^\n]*/y
+const marker = /(?:---|\.\.\.)(?=[ \t\r\n]|$)/y
+const isBlankLine = /[ \t]*(?:\r?\n|$)/y
+const indicator = /[-?:](?=[ \t\r\n]|$)/y
+const property = /[&*!][^ \t\r\n,[\]{}]*/y
+const blockHeader = /[|>][-+0-9]*/y
+const inDouble = /[^"\\\n]*/y
+const inSingle = /[^'\n]*/y
+const wordInBlock = /[^ \t\r\n:#]*/y
+const wordInFlow = /[^ \t\r\n:#,[\]{}]*/y
+const endsPlain = /[:](?=[ \t\r\n]|$)/y
+const endsPlainInFlow = /[:](?=[ \t\r\n,[\]{}]|$)/y
+
+/** Knows as much of a text as needed to tell scalars, flow collections and the indent of blocks apart. */
+function createScanner(text: string) {
+  const edits: Edit[] = []
+  // Deep lines times many lines would fill the memory; no honest text comes near.
+  let room = text.length + 65_536
+  let at = text.startsWith('\ufeff') ? 1 : 0
+  let lineStart = at
+  let indent = -1
+  let outer: number[] = []
+  let flow = 0
+  // How many edits there were before the quote or bracket that is open.
+  let unopened = 0
+  // Where a key may have begun in this line; `true`: at the next token.
+  let key: number | boolean = true
+
+  const change = (from: number, removed: number, replacement: string) => {
+    room -= replacement.length
+    if (room >= 0) edits.push({ at: from, removed, text: replacement })
+  }
+  const column = () => at - lineStart
+  const end = (pattern: RegExp, from = at): number => {
+    pattern.lastIndex = from
+    return pattern.test(text) ? pattern.lastIndex : from
+  }
+  const roll = (to: number) => {
+    if (flow > 0 || indent >= to) return
+    outer.push(indent)
+    indent = to
+  }
+  const unroll = (to: number) => {
+    while (flow === 0 && indent > to) indent = outer.pop() ?? -1
+  }
+  const beginKey = () => {
+    if (key === true) key = column()
+  }
+
+  /** Steps over a line break. Where the block around does not reach the next line, that is given more indent. */
+  const nextLine = (isIndented: boolean) => {
+    at += 1
+    lineStart = at
+    if (!isIndented || end(isBlankLine) > at) return
+    const lacking = indent + 1 - (end(spaces) - at)
+    if (lacking > 0) change(at, 0, ' '.repeat(lacking))
+  }
+  const isAtMarker = () => at === lineStart && end(marker) > at
+
+  const scanQuoted = (quote: string) => {
+    const inside = quote === '"' ? inDouble : inSingle
+    const before = edits.length
+    for (at += 1; at < text.length;) {
+      at = end(inside)
+      const found = text[at]
+      if (found === '\n') {
+        nextLine(true)
+        if (isAtMarker()) break
+      } else if (found === '\\') {
+        if (text[at + 1] === "'") change(at + 1, 1, 'x27')
+        at += text[at + 1] === '\n' || (text[at + 1] === '\r' && text[at + 2] === '\n') ? 1 : 2
+      } else if (text.startsWith("''", at)) at += 2
+      else {
+        at += 1
+        return
+      }
+    }
+    edits.length = before
+  }
+
+  const scanBlock = () => {
+    if (column() <= indent && end(spaces, lineStart) === at)
+      change(lineStart, 0, ' '.repeat(indent + 1 - column()))
+    const headerEnd = end(blockHeader)
+    if (text[headerEnd] === '#') change(headerEnd, 0, ' ')
+    const explicit = /[1-9]/.exec(text.slice(at, headerEnd))
+    at = end(toLineEnd, headerEnd)
+    const least = explicit ? Math.max(indent, 0) + Number(explicit[0]) : Math.max(indent + 1, 1)
+    let needed = explicit ? least : undefined
+    let deepest = least
+    while (at < text.length) {
+      const next = at + 1
+      const depth = end(spaces, next) - next
+      const isEmpty = end(isBlankLine, next) > next || next >= text.length
+      if (!isEmpty) needed ??= Math.max(depth, deepest)
+      else deepest = Math.max(deepest, depth)
+      if (!isEmpty && depth < (needed ?? 0)) return
+      lineStart = next
+      at = end(toLineEnd, next)
+    }
+  }
+
+  /** Plain text of one line, without blanks at its end. */
+  const scanWords = () => {
+    const from = at
+    const [word, stop] = flow > 0 ? [wordInFlow, endsPlainInFlow] : [wordInBlock, endsPlain]
+    for (;;) {
+      at = end(word)
+      const next = end(blanks)
+      const found = text[next] ?? '\n'
+      if (next > at && found !== '\n' && found !== '#') at = next
+      else if (next === at && (found === '#' || (found === ':' && end(stop) === at))) at += 1
+      else break
+    }
+    // What no plain text begins with is a token of its own.
+    if (at === from) at += 1
+  }
+
+  const scanPlain = () => {
+    for (;;) {
+      scanWords()
+      const lineEnd = end(blanks)
+      if (flow > 0 || text[lineEnd] !== '\n') return
+      // The next line that is not empty continues it, if it is deeper than the block around.
+      let next = lineEnd
+      while (next < text.length && end(isBlankLine, next + 1) > next + 1) next = end(toLineEnd, next + 1)
+      const begin = end(blanks, next + 1)
+      const depth = begin - next - 1
+      if (begin >= text.length || depth <= indent || text[begin] === '#') return
+      at = next + 1
+      lineStart = at
+      if (isAtMarker()) return
+      at = begin
+      key = false
+    }
+  }
+
+  const leaveOpen = () => {
+    if (flow > 0) edits.length = unopened
+  }
+
+  const scanToken = () => {
+    const first = text[at] ?? ''
+    if (isAtMarker()) {
+      leaveOpen()
+      ;[flow, indent, outer, key] = [0, -1, [], true]
+      at += 3
+      return
+    }
+    unroll(column())
+    if (flow === 0 && end(indicator) > at) {
+      roll(first === ':' && typeof key === 'number' ? key : column())
+      key = first !== ':' || typeof key !== 'number'
+      at += 1
+    } else if (first === '"' || first === "'") {
+      beginKey()
+      scanQuoted(first)
+    } else if (first === '[' || first === '{') {
+      beginKey()
+      if (flow === 0) unopened = edits.length
+      flow += 1
+      at += 1
+    } else if (flow > 0 && (first === ']' || first === '}')) {
+      flow -= 1
+      at += 1
+    } else if (flow > 0 && (first === ',' || first === ':')) at += 1
+    else if (flow === 0 && (first === '|' || first === '>')) scanBlock()
+    else if (end(property) > at) {
+      beginKey()
+      at = end(property)
+    } else {
+      beginKey()
+      scanPlain()
+    }
+  }
+
+  const scan = () => {
+    while (at < text.length) {
+      const begin = at
+      at = end(blanks)
+      if (text[at] === '\n') {
+        nextLine(flow > 0)
+        if (flow === 0) key = true
+      } else if (text[at] === '#') {
+        if (at === begin && at > lineStart) change(at, 0, ' ')
+        at = end(toLineEnd)
+      } else if (at === lineStart && text[at] === '%') at = end(toLineEnd)
+      else if (at < text.length) scanToken()
+    }
+    leaveOpen()
+    return edits
+  }
+  return { scan }
+}
