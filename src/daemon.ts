@@ -32,6 +32,7 @@ import { greetingOf } from './system/greeting.ts'
 import { createIssue } from './system/issue.ts'
 import type { Logger } from './system/log.ts'
 import { createRunner } from './system/runner.ts'
+import { createStrangerLog } from './system/stranger-log.ts'
 import { createServiceManager } from './system/service-manager.ts'
 import { createTransientUnitRunner } from './system/transient-unit.ts'
 
@@ -55,11 +56,12 @@ export interface Daemon {
 /** Builds every part in start order. The one file that knows all the others. */
 export async function createDaemon({ config, log, version, buildDate }: DaemonOptions): Promise<Daemon> {
   const clock = systemClock
+  const strangers = createStrangerLog(log, () => clock.monotonic())
   const runner = createRunner(log)
   const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
 
   // What outlives the daemon.
-  const state = await openState({ config, clock, log })
+  const state = await openState({ config, clock, log, onStranger: strangers.reserve })
   const { database, audit, keys } = state
   const listTokens = createContinueTokens(keys.lists)
 
@@ -105,6 +107,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     onNewCertificate: () => void greet(),
     clock,
     log,
+    strangers,
   })
   const { app, certificates } = edge
 
@@ -122,6 +125,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     cores: availableParallelism(),
     clock,
     log,
+    strangers,
   })
 
   // Cluster definitions.
@@ -275,6 +279,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       await issue.remove()
       systemd.stopWatchdog()
       auth.guesses.keep()
+      strangers.stop()
       audit.stop()
       audit.record({ action: 'action', kind: 'daemon', message: 'Stop' })
       audit.announceHead()

@@ -14,6 +14,7 @@ import type { MetricsSources } from './metrics/figures.ts'
 import type { ClientOf } from './system/client.ts'
 import type { Clock } from './system/clock.ts'
 import type { Logger } from './system/log.ts'
+import type { Lines } from './system/stranger-log.ts'
 
 export interface EdgeOptions {
   readonly config: Pick<Config, 'api' | 'host'>
@@ -31,6 +32,8 @@ export interface EdgeOptions {
   readonly onNewCertificate: () => void
   readonly clock: Clock
   readonly log: Logger
+  /** Takes the lines that callers without a session cause. */
+  readonly strangers: Lines
 }
 
 /** Where requests come in: the HTTPS port and root's own socket, their limits, and the certificate. */
@@ -55,7 +58,8 @@ const drainMs = 10_000
 
 /** Puts the room `api` together; the certificate is there when it is done. */
 export async function createEdge(options: EdgeOptions): Promise<Edge> {
-  const { config, stateDirectory, buildDate, names, audit, authenticate, clientOf, clock, log } = options
+  const { config, stateDirectory, buildDate, names, audit, authenticate, clientOf, clock, log, strangers } =
+    options
   const certificates = createCertificates({
     directory: join(stateDirectory, 'tls'),
     own: ownCertificate(config),
@@ -83,10 +87,11 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   await certificates.ensure()
   recordCertificate()
 
-  const https = createHttpsServer({ ...config.api, material: certificates.material(), log })
+  const https = createHttpsServer({ ...config.api, material: certificates.material(), log, strangers })
   const local = createLocalServer({ path: config.api.socket.path, timeouts: config.api.timeouts, log })
   const { app, requests, rateRefusals } = createServer({
     log,
+    strangers,
     bodyLimitBytes: config.api.body.limitBytes,
     serverFactory: https.serverFactory,
     rateLimits: { settings: config.api.rateLimits, monotonic: () => clock.monotonic() },

@@ -15,6 +15,8 @@ export interface StateOptions {
   readonly config: Pick<Config, 'audit' | 'state'>
   readonly clock: Clock
   readonly log: Logger
+  /** As of `createAudit`. */
+  readonly onStranger: () => void
 }
 
 /** What outlives the daemon: its folder, database, trail, and the secret that all keys come from. */
@@ -31,7 +33,7 @@ export interface State {
  * Opens the state folder, and makes it where there is none.
  * @throws StateInUse when another daemon has it
  */
-export async function openState({ config, clock, log }: StateOptions): Promise<State> {
+export async function openState({ config, clock, log, onStranger }: StateOptions): Promise<State> {
   const { directory } = config.state
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const lock = lockState(directory, log)
@@ -39,7 +41,10 @@ export async function openState({ config, clock, log }: StateOptions): Promise<S
   await sweepTemporary(join(directory, 'tls'))
   const database = openDatabase(join(directory, 'edgehostd.db'), log)
   const reader = createReader(database.sql)
-  const audit = createAudit({ settings: config.audit, database, read: reader.read, clock, log })
+  const audit = createAudit({
+    ...{ settings: config.audit, database, read: reader.read, clock, log },
+    onStranger,
+  })
   const secretFile = join(directory, 'secret')
   const secret = await readOrMakeSecret(secretFile, 32, (isReplaced) => {
     if (isReplaced)

@@ -18,8 +18,6 @@ export interface AuditWords {
    * field. Body as above. What is known only later, a handler puts into `request.auditActor`.
    */
   readonly actor?: (request: FastifyRequest) => string
-  /** Refusals each have a record of their own, however many, but for those of the rate limit. */
-  readonly isAttempt?: boolean
   /** Goes on where the trail cannot be written; for logins and the ends of sessions. */
   readonly goesOn?: boolean
 }
@@ -40,12 +38,15 @@ export interface AuditedRequest {
   readonly resourceUid: string
   readonly message: string
   readonly requestId: string
-  /** Whether a refusal of it may be one of a sum. */
-  readonly isCountable: boolean
+  readonly hasSession: boolean
+  /** Whether it is a refusal that has no record of its own. */
+  readonly isCounted: boolean
 }
 
 /** Where requests are recorded; the room of the trail has it. */
 export interface RequestAudit {
+  /** Whether one more refusal has a record of its own; to be asked once for each. */
+  admit(hasSession: boolean): boolean
   /**
    * Notes durably that a request is about to change something.
    * @throws AppError InsufficientStorage
@@ -77,6 +78,15 @@ declare module 'fastify' {
     auditBegun: string
     /** Notes durably what is going on, on a route that `goesOn`; for a handler that waits for something else anyway. */
     noteAudit: () => void
+    /** The password was right: whatever comes of the request has a record of its own. */
+    isProven: boolean
+    /** Whether this refusal is counted only; nothing while that was not asked. */
+    isCounted: boolean | undefined
+    /**
+     * Whether the refusal of this request has a record of its own, and thereby lines in the journal: of a storm, both
+     * have a sum. To be asked when it is clear that it is refused.
+     */
+    isTold: () => boolean
   }
 }
 
@@ -93,6 +103,17 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('auditActor', '')
   app.decorateRequest('auditNote', '')
   app.decorateRequest('auditBegun', '')
+  app.decorateRequest('isProven', false)
+  app.decorateRequest('isCounted', undefined)
+  app.decorateRequest('isTold', function () {
+    return !isRecorded(this) || !isCounted(this)
+  })
+  /** Decided once, by the first who asks. */
+  const isCounted = (request: FastifyRequest): boolean => {
+    // What an intent of a user was written for may have been done in part.
+    const isAlone = request.isProven || (request.caller && request.auditBegun)
+    return (request.isCounted ??= !isAlone && !audit.admit(Boolean(request.caller)))
+  }
   app.decorateRequest('noteAudit', function () {
     const { config, schema, url = '' } = this.routeOptions
     if (!config.audit || config.audit.goesOn !== true) return
@@ -119,15 +140,22 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
       ...[route.onSend ?? []].flat(),
       async (request, reply) => {
         const begun = request.auditBegun || undefined
+        if (reply.statusCode >= 400) isCounted(request)
         name(reply, await audit.end(describe(request, words, what), reply.statusCode, begun))
       },
     ]
   })
   return async (request, reply, { status, code }) => {
     if (!isMutating(request.method)) return
+    isCounted(request)
     const change = describe(request, unrouted, `Change at no known path: ${code}`)
     name(reply, await audit.end(change, status, undefined))
   }
+}
+
+/** Whether the trail hears of a request. */
+function isRecorded({ method, routeOptions: { config } }: FastifyRequest): boolean {
+  return config.audit !== false && (config.audit !== undefined || isMutating(method))
 }
 
 const subjectOf = (schema: RouteOptions['schema'], url: string) => schema?.summary ?? url
@@ -160,6 +188,7 @@ function describe(request: FastifyRequest, words: AuditWords, what: string): Aud
     resourceUid,
     message: `${parts.join(', ')}${errorCode ? `: ${errorCode}` : ''}`,
     requestId: request.id,
-    isCountable: words.isAttempt !== true || errorCode === 'TooManyRequests',
+    hasSession: Boolean(caller),
+    isCounted: request.isCounted === true,
   }
 }

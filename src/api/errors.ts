@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { STATUS_CODES } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { errorCodes, type ErrorCode } from '../errors/codes.ts'
-import type { Logger } from '../system/log.ts'
+import type { Lines } from '../system/stranger-log.ts'
 import type { Peer } from './connection/peer.ts'
 import { replyOn, securityLines } from './connection/reply-head.ts'
 import type { RouteTable } from './route-table.ts'
@@ -32,19 +32,21 @@ declare module 'fastify' {
 /**
  * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside.
  * @param onUnrouted told of the refusal of what meets no route, which is sent after it
+ * @param strangers takes the lines of callers without a session
  * @returns the reply to an error that Fastify hands to no error handler
  */
 export function addErrorReplies(
   app: FastifyInstance,
   onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => Promise<void> | undefined,
+  strangers: Lines = app.log,
 ): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
-    const send = () => sendError(error, request, reply)
+    const send = () => sendError(error, request, reply, request.caller ? request.log : strangers)
     const told = request.is404 ? onUnrouted(request, reply, error) : undefined
     if (!told) return send()
     void told
       .catch((failure: unknown) =>
-        request.log.error({ err: failure, ref: request.id }, 'no record of a refusal'),
+        strangers.error({ err: failure, ref: request.id }, 'no record of a refusal'),
       )
       .then(send)
     return reply
@@ -92,16 +94,20 @@ export function toAppError(error: FastifyError): AppError {
 }
 
 /** Sends the one error body. A failure of ours is logged here, with what the request log would say. */
-export function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendError(
+  error: AppError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  lines: Lines,
+): FastifyReply {
   void reply.code(error.status)
   request.errorCode = error.code
-  if (error.status >= 500) {
+  if (error.status >= 500 && isTold(request)) {
     const { code, message, cause } = error
     const described = { ...describeRequest(request, reply), code }
     // With its stack where the daemon is to blame; what an operator can mend, or has asked for, is a line.
-    if (error.status === 500) request.log.error({ ...described, err: cause ?? error }, 'request failed')
-    else
-      request.log.warn({ ...described, reason: message, ...(cause ? { err: cause } : {}) }, 'request failed')
+    if (error.status === 500) lines.error({ ...described, err: cause ?? error }, 'request failed')
+    else lines.warn({ ...described, reason: message, ...(cause ? { err: cause } : {}) }, 'request failed')
   }
   if (error.retryAfterSec !== undefined) void reply.header('retry-after', String(error.retryAfterSec))
   return reply
@@ -109,6 +115,9 @@ export function sendError(error: AppError, request: FastifyRequest, reply: Fasti
     .serializer((body: unknown) => JSON.stringify(body))
     .send(errorBody(error, request.id))
 }
+
+// Of a path that cannot be decoded, Fastify gives a request without what it is decorated with.
+const isTold = (request: Partial<Pick<FastifyRequest, 'isTold'>>) => request.isTold?.() ?? true
 
 /** Of the one body. */
 export const contentType = 'application/json; charset=utf-8'
@@ -127,7 +136,7 @@ const parserCodes: Readonly<Record<string, ErrorCode>> = {
 }
 
 /** Answers what is not even HTTP: the same body, then the connection is closed. */
-export function createParserErrorReply(log: Logger, peerOf: (socket: Socket) => Peer) {
+export function createParserErrorReply(lines: Lines, peerOf: (socket: Socket) => Peer) {
   return (error: Error & { code?: string }, socket: Socket): void => {
     // In the middle of a reply, these bytes would be taken for a part of it.
     const isReplying = replyOn(socket)?.headersSent === true
@@ -140,7 +149,7 @@ export function createParserErrorReply(log: Logger, peerOf: (socket: Socket) => 
     const ref = randomUUID()
     // Not the error itself: it holds what was sent.
     const { address } = peerOf(socket)
-    log.debug({ ref, status, address, reason: error.code }, 'request could not be read')
+    lines.debug({ ref, status, address, reason: error.code }, 'request could not be read')
     const body = JSON.stringify(errorBody(new AppError(code, 'the request could not be read as HTTP'), ref))
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${securityLines}Content-Type: ${contentType}\r\n` +

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import type { Lines } from '../system/stranger-log.ts'
 import { uidOf } from './uid.ts'
 
 const slowMs = 1_000
@@ -31,11 +32,13 @@ function pathOf({ routeOptions: { url }, params }: FastifyRequest): string {
  * One line a request. Changes, refusals and slow requests are `info`, other reads `debug`, so that the journal of a
  * healthy host is quiet. The line of a failure is written by `sendError`, with its reason: this hook is not called
  * when the client has gone.
+ * @param strangers takes the lines of callers without a session
  */
-export function addRequestLog(app: FastifyInstance, log: Logger): void {
+export function addRequestLog(app: FastifyInstance, log: Logger, strangers: Lines): void {
   app.addHook('onResponse', (request, reply, done) => {
     const level = levelOf(request, reply)
-    if (level && log.isLevelEnabled(level)) log[level](describeRequest(request, reply), 'request')
+    if (level && log.isLevelEnabled(level))
+      (request.caller ? log : strangers)[level](describeRequest(request, reply), 'request')
     done()
   })
 }
@@ -44,8 +47,8 @@ function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info'
   const status = reply.statusCode
   if (status >= 500) return undefined
   const isRead = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
-  // A flood of them is one line a minute, the limiter's own.
-  if (request.isOverLimit) return 'debug'
+  // A flood of them is one line a minute: the limiter's own, and the copy of the record that counts them.
+  if (request.isOverLimit || request.isCounted) return 'debug'
   const isRefusal = status === 401 || status === 403 || status === 429
   return !isRead || isRefusal || reply.elapsedTime > slowMs ? 'info' : 'debug'
 }

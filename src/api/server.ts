@@ -11,6 +11,7 @@ import {
 } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
+import type { Lines } from '../system/stranger-log.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
@@ -27,6 +28,8 @@ import { createSerializerCompiler, createValidatorCompiler } from './compilers.t
 
 export interface ServerOptions extends GuardOptions {
   readonly log: Logger
+  /** Takes the lines that callers without a session cause; without it the log does. */
+  readonly strangers?: Lines
   /** Largest JSON body, bytes. */
   readonly bodyLimitBytes: number
   /** Makes the HTTPS server; without it requests come by `inject` only. */
@@ -52,6 +55,7 @@ const noRefusals: ReadonlyMap<string, number> = new Map()
  */
 export function createServer({
   log,
+  strangers = log,
   bodyLimitBytes,
   serverFactory,
   rateLimits,
@@ -76,7 +80,7 @@ export function createServer({
     // In-flight requests end in peace; idle connections are closed at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: createParserErrorReply(log, peerOf),
+    clientErrorHandler: createParserErrorReply(strangers, peerOf),
     // A path that cannot be routed meets no hook.
     frameworkErrors(error, request, reply) {
       request.peer = peerOf(request.socket)
@@ -116,12 +120,16 @@ export function createServer({
   limiter?.addTo(app)
   // After the guard, since each puts its own hook first: a refusal says it too.
   addLifecycle(app)
-  addRequestLog(app, log)
+  addRequestLog(app, log, strangers)
   const auditUnrouted = audit && addAudit(app, audit)
-  const refuse = addErrorReplies(app, (request, reply, error) => {
-    requests.countUnrouted(error.status, reply)
-    return auditUnrouted?.(request, reply, error)
-  })
+  const refuse = addErrorReplies(
+    app,
+    (request, reply, error) => {
+      requests.countUnrouted(error.status, reply)
+      return auditUnrouted?.(request, reply, error)
+    },
+    strangers,
+  )
   return { app, routes, requests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }
 

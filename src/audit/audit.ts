@@ -21,6 +21,8 @@ export interface AuditOptions {
   readonly read: SearchOptions['read']
   readonly clock: Clock
   readonly log: Logger
+  /** Told of each record that a refused caller without a session has, whose copy is a line in the journal. */
+  readonly onStranger?: () => void
 }
 
 export type { SystemEntry }
@@ -55,15 +57,18 @@ export interface AuditAccess extends Search {
 }
 
 /** Builds the parts of the room in the order in which they need each other. */
-export function createAudit({ settings, database, read, clock, log }: AuditOptions): Audit {
+export function createAudit(options: AuditOptions): Audit {
+  const { settings, database, read, clock, log, onStranger } = options
   const store = createTrailStore(database)
   const trail = createTrail({ store, database, clock, log })
-  const flood = createFlood(trail)
+  const monotonic = () => clock.monotonic()
+  const strangers = createFlood({ trail, callers: 'without a session', monotonic, onAdmitted: onStranger })
+  const users = createFlood({ trail, callers: 'of logged-in users', monotonic })
   const batch = createBatch(trail)
   const record = (entry: SystemEntry) => void trail.append(systemEntry(entry))
   if (database.aside !== undefined) trail.append(beginEntry(database.aside))
   return {
-    requests: createRequestAudit(trail, flood, batch),
+    requests: createRequestAudit({ trail, batch, strangers, users }),
     record,
     lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
     routes: (edgeHostId) => ({
@@ -84,7 +89,8 @@ export function createAudit({ settings, database, read, clock, log }: AuditOptio
     unwritten: trail.unwritten,
     stop() {
       batch.flush()
-      flood.flush()
+      strangers.flush()
+      users.flush()
     },
   }
 }

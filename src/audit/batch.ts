@@ -12,6 +12,8 @@ export interface Batch {
    * @throws what `writeAll` throws for this record
    */
   add(record: Pending): Promise<void>
+  /** Takes away an intent of which no record comes; soon. */
+  forget(uid: string): void
   /** Brings everything to the disk, at once. */
   flush(): void
 }
@@ -24,7 +26,11 @@ interface Waiting {
 
 const retryMs = 1_000
 
-export function createBatch({ writeAll, settle }: Pick<Trail, 'writeAll' | 'settle'>): Batch {
+export function createBatch({
+  writeAll,
+  forget,
+  settle,
+}: Pick<Trail, 'writeAll' | 'forget' | 'settle'>): Batch {
   const waiting: Waiting[] = []
   let turn: NodeJS.Immediate | undefined
   let nextTurn: NodeJS.Immediate | undefined
@@ -44,7 +50,12 @@ export function createBatch({ writeAll, settle }: Pick<Trail, 'writeAll' | 'sett
 
   function endTurn(): void {
     write(waiting.splice(0))
-    // The replies are on their way by then.
+    settleSoon()
+  }
+
+  // The replies are on their way by then.
+  function settleSoon(): void {
+    clearImmediate(nextTurn)
     nextTurn = setImmediate(settleAll)
   }
 
@@ -58,6 +69,10 @@ export function createBatch({ writeAll, settle }: Pick<Trail, 'writeAll' | 'sett
       new Promise<void>((resolve, reject) => {
         if (waiting.push({ record, resolve, reject }) === 1) turn = setImmediate(endTurn)
       }),
+    forget(uid) {
+      forget(uid)
+      settleSoon()
+    },
     flush() {
       for (const each of [turn, nextTurn]) clearImmediate(each)
       clearTimeout(retry)

@@ -1,97 +1,95 @@
-import type { AuditEntry } from './record.ts'
+import { createWindow } from '../system/window.ts'
+import { createAllowance } from './allowance.ts'
+import { begunEntry, createRefusalSum, type RefusalSum } from './refusal-sum.ts'
 import type { Trail } from './trail.ts'
 
 /**
- * Keeps refusals from filling the trail: beyond some, those of a minute become one record for each address. Its uid is
- * given out with the first that it counts, so it is an intent on the disk from then on.
+ * Keeps refusals from filling the trail. A few have a record of their own; all others, from whatever address, are
+ * counted in one record a minute. The uid of that record is given out with the first refusal it counts, so it is an
+ * intent on the disk from then on.
  */
 export interface Flood {
-  /** Counts a refusal; nothing when it is to be recorded by itself, else the uid of the record that counts it. */
-  count(address: string, status: number): string | undefined
-  /** Writes what was counted, and ends the minute. */
+  /** Whether one more refusal may have a record of its own, which it then has; else it is to be counted. */
+  admit(): boolean
+  /**
+   * Counts a refusal.
+   * @param address or the network that stands for it
+   * @returns the uid of the record that counts it
+   */
+  count(address: string, status: number): string
+  /** Writes what was counted. */
   flush(): void
 }
 
-interface Counter {
-  /** All refusals of the minute. */
-  seen: number
-  /** Of the record that is to come; made with the first refusal it counts. */
-  uid: string | undefined
-  isIntent: boolean
-  readonly counts: Map<number, number>
+export interface FloodOptions {
+  /** Where the sums go. */
+  readonly trail: Pick<Trail, 'tryBegin' | 'finish' | 'append' | 'newUid'>
+  /** Whose refusals these are, for people: `without a session`. */
+  readonly callers: string
+  /** Milliseconds. */
+  readonly monotonic: () => number
+  /** Told of each that has a record of its own. */
+  readonly onAdmitted?: (() => void) | undefined
 }
 
-const perAddress = 30
-const inAll = 120
-const trackedAddresses = 100
 const minuteMs = 60_000
+const mostInMinute = 10
 
-/** @param trail where the sums go */
-export function createFlood(trail: Trail): Flood {
-  let counters = new Map<string, Counter>()
-  let recorded = 0
-  let timer: NodeJS.Timeout | undefined
+/**
+ * What a flood that lasts may add to the trail. Ten records and a sum a minute would be 5.8 million a year, eight times
+ * what the default size holds: so there are ten a minute for the first minutes, and in the long run one in ten minutes;
+ * and a sum a minute for the first hour, from then on one in a quarter of an hour. A test computes a year.
+ */
+const single = { atOnce: 240, everyMs: 10 * minuteMs }
+const sums = { atOnce: 60, everyMs: 15 * minuteMs }
 
-  function counterOf(address: string): Counter {
-    const isTracked = counters.has(address) || counters.size < trackedAddresses
-    const key = isTracked ? address : ''
-    const counter: Counter = counters.get(key) ?? {
-      seen: 0,
-      uid: undefined,
-      isIntent: false,
-      counts: new Map(),
+interface Counting {
+  readonly uid: string
+  readonly isIntent: boolean
+  readonly sum: RefusalSum
+  readonly minutes: number
+  readonly timer: NodeJS.Timeout
+}
+
+export function createFlood({ trail, callers, monotonic, onAdmitted }: FloodOptions): Flood {
+  const window = createWindow(minuteMs, monotonic)
+  const singleAllowance = createAllowance(single.atOnce, single.everyMs, monotonic)
+  const sumAllowance = createAllowance(sums.atOnce, sums.everyMs, monotonic)
+  let counting: Counting | undefined
+
+  function begin(): Counting {
+    const noted = trail.tryBegin(begunEntry(callers))
+    const minutes = Math.max(1, Math.ceil(sumAllowance.waitMs() / minuteMs))
+    sumAllowance.take()
+    return {
+      ...{ uid: noted ?? trail.newUid(), isIntent: noted !== undefined, minutes },
+      sum: createRefusalSum(callers),
+      timer: setTimeout(flush, minutes * minuteMs).unref(),
     }
-    counters.set(key, counter)
-    return counter
-  }
-
-  function begin(address: string, counter: Counter): string {
-    const noted = trail.tryBegin(sumEntry(counters.has(address) ? address : '', undefined))
-    counter.isIntent = noted !== undefined
-    return noted ?? trail.newUid()
   }
 
   function flush(): void {
+    if (!counting) return
+    const { uid, isIntent, sum, minutes, timer } = counting
     clearTimeout(timer)
-    timer = undefined
-    const ended = counters
-    counters = new Map()
-    recorded = 0
-    for (const [address, { uid, isIntent, counts }] of ended) {
-      if (uid === undefined) continue
-      if (isIntent) trail.finish(uid, sumEntry(address, counts))
-      else trail.append(sumEntry(address, counts), uid)
-    }
+    counting = undefined
+    if (isIntent) trail.finish(uid, sum.entry(minutes))
+    else trail.append(sum.entry(minutes), uid)
   }
 
   return {
+    admit() {
+      if (window.count() >= mostInMinute || singleAllowance.waitMs() > 0) return false
+      window.add()
+      singleAllowance.take()
+      onAdmitted?.()
+      return true
+    },
     count(address, status) {
-      timer ??= setTimeout(flush, minuteMs).unref()
-      const counter = counterOf(address)
-      counter.seen += 1
-      if (counter.seen <= perAddress && recorded < inAll) {
-        recorded += 1
-        return undefined
-      }
-      counter.uid ??= begin(address, counter)
-      counter.counts.set(status, (counter.counts.get(status) ?? 0) + 1)
-      return counter.uid
+      counting ??= begin()
+      counting.sum.add(address, status)
+      return counting.uid
     },
     flush,
-  }
-}
-
-/** @param counts by status; nothing while they are not known */
-function sumEntry(address: string, counts: ReadonlyMap<number, number> | undefined): AuditEntry {
-  const sum = counts ? [...counts.values()].reduce((all, each) => all + each, 0) : 'an unknown number of'
-  const parts = counts
-    ? `: ${[...counts].map(([status, count]) => `${count} with ${status}`).join(', ')}`
-    : ''
-  const where = address === '' ? 'many other addresses' : address
-  return {
-    ...{ actorType: 'user', actor: '', role: '', address },
-    ...{ action: 'activity', kind: 'request', resourceName: '', resourceUid: '' },
-    message: `${sum} more requests from ${where} were refused within a minute${parts}`,
-    ...{ outcome: 'refused', status: null, requestId: '' },
   }
 }

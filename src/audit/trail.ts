@@ -40,6 +40,8 @@ export interface Trail {
   tryBegin(entry: AuditEntry): string | undefined
   /** Records what came of what was begun. */
   finish(uid: string, entry: AuditEntry): void
+  /** Of what was begun no record comes: another one counts it. Its intent stays on the disk until `settle`. */
+  forget(uid: string): void
   /**
    * Any number of records, whose uids were given away already, with one wait for the disk; each as `append` or `finish`.
    * With none where all of them were begun: their intents are on the disk, and stay there until `settle`.
@@ -225,6 +227,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     },
 
     finish: (uid, entry) => writeOrMiss([{ entry, uid, isIntent: true }]),
+    forget: unsettled.add,
     writeAll: (all) =>
       writeOrMiss(
         all,

@@ -4,7 +4,7 @@ import { isDatabaseError } from '../store/unwritable.ts'
 import type { Logger } from '../system/log.ts'
 import type { TrailStore } from './trail-store.ts'
 
-/** What is recorded, but perhaps not on the disk yet. Each has its intent there. */
+/** What is recorded, but perhaps not on the disk yet, or of which no record comes. Each has its intent there. */
 export interface Unsettled {
   add(uid: string): void
   /** To be done in a transaction that waits for the disk; `clear` when it is over. */

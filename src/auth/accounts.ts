@@ -6,7 +6,7 @@ import { createNssQuestions, type NssQuestions } from './nss.ts'
 
 /** Reads accounts through NSS. */
 export interface Accounts {
-  /** Whether the account is in the local files, which takes no child process to read. */
+  /** Whether the account is in the local files; not where they cannot be read. Only a look into them. */
   isLocal(name: string): boolean
   /**
    * What the local files alone say, without a child process; the role is not known where a directory may add groups.
@@ -51,7 +51,13 @@ export function createAccounts({ runner, ...options }: AccountsOptions): Account
   }
 
   return {
-    isLocal: files.has,
+    isLocal(name) {
+      try {
+        return files.has(name)
+      } catch {
+        return false
+      }
+    },
     readLocal: files.find,
 
     async read(name) {

@@ -4,10 +4,11 @@ import type { Database } from '../store/database.ts'
 import type { ClientOf } from '../system/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
+import type { Lines } from '../system/stranger-log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { watchForSleep } from '../system/sleep-watch.ts'
 import type { AccessTokens } from './access-token.ts'
-import { createAccounts, type Accounts } from './accounts.ts'
+import { createAccounts } from './accounts.ts'
 import { createAccountWatch, type AccountWatch } from './account-watch.ts'
 import { createGuessGuard, type GuessGuard, type GuessLimits } from './guess-guard.ts'
 import { createGuessStore } from './guess-store.ts'
@@ -51,6 +52,8 @@ export interface AuthOptions {
   readonly cores: number
   readonly clock: Clock
   readonly log: Logger
+  /** Takes the lines about refusals; without it the log does. */
+  readonly strangers?: Lines
   /** Folder of passwd, shadow and group. */
   readonly etc?: string
 }
@@ -103,6 +106,7 @@ export function createAuth(options: AuthOptions): Auth {
       transaction: database.transactionBeforeNext,
       clock,
       log,
+      strangers: options.strangers ?? log,
       refusalDelayMs: settings.refusalDelayMs,
     }),
   )
@@ -112,7 +116,7 @@ export function createAuth(options: AuthOptions): Auth {
       passwordChange: createPasswordChange({ login, pam, sessions, log }),
       sessions: createSessionAccess({ sessions, accounts, clock }),
       listTokens: options.listTokens,
-      isKnownUser: (name) => isKnown(accounts, name),
+      isKnownUser: accounts.isLocal,
       monotonic: () => clock.monotonic(),
     },
     sessions,
@@ -125,12 +129,3 @@ export function createAuth(options: AuthOptions): Auth {
 
 // After this long without processor time a PAM child is in its failure delay.
 const quietMs = 100
-
-/** Only a look into a file. Where it cannot be read nobody is known, and the trail does without the name. */
-function isKnown(accounts: Accounts, name: string): boolean {
-  try {
-    return accounts.isLocal(name)
-  } catch {
-    return false
-  }
-}

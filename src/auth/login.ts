@@ -6,6 +6,7 @@ import { isUnwritable } from '../store/unwritable.ts'
 import type { ClientOf } from '../system/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
+import type { Lines } from '../system/stranger-log.ts'
 import type { Accounts } from './accounts.ts'
 import type { Account } from './account.ts'
 import { isPossiblePassword, isPossibleUserName } from './credentials.ts'
@@ -26,6 +27,8 @@ export interface LoginOptions {
   readonly transaction: Database['transaction']
   readonly clock: Clock
   readonly log: Logger
+  /** Takes the lines about refusals. */
+  readonly strangers: Lines
   readonly refusalDelayMs: number
 }
 
@@ -36,6 +39,10 @@ export interface LoginRequest extends Credentials {
   readonly ref: string
   /** Told the name of the account as soon as there is known to be one, also where it is refused then. */
   readonly onKnown?: (userName: string) => void
+  /** Told that the password was right, also where the request is refused then. */
+  readonly onProven?: () => void
+  /** Asked, once it is refused, whether the journal says so by itself; else what counts it does. */
+  readonly isTold?: () => boolean
   /** Called while PAM is at work: what takes its time here does not delay the answer. */
   readonly onAsked?: () => void
 }
@@ -66,6 +73,15 @@ type Finding =
 /** With how long the request waited before PAM was asked; nothing when it was not. */
 type Outcome = Finding & { readonly waitedMs?: number }
 
+/** What the journal says of each login. */
+interface Line {
+  readonly ref: string
+  /** Of an account that there is: people type passwords into the wrong field. */
+  user: string | undefined
+  readonly address: string
+  readonly purpose: string
+}
+
 type PamAnswer = Awaited<ReturnType<Pam['verify']>>
 
 const spareMs = 200
@@ -75,7 +91,8 @@ const spareMs = 200
  * knows the difference.
  */
 export function createLogin(options: LoginOptions): Login {
-  const { pam, slots, guard, accounts, sessions, history, clientOf, transaction, clock, log } = options
+  const { pam, slots, guard, accounts, sessions, history, clientOf, transaction, clock, log, strangers } =
+    options
 
   async function decide(request: LoginRequest): Promise<Outcome> {
     const { userName, password, address } = request
@@ -143,26 +160,38 @@ export function createLogin(options: LoginOptions): Login {
   }
 
   async function verify(request: LoginRequest, purpose: string, refuse: Refuse) {
-    const { userName, address, ref, arrivedAt } = request
-    // The journal gets the name as it was typed only if it can be one; people type passwords into the wrong field.
-    const line = { ref, user: isPossibleUserName(userName) ? userName : undefined, address, purpose }
+    const { address, ref, arrivedAt } = request
+    const line: Line = { ref, user: undefined, address, purpose }
     const attempt = begin(request, line)
     let outcome: Outcome
+    const onKnown = (name: string) => {
+      line.user = name
+      request.onKnown?.(name)
+    }
     try {
-      outcome = await decide(request)
+      outcome = await decide({ ...request, onKnown })
     } catch (error) {
       attempt.cancel()
-      if (error instanceof AppError) log.warn({ ...line, reason: error.code }, 'login not decided')
+      if (error instanceof AppError && isTold(request))
+        strangers.warn({ ...line, reason: error.code }, 'login not decided')
       throw error
     }
     if ('refusal' in outcome) {
       await untilRefusal(arrivedAt, outcome.waitedMs ?? 0)
       attempt.fail()
-      log.info({ ...line, reason: outcome.refusal }, 'login refused')
+      sayRefused(request, line, outcome.refusal)
       throw refuse(outcome.words)
     }
     attempt.succeed()
-    return { ...outcome, line: { ...line, user: outcome.account.name } }
+    request.onProven?.()
+    line.user = outcome.account.name
+    return { ...outcome, line }
+  }
+
+  const isTold = (request: LoginRequest) => request.isTold?.() ?? true
+
+  function sayRefused(request: LoginRequest, line: Line, reason: string): void {
+    if (isTold(request)) strangers.info({ ...line, reason }, 'login refused')
   }
 
   /** Whoever has to make room on a full disk must be able to log in: the session is then in memory only. */
@@ -184,11 +213,13 @@ export function createLogin(options: LoginOptions): Login {
     return { isFirstLogin, tokens: tokens ?? sessions.create(account, address, isExtended, false) }
   }
 
-  function begin({ userName, address }: LoginRequest, line: object) {
+  function begin(request: LoginRequest, line: Line) {
+    const { userName, address } = request
     try {
       return guard.begin(userName, clientOf(address))
     } catch (error) {
-      log.info({ ...line, reason: (error as Error).message }, 'login refused')
+      const isKnown = isPossibleUserName(userName) && accounts.isLocal(userName)
+      sayRefused(request, { ...line, user: isKnown ? userName : undefined }, (error as Error).message)
       throw error
     }
   }
@@ -197,7 +228,7 @@ export function createLogin(options: LoginOptions): Login {
     async login(request, isExtended) {
       const { account, isExpired, line } = await verify(request, 'login', invalidCredentials)
       if (isExpired) {
-        log.info({ ...line, reason: 'password expired' }, 'login refused')
+        sayRefused(request, line, 'password expired')
         throw new AppError(
           'PasswordExpired',
           'the password has expired; set a new one with POST /v1/users/default/password/reset',

@@ -57,6 +57,10 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     onKnown: (name: string) => {
       request.auditActor = name
     },
+    onProven: () => {
+      request.isProven = true
+    },
+    isTold: () => request.isTold(),
   })
 
   /** The account of a body that nobody has checked. One of a directory is known only after its login was tried. */
@@ -75,7 +79,6 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
           action: 'activity',
           kind: 'session',
           actor: ({ body }) => knownUser(body),
-          isAttempt: true,
           goesOn: true,
         },
       },
@@ -168,7 +171,6 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
           resource: ({ body, caller, auditActor }) => ({
             name: typedUserName(body) === '' ? caller?.userName : auditActor || knownUser(body),
           }),
-          isAttempt: true,
         },
       },
       schema: {

@@ -129,19 +129,6 @@ describe('the trail knows of a login', () => {
     }
   })
 
-  it('each by itself, whatever else was refused meanwhile', async () => {
-    for (let count = 0; count < 40; count += 1) await edge.post('/v1/nowhere', {})
-    const before = (await list()).listmeta.count
-    const reply = await edge.tryLogin('bob', 'wrong')
-    const { metadata, spec } = await newest()
-    expect((await list()).listmeta.count).toBe(before + 1)
-    expect(metadata.uid).toBe(auditUidOf(reply))
-    expect(spec).toMatchObject({ actor: { uid: 'bob' }, status: 401 })
-    const reset = await edge.post(resetPath, { username: 'bob', oldPassword: 'x', newPassword: 'y' })
-    expect((await newest()).metadata.uid).toBe(auditUidOf(reset))
-    expect((await newest()).spec.resource).toEqual({ kind: 'user', name: 'bob' })
-  })
-
   it.each([{ username: 5 }, [], 'text', null])('with a body like %j', async (body) => {
     const reply = await edge.post(loginPath, JSON.stringify(body), {
       headers: { 'content-type': 'application/json' },

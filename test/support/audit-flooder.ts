@@ -11,8 +11,9 @@ const { log } = captureLog()
 const database = openDatabase(file, log)
 const settings = { retentionDays: 10, limitBytes: 1e9 }
 const audit = createAudit({ settings, database, read: async () => [], clock: systemClock, log })
-const request: AuditedRequest = {
+const refused = (): AuditedRequest => ({
   ...{ actor: '', role: '', address: '192.0.2.1', action: 'action', kind: 'unknown', resourceName: '' },
-  ...{ resourceUid: '', message: 'Change at no known path', requestId: 'r', isCountable: true },
-}
-for (;;) writeSync(1, `${await audit.requests.end(request, 404, undefined)}\n`)
+  ...{ resourceUid: '', message: 'Change at no known path', requestId: 'r' },
+  ...{ hasSession: false, isCounted: !audit.requests.admit(false) },
+})
+for (;;) writeSync(1, `${await audit.requests.end(refused(), 404, undefined)}\n`)

@@ -22,6 +22,7 @@ describe('records of one turn of the event loop', () => {
         commits.push(all.map(({ uid }) => uid))
         trail.writeAll(all)
       },
+      forget: trail.forget,
       settle: trail.settle,
     })
     return { trail, store, verify, batch, commits, uids: () => store.slice(1, 100).map(({ uid }) => uid) }
@@ -57,6 +58,16 @@ describe('records of one turn of the event loop', () => {
     expect(store.intents()).toEqual([])
   })
 
+  it('take away what was begun and has no record, soon', async () => {
+    const { trail, store, batch, commits } = open()
+    batch.forget(trail.begin(entry('begun')))
+    expect(store.intents()).toHaveLength(1)
+    await setImmediate()
+    expect(store.intents()).toEqual([])
+    expect(commits).toEqual([])
+    expect(rig.open().store.slice(1, 10)).toEqual([])
+  })
+
   describe('settle', () => {
     let settled = 0
     let isFull = false
@@ -72,7 +83,7 @@ describe('records of one turn of the event loop', () => {
     afterEach(() => vi.useRealTimers())
 
     it('at once at a stop, and then no more', async () => {
-      const batch = createBatch({ writeAll: () => undefined, settle })
+      const batch = createBatch({ writeAll: () => undefined, forget: () => undefined, settle })
       await batch.add(pending('a'))
       batch.flush()
       expect(settled).toBe(1)
@@ -81,7 +92,7 @@ describe('records of one turn of the event loop', () => {
     })
 
     it('again each second while they cannot, until a stop', async () => {
-      const batch = createBatch({ writeAll: () => undefined, settle })
+      const batch = createBatch({ writeAll: () => undefined, forget: () => undefined, settle })
       isFull = true
       await batch.add(pending('a'))
       await setImmediate()

@@ -1,102 +1,168 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createAudit, type Audit } from '../../src/audit/audit.ts'
+import type { AuditedRequest } from '../../src/audit/request-audit.ts'
 import { createTrailStore } from '../../src/audit/trail-store.ts'
 import { createTestTrail, entry, type TestTrail } from '../support/test-trail.ts'
+import { minuteMs } from '../support/turning-clock.ts'
 
-describe('a flood of refusals', () => {
-  const settings = { retentionDays: 10, limitBytes: 1e9 }
-  let audit: Audit
-  let rig: TestTrail
-  beforeEach(() => {
-    rig = createTestTrail()
-    const read = async () => []
-    audit = createAudit({ settings, read, ...rig, log: rig.captured.log })
-  })
-  afterEach(() => {
-    audit.stop()
-    rig.database.close()
-  })
-  const refused = (address: string, status = 401, isCountable = true) =>
-    audit.requests.end(
-      {
-        ...{ actor: 'mallory', role: '', address, action: 'activity', kind: 'session', resourceName: '' },
-        ...{ resourceUid: '', message: 'Log in', requestId: 'r', isCountable },
-      },
-      status,
-      undefined,
-    )
-  const records = () => createTrailStore(rig.database).slice(1, 1_000)
+const settings = { retentionDays: 10, limitBytes: 1e9 }
+let audit: Audit
+let rig: TestTrail
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  rig = createTestTrail()
+  audit = open()
+})
+afterEach(() => {
+  audit.stop()
+  rig.database.close()
+  vi.useRealTimers()
+})
 
-  it('is thirty records and one that counts the rest, whose uid they all got', async () => {
-    const all = Array.from({ length: 50 }, (_each, index) => refused('192.0.2.1', index < 40 ? 401 : 429))
-    const uids = await Promise.all(all)
-    audit.stop()
-    expect(records()).toHaveLength(31)
+const open = () => createAudit({ settings, read: async () => [], ...rig, log: rig.captured.log })
+
+interface Told {
+  readonly address?: string
+  readonly status?: number
+  readonly hasSession?: boolean
+  readonly begun?: string
+}
+
+/** As the edge does it: asked once, then recorded. */
+function ended({ address = '192.0.2.1', status = 401, hasSession = false, begun }: Told = {}) {
+  const isCounted = status >= 400 && !audit.requests.admit(hasSession)
+  return audit.requests.end({ ...request, address, hasSession, isCounted }, status, begun)
+}
+const request: AuditedRequest = {
+  ...{ actor: '', role: '', address: '', action: 'activity', kind: 'session', resourceName: '' },
+  ...{ resourceUid: '', message: 'Log in', requestId: 'r', hasSession: false, isCounted: false },
+}
+
+const times = (count: number, told: (index: number) => Told = () => ({})) =>
+  Promise.all(Array.from({ length: count }, (_each, index) => ended(told(index))))
+const records = () => createTrailStore(rig.database).slice(1, 5_000)
+const intents = () => createTrailStore(rig.database).intents()
+const sums = () => records().filter(({ message }) => message.includes('more requests'))
+
+/** Timers and clock go together. */
+function pass(ms: number): void {
+  rig.clock.turn(ms)
+  vi.advanceTimersByTime(ms)
+}
+
+describe('a flood of refusals without a session', () => {
+  it('is ten records and one that counts the rest, whose uid they all got', async () => {
+    const uids = await times(50, (index) => ({ status: index < 40 ? 401 : 429 }))
+    pass(minuteMs)
+    expect(records()).toHaveLength(11)
     const sum = records().at(-1)
+    expect(sum).toMatchObject({ address: '192.0.2.1', outcome: 'refused', status: null })
     expect(sum?.message).toBe(
-      '20 more requests from 192.0.2.1 were refused within a minute: 10 with 401, 10 with 429',
+      '40 more requests without a session were refused within a minute: 30 with 401, 10 with 429, all from 192.0.2.1',
     )
-    expect(new Set(uids.slice(30))).toEqual(new Set([sum?.uid]))
-    expect(uids.slice(0, 30)).toEqual(
+    expect(new Set(uids.slice(10))).toEqual(new Set([sum?.uid]))
+    expect(uids.slice(0, 10)).toEqual(
       records()
-        .slice(0, 30)
+        .slice(0, 10)
         .map(({ uid }) => uid),
     )
   })
 
-  it('from one /64 counts as one', () => {
-    for (let host = 0; host < 50; host += 1) void refused(`2001:db8::${host.toString(16)}`)
-    audit.stop()
-    expect(records()).toHaveLength(31)
+  it('has one sum for all addresses, which names the most frequent ones', async () => {
+    await times(10)
+    await times(9, (index) => ({ address: ['192.0.2.7', '192.0.2.8', '192.0.2.8'][index % 3]! }))
+    await times(20, () => ({ address: '2001:db8::1' }))
+    await times(20, () => ({ address: '2001:db8::2' }))
+    await times(1, () => ({ address: '192.0.2.9' }))
+    pass(minuteMs)
+    expect(records()).toHaveLength(11)
+    expect(records().at(-1)).toMatchObject({
+      address: '',
+      message:
+        '50 more requests without a session were refused within a minute: 50 with 401, ' +
+        'from 4 addresses, most from 2001:db8::/64 (40), 192.0.2.8 (6), 192.0.2.7 (3)',
+    })
   })
 
-  it('from many addresses is bounded, in records and in memory', () => {
-    for (let host = 0; host < 5_000; host += 1) void refused(`10.0.${host >> 8}.${host & 0xff}`)
-    audit.stop()
-    expect(records()).toHaveLength(121)
-    expect(records().at(-1)?.message).toContain('4880 more requests from many other addresses')
+  it('from more addresses than are kept in memory says so', async () => {
+    await times(12_010, (index) => ({ address: `10.${index >> 16}.${(index >> 8) & 0xff}.${index & 0xff}` }))
+    await times(3, () => ({ address: '10.0.0.99' }))
+    pass(minuteMs)
+    expect(sums()[0]?.message).toMatch(
+      /^12003 more requests .*, from more than 10000 addresses, most from 10\.0\.0\.99 \(4\), /,
+    )
   })
 
-  it('does not hide an attempt to log in', async () => {
-    for (let count = 0; count < 200; count += 1) await refused(`192.0.2.${count}`, 404)
-    const before = records().length
-    const uids = await Promise.all(Array.from({ length: 50 }, () => refused('192.0.2.1', 401, false)))
-    expect(
-      records()
-        .slice(before)
-        .map(({ uid, status }) => [uid, status]),
-    ).toEqual(uids.map((uid) => [uid, 401]))
+  it('is at most ten records in any sixty seconds', async () => {
+    for (let second = 0; second < 300; second += 1) {
+      await times(3)
+      pass(1_000)
+    }
+    const singles = records().filter(({ message }) => message === 'Log in')
+    expect(singles).toHaveLength(50)
+    for (const [index, { at }] of singles.entries())
+      if (index >= 10) expect(at - singles[index - 10]!.at).toBeGreaterThanOrEqual(minuteMs)
+  })
+
+  it('has fewer single records and fewer sums when it lasts for hours', async () => {
+    for (let minute = 0; minute < 6 * 60; minute += 1) {
+      await times(20)
+      pass(minuteMs)
+    }
+    expect(records().length - sums().length).toBeLessThan(300)
+    expect(sums().length).toBeLessThan(90)
+    const all = sums().map(({ message }) => Number(/^\d+/.exec(message)?.[0]))
+    expect(all.reduce((one, other) => one + other, 0) + records().length - sums().length).toBeGreaterThan(
+      6 * 60 * 20 - 20 * 15,
+    )
+    expect(sums().at(-1)?.message).toMatch(/ were refused within 1[45] minutes: /)
+  })
+
+  it('hides neither what went well nor what a user with a session was refused', async () => {
+    await times(200)
+    await ended({ status: 200 })
+    expect(records().at(-1)).toMatchObject({ outcome: 'success' })
+    await ended({ hasSession: true, address: '192.0.2.9' })
+    expect(records().at(-1)).toMatchObject({ address: '192.0.2.9', outcome: 'refused' })
+  })
+
+  it('takes what was begun away with it', async () => {
+    await times(10)
+    const begun = audit.requests.tryBegin(request)!
+    const uid = await ended({ begun })
+    expect(uid).not.toBe(begun)
+    await vi.waitFor(() => expect(intents().map((each) => each.uid)).toEqual([uid]))
+    pass(minuteMs)
+    expect(records().map((each) => each.uid)).not.toContain(begun)
+    expect(intents()).toEqual([])
+    open()
+    expect(records()).toHaveLength(11)
   })
 
   it('that was cut short by a kill has its record after the next start', async () => {
-    const uids = await Promise.all(Array.from({ length: 50 }, () => refused('192.0.2.1')))
-    createAudit({ settings, read: async () => [], ...rig, log: rig.captured.log })
-    expect(records()).toHaveLength(31)
+    const uids = await times(50)
+    open()
+    expect(records()).toHaveLength(11)
     expect(records().at(-1)).toMatchObject({
       uid: uids[49],
       outcome: 'unknown',
-      message: 'an unknown number of more requests from 192.0.2.1 were refused within a minute',
+      message: 'an unknown number of more requests without a session were refused',
     })
   })
 
   it('ends by itself after a minute, and never with an exception', async () => {
-    vi.useFakeTimers()
-    try {
-      for (let count = 0; count < 50; count += 1) void refused('192.0.2.1')
-      rig.open().trail.append(entry('foreign'))
-      expect(() => vi.advanceTimersByTime(60_000)).not.toThrow()
-      await refused('192.0.2.1', 200)
-      expect(records().map(({ message }) => message)).toContain(
-        '20 more requests from 192.0.2.1 were refused within a minute: 20 with 401',
-      )
-    } finally {
-      vi.useRealTimers()
-    }
+    await times(50)
+    rig.open().trail.append(entry('foreign'))
+    expect(() => pass(minuteMs)).not.toThrow()
+    await ended({ status: 200 })
+    expect(sums().at(-1)?.message).toContain('40 more requests')
   })
+})
 
-  it('does not hide what went well', async () => {
-    for (let count = 0; count < 200; count += 1) void refused('192.0.2.1')
-    await refused('192.0.2.1', 200)
-    expect(records().at(-1)).toMatchObject({ outcome: 'success' })
-  })
+it('a flood of users with a session is bounded in the same way, by itself', async () => {
+  await times(15, () => ({ hasSession: true }))
+  await times(3)
+  pass(minuteMs)
+  expect(records()).toHaveLength(14)
+  expect(sums()[0]?.message).toContain('5 more requests of logged-in users were refused within a minute')
 })

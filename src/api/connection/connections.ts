@@ -4,7 +4,8 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { addressGroup } from '../../system/address.ts'
 import type { Logger } from '../../system/log.ts'
-import { createTally } from '../tally.ts'
+import type { Lines } from '../../system/stranger-log.ts'
+import { createTally } from '../../system/tally.ts'
 import { replyOn } from './reply-head.ts'
 
 export interface ConnectionLimits {
@@ -13,6 +14,8 @@ export interface ConnectionLimits {
   /** Open connections from one address; IPv6: from one /64. */
   readonly maximumPerAddress: number
   readonly log: Logger
+  /** Takes the lines that callers without a session cause; without it the log does. */
+  readonly strangers?: Lines | undefined
 }
 
 /** The open connections of a server, from the accepted TCP connection on. */
@@ -56,7 +59,7 @@ interface Group {
  */
 export function limitConnections(
   server: Server,
-  { maximum, maximumPerAddress, log }: ConnectionLimits,
+  { maximum, maximumPerAddress, log, strangers = log }: ConnectionLimits,
 ): Connections {
   const groups = new Map<string, Group>()
   const evictable = new Set<Connection>()
@@ -69,7 +72,6 @@ export function limitConnections(
       "connections were closed at the limit of api.connections; see whose they are with: ss -tn state established '( sport = :5080 )'",
     ),
   )
-  const failed = createTally((counts) => log.debug({ counts }, 'TLS handshakes failed'))
 
   function onConnection(raw: Socket): void {
     if (raw.remoteAddress === undefined) {
@@ -157,7 +159,7 @@ export function limitConnections(
   }
 
   function onTlsClientError(error: NodeJS.ErrnoException): void {
-    failed.add(error.code ?? 'other')
+    strangers.debug({ reason: error.code }, 'TLS handshake failed')
   }
 
   server.on('connection', onConnection)
@@ -184,7 +186,6 @@ export function limitConnections(
       server.off('request', onRequest)
       server.off('tlsClientError', onTlsClientError)
       closed.stop()
-      failed.stop()
     },
   }
 }

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
+import type { Lines } from '../../system/stranger-log.ts'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
 import { applyTimeouts, serverOptions, type Timeouts } from './timeouts.ts'
@@ -10,10 +11,12 @@ import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface HttpsServerOptions {
   readonly timeouts: Timeouts
-  readonly connections: Omit<ConnectionLimits, 'log'>
+  readonly connections: Omit<ConnectionLimits, 'log' | 'strangers'>
   readonly body: BodyRate
   readonly material: TlsMaterial
   readonly log: Logger
+  /** Takes the lines that callers without a session cause; without it the log does. */
+  readonly strangers?: Lines
 }
 
 /** The HTTPS server with all its limits. Fastify makes it when it is ready for it. */
@@ -40,6 +43,7 @@ export function createHttpsServer({
   body,
   material,
   log,
+  strangers,
 }: HttpsServerOptions): HttpsServer {
   let made: { server: Server; limits: Connections; stopRate: () => void } | undefined
   return {
@@ -47,7 +51,7 @@ export function createHttpsServer({
       const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
-      const limits = limitConnections(server, { ...connections, log })
+      const limits = limitConnections(server, { ...connections, log, strangers })
       const closeAsked = server.closeIdleConnections.bind(server)
       // Asked at the stop. Node's own passes over connections that have not asked anything yet, and the stop would wait
       // for them. A new one is about to ask in most cases, and gets its answer.

@@ -5,7 +5,7 @@ import { addField } from '../connection/reply-head.ts'
 import type { Rate } from './bucket.ts'
 import { createRateCounters, type RateCounter } from './counters.ts'
 import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
-import { createTally } from '../tally.ts'
+import { createTally } from '../../system/tally.ts'
 
 /** As the configuration has it: `api.rateLimits`. */
 export interface RateLimitSettings extends Rate {
