@@ -103,6 +103,8 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     names: snapshot,
     audit,
     authenticate: (token) => auth.sessions.authenticate(token),
+    holderOf: (token) => auth.sessions.holderOf(token),
+    isKnownClient: (client) => auth.isKnownClient(client),
     clientOf,
     onNewCertificate: () => void greet(),
     clock,

@@ -11,7 +11,7 @@ import type { Audit } from './audit/audit.ts'
 import type { Config } from './config/schema.ts'
 import type { Snapshot } from './host/snapshot.ts'
 import type { MetricsSources } from './metrics/figures.ts'
-import type { ClientOf } from './system/client.ts'
+import type { Client, ClientOf } from './system/client.ts'
 import type { Clock } from './system/clock.ts'
 import type { Logger } from './system/log.ts'
 import type { Lines } from './system/stranger-log.ts'
@@ -26,6 +26,10 @@ export interface EdgeOptions {
   readonly names: Pick<Snapshot, 'hostName' | 'addresses'>
   readonly audit: Audit
   readonly authenticate: Authenticate
+  /** The user of an access token that is held, told without a look at a signature. */
+  readonly holderOf: (accessToken: string) => string | undefined
+  /** Whether somebody has logged in from exactly there. */
+  readonly isKnownClient: (client: Client) => boolean
   /** Tells who counts as one client. */
   readonly clientOf: ClientOf
   /** Told when new connections get another certificate than before. */
@@ -94,7 +98,14 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     strangers,
     bodyLimitBytes: config.api.body.limitBytes,
     serverFactory: https.serverFactory,
-    rateLimits: { settings: config.api.rateLimits, monotonic: () => clock.monotonic() },
+    rateLimits: {
+      ...{
+        settings: config.api.rateLimits,
+        holderOf: options.holderOf,
+        isKnownClient: options.isKnownClient,
+      },
+      monotonic: () => clock.monotonic(),
+    },
     mode: config.host.mode,
     audit: audit.requests,
     authenticate,

@@ -37,14 +37,13 @@ export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthentic
         done(isElsewhere ? managedByPlatform() : undefined)
         return
       }
-      const header = request.headers.authorization
-      const token = header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
+      const token = accessTokenOf(request)
       const caller = token === undefined ? undefined : authenticate(token)
       if (caller === undefined) {
         done(access === 'open' ? undefined : unauthenticated())
         return
       }
-      const byCookie = header === undefined
+      const byCookie = request.headers.authorization === undefined
       const refusal =
         refuseOrigin(request, byCookie) ??
         (isElsewhere ? managedByPlatform() : undefined) ??
@@ -91,6 +90,12 @@ export function sessionCallerOf(request: FastifyRequest): Caller & { readonly se
   if (sessionUid === undefined)
     throw new AppError('NoSession', 'there is no session on the local socket: root needs none there')
   return { ...caller, sessionUid }
+}
+
+/** The access token that a request brings, of the header or else the cookie. */
+export function accessTokenOf(request: FastifyRequest): string | undefined {
+  const header = request.headers.authorization
+  return header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
 }
 
 const withoutScheme = (header: string) => (/^bearer /i.test(header) ? header.slice(7).trim() : header)

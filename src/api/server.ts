@@ -111,7 +111,8 @@ export function createServer({
   }
   app.addHook('onRoute', (route) => {
     const { access = 'open' } = route.config ?? {}
-    if (access === 'open') route.bodyLimit = Math.min(bodyLimitBytes, openBodyLimitBytes)
+    if (access === 'open')
+      route.bodyLimit = Math.min(route.bodyLimit ?? Infinity, bodyLimitBytes, openBodyLimitBytes)
   })
   const routes: RouteTable = collectRoutes(app)
   const requests = addRequestCounts(app)

@@ -1,7 +1,7 @@
 import type { Audit } from '../audit/audit.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Database } from '../store/database.ts'
-import type { ClientOf } from '../system/client.ts'
+import type { Client, ClientOf } from '../system/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { Lines } from '../system/stranger-log.ts'
@@ -66,6 +66,8 @@ export interface Auth {
   /** Tries since the start, by outcome. */
   readonly logins: () => readonly LoginFigures[]
   readonly pam: () => PamFigures
+  /** Whether somebody has logged in from exactly there. */
+  readonly isKnownClient: (client: Client) => boolean
   /** Failures and locks, which outlive the daemon. */
   readonly guesses: Pick<GuessGuard, 'keep'>
 }
@@ -123,6 +125,7 @@ export function createAuth(options: AuthOptions): Auth {
     accountWatch: createAccountWatch({ accounts, sessions, clock, log, ...etc }),
     logins,
     pam: slots.figures,
+    isKnownClient: history.isKnownClient,
     guesses: guard,
   }
 }

@@ -53,14 +53,26 @@ export function makeRefreshToken(key: KeyObject, { sessionUid, generation }: Ref
   return `${Buffer.from(claims).toString('base64url')}.${codeOf(key, claims).toString('base64url')}`
 }
 
+/** The session that a refresh token says it is of; nobody has looked whether it may. */
+export function sessionOfRefreshToken(token: string): string | undefined {
+  if (token.length > longestRefreshToken) return undefined
+  return readClaims(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString())?.sessionUid
+}
+
 /** @returns nothing for a token that is not one of ours */
 export function readRefreshToken(key: KeyObject, token: string): RefreshClaims | undefined {
   const [encoded, code, ...rest] = token.split('.')
-  if (!encoded || !code || rest.length > 0 || token.length > 512) return undefined
+  if (!encoded || !code || rest.length > 0 || token.length > longestRefreshToken) return undefined
   const claims = Buffer.from(encoded, 'base64url').toString()
   const given = Buffer.from(code, 'base64url')
   const expected = codeOf(key, claims)
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+  return readClaims(claims)
+}
+
+const longestRefreshToken = 512
+
+function readClaims(claims: string): RefreshClaims | undefined {
   const [, sessionUid, generation] = /^([0-9a-f-]{36})\.(\d{1,9})$/.exec(claims) ?? []
   return sessionUid && generation ? { sessionUid, generation: Number(generation) } : undefined
 }

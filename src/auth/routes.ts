@@ -104,10 +104,24 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     },
   )
 
+  /** Of a body that nobody has checked. */
+  const refreshTokenOf = (request: FastifyRequest): string | undefined => {
+    const { refreshToken } = (request.body ?? {}) as { readonly refreshToken?: unknown }
+    return typeof refreshToken === 'string' && refreshToken !== ''
+      ? refreshToken
+      : readCookie(request, refreshCookie)
+  }
+
   app.post(
     '/v1/users/default/token/renewal',
     {
-      config: { access: 'open', audit: { action: 'activity', kind: 'session', goesOn: true } },
+      // A token has some hundred bytes, and such a body is also read of a client that is over its rate.
+      bodyLimit: 16_384,
+      config: {
+        access: 'open',
+        holder: (request) => sessions.holderOfRefresh(refreshTokenOf(request) ?? ''),
+        audit: { action: 'activity', kind: 'session', goesOn: true },
+      },
       schema: {
         operationId: 'renewToken',
         tags: ['users'],

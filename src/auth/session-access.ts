@@ -17,6 +17,8 @@ export type SessionReader = Omit<SessionCaller, 'sessionUid'> & { readonly sessi
 export interface SessionAccess {
   /** @throws AppError Unauthenticated */
   renew(refreshToken: string, isExtended: boolean): Promise<TokenPair>
+  /** Whose refresh token this is, where it is held; its code was not looked at. */
+  holderOfRefresh(refreshToken: string): string | undefined
   /** Whose tokens these are. */
   callerOf(tokens: TokenPair): SessionCaller | undefined
   logout(caller: SessionCaller): void
@@ -57,6 +59,8 @@ export function createSessionAccess({
         if (reason) sessions.end([session], reason, true)
         return reason ? undefined : account
       }),
+
+    holderOfRefresh: (token) => sessions.holderOfRefresh(token),
 
     callerOf: ({ access }) => sessions.authenticate(access),
 

@@ -8,7 +8,7 @@ import { createAcceptedTokens, type SessionCaller } from './accepted-tokens.ts'
 import type { AccessTokens } from './access-token.ts'
 import type { Account } from './account.ts'
 import { reasonOfTime, setBackMs } from './end-reason.ts'
-import { makeRefreshToken, readRefreshToken } from './keys.ts'
+import { makeRefreshToken, readRefreshToken, sessionOfRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
 
 /** Bounds of the configuration. */
@@ -44,6 +44,10 @@ export interface Sessions {
   create(account: Account, address: string, isExtended: boolean, isKept?: boolean): TokenPair
   /** The user behind an access token, or nothing. Called for every request. */
   authenticate(token: string): SessionCaller | undefined
+  /** The user of an access token that is good and was seen before, without a look at any signature. */
+  holderOf(accessToken: string): string | undefined
+  /** The user of a refresh token that is good or was until the last renewal, without a look at its code. */
+  holderOfRefresh(refreshToken: string): string | undefined
   /**
    * Trades a refresh token for a new pair. The same old token gets the same new pair for a short time, since a
    * reply can be lost on its way; later it is taken for stolen and ends the session.
@@ -173,6 +177,16 @@ export function createSessions(options: SessionsOptions): Sessions {
         claims,
         now,
       )
+    },
+
+    holderOf: (token) => accepted.callerOf(token, clock.now())?.userName,
+
+    holderOfRefresh(token) {
+      const session = sessions.get(sessionOfRefreshToken(token) ?? '')
+      if (!session) return undefined
+      const tokenHash = hash('sha256', token, 'hex')
+      const isHeld = tokenHash === session.refreshHash || tokenHash === session.previousHash
+      return isHeld ? session.userName : undefined
     },
 
     async renew(token, isExtended, readAccount) {

@@ -13,7 +13,7 @@ const limitedResources = [
   'other',
 ]
 const rate = (requestsPerSecond: number, burst: number, of: string) => ({
-  requestsPerSecond: positive(requestsPerSecond, 100_000, `Requests a second from one address ${of}.`),
+  requestsPerSecond: positive(requestsPerSecond, 100_000, `Requests a second of one client or user ${of}.`),
   burst: positive(burst, 3_600, 'Seconds of that rate that may come at once after a pause.'),
 })
 
@@ -77,14 +77,18 @@ export const Api = Type.Object(
     connections: Type.Object(
       {
         maximum: positive(1_000, 100_000, 'Open connections in all.'),
-        maximumPerAddress: positive(64, 100_000, 'Open connections from one address (IPv6: one /64).'),
+        maximumPerAddress: positive(
+          64,
+          100_000,
+          'Open connections of one client, and of one user; an on-link IPv6 /64 as a whole has eight times as many.',
+        ),
       },
       strict,
     ),
     rateLimits: Type.Object(
       {
         enabled: Type.Boolean({ default: true, description: 'Whether requests are limited at all.' }),
-        ...rate(10, 5, '(IPv6: one /64) to one resource, the first name after /v1/ or /v1/edge-mgmt/'),
+        ...rate(10, 5, 'to one resource, the first name after /v1/ or /v1/edge-mgmt/'),
         login: Type.Object(rate(2, 5, 'to login and password reset together'), strict),
         resources: Type.Array(
           Type.String({

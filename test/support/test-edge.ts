@@ -45,6 +45,8 @@ export interface TestEdgeOptions {
   readonly guard?: Partial<GuessLimits>
   /** Without it one may ask as often as one likes. */
   readonly rateLimits?: RateLimitSettings
+  /** Of the rate limits, where it is not to run with the machine's. */
+  readonly rateClock?: () => number
   readonly cores?: number
   /** Of this host, beside loopback. */
   readonly ownAddresses?: readonly string[]
@@ -132,7 +134,14 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     ...(options.isLocal ? { isLocal: options.isLocal } : {}),
     ...(options.serverFactory ? { serverFactory: options.serverFactory } : {}),
     ...(options.rateLimits
-      ? { rateLimits: { settings: options.rateLimits, monotonic: () => clock.monotonic() } }
+      ? {
+          rateLimits: {
+            settings: options.rateLimits,
+            monotonic: options.rateClock ?? (() => clock.monotonic()),
+            holderOf: (token) => sessions.holderOf(token),
+            isKnownClient: (client) => auth.isKnownClient(client),
+          },
+        }
       : {}),
     authenticate: (token) => sessions.authenticate(token),
     onAuthenticated: () => undefined,

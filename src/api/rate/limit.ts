@@ -1,6 +1,14 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  preValidationHookHandler,
+} from 'fastify'
 import { AppError } from '../../errors/app-error.ts'
+import { networkFactor, type Client } from '../../system/client.ts'
 import type { Logger } from '../../system/log.ts'
+import { accessTokenOf } from '../guard.ts'
 import { addField } from '../connection/reply-head.ts'
 import type { Rate } from './bucket.ts'
 import { createRateCounters, type RateCounter } from './counters.ts'
@@ -22,6 +30,10 @@ export interface RateLimitOptions {
   readonly settings: RateLimitSettings
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
+  /** The user of an access token that we have issued and still hold, told without a look at a signature. */
+  readonly holderOf?: (accessToken: string) => string | undefined
+  /** Whether somebody has logged in from exactly there: what neighbours use up does not hold such a client back. */
+  readonly isKnownClient?: (client: Client) => boolean
   readonly log: Logger
 }
 
@@ -31,10 +43,17 @@ declare module 'fastify' {
     limited?: boolean
     /** The route is counted in this bucket and not with the resource in its path. */
     bucket?: 'login'
+    /**
+     * For a route that takes another token than the access token: its user where we hold it. Asked with a body that
+     * nobody has checked, where the address is over its rate.
+     */
+    holder?: (request: FastifyRequest) => string | undefined
   }
   interface FastifyRequest {
     /** Refused by the rate limit; such a request gets no line of its own in the log. */
     isOverLimit: boolean
+    /** What a request over the rate of its address comes to, unless it brings a token in its body. */
+    overLimit: Verdict | null
   }
 }
 
@@ -48,9 +67,15 @@ export interface RateLimiter {
   refusals(): ReadonlyMap<string, number>
 }
 
+/** What a request may do: with how many tokens left, or not for how long. */
+type Verdict = { readonly left: number } | { readonly waitMs: number; readonly isNetwork: boolean }
+
 interface Resource {
   readonly name: string
+  /** Of clients and users. */
   readonly counter: RateCounter
+  /** Of the networks around clients. */
+  readonly networks: RateCounter
   readonly policy: string
   /** The `RateLimit` field by the number of tokens left: a client that takes its time meets few of them. */
   readonly limits: Map<number, string>
@@ -58,10 +83,13 @@ interface Resource {
 }
 
 /**
- * Limits by `settings`: a token bucket for each address (IPv6: each /64) and resource. Every reply of a limited route
- * says how much is left, in the fields of draft-ietf-httpapi-ratelimit-headers-11.
+ * Limits by `settings`: a token bucket for each client and resource, and one for the on-link /64 around it. A request with
+ * an access token that we hold is counted by its user instead: what others do at the same address or next to it does not
+ * hold it back. Every reply of a limited route says how much is left, in the fields of
+ * draft-ietf-httpapi-ratelimit-headers-11.
  */
-export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions): RateLimiter {
+export function createRateLimiter(options: RateLimitOptions): RateLimiter {
+  const { settings, monotonic, holderOf, isKnownClient, log } = options
   const counters = createRateCounters(settings.trackedKeys)
   const own = new Map(settings.resources.map(parseResourceRate))
   const resources = new Map<string, Resource>()
@@ -78,10 +106,12 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
     if (known) return known
     const rate = name === 'login' ? settings.login : (own.get(name) ?? settings)
     const counter = counters.open(rate)
+    const networks = counters.open({ ...rate, requestsPerSecond: rate.requestsPerSecond * networkFactor })
     const policy = `"${name}";q=${counter.capacity};w=${rate.burst}`
     const made = {
       name,
       counter,
+      networks,
       policy,
       limits: new Map<number, string>(),
       requestsPerSecond: rate.requestsPerSecond,
@@ -93,27 +123,53 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
   // Paths that are not there and of which no route has the resource are counted together.
   const other = open(otherResource)
 
-  function take(resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined {
-    const {
-      client: { name: client },
-      isLocal,
-    } = request.peer
-    if (isLocal) return undefined
+  function takeOf(counter: RateCounter, key: string, now: number): Verdict {
+    const left = counter.take(key, now)
+    return left < 0 ? { waitMs: counter.waitMs(key, now), isNetwork: false } : { left }
+  }
+
+  // No name of a user can be that of a client: there is a space in it.
+  const takeUser = (resource: Resource, user: string, now: number) =>
+    takeOf(resource.counter, `user ${user}`, now)
+
+  function takeClient({ counter, networks }: Resource, client: Client, now: number): Verdict {
+    const { name, network } = client
+    if (network === undefined) return takeOf(counter, name, now)
+    const waitMs = networks.waitMs(network, now)
+    // Refused by the network, a client has its own tokens still.
+    if (waitMs > 0 && isKnownClient?.(client) !== true) return { waitMs, isNetwork: true }
+    const verdict = takeOf(counter, name, now)
+    if ('left' in verdict && waitMs === 0) networks.take(network, now)
+    return verdict
+  }
+
+  function look(resource: Resource, request: FastifyRequest): Verdict {
     const now = Math.floor(monotonic())
-    const left = resource.counter.take(client, now)
+    const token = holderOf && accessTokenOf(request)
+    const user = token === undefined ? undefined : holderOf?.(token)
+    return user === undefined ? takeClient(resource, request.peer.client, now) : takeUser(resource, user, now)
+  }
+
+  /** Says the verdict in the reply. */
+  function say(resource: Resource, verdict: Verdict, request: FastifyRequest, reply: FastifyReply) {
     addField(reply, 'ratelimit-policy', resource.policy)
-    if (left >= 0) {
-      addField(reply, 'ratelimit', limitOf(resource, left))
+    if ('left' in verdict) {
+      addField(reply, 'ratelimit', limitOf(resource, verdict.left))
       return undefined
     }
-    const retryAfterSec = Math.ceil(resource.counter.waitMs(client, now) / 1_000)
+    const retryAfterSec = Math.ceil(verdict.waitMs / 1_000)
     addField(reply, 'ratelimit', `"${resource.name}";r=0;t=${retryAfterSec}`)
     refused.add(resource.name)
     refusals.set(resource.name, (refusals.get(resource.name) ?? 0) + 1)
     request.isOverLimit = true
-    const message = `more than ${resource.requestsPerSecond} requests a second; ask again in ${retryAfterSec} s`
+    const perSecond = resource.requestsPerSecond * (verdict.isNetwork ? networkFactor : 1)
+    const from = verdict.isNetwork ? ' from your network' : ''
+    const message = `more than ${perSecond} requests a second${from}; ask again in ${retryAfterSec} s`
     return new AppError('TooManyRequests', message, { retryAfterSec })
   }
+
+  const take = (resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined =>
+    request.peer.isLocal ? undefined : say(resource, look(resource, request), request, reply)
 
   const check: RateLimiter['check'] = (request, reply) =>
     take(resources.get(resourceOf(request.url)) ?? other, request, reply)
@@ -121,12 +177,34 @@ export function createRateLimiter({ settings, monotonic, log }: RateLimitOptions
   return {
     addTo(app) {
       app.decorateRequest('isOverLimit', false)
+      app.decorateRequest('overLimit', null)
       app.addHook('onRoute', (route) => {
-        const { limited = true, bucket } = route.config ?? {}
+        const { limited = true, bucket, holder } = route.config ?? {}
         if (!limited) return
         const resource = open(bucket ?? resourceOf(route.url))
-        const limit: typeof route.onRequest = (request, reply, done) => done(take(resource, request, reply))
+        const limit: onRequestHookHandler = (request, reply, done) => {
+          if (!holder || request.peer.isLocal) {
+            done(take(resource, request, reply))
+            return
+          }
+          const verdict = look(resource, request)
+          if ('left' in verdict) say(resource, verdict, request, reply)
+          else request.overLimit = verdict
+          done()
+        }
         route.onRequest = [limit, ...[route.onRequest ?? []].flat()]
+        if (!holder) return
+        const limitLate: preValidationHookHandler = (request, reply, done) => {
+          if (request.overLimit === null) {
+            done()
+            return
+          }
+          const user = holder(request)
+          const verdict =
+            user === undefined ? request.overLimit : takeUser(resource, user, Math.floor(monotonic()))
+          done(say(resource, verdict, request, reply))
+        }
+        route.preValidation = [limitLate, ...[route.preValidation ?? []].flat()]
       })
       app.addHook('onClose', async () => refused.stop())
     },
