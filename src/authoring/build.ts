@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { buildArchive, isArchiveName } from '../cluster/archive/build.ts'
 import { planBuild } from '../cluster/archive/build-plan.ts'
+import { checkPlan } from '../cluster/archive/check-plan.ts'
 import { defaultLimits } from '../cluster/archive/limits.ts'
 import { Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
@@ -42,8 +43,12 @@ export async function build(
     )
   if (name === '' || release === '') throw new Failure('usage', '--name and --release may not be empty')
   const plan = planBuild({ profiles, packs, limits: defaultLimits })
-  if (plan.problems.length > 0) {
-    const problems = sortProblems(plan.problems)
+  const found =
+    plan.problems.length > 0
+      ? plan.problems
+      : await checkPlan({ plan, name, version: release, limits: defaultLimits })
+  if (found.length > 0) {
+    const problems = sortProblems(found)
     await desk.output.show({ file, problems }, (paper) => renderProblems(problems, paper))
     throw new Failure('failed', `${plural(problems.length, 'problem')}; nothing was built`)
   }

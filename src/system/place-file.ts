@@ -8,7 +8,7 @@ export interface PlaceFileOptions {
   readonly mode: number
   /** Told under which name the file is going to grow, for what takes it away when the process has to end. */
   readonly onBegin: (temporary: string) => void
-  /** Fills the file, and comes back when the content is on the disk. May close it. */
+  /** Fills the file, may read it again, and comes back when the content is on the disk. May close it. */
   readonly write: (file: FileHandle) => Promise<void>
 }
 
@@ -24,7 +24,7 @@ export async function placeFile({ path, mode, onBegin, write }: PlaceFileOptions
   if (present && !present.isFile()) throw notRegular(path)
   const temporary = join(dirname(path), `.edgehost-${randomBytes(8).toString('hex')}.part`)
   onBegin(temporary)
-  const file = await open(temporary, 'wx', mode)
+  const file = await open(temporary, 'wx+', mode)
   try {
     try {
       await write(file)

@@ -15,6 +15,8 @@ export interface PlannedMember {
   readonly sizeBytes: number
   /** Where it lies, or what it is. */
   readonly from: string | Buffer
+  /** Where its author finds it. */
+  readonly place: string
 }
 
 /** What an archive will hold. */
@@ -22,8 +24,13 @@ export interface BuildPlan {
   readonly profiles: readonly { readonly uid: string; readonly name: string; readonly version: string }[]
   /** How many. */
   readonly packs: number
-  /** Of the profile that names the definition when nobody else does. */
-  readonly title: { readonly name: string; readonly version: string; readonly description: string }
+  /** Of the profile that names the definition where the command line does not. `place`: its file. */
+  readonly title: {
+    readonly name: string
+    readonly version: string
+    readonly description: string
+    readonly place: string
+  }
   /** By the bytes of their names; definition.yaml is not among them. */
   readonly members: readonly PlannedMember[]
   readonly problems: readonly Problem[]
@@ -61,7 +68,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     }
     if (sizeBytes > limits.memberBytes)
       report(place, 'MemberTooLarge', `has ${sizeBytes} bytes; ${limits.memberBytes} are allowed`)
-    members.push({ name, from, sizeBytes })
+    members.push({ name, from, sizeBytes, place })
   }
 
   const uids = new Map<string, string>()
@@ -124,8 +131,9 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     profiles: sorted.map(({ uid, name, version }) => ({ uid, name, version })),
     title: {
       name: main?.name ?? '',
-      version: main?.version || '0.0.0',
+      version: main?.version ?? '',
       description: main?.description ?? '',
+      place: main?.place ?? '',
     },
     members: sortByName(members),
     problems,

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { stat, type FileHandle } from 'node:fs/promises'
 import { placeFile } from '../../system/place-file.ts'
 import { tarEnd, tarPadding } from '../../system/ustar.ts'
+import { decompress } from './compression.ts'
+import { defaultLimits as limits } from './limits.ts'
 import { createBlockWriter, type BlockWriter } from './block-writer.ts'
 import type { BuildPlan, PlannedMember } from './build-plan.ts'
 import { definitionFile, formatDefinitionFile } from './definition-file.ts'
@@ -41,7 +43,8 @@ export const isArchiveName = (file: string): boolean => /\.(?:tgz|tar\.gz|tar\.z
  * Writes an archive beside its place and moves it there when it is whole and on the disk. The same files give the
  * same bytes with the same version of this program: sorted names, one owner, mode and time. Files are read once, and
  * hashed while they are packed; so definition.yaml, which has their sums, comes last.
- * @throws Error when a file changes meanwhile; the system's errors as they are
+ * @throws Error when a file changes meanwhile; AppError where the reader would refuse how small it became; the system's
+ *   errors as they are
  */
 export async function buildArchive({
   plan,
@@ -86,10 +89,18 @@ export async function buildArchive({
         await writer.abandon()
         throw error
       }
+      if (contentBytes > limits.ratioFreeBytes) await unpackAll(handle)
     },
   })
   const { size: sizeBytes } = await stat(file)
   return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }
+}
+
+/** What it will be compressed to nobody knows before; a reader refuses what looks like a bomb, at whatever place. */
+async function unpackAll(file: FileHandle): Promise<void> {
+  const source = file.createReadStream({ start: 0, autoClose: false, highWaterMark: 262_144 })
+  const unpacked = decompress(source, limits)
+  while (!(await unpacked.next()).done);
 }
 
 /** @returns SHA-256 of the content */

@@ -11,7 +11,10 @@ const blockBytes = 1_048_576
 export function createGzipSink(file: FileHandle): BlockSink {
   const options = { chunkSize: blockBytes, writableHighWaterMark: 2 * blockBytes }
   const compressor = createGzip(options)
-  const written = pipeline(compressor, file.createWriteStream({ flush: true }))
+  const written = pipeline(compressor, async (chunks: AsyncIterable<Buffer>) => {
+    for await (const chunk of chunks) await file.writeFile(chunk)
+    await file.sync()
+  })
   // Who waits for a block or for the end hears of it.
   written.catch(() => undefined)
   return {

@@ -17,13 +17,19 @@ export interface ReadDefinition {
   readonly problems: readonly Problem[]
 }
 
+/** Where the files of a definition are: in an archive that was unpacked, or where one is to be built from. */
+export type DefinitionFiles = Pick<Extracted, 'head'> & {
+  /** By their names in the archive. */
+  readonly members: ReadonlyMap<string, { readonly sizeBytes: number }>
+} & (Pick<Extracted, 'folder'> | { readonly content: (name: string) => Promise<Buffer> })
+
 /**
  * The definition in an archive that was unpacked. Problems are of the form alone: what does not parse, what is missing
  * or of the wrong type. What they belong to is left out of the definition.
  * @throws AppError where the texts are too large in all; the system's errors as they are
  */
 export async function readDefinition(
-  extracted: Extracted,
+  extracted: DefinitionFiles,
   given?: Partial<ArchiveLimits>,
 ): Promise<ReadDefinition> {
   const limits = withDefaults(given)
@@ -156,7 +162,9 @@ function checkListing(head: DefinitionHead, profiles: readonly Profile[]): Probl
 }
 
 /** Reads text of the archive, so much of one file and so much of all. */
-function createReader({ folder, members }: Extracted, limits: ArchiveLimits, problems: Problem[]) {
+function createReader(files: DefinitionFiles, limits: ArchiveLimits, problems: Problem[]) {
+  const { members } = files
+  const contentOf = 'folder' in files ? (name: string) => readFile(join(files.folder, name)) : files.content
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let total = 0
   return async (place: string): Promise<Text | undefined> => {
@@ -175,7 +183,7 @@ function createReader({ folder, members }: Extracted, limits: ArchiveLimits, pro
         `is where the texts exceed the ${limits.allTextBytes} bytes that are allowed`,
       )
     try {
-      return { place, content: decoder.decode(await readFile(join(folder, place))) }
+      return { place, content: decoder.decode(await contentOf(place)) }
     } catch (error) {
       if (!(error instanceof TypeError)) throw error
       problems.push(problem('NotUtf8', place, 'is not UTF-8; save it as UTF-8'))
