@@ -37,7 +37,7 @@ const routesLaw = Object.keys(rooms).map((room) => ({
 }))
 
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
-const pureForClients = ['lists/page']
+const pureForClients = ['lists/page', 'system/growing-buffer']
 // What every program of one task does alike, client or not.
 const forPrograms = ['system/remove-on-signal', 'system/place-file', 'system/standard-output']
 const forClients = [...pureForClients, ...forPrograms]

@@ -71,6 +71,9 @@ const ownWords: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long',
 }
 
+/** For a body that breaks off. */
+export const connectionEnded = () => new AppError('BadRequest', 'the connection ended before the body did')
+
 /** What a client learns of an error. */
 export function toAppError(error: FastifyError): AppError {
   if (error instanceof AppError) return error
@@ -85,9 +88,6 @@ export function toAppError(error: FastifyError): AppError {
   // Plain errors of a handler have no code, whatever the type says.
   const given = error.code as string | undefined
   if (code && given?.startsWith('FST_')) return new AppError(code, ownWords[given] ?? error.message)
-  // The connection to the client; Fastify gives a status to what ends the reading of a body and to nothing else.
-  if (given === 'ECONNRESET' && error.statusCode === 400)
-    return new AppError('BadRequest', 'the connection ended before the body did')
   if (error instanceof SyntaxError && error.statusCode === 400)
     return new AppError('BadRequest', 'body is not valid JSON')
   return new AppError('Internal', 'the daemon failed; the reference finds the journal line', { cause: error })

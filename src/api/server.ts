@@ -22,6 +22,7 @@ import { beginHead } from './connection/reply-head.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate/limit.ts'
 import { addRequestCounts } from './request-counts.ts'
 import { requestIdOf } from './request-id.ts'
+import { addJsonBodies } from './json-body.ts'
 import { addRequestLog } from './request-log.ts'
 import { collectRoutes, type RouteTable } from './route-table.ts'
 import { createSerializerCompiler, createValidatorCompiler } from './compilers.ts'
@@ -91,8 +92,7 @@ export function createServer({
     ...(serverFactory ? { serverFactory } : {}),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
-  // No route takes text, and a page of another site can send it without a preflight.
-  app.removeContentTypeParser('text/plain')
+  addJsonBodies(app)
   app.setValidatorCompiler(createValidatorCompiler())
   app.setSerializerCompiler(createSerializerCompiler())
   app.decorateRequest('peer')

@@ -41,16 +41,14 @@ export function listDropIns(directory: string): { readonly names: string[] } | U
 function readAtMost(file: string, maximum: number): Buffer {
   const descriptor = openSync(file, 'r')
   try {
-    const portions: Buffer[] = []
+    const bytes = Buffer.allocUnsafeSlow(maximum)
     let total = 0
     while (total < maximum) {
-      const portion = Buffer.allocUnsafe(65_536)
-      const length = readSync(descriptor, portion)
+      const length = readSync(descriptor, bytes, { offset: total })
       if (length === 0) break
-      portions.push(portion.subarray(0, length))
       total += length
     }
-    return Buffer.concat(portions)
+    return bytes.subarray(0, total)
   } finally {
     closeSync(descriptor)
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { storageFull } from '../errors/storage-full.ts'
 import { letBuffersGo } from '../system/buffer-garbage.ts'
+import { createGrowingBuffer } from '../system/growing-buffer.ts'
 import { createArchiveFile, type ArchiveFile } from './archive-file.ts'
 import { labelOf } from './file-label.ts'
 import {
@@ -134,14 +135,9 @@ async function readFile(
 }
 
 async function readSignature(content: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of content) {
-    bytes += chunk.length
-    if (bytes > signatureLimitBytes) throw signatureTooLong()
-    chunks.push(chunk)
-  }
-  return parseSignature(Buffer.concat(chunks))
+  const signature = createGrowingBuffer(signatureLimitBytes)
+  for await (const chunk of content) if (!signature.add(chunk)) throw signatureTooLong()
+  return parseSignature(signature.bytes())
 }
 
 async function lookAtRoom(

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Static } from 'typebox'
 import type { ErrorBody } from '../api/schemas.ts'
+import { createGrowingBuffer } from '../system/growing-buffer.ts'
 import { Failure } from './exit-codes.ts'
 import { oneLine } from './text.ts'
 
@@ -11,17 +12,26 @@ export interface Reply {
   readonly body: Buffer
 }
 
-/** @throws Failure when it breaks off */
+// Far above every reply of the daemon that is read as a whole; a download is a stream and has no limit.
+const replyLimitBytes = 16_777_216
+
+/** @throws Failure when it breaks off, or is larger than 16 MiB */
 export async function readReply(message: IncomingMessage): Promise<Reply> {
-  const parts: Buffer[] = []
+  const body = createGrowingBuffer(replyLimitBytes)
   try {
-    for await (const part of message as AsyncIterable<Buffer>) parts.push(part)
+    for await (const part of message as AsyncIterable<Buffer>) if (!body.add(part)) throw tooLarge()
   } catch (error) {
     if (error instanceof Failure) throw error
     throw new Failure('unreachable', `the reply is incomplete: ${(error as Error).message}`, { cause: error })
   }
-  return { status: message.statusCode ?? 0, headers: message.headers, body: Buffer.concat(parts) }
+  return { status: message.statusCode ?? 0, headers: message.headers, body: body.bytes() }
 }
+
+const tooLarge = () =>
+  new Failure(
+    'failed',
+    `the reply is larger than ${replyLimitBytes} bytes, which no reply of edgehostd is; see what answers there`,
+  )
 
 /** The body of an error, if it is one. */
 export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {

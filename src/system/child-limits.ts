@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { ResultPromise } from 'execa'
+import { createGrowingBuffer } from './growing-buffer.ts'
 
 // The library has limits of its own; what it sets up for both of them takes a login half a millisecond.
 
@@ -9,18 +10,16 @@ type Child = Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>
 export function limitOutput(child: Child, maximumBytes: number) {
   let isTooMuch = false
   const collect = (stream: Readable | null) => {
-    const chunks: Buffer[] = []
-    let bytes = 0
+    // A program decides itself how small its writes are.
+    const output = createGrowingBuffer(maximumBytes)
     stream?.on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes <= maximumBytes) return
+      if (output.add(chunk)) return
       isTooMuch = true
       child.kill()
       // A child of it may hold the other end, and go on.
       stream.destroy()
     })
-    return () => Buffer.concat(chunks).toString()
+    return () => output.bytes().toString()
   }
   return { stdout: collect(child.stdout), stderr: collect(child.stderr), isTooMuch: () => isTooMuch }
 }

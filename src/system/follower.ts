@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream'
 import type { execa } from 'execa'
+import { createGrowingBuffer } from './growing-buffer.ts'
 import type { Logger } from './log.ts'
 import { childOptions, loadExeca } from './runner.ts'
 
@@ -100,14 +102,22 @@ function start(run: typeof execa, program: string, args: readonly string[]) {
 
 // A line that never ends must not fill the memory.
 const longestLine = 65_536
+const lineEnd = 0x0a
 
-async function readLines(stream: AsyncIterable<unknown>, onLine: (line: string) => void): Promise<void> {
-  let rest = ''
+async function readLines(stream: Readable, onLine: (line: string) => void): Promise<void> {
+  const line = createGrowingBuffer(longestLine)
+  // What is longer than that is left out to its end.
+  const add = (piece: Buffer) => line.add(piece.subarray(0, longestLine - line.bytes().length))
   try {
-    for await (const chunk of stream) {
-      const lines = (rest + String(chunk)).split('\n')
-      rest = (lines.pop() ?? '').slice(-longestLine)
-      for (const line of lines) onLine(line)
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      let from = 0
+      for (let end = chunk.indexOf(lineEnd); end >= 0; end = chunk.indexOf(lineEnd, from)) {
+        add(chunk.subarray(from, end))
+        onLine(line.bytes().toString())
+        line.clear()
+        from = end + 1
+      }
+      add(chunk.subarray(from))
     }
   } catch {
     // The stream breaks with the program, whose end is told by the other way.

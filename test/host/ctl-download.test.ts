@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { execa, execaSync } from 'execa'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -85,4 +85,27 @@ it.each(['pipe', 'nowhere/trail.tar'])('to %s ends with a sentence', async (name
   expect(ended.stderr).toMatch(/^edgehostctl: .* could not be written: /)
   expect(ended.stderr).not.toContain('    at ')
   expect(statSync(join(ctl.home, 'pipe')).isFIFO()).toBe(true)
+})
+
+it('a trail of any size goes through, and of a reply that is read as a whole only 16 MiB', async () => {
+  const mebibyte = Buffer.alloc(1_048_576, 'a')
+  let sentMebibytes = 0
+  const send = (response: ServerResponse, mebibytes: number) => {
+    sentMebibytes = 0
+    const next = () => {
+      if (response.destroyed || sentMebibytes === mebibytes) return void response.end()
+      sentMebibytes += 1
+      response.write(mebibyte, next)
+    }
+    next()
+  }
+  answer = (_request, response) => send(response.writeHead(200), 40)
+  expect(await download()).toMatchObject({ exitCode: 0 })
+  expect(statSync(archive()).size).toBe(40 * mebibyte.length)
+  // An error, of which the text is wanted.
+  answer = (_request, response) => send(response.writeHead(500), 10_000)
+  const refused = await download()
+  expect(refused).toMatchObject({ exitCode: 1 })
+  expect(refused.stderr).toContain('the reply is larger than 16777216 bytes')
+  expect(sentMebibytes).toBeLessThan(100)
 })

@@ -28,6 +28,17 @@ it('hands over lines as they come, also those that arrive in pieces', async () =
   expect(following.isRunning()).toBe(true)
 })
 
+it('hands over a line as it was written where a write ends within a letter', async () => {
+  const { lines } = follow('printf "B\\303"; sleep 0.1; printf "\\274hne\\n"; exec sleep 60')
+  await until(() => expect(lines).toEqual(['Bühne']))
+})
+
+it('hands over 64 KiB of a line that is longer, and the next line whole', async () => {
+  const { lines } = follow('head -c 1000000 /dev/zero | tr "\\0" x; echo; echo next; exec sleep 60')
+  await until(() => expect(lines).toHaveLength(2))
+  expect(lines).toEqual(['x'.repeat(65_536), 'next'])
+})
+
 it('starts the program again when it has ended, and says why it did', async () => {
   const { starts, ends } = follow('echo "no such thing" >&2; exit 3')
   await until(() => expect(starts()).toBeGreaterThan(2))

@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import type { Server } from 'node:https'
 import { AppError } from '../../errors/app-error.ts'
 import { contentType, errorBody } from '../errors.ts'
 import { requestIdOf } from '../request-id.ts'
+import type { GatheredRequest } from './gathered-request.ts'
 import type { HeadedResponse } from './reply-head.ts'
 
 export interface BodyRate {
@@ -12,7 +12,7 @@ export interface BodyRate {
 }
 
 interface Body {
-  readonly request: IncomingMessage
+  readonly request: GatheredRequest
   readonly response: HeadedResponse
   /** Monotonic milliseconds and bytes of the connection at the begin of the window. */
   since: number
@@ -27,7 +27,7 @@ interface Body {
  * @returns stops looking
  */
 export function watchBodyRate(
-  server: Server<typeof IncomingMessage, typeof HeadedResponse>,
+  server: Server<typeof GatheredRequest, typeof HeadedResponse>,
   { minimumBytesPerSecond, windowSeconds }: BodyRate,
 ): () => void {
   const bodies = new Set<Body>()
@@ -35,7 +35,7 @@ export function watchBodyRate(
   const message = `The body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds.`
   let timer: NodeJS.Timeout | undefined
 
-  function onRequest(request: IncomingMessage, response: HeadedResponse): void {
+  function onRequest(request: GatheredRequest, response: HeadedResponse): void {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     if (encoding === undefined && (length === undefined || Number(length) === 0)) return
     const body = {
@@ -62,7 +62,7 @@ export function watchBodyRate(
         request.socket.destroy()
       } else if (request.complete || request.destroyed) {
         bodies.delete(body)
-      } else if (request.readableLength > 0) {
+      } else if (request.waitingBytes > 0) {
         begin(body, now)
       } else if (now - body.since >= windowMs) {
         const needed = (minimumBytesPerSecond * (now - body.since)) / 1_000

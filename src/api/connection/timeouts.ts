@@ -1,6 +1,7 @@
 import type { Server as HttpServer, ServerOptions as HttpOptions } from 'node:http'
 import type { Server, ServerOptions } from 'node:https'
 import type { TLSSocket } from 'node:tls'
+import { GatheredRequest } from './gathered-request.ts'
 import { HeadedResponse } from './reply-head.ts'
 
 /** All in milliseconds; the section `api.timeouts` of the configuration. */
@@ -25,6 +26,7 @@ export const httpOptions = {
   // Reads have no body: without the events of an empty stream they cost a tenth less. See unread-body.ts for what has no
   // body and should.
   optimizeEmptyRequests: true,
+  IncomingMessage: GatheredRequest,
   ServerResponse: HeadedResponse,
 } as const satisfies HttpOptions
 

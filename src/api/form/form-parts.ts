@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { AppError } from '../../errors/app-error.ts'
 import { drainedBytes } from '../connection/unread-body.ts'
+import { connectionEnded } from '../errors.ts'
 
 /** A part of a form. What is left unread of it when the next one is asked for is read and thrown away. */
 export interface FormPart {
@@ -96,8 +97,6 @@ async function drain(chunks: AsyncGenerator<Buffer>): Promise<void> {
 }
 
 const gone = new Set(['FST_MP_PREMATURE_CLOSE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])
-
-const connectionEnded = () => new AppError('BadRequest', 'the connection ended before the body did')
 
 /** What a client learns of an error of the library or of the connection. */
 function refuse(error: unknown): never {

@@ -1,0 +1,32 @@
+// The daemon as a process of its own, so that a test sees whether it lives through an attack: started with a state folder,
+// it says its port.
+import { join } from 'node:path'
+import { parseCommandLine } from '../../src/config/command-line.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { createDaemon } from '../../src/daemon.ts'
+import { createLog } from '../../src/system/log.ts'
+
+const [directory = ''] = process.argv.slice(2)
+const { config } = await loadConfig({
+  commandLine: parseCommandLine([
+    `--state.directory=${directory}`,
+    `--api.socket.path=${join(directory, 'daemon.sock')}`,
+    '--api.address=127.0.0.1',
+  ]),
+  environment: {},
+  defaultFile: join(directory, 'none.yaml'),
+})
+const lines: string[] = []
+const daemon = await createDaemon({
+  // Whichever port is free.
+  config: { ...config, api: { ...config.api, port: 0 } },
+  log: createLog('info', { write: (line: string) => void lines.push(line) }),
+  version: '1.2.3',
+  buildDate: Date.UTC(2026, 0, 1),
+})
+await daemon.start()
+const port = /"port":(\d+)/.exec(lines.find((line) => line.includes('"msg":"listening"')) ?? '')?.[1]
+process.stdout.write(`${port ?? ''}\n`)
+process.stdin.once('data', () => {
+  void daemon.stop().then(() => process.exit())
+})
