@@ -1,4 +1,8 @@
-import type { Profile, Variable } from '../cluster/definition.ts'
+import type { Definition, Profile, Variable } from '../cluster/definition.ts'
+import type { GuessedImage } from '../cluster/rules/image-guess.ts'
+import { findImages } from '../cluster/rules/images.ts'
+import { folderKey, foldersByKey } from '../cluster/rules/source-parts.ts'
+import { createHide } from '../cluster/slots/secrets.ts'
 import type { ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
 import { renderTable, type Column } from '../ctl/table.ts'
@@ -11,10 +15,20 @@ import { openArchive } from './opened.ts'
 interface PackRow {
   readonly profile: string
   readonly name: string
+  /** Empty where it has none. */
+  readonly displayName: string
   readonly version: string
   readonly layer: string
   /** Whether its folder is in the archive. */
   readonly isIncluded: boolean
+  readonly images: readonly string[]
+  readonly guessedImages: readonly GuessedImage[]
+}
+
+interface ImageRow {
+  readonly pack: string
+  readonly image: string
+  readonly note: string
 }
 
 interface VariableRow extends Pick<Variable, 'name' | 'format' | 'required' | 'defaultValue'> {
@@ -24,9 +38,15 @@ interface VariableRow extends Pick<Variable, 'name' | 'format' | 'required' | 'd
 const packColumns: readonly Column<PackRow>[] = [
   { title: 'PROFILE', read: ({ profile }) => profile, isFlexible: true },
   { title: 'LAYER', read: ({ layer }) => layer },
-  { title: 'PACK', read: ({ name }) => name, isFlexible: true },
+  { title: 'PACK', read: titleOf, isFlexible: true },
   { title: 'VERSION', read: ({ version }) => version },
   { title: 'INCLUDED', read: ({ isIncluded }) => (isIncluded ? 'yes' : 'no') },
+]
+
+const imageColumns: readonly Column<ImageRow>[] = [
+  { title: 'PACK', read: ({ pack }) => pack, isFlexible: true },
+  { title: 'IMAGE', read: ({ image }) => image, isFlexible: true },
+  { title: 'NOTE', read: ({ note }) => note },
 ]
 
 const variableColumns: readonly Column<VariableRow>[] = [
@@ -40,16 +60,8 @@ const variableColumns: readonly Column<VariableRow>[] = [
 /** `edgehostctl definition inspect FILE`. */
 export async function inspect(desk: Desk, file: string): Promise<ExitName> {
   const { definition, problems, extracted, sizeBytes, sha256 } = await openArchive(desk, file)
-  const included = new Set(definition.packs.map(({ name, version }) => `${name} ${version}`))
-  const packs = definition.profiles.flatMap((profile) =>
-    profile.packs.map(({ name, tag, layer }): PackRow => ({
-      profile: profile.name,
-      name,
-      version: tag,
-      layer,
-      isIncluded: included.has(`${name} ${tag}`),
-    })),
-  )
+  const packs = listPacks(definition)
+  const images = packs.flatMap(listImages)
   const variables = definition.profiles.flatMap(rowsOf)
   const { formatVersion, name, version, description } = definition
   const contentBytes = [...extracted.members.values()].reduce((sum, member) => sum + member.sizeBytes, 0)
@@ -86,12 +98,48 @@ export async function inspect(desk: Desk, file: string): Promise<ExitName> {
     return [
       facts,
       ...(packs.length === 0 ? [] : [`\n${renderTable(packs, packColumns, paper.columns)}`]),
+      ...(images.length === 0 ? [] : [`\n${renderTable(images, imageColumns, paper.columns)}`]),
       ...(variables.length === 0 ? [] : [`\n${renderTable(variables, variableColumns, paper.columns)}`]),
     ].join('')
   })
   if (problems.length > 0 && desk.output.format === 'table')
     desk.output.note(`${plural(problems.length, 'problem')}; see: edgehostctl definition validate ${file}`)
   return 'ok'
+}
+
+function listPacks(definition: Definition): PackRow[] {
+  const { profiles } = definition
+  const folders = foldersByKey(definition.packs)
+  const imagesOf = findImages(definition)
+  const hide = createHide(profiles)
+  return profiles.flatMap((profile) =>
+    profile.packs.map(({ name, displayName, tag, layer }, index): PackRow => {
+      const folder = folders.get(folderKey(name, tag))
+      const { images, guessed } = imagesOf(profile, index, folder)
+      return {
+        ...{ profile: profile.name, name, displayName: hide(displayName), version: tag, layer },
+        isIncluded: folder !== undefined,
+        images: images.map(hide),
+        guessedImages: guessed.map((each) => ({ ...each, image: hide(each.image) })),
+      }
+    }),
+  )
+}
+
+/** `name`, or `name (display name)` where it may stand more than once. */
+function titleOf({ name, displayName }: PackRow): string {
+  return displayName === '' ? name : `${name} (${displayName})`
+}
+
+function listImages(row: PackRow): ImageRow[] {
+  const pack = titleOf(row)
+  return [
+    ...row.images.map((image) => ({ pack, image, note: '' })),
+    ...row.guessedImages.map(({ image, isTagKnown }) => ({
+      ...{ pack, image },
+      note: isTagKnown ? 'guessed' : 'guessed, tag unknown',
+    })),
+  ]
 }
 
 function rowsOf({ name: profile, variables }: Profile): VariableRow[] {

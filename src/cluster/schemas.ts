@@ -32,14 +32,31 @@ export const Variable = Type.Object(
 )
 export type Variable = Static<typeof Variable>
 
+const GuessedImage = Type.Object({
+  image: text('As it would be pulled, macros in it.'),
+  isTagKnown: Type.Boolean({
+    description:
+      'Whether it has a tag or digest. A chart without one takes its appVersion, which is not known here.',
+  }),
+})
+
 export const Pack = Type.Object(
   {
     name: Type.String(),
+    displayName: maybe('Tells it from the same pack elsewhere in the profile; absent where it has none.'),
     version: Type.String(),
     layer: text('os, k8s, cni, csi or addon; empty where the profile does not say.'),
     values: text('YAML, macros in it: what the profile gives, else what the pack itself has.'),
     logo: text('A data URL (RFC 2397) of an image; empty where there is none.'),
-    images: Type.Array(Type.String(), { description: 'Container images of the pack, as they are written.' }),
+    images: Type.Array(Type.String(), {
+      description: 'Container images that the pack lists and that its manifests name, as they are written.',
+    }),
+    guessedImages: Type.Optional(
+      Type.Array(GuessedImage, {
+        description:
+          'Container images that it seems to use: of the values of its charts, where it lists none, and of manifests that are templates.',
+      }),
+    ),
   },
   { title: 'Pack' },
 )
@@ -50,7 +67,7 @@ export const ClusterProfileDetail = Type.Object(
     profileUid: Type.String(),
     profileName: Type.String(),
     profileVersion: Type.String(),
-    profileType: text('cluster (infrastructure and add-ons in one), infra or add-on.'),
+    profileType: text('cluster (infrastructure and add-ons in one), infra, add-on or system.'),
     profileDescription: Type.String(),
     profileTags: text('Separated by commas.'),
     packs: Type.Array(Pack),
@@ -66,11 +83,12 @@ const toVersion = maybe('Of the incoming one; absent for what is removed.')
 
 export const PackDiff = Type.Object({
   name: Type.String(),
+  displayName: maybe('Absent where the pack has none.'),
   change,
   fromVersion,
   toVersion,
   valuesChanged: Type.Boolean(),
-  fields: Type.Array(Type.String(), { description: 'What else differs: layer, images.' }),
+  fields: Type.Array(Type.String(), { description: 'What else differs: layer, images, guessedImages.' }),
 })
 export type PackDiff = Static<typeof PackDiff>
 

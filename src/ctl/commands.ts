@@ -152,8 +152,9 @@ export const commands = {
   },
   'definition inspect': {
     arguments: ['FILE'],
-    summary: 'What is in a definition archive: profiles, packs, variables',
-    details: 'Needs no host. Every sum in the archive is checked; sensitive defaults are masked.',
+    summary: 'What is in a definition archive: profiles, packs, images, variables',
+    details:
+      'Needs no host. Every sum in the archive is checked; sensitive defaults are masked. Images are those that packs list and manifests name; those that only the values of charts or lines of templates show are marked as guessed.',
     completes: 'file',
   },
   'definition validate': {

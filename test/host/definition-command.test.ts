@@ -15,7 +15,7 @@ beforeAll(() => {
   ].map(([folder = '', name = '']) => {
     mkdirSync(at(folder))
     writeFileSync(join(at(folder), 'pack.json'), JSON.stringify({ name, version: '1.0', layer: 'addon' }))
-    const values = 'pw: "{{ .spectro.var.secret }}"\n'
+    const values = 'pw: "{{ .spectro.var.secret }}"\ncharts: { x: { image: { repository: a/hunter2 } } }\n'
     return { name, layer: 'addon', tag: '1.0', uid: name, type: 'spectro', values }
   })
   const variables = [{ name: 'secret', isSensitive: true, defaultValue: 'hunter2' }]
@@ -37,6 +37,7 @@ describe('edgehostctl definition', () => {
     expect(shown).toMatchObject({ exitCode: 0 })
     expect(shown.stdout).toContain('edge-k3s')
     expect(shown.stdout).toContain('********')
+    expect(shown.stdout).toMatch(/web-shop +a\/\*{8} +guessed, tag unknown/)
     expect(shown.stdout).not.toContain('hunter2')
     const valid = await ctl.run(['definition', 'validate', at('d.tar.zst')])
     expect(valid, valid.stdout).toMatchObject({ exitCode: 0, stdout: '' })

@@ -1,6 +1,6 @@
 import type { Definition, Pack, Profile, ProfilePack, Variable } from '../../src/cluster/definition.ts'
 import { checkDefinition } from '../../src/cluster/rules/check.ts'
-import { createImageFinder } from '../../src/cluster/rules/images.ts'
+import { createImageFinder, type ImageFinder } from '../../src/cluster/rules/images.ts'
 
 /** A pack of a profile; its folder is made by `definitionOf`. */
 export const profilePack = (name: string, values = '', rest: Partial<ProfilePack> = {}): ProfilePack => ({
@@ -71,7 +71,7 @@ export const infrastructurePacks: readonly ProfilePack[] = [
 ]
 
 /** What a check finds of images. */
-export function imagesIn(definition: Definition): (pack: Pack) => string[] {
+export function imagesIn(definition: Definition): ImageFinder['imagesOf'] {
   const { look, imagesOf } = createImageFinder()
   checkDefinition(definition, { onDocument: look })
   return imagesOf

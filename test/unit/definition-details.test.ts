@@ -49,13 +49,38 @@ describe('the details of a definition', () => {
         values: 'x: 1\n',
         logo: 'data:logo.png',
         images: ['b:2'],
+        guessedImages: [],
       },
     ])
   })
 
   it('leave out what a pack without a folder cannot have', () => {
     const { packs } = first(definitionOf([profileOf([profilePack('a')])], []))
-    expect(packs).toEqual([{ name: 'a', version: '1.0.0', layer: 'addon', values: '', logo: '', images: [] }])
+    expect(packs).toEqual([
+      { name: 'a', version: '1.0.0', layer: 'addon', values: '', logo: '', images: [], guessedImages: [] },
+    ])
+  })
+
+  it('tell packs of one name apart by their display names', () => {
+    const packs = [profilePack('a'), profilePack('a', '', { displayName: 'a-2' })]
+    expect(first(definitionOf([profileOf(packs)])).packs).toMatchObject([
+      { name: 'a' },
+      { name: 'a', displayName: 'a-2' },
+    ])
+    expect(first(definitionOf([profileOf(packs)])).packs[0]).not.toHaveProperty('displayName')
+  })
+
+  it('show the images that a pack seems to use apart from those that it names, secrets masked', () => {
+    const values =
+      'charts: { x: { image: { repository: a/hunter2, tag: v1 }, y: { image: { repository: b } } } }\n'
+    const variables = [{ name: 's', isSensitive: true, defaultValue: 'hunter2' }]
+    expect(first(definitionOf([profileOf([profilePack('a', values)], variables)])).packs[0]).toMatchObject({
+      images: [],
+      guessedImages: [
+        { image: `a/${masked}:v1`, isTagKnown: true },
+        { image: 'b', isTagKnown: false },
+      ],
+    })
   })
 
   it.each([

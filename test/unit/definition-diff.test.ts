@@ -7,7 +7,7 @@ import { diffDefinitions } from '../../src/cluster/slots/diff.ts'
 import { definitionOf, imagesIn, packOf, profileOf, profilePack } from '../support/definitions.ts'
 
 const details = (profiles: readonly Profile[]) =>
-  detailsOf(definitionOf(profiles), { images: () => [], logo: () => '' })
+  detailsOf(definitionOf(profiles), { images: () => ({ images: [], guessed: [] }), logo: () => '' })
 
 function diff(running: readonly Profile[], incoming: readonly Profile[]) {
   const found = diffDefinitions(details(running), details(incoming))
@@ -108,6 +108,40 @@ describe('packs in the difference', () => {
     expect(packs([profilePack('a', 'x: 1\n')], [profilePack('a', 'x: 2\n')])).toEqual([
       { ...same, valuesChanged: true, fields: [] },
     ])
+  })
+
+  it('are the same by name and display name', () => {
+    const named = (displayName: string, values: string) => profilePack('a', values, { displayName })
+    const running = [profilePack('a', 'x: 1\n'), named('a-2', 'x: 2\n'), named('a-3', 'x: 3\n')]
+    const incoming = [named('a-2', 'x: 4\n'), profilePack('a', 'x: 1\n'), named('a-4', 'x: 3\n')]
+    expect(packs(running, incoming)).toEqual([
+      { ...same, displayName: 'a-2', valuesChanged: true, fields: [] },
+      {
+        name: 'a',
+        displayName: 'a-4',
+        change: 'added',
+        toVersion: '1.0.0',
+        valuesChanged: false,
+        fields: [],
+      },
+      {
+        name: 'a',
+        displayName: 'a-3',
+        change: 'removed',
+        fromVersion: '1.0.0',
+        valuesChanged: false,
+        fields: [],
+      },
+    ])
+  })
+
+  it('are the same as those of details that an older version stored, without guessed images', () => {
+    const now = details([profileOf([profilePack('a')])])
+    const older = now.map((profile) => ({
+      ...profile,
+      packs: profile.packs.map(({ guessedImages, ...pack }) => (expect(guessedImages).toEqual([]), pack)),
+    }))
+    expect(diffDefinitions(older, now).profiles).toEqual([])
   })
 
   it('are told when their layer or their images changed', () => {

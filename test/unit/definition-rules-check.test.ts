@@ -307,7 +307,8 @@ describe('a hostile text', () => {
         values,
         manifests: [{ place: 'packs/a-1.0.0/manifests/m.yaml', content: values }],
       })
-      imagesIn(definitionOf([addOn(['a', random.isChosen(0.5) ? values : ''])], [pack]))(pack)
+      const profile = addOn(['a', random.isChosen(0.5) ? values : ''])
+      imagesIn(definitionOf([profile], [pack]))(profile, 0, pack)
     }
   })
 })

@@ -1,37 +1,91 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Document, YAMLMap } from 'yaml'
-import type { Pack } from '../definition.ts'
+import type { Definition, Pack, Profile } from '../definition.ts'
+import { guessInCharts, guessInLines, type GuessedImage } from './image-guess.ts'
+import { findMacros, hasOtherBraces } from './macro.ts'
 import { textOf } from './pack-values.ts'
-import type { OnDocument } from './source-texts.ts'
+import { textsOfPack } from './source-parts.ts'
+import { readSourceTexts, type OnDocument } from './source-texts.ts'
 
 const containerLists = new Set(['containers', 'initContainers', 'ephemeralContainers'])
+
+/** The images of a pack, as they are written, macros in them left alone; sorted by code unit, each once. */
+export interface PackImages {
+  /** Those that it lists (`pack.content.images[].image`), and those of the containers in its manifests. */
+  readonly images: readonly string[]
+  /** Where it lists none: what the values of its charts look like; and plain `image:` lines of manifests that are templates. */
+  readonly guessed: readonly GuessedImage[]
+}
 
 /** The images that the texts of a definition name, found while its texts are checked. */
 export interface ImageFinder {
   readonly look: OnDocument
   /**
-   * The images of a pack: `pack.content.images[].image` of its values, and the containers of any workload in its
-   * manifests. As they are written, macros in them left alone; sorted by code unit, each once. Texts that are no YAML
-   * name none, and aliases are not followed.
+   * The images of a pack of a profile: of the values that count for it, of the manifests of its folder and of those that
+   * the profile holds. Texts that are no YAML name none, and aliases are not followed.
+   * @param index of the pack in its profile
+   * @param folder of the pack, where there is one
    */
-  imagesOf(pack: Pack): string[]
+  imagesOf(profile: Profile, index: number, folder: Pack | undefined): PackImages
+}
+
+interface Found {
+  readonly images: Set<string>
+  readonly guessed: GuessedImage[]
 }
 
 export function createImageFinder(): ImageFinder {
-  const byPlace = new Map<string, Set<string>>()
+  const byPlace = new Map<string, Found>()
+  const at = (place: string): Found => {
+    const known = byPlace.get(place) ?? { images: new Set(), guessed: [] }
+    byPlace.set(place, known)
+    return known
+  }
+  const templates = new Map<string, GuessedImage[]>()
+  /** What a manifest that is a template shows; none of another one. */
+  const inTemplate = (place: string, content: string): GuessedImage[] => {
+    const known = templates.get(place)
+    if (known) return known
+    const isTemplate = content.includes('image:') && hasOtherBraces(content, findMacros(content))
+    const guessed = isTemplate ? guessInLines(content) : []
+    templates.set(place, guessed)
+    return guessed
+  }
+
   return {
-    look({ place, role, content }, document, unmask) {
-      if (!content.includes('image')) return
-      const images = byPlace.get(place) ?? new Set<string>()
-      if (role === 'values') findListed(document, images, unmask)
-      else if (content.includes('ontainers')) findContainers(document, images, unmask)
-      if (images.size > 0) byPlace.set(place, images)
+    look({ place, role, content, isTemplate }, document, unmask) {
+      if (role === 'values') {
+        if (content.includes('image')) findListed(document, at(place).images, unmask)
+        if (/image|repository/i.test(content)) at(place).guessed.push(...guessInCharts(document, unmask))
+      } else if (!isTemplate && content.includes('ontainers'))
+        findContainers(document, at(place).images, unmask)
     },
-    imagesOf({ place, manifests }) {
-      const places = [`${place}/values.yaml`, ...manifests.map((manifest) => manifest.place)]
-      return [...new Set(places.flatMap((each) => [...(byPlace.get(each) ?? [])]))].sort()
+    imagesOf(profile, index, folder) {
+      const { values, manifests } = textsOfPack(profile, index, folder)
+      const ofValues = values && byPlace.get(values.place)
+      const images = new Set(ofValues?.images)
+      const guessed = images.size === 0 ? [...(ofValues?.guessed ?? [])] : []
+      for (const { place, content } of manifests) {
+        for (const image of byPlace.get(place)?.images ?? []) images.add(image)
+        guessed.push(...inTemplate(place, content))
+      }
+      const unsure = new Map(guessed.map((each) => [each.image, each]))
+      return {
+        images: [...images].sort(),
+        guessed: [...unsure.keys()]
+          .filter((image) => !images.has(image))
+          .sort()
+          .flatMap((image) => unsure.get(image) ?? []),
+      }
     },
   }
+}
+
+/** The images of a definition whose texts nobody checks meanwhile. */
+export function findImages(definition: Definition): ImageFinder['imagesOf'] {
+  const { look, imagesOf } = createImageFinder()
+  readSourceTexts(definition, () => undefined, look)
+  return imagesOf
 }
 
 type Unmask = (text: string) => string

@@ -77,3 +77,21 @@ function textsOf({ place, values, manifests }: Pack): Pick<SourcePart, 'place' |
     ...manifests.map((manifest) => ({ ...manifest, role: 'manifest' as const })),
   ]
 }
+
+/** The texts of one pack of a profile: the values that count for it, and its manifests, those that the profile holds last. */
+export function textsOfPack(profile: Profile, index: number, folder: Pack | undefined) {
+  const pack = profile.packs[index]
+  const place = `${profile.place}#spec.template.packs[${index}]`
+  const given = pack?.values.trim() ? { place: `${place}.values`, content: pack.values } : undefined
+  const own = folder ? textsOf(folder) : []
+  return {
+    values: given ?? own.find(({ role }) => role === 'values'),
+    manifests: [
+      ...own.filter(({ role }) => role === 'manifest'),
+      ...(pack?.manifests ?? []).map(({ content }, number) => ({
+        place: `${place}.manifests[${number}].content`,
+        content,
+      })),
+    ],
+  }
+}

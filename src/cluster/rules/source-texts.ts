@@ -24,7 +24,7 @@ export interface SourceText extends SourcePart {
 
 /** Sees each document that has no errors while it is there; `unmask` writes the macros of a text of it again. */
 export type OnDocument = (
-  text: Pick<SourceText, 'place' | 'role' | 'content'>,
+  text: Pick<SourceText, 'place' | 'role' | 'content' | 'isTemplate'>,
   document: Document,
   unmask: (text: string) => string,
 ) => void
@@ -62,7 +62,7 @@ function readSource(part: SourcePart, isKept: boolean, report: Report, onDocumen
   let root: YAMLMap | undefined
   const yaml = readYaml(part.content, macros, (document, { unmask }) => {
     documents += 1
-    onDocument(part, document, (text) =>
+    onDocument({ ...part, isTemplate }, document, (text) =>
       unmask(text, (index) => part.content.slice(macros[index]?.start, macros[index]?.end)),
     )
     if (part.role !== 'values' || document.contents === null) return

@@ -6,34 +6,43 @@ import type {
   Variable as DefinitionVariable,
 } from '../definition.ts'
 import type { ClusterProfileDetail, Pack, Variable } from '../schemas.ts'
+import type { ImageFinder } from '../rules/images.ts'
+import { folderKey, foldersByKey } from '../rules/source-parts.ts'
 import { createHide } from './secrets.ts'
 
 /**
  * What the API shows of a definition. Defaults and options of sensitive variables are masked, also where they stand in
  * values and images of packs.
- * @param of what is found elsewhere: the images of a pack folder, and a data URL of its logo, empty where it has none
+ * @param of what is found elsewhere: the images of a pack, and a data URL of the logo of its folder, empty where it has none
  */
 export function detailsOf(
   { profiles, packs }: Definition,
   of: {
-    readonly images: (pack: DefinitionPack) => readonly string[]
+    readonly images: ImageFinder['imagesOf']
     readonly logo: (pack: DefinitionPack) => string
   },
 ): ClusterProfileDetail[] {
-  // Of two folders that hold the same, which is reported elsewhere, the first.
-  const folders = new Map(packs.toReversed().map((pack) => [`${pack.name}\0${pack.version}`, pack]))
+  const folders = foldersByKey(packs)
   const hide = createHide(profiles)
 
-  const packDetails = ({ name, tag, layer, values }: Profile['packs'][number]): Pack => {
-    const folder = folders.get(`${name}\0${tag}`)
-    return {
-      name,
-      version: tag,
-      layer,
-      values: hide(values.trim() === '' ? (folder?.values ?? '') : values),
-      logo: folder === undefined ? '' : of.logo(folder),
-      images: folder === undefined ? [] : of.images(folder).map(hide),
-    }
+  const packDetails = (profile: Profile, index: number): Pack[] => {
+    const pack = profile.packs[index]
+    if (pack === undefined) return []
+    const { name, displayName, tag, layer, values } = pack
+    const folder = folders.get(folderKey(name, tag))
+    const { images, guessed } = of.images(profile, index, folder)
+    return [
+      {
+        name,
+        ...(displayName === '' ? {} : { displayName: hide(displayName) }),
+        version: tag,
+        layer,
+        values: hide(values.trim() === '' ? (folder?.values ?? '') : values),
+        logo: folder === undefined ? '' : of.logo(folder),
+        images: images.map(hide),
+        guessedImages: guessed.map(({ image, isTagKnown }) => ({ image: hide(image), isTagKnown })),
+      },
+    ]
   }
 
   return profiles.map((profile) => ({
@@ -43,7 +52,7 @@ export function detailsOf(
     profileType: profile.type,
     profileDescription: profile.description,
     profileTags: profile.tags.join(','),
-    packs: profile.packs.map(packDetails),
+    packs: profile.packs.flatMap((_, index) => packDetails(profile, index)),
     variables: profile.variables.map(variableDetails),
   }))
 }

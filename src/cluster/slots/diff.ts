@@ -11,7 +11,7 @@ import type {
 /**
  * What an operator has to review before an update: profiles that come, go or differ, with their packs and variables that
  * do. The order is that of the incoming definition, then what is removed. Profiles are the same by uid, else by name;
- * packs and variables of a profile by name. Descriptions and tags of profiles, and logos, are not compared.
+ * packs of a profile by name and display name, variables by name. Descriptions and tags of profiles, and logos, are not compared.
  *
  * Both sides are what detailsOf gives, so secrets are masked: that a sensitive default has become another one is not
  * seen, nor a change of values that is nothing but such a default.
@@ -57,7 +57,7 @@ function diffProfile({ before, after }: Pair<ClusterProfileDetail>): ProfileDiff
   const shown = after ?? before
   if (shown === undefined) return []
   const byName = [({ name }: { name: string }) => name]
-  const packs = pairUp(before?.packs ?? [], after?.packs ?? [], byName).flatMap(diffPack)
+  const packs = pairUp(before?.packs ?? [], after?.packs ?? [], [packKey]).flatMap(diffPack)
   const variables = pairUp(before?.variables ?? [], after?.variables ?? [], byName).flatMap(diffVariable)
   const fields = before && after ? differing(before, after, ['profileUid', 'profileName', 'profileType']) : []
   const versions = versionsOf(before?.profileVersion, after?.profileVersion)
@@ -67,13 +67,16 @@ function diffProfile({ before, after }: Pair<ClusterProfileDetail>): ProfileDiff
   return [{ profileUid, profileName, change: changeOf(before, after), ...versions, fields, packs, variables }]
 }
 
+const packKey = ({ name, displayName = '' }: Pack) => `${name}\0${displayName}`
+
 function diffPack({ before, after }: Pair<Pack>): PackDiff[] {
-  const name = (after ?? before)?.name ?? ''
+  const { name = '', displayName } = after ?? before ?? {}
   const versions = versionsOf(before?.version, after?.version)
-  const fields = before && after ? differing(before, after, ['layer', 'images']) : []
+  const fields = before && after ? differing(before, after, ['layer', 'images', 'guessedImages']) : []
   const valuesChanged = before !== undefined && after !== undefined && before.values !== after.values
   if (before?.version === after?.version && !valuesChanged && fields.length === 0) return []
-  return [{ name, change: changeOf(before, after), ...versions, valuesChanged, fields }]
+  const named = { name, ...(displayName === undefined ? {} : { displayName }) }
+  return [{ ...named, change: changeOf(before, after), ...versions, valuesChanged, fields }]
 }
 
 const variableFields = [
@@ -108,6 +111,7 @@ function differing<Item extends object>(
   after: Item,
   names: readonly (keyof Item & string)[],
 ): string[] {
-  const settled = (value: unknown) => JSON.stringify(value || '')
+  const settled = (value: unknown) =>
+    JSON.stringify((Array.isArray(value) && value.length === 0 ? '' : value) || '')
   return names.filter((name) => settled(before[name]) !== settled(after[name]))
 }
