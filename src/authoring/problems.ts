@@ -7,7 +7,7 @@ export function renderProblems(problems: readonly Problem[], paper: Paper): stri
   return problems
     .map(({ place, severity, code, message }) => {
       const line = oneLine(`${place}: ${severity} ${code}: ${message}`)
-      return Number.isFinite(paper.columns) ? `${wrap(line, paper.columns).join('\n  ')}\n` : `${line}\n`
+      return Number.isFinite(paper.columns) ? `${wrap(line, paper.columns - 2).join('\n  ')}\n` : `${line}\n`
     })
     .join('')
 }

@@ -1,4 +1,4 @@
-import { cut, oneLine, wrap } from './text.ts'
+import { longestWord, oneLine, wrap, wrapBelow } from './text.ts'
 
 /** A line of a screen like that of hostnamectl: a label and what it says, several lines of it. */
 export interface Fact {
@@ -19,24 +19,27 @@ export interface Paper {
   readonly isColoured: boolean
 }
 
-/** Facts with their labels in a column of their own, aligned to the right. Nothing is wider than the paper. */
+/**
+ * Facts with their labels in a column of their own, aligned to the right. Nothing is wider than the paper, and no word
+ * is broken that fits it: where one does not fit beside its label, the text stands below.
+ */
 export function renderFacts(facts: readonly Fact[], paper: Paper): string {
   const width = Math.max(...facts.map(({ label }) => label.length)) + 1
   const room = paper.columns - width - 2
-  return facts
-    .map(({ label, lines, mood }) =>
-      lines
-        .flatMap((line) => (Number.isFinite(room) ? wrap(oneLine(line), room) : [oneLine(line)]))
-        .map((line, index) => {
-          const text = Number.isFinite(room) ? cut(line, room) : line
-          const name = (index === 0 ? `${label}:` : '').padStart(width + 1)
-          return (
-            `${paint(name, '1', paper)} ${mood ? paint(text, colours[mood], paper) : text}`.trimEnd() + '\n'
-          )
-        })
-        .join(''),
-    )
-    .join('')
+  return facts.map((fact) => renderFact(fact, width, room, paper)).join('')
+}
+
+function renderFact({ label, lines, mood }: Fact, width: number, room: number, paper: Paper): string {
+  const texts = lines.map(oneLine)
+  const show = (text: string) => (mood ? paint(text, colours[mood], paper) : text)
+  const isBelow = texts.some((text) => longestWord(text) > room)
+  const name = (text: string) => paint(text.padStart(width + 1), '1', paper)
+  const shown = isBelow
+    ? [name(`${label}:`), ...texts.flatMap((text) => wrapBelow(text, paper.columns)).map(show)]
+    : texts
+        .flatMap((text) => wrap(text, room))
+        .map((text, index) => `${name(index === 0 ? `${label}:` : '')} ${show(text)}`.trimEnd())
+  return shown.map((line) => `${line}\n`).join('')
 }
 
 function paint(text: string, code: string, { isColoured }: Paper): string {

@@ -2,7 +2,7 @@ import type { OutputFailed } from '../system/standard-output.ts'
 import { writeError, writeOutput } from '../system/standard-output.ts'
 import { Failure } from './exit-codes.ts'
 import type { Paper } from './facts.ts'
-import { eachLine } from './text.ts'
+import { eachLine, wrap } from './text.ts'
 
 export type Format = 'table' | 'json' | 'yaml'
 
@@ -37,7 +37,7 @@ export function createOutput(options: OutputOptions): Output {
       else if (format === 'json') out(toJson(value))
       else out(await toYaml(value))
     },
-    note: (text) => err(`${text}\n`),
+    note: (text) => err(`${wrap(text, paper.columns).join('\n')}\n`),
   }
 }
 

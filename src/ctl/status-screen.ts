@@ -87,11 +87,14 @@ function serviceFacts(service: ServiceStatus, { now, paper }: StatusOptions): Fa
     },
     {
       label: 'Fingerprint',
-      // 95 characters: on a narrow terminal two lines of 16 bytes, which can be compared one below the other.
-      lines: paper.columns < 112 ? [fingerprint.slice(0, 48), fingerprint.slice(48)] : [fingerprint],
+      // 95 characters: on a narrow terminal lines of 16 or 8 bytes, which can be compared one below the other.
+      lines: splitFingerprint(fingerprint, paper.columns >= 112 ? 32 : paper.columns >= 64 ? 16 : 8),
     },
   ]
 }
+
+const splitFingerprint = (fingerprint: string, bytesPerLine: number): string[] =>
+  fingerprint.match(new RegExp(`.{1,${3 * bytesPerLine}}`, 'g')) ?? [fingerprint]
 
 function factsFact({ status: { conditions = [] } }: EdgeHostInfo): Fact {
   if (conditions.length === 0) return { label: 'Facts', lines: ['all could be read'] }

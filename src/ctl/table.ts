@@ -1,48 +1,72 @@
-import { cut, displayWidth, oneLine, pad } from './text.ts'
+import { displayWidth, longestWord, oneLine, pad, wrap, wrapBelow } from './text.ts'
 
 /** A column of a table. */
 export interface Column<Item> {
   readonly title: string
   readonly read: (item: Item) => string | undefined
-  /** Gives way on a narrow terminal; an id that is to be copied does not. */
+  /** On a narrow terminal its text is broken between words. */
   readonly isFlexible?: boolean
 }
 
 const gap = 2
-const narrowest = 8
 
 /**
- * Rows below their titles. What comes from a server is made harmless.
- * @param columns of the terminal; Infinity cuts nothing
+ * Rows below their titles; where not even the words fit side by side, one item below the other. What comes from a
+ * server is made harmless.
+ * @param columns of the terminal; Infinity breaks nothing
  */
 export function renderTable<Item>(
   items: readonly Item[],
   layout: readonly Column<Item>[],
   columns: number,
 ): string {
-  const rows = [
-    layout.map(({ title }) => title),
-    ...items.map((item) => layout.map(({ read }) => oneLine(read(item) ?? '') || '-')),
-  ]
-  const widths = layout.map((_, index) => Math.max(...rows.map((row) => displayWidth(row[index] ?? ''))))
-  shrink(widths, layout, columns)
-  return rows
-    .map((row) => {
-      const cells = row.map((cell, index) => pad(cut(cell, widths[index] ?? 0), widths[index] ?? 0))
-      return `${cells.join(' '.repeat(gap)).trimEnd()}\n`
-    })
-    .join('')
+  const titles = layout.map(({ title }) => title)
+  const rows = items.map((item) => layout.map(({ read }) => oneLine(read(item) ?? '') || '-'))
+  const widths = findWidths([titles, ...rows], layout, columns)
+  if (widths) return [titles, ...rows].map((row) => renderRow(row, widths)).join('')
+  return rows.map((row) => renderItem(titles, row, columns)).join('\n')
 }
 
-/** Takes from the widest flexible column until all fit. */
-function shrink(widths: number[], layout: readonly Column<never>[], columns: number): void {
+/** Takes from the widest flexible column until all fit; undefined where they cannot. */
+function findWidths(
+  rows: readonly (readonly string[])[],
+  layout: readonly Column<never>[],
+  columns: number,
+): number[] | undefined {
+  const widest = (measure: (text: string) => number) =>
+    layout.map((_, index) => Math.max(...rows.map((row) => measure(row[index] ?? ''))))
+  const widths = widest(displayWidth)
+  const least = widest(longestWord).map((width, index) => (layout[index]?.isFlexible ? width : widths[index]))
   const total = () => widths.reduce((sum, width) => sum + width, gap * (widths.length - 1))
   while (total() > columns) {
-    let widest = -1
+    let found = -1
     for (const [index, width] of widths.entries()) {
-      if (layout[index]?.isFlexible && width > Math.max(narrowest, widths[widest] ?? 0)) widest = index
+      if (width > (least[index] ?? 0) && width > (widths[found] ?? 0)) found = index
     }
-    if (widest < 0) return
-    widths[widest] = (widths[widest] ?? 0) - 1
+    if (found < 0) return undefined
+    widths[found] = (widths[found] ?? 0) - 1
   }
+  return widths
+}
+
+function renderRow(row: readonly string[], widths: readonly number[]): string {
+  const cells = row.map((cell, index) => wrap(cell, widths[index] ?? 0))
+  const height = Math.max(...cells.map((lines) => lines.length))
+  return Array.from({ length: height }, (_, line) => {
+    const parts = cells.map((lines, index) => pad(lines[line] ?? '', widths[index] ?? 0))
+    return `${parts.join(' '.repeat(gap)).trimEnd()}\n`
+  }).join('')
+}
+
+/** An item as lines of their own, each behind its title or below it. */
+function renderItem(titles: readonly string[], row: readonly string[], columns: number): string {
+  const indent = Math.max(...titles.map(displayWidth)) + gap
+  return titles
+    .flatMap((title, index) => {
+      const cell = row[index] ?? ''
+      if (longestWord(cell) > columns - indent) return [title, ...wrapBelow(cell, columns)]
+      return wrap(cell, columns - indent).map((line, at) => pad(at === 0 ? title : '', indent) + line)
+    })
+    .map((line) => `${line}\n`)
+    .join('')
 }

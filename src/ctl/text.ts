@@ -24,25 +24,13 @@ function characterWidth(character: string): number {
   return wide.test(character) ? 2 : 1
 }
 
-/** The text in at most so many columns, the last one an ellipsis where something is missing. */
-export function cut(text: string, columns: number): string {
-  if (displayWidth(text) <= columns) return text
-  let kept = ''
-  let width = 0
-  for (const character of text) {
-    width += characterWidth(character)
-    if (width > columns - 1) break
-    kept += character
-  }
-  return columns > 0 ? `${kept}\u2026` : ''
-}
-
 /** The text with spaces up to a width. */
 export const pad = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - displayWidth(text)))
 
 /** The text in lines of at most so many columns, broken at spaces, within a word only where that is too long. */
 export function wrap(text: string, columns: number): string[] {
+  if (displayWidth(text) <= columns) return [text]
   const lines: string[] = []
   for (const word of text.split(' ')) {
     const last = lines.at(-1)
@@ -51,6 +39,15 @@ export function wrap(text: string, columns: number): string[] {
     else lines.push(...breakWord(word, columns))
   }
   return lines
+}
+
+/** Columns of the widest word of a text. */
+export const longestWord = (text: string): number => Math.max(...text.split(' ').map(displayWidth))
+
+/** The lines of a text that stands below its label: indented where its words fit so. */
+export function wrapBelow(text: string, columns: number): string[] {
+  const indent = longestWord(text) <= columns - 2 ? '  ' : ''
+  return wrap(text, columns - indent.length).map((line) => indent + line)
 }
 
 function breakWord(word: string, columns: number): string[] {

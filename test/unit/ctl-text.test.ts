@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { renderFacts } from '../../src/ctl/facts.ts'
 import { createOutput } from '../../src/ctl/output.ts'
 import { renderTable, type Column } from '../../src/ctl/table.ts'
-import { cut, displayWidth, span, wrap } from '../../src/ctl/text.ts'
+import { displayWidth, span, wrap } from '../../src/ctl/text.ts'
 
 describe('a width', () => {
   it.each([
@@ -14,11 +14,6 @@ describe('a width', () => {
     ['\u200b', 0],
   ])('of %j is %i columns', (text, width) => {
     expect(displayWidth(text)).toBe(width)
-  })
-
-  it('is kept by cut, also between wide characters', () => {
-    expect(cut('\u6c34\u529b\u6c34', 4)).toBe('\u6c34\u2026')
-    expect(cut('short', 5)).toBe('short')
   })
 
   it('is kept by wrap, also by a word that is longer', () => {
@@ -58,12 +53,25 @@ describe('a table', () => {
     expect(text).toBe('ID   NAME\n\u6c34   one\nabc  -\n')
   })
 
-  it('is cut for a terminal and never for a pipe, and its ids never', () => {
+  it('is broken between words for a terminal and never for a pipe, and its ids never', () => {
     const items = [{ id: '0123456789', name: long }]
     expect(renderTable(items, layout, Infinity)).toContain(long)
-    const lines = renderTable(items, layout, 24).split('\n')
-    expect(lines[1]).toMatch(/^0123456789 {2}.*\u2026$/)
-    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(24)
+    expect(renderTable(items, layout, 24)).toBe(
+      'ID          NAME\n0123456789  a very long\n            name that\n            goes on and\n            on\n',
+    )
+  })
+
+  it('whose words do not fit side by side shows one item below the other', () => {
+    const items = [
+      { id: '0123456789', name: 'extraordinary name' },
+      { id: 'x', name: 'y' },
+    ]
+    expect(renderTable(items, layout, 20)).toBe(
+      'ID    0123456789\nNAME  extraordinary\n      name\n\nID    x\nNAME  y\n',
+    )
+    expect(renderTable(items.slice(0, 1), layout, 15)).toBe(
+      'ID\n  0123456789\nNAME\n  extraordinary\n  name\n',
+    )
   })
 
   it('shows control characters of a server escaped', () => {
@@ -89,6 +97,13 @@ describe('a screen of facts', () => {
   it('fits a terminal', () => {
     const text = renderFacts(facts, { columns: 20, isColoured: false })
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(20)
+  })
+
+  it('puts below its label what does not fit beside it', () => {
+    const id = { label: 'ID', lines: ['0123456789abcdef and more'] }
+    expect(renderFacts([id], { columns: 20, isColoured: false })).toBe(
+      ' ID:\n  0123456789abcdef\n  and more\n',
+    )
   })
 
   it('has our colours on a terminal and no others', () => {
