@@ -57,8 +57,9 @@ bench: dist/main.cjs ## figures against bare Fastify on the same runtime
 
 build: dist/main.cjs ## bundle daemon and command line into dist/
 
-package: dist/main.cjs ## dist/edgehostd_<version>_<architecture>.deb for amd64 and arm64
+package: dist/main.cjs ## dist/edgehostd_<version>_<architecture>.deb, dist/edgehostctl-<version>.tgz for npm
 	@node build/package.ts $(ARCHITECTURES)
+	@node build/npm-package.ts
 
 install: dist/main.cjs ## lay out what the package holds below DESTDIR
 	@node build/install.ts install '$(DESTDIR)'

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { readBuildDate } from './build-date.ts'
+import { neededNode, oldestSyntax, requireNode } from './needed-node.ts'
 
 const root = `${import.meta.dirname}/..`
 const output = `${root}/dist`
@@ -26,7 +27,7 @@ const alone = {
   bundle: true,
   format: 'cjs',
   platform: 'node',
-  target: 'node24',
+  target: `node${neededNode}`,
   // Names stay: a stack trace in a journal has to be readable without the tree.
   minifyWhitespace: true,
   minifySyntax: true,
@@ -65,7 +66,7 @@ if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle holds characters 
 
 // Classic too: Node's loader of modules costs 20 ms before the first line of ours.
 const loader = await bundle({
-  ...program,
+  ...startedByPeople('edgehostd'),
   entryPoints: ['build/loader.ts'],
   define: {
     ...program.define,
@@ -77,7 +78,7 @@ const loader = await bundle({
 const files: Record<string, string> = {
   'daemon.cjs': daemon,
   'main.cjs': loader,
-  'edgehostctl.cjs': await bundle({ ...program, entryPoints: ['src/ctl/main.ts'] }),
+  'edgehostctl.cjs': await bundle({ ...startedByPeople('edgehostctl'), entryPoints: ['src/ctl/main.ts'] }),
   'support.cjs': await bundle({ ...program, entryPoints: ['src/support/main.ts'] }),
   'definition.cjs': await bundle({ ...program, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...program, entryPoints: ['src/cluster/examination/main.ts'] }),
@@ -91,6 +92,11 @@ for (const name of readdirSync(output)) {
 }
 for (const [name, text] of Object.entries(files)) writeFileSync(`${output}/${name}`, text)
 writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
+
+/** Options of a program that may be started by any Node. */
+function startedByPeople(name: string) {
+  return { ...program, target: oldestSyntax, banner: { js: requireNode(name) } }
+}
 
 /** Puts next to nothing in the place of what the daemon's packages load at each start and never use in it. */
 function leaveOut(): Plugin {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { OutputFailed, writeError, writeOutput } from '../system/standard-output.ts'
 import { parseCommandLine, type CommandLine } from './command-line.ts'
@@ -75,8 +76,18 @@ function workOnDefinition({ command, arguments: words, options, lists = {} }: Co
 
 /** Becomes another program of the package by execve(2): there is no child process, and nothing comes after it. */
 function become(program: string, args: readonly string[]): void {
-  const words = [process.execPath, `${import.meta.dirname}/${program}`, ...args]
-  process.execve?.(process.execPath, words, process.env)
+  const path = `${import.meta.dirname}/${program}`
+  if (!existsSync(path))
+    throw new Failure(
+      'failed',
+      'this command looks at the host it runs on and is not part of this installation; run it on the host, where the package edgehostd has it',
+    )
+  if (!process.execve)
+    throw new Failure(
+      'failed',
+      `a program cannot become another one on ${process.platform}; use Linux or macOS`,
+    )
+  process.execve(process.execPath, [process.execPath, path, ...args], process.env)
 }
 
 main().catch((error: unknown) => {

@@ -46,8 +46,8 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Copies the tree, without git and without anything built, and makes the package there; gives the package. */
-async function makePackage({ path, umask, changed, env }: Circumstances): Promise<Buffer> {
+/** Copies the tree, without git and without anything built, and makes the packages there: for Debian and for npm. */
+async function makePackages({ path, umask, changed, env }: Circumstances): Promise<Buffer[]> {
   const tree = join(folder, path)
   const under = (script: string, ...args: string[]) =>
     output(
@@ -63,9 +63,12 @@ async function makePackage({ path, umask, changed, env }: Circumstances): Promis
   // One time for all, else make would take the copied packages for older than the lockfile.
   await under('find . -exec touch --no-dereference --date "$1" {} +', tree, changed)
   await under('make package ARCHITECTURES="$(dpkg --print-architecture)"', tree)
-  const made = (await readdir(join(tree, 'dist'))).filter((name) => name.endsWith('.deb'))
-  expect(made).toHaveLength(1)
-  return await readFile(join(tree, 'dist', made[0]!))
+  const made = (await readdir(join(tree, 'dist'))).filter((name) => /\.(deb|tgz)$/.test(name)).sort()
+  expect(made).toEqual([
+    expect.stringMatching(/^edgehostctl-.*\.tgz$/),
+    expect.stringMatching(/^edgehostd_.*\.deb$/),
+  ])
+  return await Promise.all(made.map((name) => readFile(join(tree, 'dist', name))))
 }
 
 /** Spares the archive a second download, where there was a first. */
@@ -75,12 +78,13 @@ async function copyPamtester(tree: string): Promise<void> {
     await cp(join(cache, name), join(tree, '.cache', name))
 }
 
-describe('the package', () => {
+describe('each package', () => {
   it('is the same to the byte at another path, under another umask, time zone, language and time', async () => {
-    const hashes: string[] = []
+    const hashes: string[][] = []
     for (const circumstances of [here, there]) {
-      hashes.push(hash('sha256', await makePackage(circumstances)))
+      const made = await makePackages(circumstances)
+      hashes.push(made.map((bytes) => hash('sha256', bytes)))
     }
-    expect(hashes[1]).toBe(hashes[0])
+    expect(hashes[1]).toEqual(hashes[0])
   })
 })

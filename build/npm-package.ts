@@ -1,0 +1,56 @@
+// Makes dist/edgehostctl-<version>.tgz, the command line for workstations that are not Debian: `npm install -g FILE` takes
+// it. The same bytes on every machine.
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { tarEnd, tarHeader, tarPadding } from '../src/system/ustar.ts'
+import { readBuildDate } from './build-date.ts'
+import { version } from './layout.ts'
+import { manualPage } from './manual.ts'
+import { neededNode } from './needed-node.ts'
+
+const root = resolve(import.meta.dirname, '..')
+
+// What looks at the host it runs on, support and config check, is not there: the Debian package has it.
+const manifest = {
+  name: 'edgehostctl',
+  version,
+  description: 'Shows and manages edge hosts: the command line of edgehostd',
+  license: 'UNLICENSED',
+  engines: { node: `>=${neededNode}` },
+  // One program becomes another by execve(2).
+  os: ['!win32'],
+  bin: { edgehostctl: 'edgehostctl.cjs' },
+  man: ['edgehostctl.1'],
+}
+
+const read = (name: string) => readFileSync(`${root}/dist/${name}`)
+
+/** What the archive contains, sorted; needs a finished `make build`. */
+const files: Readonly<Record<string, string | Buffer>> = {
+  'definition.cjs': read('definition.cjs'),
+  'edgehostctl.1': manualPage(),
+  'edgehostctl.cjs': `#!/usr/bin/env node\n${read('edgehostctl.cjs').toString()}`,
+  'package.json': `${JSON.stringify(manifest, null, 2)}\n`,
+  're2js.cjs': read('re2js.cjs'),
+  'third-party.txt': read('third-party.txt'),
+  'yaml.cjs': read('yaml.cjs'),
+}
+
+const target = `${root}/dist/edgehostctl-${version}.tgz`
+const archive = pack()
+writeFileSync(target, archive)
+const hash = createHash('sha256').update(archive).digest('hex')
+console.log(`${hash}  ${target.slice(root.length + 1)}  ${Math.round(archive.length / 2 ** 10)} KiB`)
+
+/** npm takes what lies below package/. */
+function pack(): Buffer {
+  const date = readBuildDate() * 1_000
+  const members = Object.entries(files).flatMap(([name, text]) => {
+    const content = Buffer.from(text)
+    const mode = name === manifest.bin.edgehostctl ? 0o755 : 0o644
+    return [tarHeader(`package/${name}`, content.length, date, { mode }), content, tarPadding(content.length)]
+  })
+  return gzipSync(Buffer.concat([...members, tarEnd()]), { level: 9 })
+}

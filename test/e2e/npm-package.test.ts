@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { exportedProfile } from '../support/tar-bytes.ts'
+import { execa } from 'execa'
+
+const machinesNode = '/usr/bin/node'
+const pinned = dirname(process.execPath)
+let folder: string
+let archive: string
+
+beforeAll(async () => {
+  // By this name the next run takes it away if this one is killed.
+  folder = await mkdtemp(join(tmpdir(), `edgehost-${process.pid}-`))
+  const dist = dirname(inject('deb'))
+  const [name] = (await readdir(dist)).filter((each) => /^edgehostctl-.*\.tgz$/.test(each))
+  if (name === undefined) throw new Error(`make package left no edgehostctl-*.tgz in ${dist}`)
+  archive = join(folder, name)
+  await cp(join(dist, name), archive)
+  await run('npm', ['install', '--global', `--prefix=${prefix()}`, '--offline', archive])
+  await mkdir(join(folder, 'pack'))
+  const pack = { name: 'web', version: '1.0', layer: 'addon' }
+  await writeFile(join(folder, 'pack/pack.json'), JSON.stringify(pack))
+  const packs = [{ name: 'web', layer: 'addon', tag: '1.0', uid: 'w', type: 'spectro', values: 'a: 1\n' }]
+  const profile = exportedProfile('u1', { type: 'add-on', packs }, { variables: [] })
+  await writeFile(join(folder, 'p.json'), JSON.stringify(profile))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const prefix = () => join(folder, 'prefix')
+
+/** Away from this tree, and from every registry. */
+async function run(program: string, args: readonly string[], path = pinned) {
+  const { exitCode, stdout, stderr } = await execa(program, args, {
+    reject: false,
+    extendEnv: false,
+    cwd: folder,
+    env: { PATH: `${path}:/usr/bin:/bin`, HOME: folder, npm_config_registry: 'http://127.0.0.1:9/' },
+    stdin: 'ignore',
+  })
+  return { exitCode, stdout, stderr }
+}
+const ctl = (...args: string[]) => run(join(prefix(), 'bin/edgehostctl'), args)
+
+describe('edgehostctl, installed by npm from its tarball without a registry', () => {
+  it('runs, with its manual page beside it', async () => {
+    expect(await ctl('version')).toMatchObject({ exitCode: 0, stderr: '' })
+    expect((await ctl('help')).stdout).toContain('Usage: edgehostctl')
+    expect(existsSync(join(prefix(), 'share/man/man1/edgehostctl.1'))).toBe(true)
+  })
+
+  it('builds, inspects and validates a definition', async () => {
+    const built = await ctl(
+      'definition',
+      'build',
+      '--profile',
+      'p.json',
+      '--pack',
+      'pack',
+      '--file',
+      'd.tar.zst',
+    )
+    expect(built, built.stderr).toMatchObject({ exitCode: 0 })
+    expect((await ctl('definition', 'inspect', 'd.tar.zst', '-o', 'yaml')).stdout).toMatch(/^archive:\n/)
+    expect(await ctl('definition', 'validate', 'd.tar.zst')).toMatchObject({ exitCode: 0 })
+  })
+
+  it('talks to a host that is not there as everywhere', async () => {
+    expect(await ctl('--host', 'localhost:1', 'status')).toMatchObject({ exitCode: 3 })
+  })
+
+  it.each(['config check', 'support'])('says that %s is for the host', async (command) => {
+    const ended = await ctl(...command.split(' '))
+    expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(ended.stderr).toMatch(/^edgehostctl: this command looks at the host .* run it on the host/)
+  })
+})
+
+// Of Debian 12 it is 18; what comes to the same is a machine whose own Node is no older.
+describe.skipIf(!isOld(machinesNode))('a Node that is too old', () => {
+  const line = new RegExp(
+    `^(\\w+) needs Node 24 or later; this is v\\d+\\.\\d+\\.\\d+ \\(${machinesNode}\\)$`,
+  )
+  const dist = () => dirname(inject('deb'))
+
+  it.each(['definition validate x', 'definition', 'status', 'help', 'config check'])(
+    'is told by edgehostctl %s',
+    async (command) => {
+      const ended = await run(machinesNode, [join(dist(), 'edgehostctl.cjs'), ...command.split(' ')])
+      expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(line.exec(ended.stderr)?.[1]).toBe('edgehostctl')
+    },
+  )
+
+  it('is told by the command that npm installed', async () => {
+    const ended = await run(join(prefix(), 'bin/edgehostctl'), ['help'], dirname(machinesNode))
+    expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(ended.stderr).toMatch(line)
+  })
+
+  it('is told by the daemon', async () => {
+    const ended = await run(machinesNode, [join(dist(), 'main.cjs'), '--version'])
+    expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(line.exec(ended.stderr)?.[1]).toBe('edgehostd')
+  })
+})
+
+function isOld(node: string): boolean {
+  if (!existsSync(node)) return false
+  return parseInt(execFileSync(node, ['--version'], { encoding: 'utf8' }).slice(1), 10) < 24
+}
