@@ -5,15 +5,16 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-# The pinned runtime comes from npm, whatever Node the machine has.
 ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
-RUNTIME := node_modules/node-linux-$(ARCH)/bin
-NODE := $(RUNTIME)/node
 # A PC is emulated on PCs alone.
 EMULATOR := $(if $(filter x64,$(ARCH)),qemu-system-x86 kmod)
 # What `make package` makes packages for.
 ARCHITECTURES ?= amd64 arm64
-export PATH := $(CURDIR)/$(RUNTIME):$(CURDIR)/node_modules/.bin:$(PATH)
+# The pinned Node, and the npm that lays out everything else; the machine's own npm, whatever its age, lays out these two.
+TOOLCHAIN := .cache/toolchain/node_modules
+# Not its .bin: npm 9 leaves out a program that packages of two architectures bring.
+RUNTIME := $(TOOLCHAIN)/node-linux-$(ARCH)/bin
+export PATH := $(CURDIR)/$(RUNTIME):$(CURDIR)/$(TOOLCHAIN)/.bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
 # The unit's. V8 refuses a code cache that was made with others.
 export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' systemd/edgehostd.service)
@@ -22,17 +23,17 @@ export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' 
 DEPENDENCIES := node_modules/.package-lock.json
 SOURCES := $(shell find src build docs/openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
 
-.PHONY: help run test check e2e docs bench build package install uninstall clean
+.PHONY: help run test check e2e e2e-long docs bench build package install uninstall clean
 
 help: ## list every target
-	@sed -nE 's/^([a-z0-9]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r name what; do \
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r name what; do \
 	  printf '  make %-10s %s\n' "$$name" "$$what"; done
 
 run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0.0.0:5080, all state under .run/
 	@exec build/run
 
 test: $(DEPENDENCIES) ## unit, API and host tests
-	@build/debian-packages pamtester openssl dbus || echo "make test: what needs them is left out"
+	@build/debian-packages pamtester openssl dbus curl zstd iproute2 || echo "make test: what needs them is left out"
 	vitest run --project unit
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
@@ -47,6 +48,10 @@ e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed pac
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux $(EMULATOR)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
+
+e2e-long: $(DEPENDENCIES) ## what takes long: the README's commands on a fresh Debian (root, network)
+	@build/debian-packages systemd-container debootstrap curl git
+	vitest run --project e2e-long
 
 docs: $(DEPENDENCIES) ## write the generated documents of docs/ anew
 	node build/docs.ts
@@ -71,8 +76,20 @@ clean: ## take away everything that was made here, but for Debian packages
 	rm -rf dist .run .cache coverage node_modules
 	if [ "$$(id -u)" = 0 ]; then rm -f /etc/pam.d/edgehostd-dev; fi
 
-$(DEPENDENCIES): package-lock.json package.json
+$(DEPENDENCIES): package-lock.json package.json | $(TOOLCHAIN)/.package-lock.json
 	npm ci --loglevel=error
+	@# What npm itself and editors start by the name node is the pinned one as well.
+	@ln -sf ../../$(RUNTIME)/node node_modules/.bin/node
+	@touch $@
+
+# Laid out beside its place: the npm that does it may be the one that is replaced.
+$(TOOLCHAIN)/.package-lock.json: $(addprefix build/toolchain/,package.json package-lock.json .npmrc)
+	@rm -rf .cache/toolchain.new && mkdir -p .cache/toolchain.new
+	@cp $^ .cache/toolchain.new
+	cd .cache/toolchain.new && npm ci --loglevel=error
+	@# It is optional only so that the other architecture's is left out.
+	@.cache/toolchain.new/node_modules/node-linux-$(ARCH)/bin/node --version >/dev/null
+	@rm -rf .cache/toolchain && mv .cache/toolchain.new .cache/toolchain
 	@touch $@
 
 dist/main.cjs: $(DEPENDENCIES) $(SOURCES)

@@ -27,6 +27,14 @@ export default defineConfig({
           maxWorkers: 2,
         },
       },
+      {
+        extends: true,
+        test: {
+          name: 'e2e-long',
+          include: ['test/e2e-long/**/*.test.ts'],
+          hookTimeout: 600_000,
+        },
+      },
     ],
   },
 })

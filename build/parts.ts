@@ -18,18 +18,19 @@ export interface Part {
 }
 
 /**
- * The Node runtime from its npm package, in the version of package-lock.json.
+ * The Node runtime from its npm package, in the version of build/toolchain/package-lock.json.
  * @throws Error when the package is not what the lockfile's integrity says
  */
 export function fetchRuntime(architecture: Architecture): Part {
   const name = `node-linux-${architecture === 'amd64' ? 'x64' : architecture}`
-  const lock = JSON.parse(readFileSync(`${root}/package-lock.json`, 'utf8')) as {
+  const lock = JSON.parse(readFileSync(`${import.meta.dirname}/toolchain/package-lock.json`, 'utf8')) as {
     packages: Record<string, { version: string; integrity?: string } | undefined>
   }
   const locked = lock.packages[`node_modules/${name}`]
-  if (!locked?.integrity?.startsWith('sha512-')) throw new Error(`package-lock.json does not pin ${name}`)
-  // npm ci has laid out the one of this machine and checked it against the same hash.
-  const installed = `${root}/node_modules/${name}`
+  if (!locked?.integrity?.startsWith('sha512-'))
+    throw new Error(`build/toolchain/package-lock.json does not pin ${name}`)
+  // `make` has laid out the one of this machine, and npm checked it against the same hash.
+  const installed = `${cache}/toolchain/node_modules/${name}`
   if (existsSync(`${installed}/bin/node`)) return readRuntime(installed)
   const archive = `${cache}/${name}-${locked.version}.tgz`
   if (!existsSync(archive)) {

@@ -36,7 +36,8 @@ beforeAll(async () => {
     clock: systemClock,
     log,
     database: openDatabase(':memory:', log),
-    config: { identitySources: ['product-uuid', 'machine-id'], mode: 'airgap' },
+    // A container that was never booted has nothing that an id could be made of.
+    config: { id: 'edge-under-test', identitySources: [], mode: 'airgap' },
     agentVersion: '0.0.0',
   })
   await snapshot.refresh('all')

@@ -37,15 +37,12 @@ export async function debian(name: string, packages: readonly string[]): Promise
   const making = `${folder}.${process.pid}`
   await mkdir(cache, { recursive: true })
   try {
+    const included = packages.length === 0 ? [] : [`--include=${packages.join(',')}`]
     const proxy = Object.entries(process.env).filter(([name]) => /^https?_proxy$/i.test(name))
-    await output(
-      'debootstrap',
-      ['--variant=minbase', `--include=${packages.join(',')}`, release, making, await mirror(release)],
-      {
-        timeoutMs: 600_000,
-        env: { PATH: systemPath, ...(Object.fromEntries(proxy) as Record<string, string>) },
-      },
-    )
+    await output('debootstrap', ['--variant=minbase', ...included, release, making, await mirror(release)], {
+      timeoutMs: 600_000,
+      env: { PATH: systemPath, ...(Object.fromEntries(proxy) as Record<string, string>) },
+    })
     // The package has to bring what it needs: no lists, no mirror, nothing fetched.
     await rm(join(making, 'var/lib/apt/lists'), { recursive: true, force: true })
     await rename(making, folder)
