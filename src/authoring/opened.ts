@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { extractArchive, type Extracted } from '../cluster/archive/extract.ts'
 import { readDefinition, type ReadDefinition } from '../cluster/archive/read-definition.ts'
+import { isReadWhole } from '../cluster/archive/read-pack.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import type { Desk } from './desk.ts'
 import { createProgress } from './progress.ts'
@@ -32,6 +33,7 @@ export async function openArchive(desk: Desk, file: string): Promise<Opened> {
     const extracted = await extractArchive({
       source: Readable.from(hashed(chunks, hash), { objectMode: false }),
       folder: join(temporary, 'staging'),
+      isKept: isReadWhole,
       onFlow: ({ compressedBytes }) => progress.say(compressedBytes, sizeBytes),
     })
     return { ...(await readDefinition(extracted)), extracted, sizeBytes, sha256: hash.digest('hex') }

@@ -61,7 +61,14 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   })
   const examiner = createExaminer({ runner, program, settings: settings.check, log })
   const shared = { store, examiner, limits: settings.archive, clock }
-  const embedded = createEmbedded({ ...shared, file: settings.embeddedFile, version, record, log })
+  const embedded = createEmbedded({
+    ...shared,
+    file: settings.embeddedFile,
+    reserveBytes: settings.upload.reserveBytes,
+    version,
+    record,
+    log,
+  })
   const uploads = createUploads({
     ...{ ...shared, settings: settings.upload, signingKey },
     slotOf: () => (running() ? 'update' : 'overridden'),

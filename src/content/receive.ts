@@ -58,8 +58,8 @@ export interface Upload {
 
 // A form is a little larger than its file.
 const formBytes = 524_288
-// A look takes a millisecond at most; an upload of unknown length eats so much of the reserve before it is noticed.
-const betweenLooksBytes = 8_388_608
+// A look takes a millisecond at most. Whoever unpacks at the same time leaves some times as much.
+const betweenLooksBytes = 1_048_576
 
 /**
  * Writes the file of a form to the disk while it arrives, with memory that does not depend on its size: hashed, and

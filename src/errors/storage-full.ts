@@ -10,6 +10,13 @@ export const storageFull = (missingBytes?: number, cause?: unknown) =>
     { ...(missingBytes === undefined ? {} : { details: { missingBytes } }), cause },
   )
 
+/** The same where there is room, but not for one more file. */
+export const noInodes = () =>
+  new AppError(
+    'StorageFull',
+    'the file system of the state folder has hardly an inode left (see: df -i); remove files and send it again',
+  )
+
 /** @throws AppError StorageFull for an error of a full disk or quota; any other as it is */
 export function refuseFull(error: unknown): never {
   const { code } = error as NodeJS.ErrnoException

@@ -52,6 +52,7 @@ describe.each(Object.entries(compressions))('an archive in %s', (_name, compress
     expect(members.get('packs/a-1/pack.json')).toEqual({
       sizeBytes: 7,
       sha256: '015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862',
+      isKept: true,
     })
     expect(head).toMatchObject({ name: 'factory', version: '1.0.0', formatVersion: 1 })
     for (const [name, content] of Object.entries(files)) {

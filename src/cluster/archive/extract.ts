@@ -5,8 +5,9 @@ import type { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import { createTarDecoder } from 'modern-tar'
 import { AppError } from '../../errors/app-error.ts'
+import type { DiskRoom } from '../../system/disk-room.ts'
 import { decompress, type Flow } from './compression.ts'
-import type { DefinitionHead } from './definition-file.ts'
+import { definitionFile, type DefinitionHead } from './definition-file.ts'
 import { withDefaults, type ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
 import { refuse } from './refusal.ts'
@@ -29,10 +30,12 @@ export interface ExtractOptions {
   readonly folder: string
   readonly limits?: Partial<ArchiveLimits>
   /**
-   * Which members somebody will read; without it all of them. The others are hashed and held against their sums, and
-   * a hole of their size lies in the folder.
+   * Which members are going to be read; without it all of them. The others are hashed and held against their sums, and
+   * a hole of their size lies in the folder; so it does of what is larger than a text may be, or than all may be.
    */
   readonly isKept?: (path: string) => boolean
+  /** Of the disk; without it the write itself says that there is none. */
+  readonly room?: DiskRoom
   readonly onFlow?: (flow: Flow) => void
 }
 
@@ -47,6 +50,7 @@ export async function extractArchive({
   folder,
   limits: given,
   isKept = () => true,
+  room = endlessRoom,
   onFlow,
 }: ExtractOptions): Promise<Extracted> {
   const limits = withDefaults(given)
@@ -57,7 +61,8 @@ export async function extractArchive({
     throw error
   }
   try {
-    const members = await unpack(source, folder, limits, isKept, onFlow)
+    const texts = createTextLimit(limits, isKept)
+    const members = await unpack({ source, folder, limits, room, texts, onFlow })
     return { folder, members, head: await verifySums(folder, members, limits) }
   } catch (error) {
     source.destroy()
@@ -66,18 +71,30 @@ export async function extractArchive({
   }
 }
 
-async function unpack(
-  source: Readable,
-  folder: string,
-  limits: ArchiveLimits,
-  isKept: (path: string) => boolean,
-  onFlow: ExtractOptions['onFlow'],
-): Promise<Map<string, Member>> {
+interface Unpacking {
+  readonly source: Readable
+  readonly folder: string
+  readonly limits: ArchiveLimits
+  readonly room: DiskRoom
+  /** Whether to keep a member of so many bytes. */
+  readonly texts: (path: string, sizeBytes: number) => boolean
+  readonly onFlow: ExtractOptions['onFlow']
+}
+
+async function unpack({
+  source,
+  folder,
+  limits,
+  room,
+  texts,
+  onFlow,
+}: Unpacking): Promise<Map<string, Member>> {
   const members = new Map<string, Member>()
   const names = createMemberNames(limits)
   const folders = new Set(['.'])
   const makeFolder = async (path: string) => {
     if (folders.has(path)) return
+    await room.takeFile()
     await mkdir(join(folder, path), { recursive: true, mode: 0o700 })
     folders.add(path)
   }
@@ -96,7 +113,9 @@ async function unpack(
         continue
       }
       await makeFolder(dirname(path))
-      members.set(path, await writeMember(join(folder, path), body, isKept(path)))
+      await room.takeFile()
+      const member = { body, isKept: texts(path, header.size), room }
+      members.set(path, await writeMember(join(folder, path), member))
     }
   } catch (error) {
     throw failure.error ?? explain(error)
@@ -104,7 +123,27 @@ async function unpack(
   return members
 }
 
-async function writeMember(path: string, body: AsyncIterable<Uint8Array>, isKept: boolean): Promise<Member> {
+/**
+ * Decides before anything of a member is written, in the order of the archive. What says what the others are is kept
+ * whatever comes before it.
+ */
+function createTextLimit(limits: ArchiveLimits, isKept: (path: string) => boolean): Unpacking['texts'] {
+  let total = 0
+  return (path, sizeBytes) => {
+    if (!isKept(path) || sizeBytes > limits.textBytes) return false
+    if (path === definitionFile) return true
+    if (total + sizeBytes > limits.allTextBytes) return false
+    total += sizeBytes
+    return true
+  }
+}
+
+const endlessRoom: DiskRoom = { take: async () => undefined, takeFile: async () => undefined }
+
+async function writeMember(
+  path: string,
+  { body, isKept, room }: { body: AsyncIterable<Uint8Array>; isKept: boolean; room: DiskRoom },
+): Promise<Member> {
   const hash = createHash('sha256')
   let sizeBytes = 0
   // wx: a name that the law let pass twice would fail here.
@@ -113,13 +152,15 @@ async function writeMember(path: string, body: AsyncIterable<Uint8Array>, isKept
     for await (const chunk of body) {
       hash.update(chunk)
       sizeBytes += chunk.length
-      if (isKept) await writeAll(file, chunk)
+      if (!isKept) continue
+      await room.take(chunk.length)
+      await writeAll(file, chunk)
     }
     if (!isKept) await file.truncate(sizeBytes)
   } finally {
     await file.close()
   }
-  return { sizeBytes, sha256: hash.digest('hex') }
+  return { sizeBytes, sha256: hash.digest('hex'), isKept }
 }
 
 async function writeAll(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Array): Promise<void> {

@@ -20,7 +20,7 @@ export interface ReadDefinition {
 /** Where the files of a definition are: in an archive that was unpacked, or where one is to be built from. */
 export type DefinitionFiles = Pick<Extracted, 'head'> & {
   /** By their names in the archive. */
-  readonly members: ReadonlyMap<string, { readonly sizeBytes: number }>
+  readonly members: ReadonlyMap<string, { readonly sizeBytes: number; readonly isKept?: boolean }>
 } & (Pick<Extracted, 'folder'> | { readonly content: (name: string) => Promise<Buffer> })
 
 /**
@@ -168,7 +168,7 @@ function createReader(files: DefinitionFiles, limits: ArchiveLimits, problems: P
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let total = 0
   return async (place: string): Promise<Text | undefined> => {
-    const size = members.get(place)?.sizeBytes ?? 0
+    const { sizeBytes: size = 0, isKept = true } = members.get(place) ?? {}
     if (size > limits.textBytes) {
       problems.push(
         problem('MemberTooLarge', place, `has ${size} bytes; ${limits.textBytes} are allowed for text`),
@@ -176,11 +176,12 @@ function createReader(files: DefinitionFiles, limits: ArchiveLimits, problems: P
       return undefined
     }
     total += size
-    if (total > limits.allTextBytes)
+    // It is not there where files that are no texts had used up what may be written.
+    if (total > limits.allTextBytes || !isKept)
       throw refuse(
         'TooLarge',
         place,
-        `is where the texts exceed the ${limits.allTextBytes} bytes that are allowed`,
+        `is where the texts exceed the ${limits.allTextBytes} bytes that are allowed, the other files of packs that are not packed included`,
       )
     try {
       return { place, content: decoder.decode(await contentOf(place)) }

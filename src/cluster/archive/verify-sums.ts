@@ -9,6 +9,8 @@ export interface Member {
   readonly sizeBytes: number
   /** Of its content, hex. */
   readonly sha256: string
+  /** Whether its content lies in the folder; else a hole of its size does. */
+  readonly isKept: boolean
 }
 
 /** Where archives that were made before this format keep their profiles. */

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
+import { createDiskRoom, type DiskRoom } from '../../system/disk-room.ts'
 import { replaceFile } from '../../system/files.ts'
-import { extractArchive } from '../archive/extract.ts'
+import { extractArchive, type Extracted } from '../archive/extract.ts'
 import { readDefinition } from '../archive/read-definition.ts'
 import { isReadWhole } from '../archive/read-pack.ts'
 import type { Definition, Pack, Problem } from '../definition.ts'
@@ -33,7 +34,7 @@ const toldProblems = 100
  * @throws AppError why the archive is refused; the system's errors as they are
  */
 export async function examine(
-  { file, folder, limits, isHashed }: ExaminationOrder,
+  { file, folder, limits, reserveBytes, isHashed }: ExaminationOrder,
   lines: AsyncIterable<string>,
 ): Promise<Examined> {
   const hash = createHash('sha256')
@@ -43,15 +44,16 @@ export async function examine(
     if (isHashed) hash.update(chunk)
   })
   const content = join(folder, 'content')
+  const room = createDiskRoom({ folder, reserveBytes })
   try {
-    const extracted = await extractArchive({ source, folder: content, limits, isKept: isReadWhole })
+    const extracted = await extractArchive({ source, folder: content, limits, room, isKept: isReadWhole })
     const { definition, problems: ofForm } = await readDefinition(extracted, limits)
     const { look, imagesOf } = createImageFinder()
     const patterns = createPatterns()
     const problems = [...ofForm, ...checkDefinition(definition, { onDocument: look, patterns })]
     refuseErrors(problems)
-    const details = detailsOf(definition, { images: imagesOf, logo: (pack) => readLogo(content, pack) })
-    await writeResults(folder, definition, patterns, details)
+    const details = detailsOf(definition, { images: imagesOf, logo: (pack) => readLogo(extracted, pack) })
+    await writeResults({ folder, room }, definition, patterns, details)
     const { name, version } = definition
     return { name, version, sha256: isHashed ? hash.digest('hex') : '', sizeBytes, problems }
   } finally {
@@ -70,7 +72,7 @@ function refuseErrors(problems: readonly Problem[]): void {
 }
 
 async function writeResults(
-  folder: string,
+  { folder, room }: { readonly folder: string; readonly room: DiskRoom },
   { profiles }: Definition,
   patterns: Patterns,
   details: readonly ClusterProfileDetail[],
@@ -79,10 +81,16 @@ async function writeResults(
     profiles: profiles.map(({ place, uid, name, variables }) => ({ place, uid, name, variables })),
     patterns: patterns.verdicts(),
   }
-  await replaceFile(join(folder, profilesFile), JSON.stringify(stored), 0o600)
-  await replaceFile(join(folder, detailsFile), JSON.stringify(details), 0o600)
+  for (const [name, content] of [
+    [profilesFile, stored],
+    [detailsFile, details],
+  ] as const) {
+    const bytes = Buffer.from(JSON.stringify(content))
+    await room.take(bytes.length)
+    await replaceFile(join(folder, name), bytes, 0o600)
+  }
 }
 
-function readLogo(folder: string, { logo }: Pack): string {
-  return logo === undefined ? '' : logoText(readFileSync(join(folder, logo)))
+function readLogo({ folder, members }: Extracted, { logo = '' }: Pack): string {
+  return members.get(logo)?.isKept === true ? logoText(readFileSync(join(folder, logo))) : ''
 }

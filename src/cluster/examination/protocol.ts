@@ -15,6 +15,8 @@ export interface ExaminationOrder {
   /** Where the results go, and the texts of the archive for a while. It is there, and nobody else writes in it. */
   readonly folder: string
   readonly limits: Partial<ArchiveLimits>
+  /** What stays free on the disk of the folder, whatever the archive unpacks to. */
+  readonly reserveBytes: number
   /** Whether the archive is hashed too. */
   readonly isHashed: boolean
 }

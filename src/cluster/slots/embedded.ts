@@ -16,6 +16,8 @@ export interface EmbeddedOptions {
   readonly store: DefinitionStore
   readonly examiner: Examiner
   readonly limits: Partial<ArchiveLimits>
+  /** What stays free on the disk. */
+  readonly reserveBytes: number
   /** What was found by another version is found anew. */
   readonly version: string
   readonly record: (entry: SystemEntry) => void
@@ -35,7 +37,7 @@ export interface Embedded {
 }
 
 export function createEmbedded(options: EmbeddedOptions): Embedded {
-  const { file, store, examiner, limits, version, record, clock, log } = options
+  const { file, store, examiner, limits, reserveBytes, version, record, clock, log } = options
   let refused:
     { readonly source: string; readonly code: string; readonly problems: readonly Problem[] } | undefined
   let looking: Promise<void> | undefined
@@ -84,7 +86,9 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   async function take(source: string): Promise<SlotDefinition> {
     const staging = await store.stage()
     try {
-      const examination = examiner.begin({ file, folder: staging.folder, limits, isHashed: true })
+      const examination = examiner.begin({
+        ...{ file, folder: staging.folder, limits, reserveBytes, isHashed: true },
+      })
       examination.written(Number(source.split(' ')[0]))
       examination.end()
       const definition: SlotDefinition = {

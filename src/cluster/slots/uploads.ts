@@ -64,7 +64,10 @@ export function createUploads(options: UploadsOptions): Uploads {
   ): Promise<SlotDefinition> {
     let examination: Examination | undefined
     const begin = () => {
-      const order = { file: join(staging.folder, 'archive'), folder: staging.folder, limits, isHashed: false }
+      const order = {
+        ...{ file: join(staging.folder, 'archive'), folder: staging.folder, isHashed: false },
+        ...{ limits, reserveBytes: settings.reserveBytes },
+      }
       const begun = examiner.begin(order)
       begun.result.catch((reason: unknown) => refused.abort(reason))
       return begun

@@ -1,0 +1,48 @@
+import { statfs } from 'node:fs/promises'
+import { noInodes, storageFull } from '../errors/storage-full.ts'
+
+/** Room on a disk that is used up bit by bit. */
+export interface DiskRoom {
+  /**
+   * To be asked before so many bytes are written.
+   * @throws AppError StorageFull where they would come out of the reserve
+   */
+  take(bytes: number): Promise<void>
+  /** The same before a file or a folder is made. */
+  takeFile(): Promise<void>
+}
+
+export interface DiskRoomOptions {
+  readonly folder: string
+  /** What stays free. */
+  readonly reserveBytes: number
+}
+
+// Between two looks at the disk; others write meanwhile.
+const stepBytes = 1_048_576
+// What is left to those who write at the same time: the upload itself, another one, the daemon.
+const marginBytes = 4 * stepBytes
+// A file or a folder takes a block at least.
+const blockBytes = 4_096
+const reservedInodes = 1_000
+
+/** Looks at the disk of a folder as it is written. Where nothing can be said about it, the write itself will. */
+export function createDiskRoom({ folder, reserveBytes }: DiskRoomOptions): DiskRoom {
+  const kept = reserveBytes + Math.min(marginBytes, Math.floor(reserveBytes / 64))
+  let left = 0
+
+  async function look(bytes: number): Promise<void> {
+    const space = await statfs(folder).catch(() => undefined)
+    // Some file systems make inodes as they are needed, and say 0 of 0.
+    if (space && space.files > 0 && space.ffree < Math.min(reservedInodes, space.files / 20)) throw noInodes()
+    const free = space ? space.bavail * space.bsize - kept : Number.MAX_SAFE_INTEGER
+    if (free < bytes) throw storageFull(bytes - free)
+    left = Math.max(bytes, Math.min(free, stepBytes))
+  }
+
+  const take = async (bytes: number): Promise<void> => {
+    if (left < bytes) await look(bytes)
+    left -= bytes
+  }
+  return { take, takeFile: () => take(blockBytes) }
+}
