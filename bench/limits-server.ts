@@ -30,7 +30,7 @@ const { app } = createServer({
   mode: 'airgap',
   rateLimits: { settings: config.api.rateLimits, monotonic: () => clock.monotonic() },
   authenticate: (token) => sessions.authenticate(token),
-  onAuthenticated: (request) => https.markAuthenticated(request.socket),
+  onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
 })
 const keys = deriveKeys(createSecret())
 const sessions = createSessions({

@@ -123,6 +123,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     accessTokens: await registerAccessTokens(app, keys.access),
     listTokens,
     record: audit.record,
+    onCallersGone: edge.endSessions,
     clientOf,
     cores: availableParallelism(),
     clock,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { Authenticate } from './api/access.ts'
+import type { Authenticate, IsGone } from './api/access.ts'
 import { createHttpsServer } from './api/connection/https-server.ts'
 import { listen } from './api/connection/listen.ts'
 import { createLocalServer } from './api/connection/local-server.ts'
@@ -47,6 +47,8 @@ export interface Edge {
   readonly certificates: Certificates
   /** What it counts. */
   readonly figures: Pick<MetricsSources, 'requests' | 'rateRefusals' | 'connections'>
+  /** Ends what needs a session that is gone: requests in flight, and that their connections are spared. */
+  endSessions(isGone: IsGone): void
   /** @param inherited how many sockets systemd holds for us */
   listen(inherited: number): Promise<AddressInfo>
   /** Looks whether the certificate still fits this host, and puts a new one to use where it does not. */
@@ -93,7 +95,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
 
   const https = createHttpsServer({ ...config.api, material: certificates.material(), log, strangers })
   const local = createLocalServer({ path: config.api.socket.path, timeouts: config.api.timeouts, log })
-  const { app, requests, rateRefusals } = createServer({
+  const { app, requests, endRequests, rateRefusals } = createServer({
     log,
     strangers,
     bodyLimitBytes: config.api.body.limitBytes,
@@ -110,7 +112,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     audit: audit.requests,
     authenticate,
     clientOf,
-    onAuthenticated: (request) => https.markAuthenticated(request.socket),
+    onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
     isLocal: local.hasAccepted,
   })
 
@@ -129,6 +131,10 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     app,
     certificates,
     figures: { requests: requests.figures, rateRefusals, connections: https.connections },
+    endSessions(isGone) {
+      endRequests(isGone)
+      https.forget(isGone)
+    },
     listen: (inherited) => listen(app, { ...config.api, inherited, local }),
     renewCertificate: async () => useCertificate(await certificates.ensure()),
     reloadCertificate: async () => useCertificate(await certificates.reload()),

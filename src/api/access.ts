@@ -21,6 +21,9 @@ export interface Caller {
 /** Who may open the local socket. */
 export const localCaller: Caller = Object.freeze({ userName: 'root', role: 'admin', sessionUid: undefined })
 
+/** Says of a caller whether its session has ended, or no longer has its role. */
+export type IsGone = (caller: Caller) => boolean
+
 /** Looks at a token and says whose it is; nothing when it is altered, expired or revoked. */
 export type Authenticate = (token: string) => Caller | undefined
 

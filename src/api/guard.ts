@@ -1,22 +1,32 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
-import { localCaller, type Access, type Authenticate, type Caller, type Mode } from './access.ts'
+import { localCaller, type Access, type Authenticate, type Caller, type IsGone, type Mode } from './access.ts'
 import { accessCookie, readCookie } from './cookies.ts'
+import { addSessionRequests } from './session-requests.ts'
 
 export interface GuardOptions {
   readonly authenticate: Authenticate
   /** Of this host. */
   readonly mode: Mode
   /** Told of each accepted request, so that its connection is spared when connections run out. */
-  readonly onAuthenticated: (request: FastifyRequest) => void
+  readonly onAuthenticated: (request: FastifyRequest, caller: Caller) => void
+  /** How long a request or a reply may go on after its session has ended; milliseconds from its begin. */
+  readonly longRequestMs?: number
 }
+
+const minuteMs = 60_000
 
 /**
  * The session guard: looks at the token when a request begins, before its body is read. A token that is valid
- * then covers the whole request, however long it takes. Each route gets a guard of its own, so that what it declares
- * is looked at once and not at every request.
+ * then covers the whole request, as long as its session lasts. Each route gets a guard of its own, so that what it
+ * declares is looked at once and not at every request.
+ * @returns ends the requests in flight whose session is gone
  */
-export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthenticated }: GuardOptions): void {
+export function addGuard(
+  app: FastifyInstance,
+  { authenticate, mode, onAuthenticated, longRequestMs = minuteMs }: GuardOptions,
+): (isGone: IsGone) => void {
+  const requests = addSessionRequests(app, longRequestMs)
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
     const { access = 'open', identifies = false, airgapOnly = false, admits } = route.config ?? {}
@@ -26,7 +36,7 @@ export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthentic
       throw new Error(`the route ${route.url} admits and is airgapOnly; who is admitted passes the mode by`)
     if (access === 'open' && !identifies) return
     const isElsewhere = airgapOnly && mode === 'connected'
-    const guard: onRequestHookHandler = (request, _reply, done) => {
+    const guard: onRequestHookHandler = (request, reply, done) => {
       if (admits?.(request) === true) {
         done()
         return
@@ -53,11 +63,13 @@ export function addGuard(app: FastifyInstance, { authenticate, mode, onAuthentic
         return
       }
       request.caller = caller
-      onAuthenticated(request)
+      requests.add(request, reply, caller)
+      onAuthenticated(request, caller)
       done()
     }
     route.onRequest = [guard, ...[route.onRequest ?? []].flat()]
   })
+  return requests.end
 }
 
 // Whether the cookie may stand for its user is part of the question whose request it is.

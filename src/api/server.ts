@@ -116,7 +116,7 @@ export function createServer({
   })
   const routes: RouteTable = collectRoutes(app)
   const requests = addRequestCounts(app)
-  addGuard(app, guard)
+  const endRequests = addGuard(app, guard)
   // After the guard, so that its own hook comes before: a flood without a token is limited too.
   limiter?.addTo(app)
   // After the guard, since each puts its own hook first: a refusal says it too.
@@ -131,7 +131,7 @@ export function createServer({
     },
     strangers,
   )
-  return { app, routes, requests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
+  return { app, routes, requests, endRequests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }
 
 /** What is wrong with the Host fields of a request (RFC 9112, 3.2). Node drops all but the first. */

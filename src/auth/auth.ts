@@ -23,7 +23,7 @@ import type { AuthRoutesOptions } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
 import { endEntry } from './session-entry.ts'
 import { createSessionStore } from './session-store.ts'
-import { createSessions, type Sessions, type TokenLifetimes } from './sessions.ts'
+import { createSessions, type IsCallerGone, type Sessions, type TokenLifetimes } from './sessions.ts'
 
 /** What an administrator may choose; the section `auth` of the configuration. */
 export interface AuthSettings {
@@ -46,6 +46,8 @@ export interface AuthOptions {
   readonly listTokens: ContinueTokens
   /** Records what the daemon decides by itself. */
   readonly record: Audit['record']
+  /** Told when sessions have ended or have lost their role. */
+  readonly onCallersGone?: (isGone: IsCallerGone) => void
   /** Tells who counts as one client. */
   readonly clientOf: ClientOf
   /** Cores of the machine. */
@@ -84,6 +86,7 @@ export function createAuth(options: AuthOptions): Auth {
     refreshKey: keys.refresh,
     clock,
     log,
+    ...(options.onCallersGone ? { onCallersGone: options.onCallersGone } : {}),
     onEnded: (ended, reason) => options.record(endEntry(ended, reason)),
     ...settings.tokens,
   })

@@ -20,6 +20,11 @@ export interface TokenLifetimes {
   readonly replaySeconds: number
 }
 
+/** Says it of a caller; one on the local socket has no session. */
+export type IsCallerGone = (
+  caller: Pick<SessionRecord, 'role'> & { readonly sessionUid: string | undefined },
+) => boolean
+
 export interface SessionsOptions extends TokenLifetimes {
   readonly store: SessionStore
   readonly accessTokens: AccessTokens
@@ -28,6 +33,8 @@ export interface SessionsOptions extends TokenLifetimes {
   readonly log: Logger
   /** Told of sessions that the daemon ended by its own decision, all at once; never within a transaction. */
   readonly onEnded?: (sessions: readonly SessionRecord[], reason: string) => void
+  /** Told of callers whose session has ended or is no longer an administrator's, whoever decided it. */
+  readonly onCallersGone?: (isGone: IsCallerGone) => void
 }
 
 /** What a client gets for a login or a renewal. */
@@ -100,6 +107,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (known.length === 0) return
     for (const { uid } of known) sessions.delete(uid)
     accepted.forget(({ sessionUid }) => !sessions.has(sessionUid))
+    const uids = new Set<string | undefined>(known.map(({ uid }) => uid))
+    options.onCallersGone?.(({ sessionUid }) => uids.has(sessionUid))
     for (const { uid } of known) undeleted.add(uid)
     removeEnded()
     for (const { uid, userName } of known) log.info({ session: uid, user: userName, reason }, 'session ended')
@@ -238,7 +247,13 @@ export function createSessions(options: SessionsOptions): Sessions {
         )
       }
       sessions.set(renewed.uid, renewed)
-      if (renewed.role !== session.role) accepted.forget(({ sessionUid }) => sessionUid === renewed.uid)
+      if (renewed.role !== session.role) {
+        accepted.forget(({ sessionUid }) => sessionUid === renewed.uid)
+        options.onCallersGone?.(
+          ({ sessionUid, role }) =>
+            sessionUid === renewed.uid && role === 'admin' && renewed.role !== 'admin',
+        )
+      }
       return pairOf(renewed, refresh)
     },
 

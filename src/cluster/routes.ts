@@ -128,6 +128,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
           parts: formParts(request, 'uploadFile'),
           expectedBytes: length === undefined ? undefined : Number(length),
           // Nothing moves on the connection while the rest is checked; where somebody listens, Node does not end it.
+          signal: request.sessionEnd,
           onReceived: () => void reply.raw.on('timeout', () => undefined),
         })
         const { uid, name, version } = definition

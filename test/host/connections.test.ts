@@ -14,6 +14,8 @@ import {
 
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
+const caller = { userName: 'alice', role: 'admin', sessionUid: 's1' } as const
+
 let material: TlsMaterial
 beforeAll(async () => {
   material = await makeMaterial()
@@ -31,7 +33,7 @@ beforeEach(async () => {
   waiting = []
   logged = captureLog()
   ;({ server, port, stop } = await startServer(material, (request, response) => {
-    if (request.url === '/login') connections.markAuthenticated(request.socket)
+    if (request.url === '/login') connections.markAuthenticated(request.socket, caller)
     if (request.url === '/wait') waiting.push(response)
     else response.end('done')
   }))
@@ -120,6 +122,30 @@ describe('limitConnections', () => {
     for (let i = 0; i < 5; i++) await openTls(port, material.cert)
     expect(known.closed).toBe(false)
     expect(connections.count()).toBe(3)
+  })
+
+  it('closes a connection again whose session has ended, idle or busy, and spares it after another login', async () => {
+    const idle = await openTls(port, material.cert)
+    await login(idle)
+    connections.forget(({ sessionUid }) => sessionUid === 's2')
+    for (let i = 0; i < 4; i++) await openTls(port, material.cert)
+    expect(idle.closed).toBe(false)
+    const busy = await openTls(port, material.cert)
+    await login(busy)
+    const response = await hold(busy)
+    connections.forget(({ sessionUid }) => sessionUid === 's1')
+    await openTls(port, material.cert)
+    await openTls(port, material.cert)
+    await closes(idle)
+    expect(busy.closed).toBe(false)
+    response.end('late')
+    await vi.waitFor(() => expect(busy.received).toContain('late'))
+    await login(busy)
+    for (let i = 0; i < 4; i++) await openTls(port, material.cert)
+    expect(busy.closed).toBe(false)
+    connections.forget(() => true)
+    for (let i = 0; i < 3; i++) await openTls(port, material.cert)
+    await closes(busy)
   })
 
   it('closes the new one when every other is busy or known', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { FastifyServerFactory, InjectOptions } from 'fastify'
 import type { ServiceStatus } from '../../src/api/schemas.ts'
 import type { Socket } from 'node:net'
+import type { HttpsServer } from '../../src/api/connection/https-server.ts'
 import { createServer } from '../../src/api/server.ts'
 import { createAudit } from '../../src/audit/audit.ts'
 import type { RateLimitSettings } from '../../src/api/rate/limit.ts'
@@ -37,6 +38,10 @@ export interface TestEdgeOptions {
   readonly mode?: 'airgap' | 'connected'
   /** Makes a real server; to listen is up to the test. */
   readonly serverFactory?: FastifyServerFactory
+  /** That server, which is told whose connections are spared. */
+  readonly https?: Pick<HttpsServer, 'markAuthenticated' | 'forget'>
+  /** How long a request may go on after its session. */
+  readonly longRequestMs?: number
   /** Whether a connection came over the local socket. */
   readonly isLocal?: (socket: Socket) => boolean
   /** Body of `GET /v1/edge-mgmt/edgehosts/current`. */
@@ -125,7 +130,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     log,
   })
   const listTokens = createContinueTokens(keys.lists)
-  const { app, routes, requests, rateRefusals } = createServer({
+  const { app, routes, requests, endRequests, rateRefusals } = createServer({
     log,
     bodyLimitBytes: 65_536,
     mode,
@@ -144,7 +149,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
         }
       : {}),
     authenticate: (token) => sessions.authenticate(token),
-    onAuthenticated: () => undefined,
+    onAuthenticated: ({ socket }, caller) => options.https?.markAuthenticated(socket, caller),
+    ...(options.longRequestMs === undefined ? {} : { longRequestMs: options.longRequestMs }),
   })
   const accessTokens = await registerAccessTokens(app, keys.access)
   const auth = createAuth({
@@ -182,6 +188,10 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     privileged: runner,
     database,
     keys,
+    onCallersGone(isGone) {
+      endRequests(isGone)
+      options.https?.forget(isGone)
+    },
     accessTokens,
     listTokens,
     record: audit.record,

@@ -26,7 +26,7 @@ export async function createWireEdge(
     log: captureLog().log,
     ...limits,
   })
-  const edge = await createTestEdge({ ...options, serverFactory: https.serverFactory })
+  const edge = await createTestEdge({ ...options, serverFactory: https.serverFactory, https })
   await edge.app.listen({ port: 0, host: '127.0.0.1' })
   return {
     edge,

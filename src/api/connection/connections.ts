@@ -6,6 +6,7 @@ import { addressGroup } from '../../system/address.ts'
 import type { Logger } from '../../system/log.ts'
 import type { Lines } from '../../system/stranger-log.ts'
 import { createTally } from '../../system/tally.ts'
+import type { Caller, IsGone } from '../access.ts'
 import { replyOn } from './reply-head.ts'
 
 export interface ConnectionLimits {
@@ -20,8 +21,10 @@ export interface ConnectionLimits {
 
 /** The open connections of a server, from the accepted TCP connection on. */
 export interface Connections {
-  /** A request on this socket brought a valid token: the connection is no longer closed in favour of others. */
-  markAuthenticated(socket: Socket): void
+  /** A request on this socket brought a valid token: the connection is not closed in favour of others while that lasts. */
+  markAuthenticated(socket: Socket, caller: Caller): void
+  /** Connections whose caller is gone count as those without a login again. */
+  forget(isGone: IsGone): void
   count(): number
   /** Ends those on which no request is in flight, also where none was ever sent or the handshake is not over. */
   closeIdle(): void
@@ -36,7 +39,9 @@ interface Connection {
   readonly group: Group
   readonly key: string
   open: boolean
-  authenticated: boolean
+  /** Of the last request with a valid token. */
+  caller: Caller | undefined
+  /** In flight. */
   requests: number
 }
 
@@ -96,7 +101,7 @@ export function limitConnections(
     groups.set(name, group)
     const connection = {
       ...{ raw, tls: undefined, group, key: tupleOf(raw) },
-      ...{ open: true, authenticated: false, requests: 0 },
+      ...{ open: true, caller: undefined, requests: 0 },
     }
     group.size += 1
     count += 1
@@ -115,11 +120,16 @@ export function limitConnections(
     if (byTuple.get(connection.key) === connection) byTuple.delete(connection.key)
   }
 
-  // Sets keep the order of insertion: whoever becomes idle goes to the end.
+  // Sets keep the order of insertion: whoever becomes idle, or busy, goes to the end.
   function offer(connection: Connection): void {
-    if (!connection.open || connection.authenticated || connection.requests > 0) return
+    if (!connection.open || connection.caller) return
+    const { group, requests } = connection
+    if (requests > 0) {
+      group.busy.add(connection)
+      return
+    }
     evictable.add(connection)
-    connection.group.evictable.add(connection)
+    group.evictable.add(connection)
   }
 
   function withhold(connection: Connection): void {
@@ -143,19 +153,18 @@ export function limitConnections(
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const connection = bySocket.get(request.socket)
-    // One that is never closed in favour of others needs no count.
-    if (!connection || connection.authenticated) return
+    if (!connection) return
     connection.requests += 1
-    if (connection.requests === 1) {
-      withhold(connection)
-      connection.group.busy.add(connection)
-    }
+    if (connection.requests === 1) move(connection)
     response.once('close', () => {
       connection.requests -= 1
-      if (connection.requests > 0) return
-      connection.group.busy.delete(connection)
-      offer(connection)
+      if (connection.requests === 0) move(connection)
     })
+  }
+
+  function move(connection: Connection): void {
+    withhold(connection)
+    offer(connection)
   }
 
   function onTlsClientError(error: NodeJS.ErrnoException): void {
@@ -167,11 +176,18 @@ export function limitConnections(
   server.on('request', onRequest)
   server.on('tlsClientError', onTlsClientError)
   return {
-    markAuthenticated(socket) {
+    markAuthenticated(socket, caller) {
       const connection = bySocket.get(socket)
-      if (!connection || connection.authenticated) return
-      connection.authenticated = true
+      if (!connection) return
+      connection.caller = caller
       withhold(connection)
+    },
+    forget(isGone) {
+      for (const connection of byTuple.values()) {
+        if (!connection.caller || !isGone(connection.caller)) continue
+        connection.caller = undefined
+        offer(connection)
+      }
     },
     count: () => count,
     closeIdle() {

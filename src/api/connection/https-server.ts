@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
 import type { Lines } from '../../system/stranger-log.ts'
+import type { Caller, IsGone } from '../access.ts'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
 import { applyTimeouts, serverOptions, type Timeouts } from './timeouts.ts'
@@ -25,7 +26,9 @@ export interface HttpsServer {
   /** New connections get this certificate; open ones live on. */
   useCertificate(material: TlsMaterial): void
   /** The connection of a logged-in user is not closed in favour of others. */
-  markAuthenticated(socket: Socket): void
+  markAuthenticated(socket: Socket, caller: Caller): void
+  /** It is again when its caller is gone. */
+  forget(isGone: IsGone): void
   /** Open connections, from the accepted TCP connection on. */
   connections(): number
   /** Ends what is still open. */
@@ -63,7 +66,8 @@ export function createHttpsServer({
       return server
     },
     useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),
-    markAuthenticated: (socket) => made?.limits.markAuthenticated(socket),
+    markAuthenticated: (socket, caller) => made?.limits.markAuthenticated(socket, caller),
+    forget: (isGone) => made?.limits.forget(isGone),
     connections: () => made?.limits.count() ?? 0,
     closeConnections: () => made?.server.closeAllConnections(),
     stop() {

@@ -22,8 +22,11 @@ export interface DefinitionStore {
   open(uid: string, file: string): Promise<FileHandle | undefined>
   /** Makes an empty folder. @throws AppError StorageFull */
   stage(): Promise<Staging>
-  /** Puts what was staged into its slot, in one step. All files in it have to be on the disk. */
-  commit(staging: Staging, definition: SlotDefinition): Promise<void>
+  /**
+   * Puts what was staged into its slot, in one step. All files in it have to be on the disk.
+   * @param signal asked last of all; @throws its reason, and then the slot holds what it held
+   */
+  commit(staging: Staging, definition: SlotDefinition, signal?: AbortSignal): Promise<void>
   discard(staging: Staging): Promise<void>
   /** Empties a slot. @returns what was in it */
   remove(slot: SlotName): Promise<SlotDefinition | undefined>
@@ -73,11 +76,12 @@ export async function openDefinitionStore({
       await mkdir(staged, { mode: 0o700 }).catch(refuseFull)
       return { uid, folder: staged }
     },
-    async commit(staging, definition) {
+    async commit(staging, definition, signal) {
       const own = join(folder, staging.uid)
       await rename(staging.folder, own)
       try {
         await syncFolder(folder)
+        signal?.throwIfAborted()
         // From here on it is the one; what is left of the other goes now or at the next start.
         await forget(table.put(definition))
       } catch (error) {

@@ -36,6 +36,8 @@ export interface UploadForm {
   readonly expectedBytes: number | undefined
   /** Told when all bytes are there; the check may still take a while. */
   readonly onReceived: () => void
+  /** Ends the upload with its reason, an AppError, also while it is checked. */
+  readonly signal: AbortSignal
 }
 
 /**
@@ -63,6 +65,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     refused: AbortController,
   ): Promise<SlotDefinition> {
     let examination: Examination | undefined
+    refused.signal.addEventListener('abort', () => void examination?.cancel())
     const begin = () => {
       const order = {
         ...{ file: join(staging.folder, 'archive'), folder: staging.folder, isHashed: false },
@@ -93,7 +96,7 @@ export function createUploads(options: UploadsOptions): Uploads {
         addedAt: clock.now(),
         source: '',
       }
-      await store.commit(staging, definition)
+      await store.commit(staging, definition, refused.signal)
       return definition
     } catch (error) {
       // What ended it, and not what that led to.
@@ -113,6 +116,10 @@ export function createUploads(options: UploadsOptions): Uploads {
           { retryAfterSec },
         )
       const refused = new AbortController()
+      const { signal } = form
+      const end = () => refused.abort(signal.reason)
+      if (signal.aborted) end()
+      signal.addEventListener('abort', end, { once: true })
       const taken = store.stage().then((staging) => take(form, staging, refused))
       running.set(refused, taken)
       return taken.finally(() => running.delete(refused))

@@ -1,0 +1,99 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
+import { AppError } from '../errors/app-error.ts'
+import type { Caller, IsGone } from './access.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /**
+     * Aborted, with the refusal as its reason, when the session of the caller ends or loses its role while the request
+     * is in flight. A handler that works for long, or whose reply has no end, ends by it. Root on the local socket and
+     * callers without a session have one that is never aborted.
+     */
+    readonly sessionEnd: AbortSignal
+  }
+}
+
+/** The requests in flight whose caller has a session. */
+export interface SessionRequests {
+  add(request: FastifyRequest, reply: FastifyReply, caller: Caller): void
+  /** Ends what needs a session that is gone. */
+  end(isGone: IsGone): void
+}
+
+interface InFlight {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly caller: Caller
+  /** Monotonic milliseconds. */
+  readonly since: number
+  /** Made when a handler asks for its signal. */
+  abort: AbortController | undefined
+  ended: AppError | undefined
+  timer: NodeJS.Timeout | undefined
+}
+
+// A handler that was told has this long to reply.
+const answerMs = 5_000
+
+/**
+ * Ends requests with the session that they were accepted with: at once where a handler asked for `sessionEnd` or the
+ * body is still on its way, both with a 401; all others as soon as they have lasted for `longMs`, by closing their
+ * connection. So the request that ends its own session still gets its reply, and no reply is cut off that would have
+ * ended by itself.
+ */
+export function addSessionRequests(app: FastifyInstance, longMs: number): SessionRequests {
+  const inFlight = new Map<FastifyRequest, InFlight>()
+  const watched = new WeakSet<Socket>()
+
+  app.decorateRequest('sessionEnd', {
+    getter() {
+      const entry = inFlight.get(this)
+      if (!entry) return new AbortController().signal
+      entry.abort ??= new AbortController()
+      if (entry.ended) entry.abort.abort(entry.ended)
+      return entry.abort.signal
+    },
+  })
+
+  function remove(request: FastifyRequest): void {
+    clearTimeout(inFlight.get(request)?.timer)
+    inFlight.delete(request)
+  }
+
+  function endOne(entry: InFlight): void {
+    const { request, reply, since } = entry
+    const { raw } = request
+    entry.ended = new AppError(
+      'Unauthenticated',
+      'the session of this request has ended; log in and try again',
+    )
+    entry.abort?.abort(entry.ended)
+    const hasBegun = reply.raw.headersSent
+    if (!raw.complete && !hasBegun && raw.listenerCount('error') > 0) {
+      // Whoever reads the body gets it as its error, and answers.
+      reply.raw.setHeader('connection', 'close')
+      raw.emit('error', entry.ended)
+    }
+    const leftMs = longMs - (performance.now() - since)
+    entry.timer = setTimeout(() => raw.socket.destroy(), Math.max(leftMs, hasBegun ? 0 : answerMs)).unref()
+  }
+
+  return {
+    add(request, reply, caller) {
+      const entry = { request, reply, caller, since: performance.now() }
+      inFlight.set(request, { ...entry, abort: undefined, ended: undefined, timer: undefined })
+      reply.raw.once('close', () => remove(request))
+      const { socket } = request
+      if (watched.has(socket)) return
+      watched.add(socket)
+      // A reply that waits behind another one of its connection is not told of the end of that.
+      socket.once('close', () => {
+        for (const each of inFlight.keys()) if (each.socket === socket) remove(each)
+      })
+    },
+    end(isGone) {
+      for (const entry of inFlight.values()) if (!entry.ended && isGone(entry.caller)) endOne(entry)
+    },
+  }
+}
