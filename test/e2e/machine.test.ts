@@ -52,8 +52,9 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
     await host.sh(network)
     await host.setCarrier('unplugged', false)
     await host.addUser({ name: 'anna', password: right })
-    // Its certificate follows the addresses it has been given.
+    // Its certificate names the addresses that it has been given once it is asked to, or after an hour.
     token = await eventually(async () => {
+      await host.sh('systemctl reload edgehostd')
       await host.trust()
       return (await host.openSession('anna', right)).token
     }, 60_000)

@@ -17,15 +17,19 @@ import { CertificateUnusable } from '../../src/api/tls/pair.ts'
 import { captureLog, makeMaterial } from '../support/https-server.ts'
 
 const day = 86_400_000
+const hour = 3_600_000
 const built = Date.UTC(2026, 0, 1)
 let folder: string
 let time: number
+/** Where it does not go as the time does. */
+let monotonic: number | undefined
 let hostName: string
 let addresses: readonly string[]
 let logged: ReturnType<typeof captureLog>
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'certificates-'))
   time = built + day
+  monotonic = undefined
   hostName = 'box'
   addresses = ['192.0.2.7']
   logged = captureLog()
@@ -40,7 +44,7 @@ const create = (own?: { certificateFile: string; keyFile: string }, directory = 
     directory,
     own,
     buildDate: built,
-    clock: { now: () => time, monotonic: () => time },
+    clock: { now: () => time, monotonic: () => monotonic ?? time },
     log: logged.log,
     names: () => ({ hostName, addresses }),
   })
@@ -111,9 +115,85 @@ describe("the daemon's own certificate", () => {
     const made = () => logged.lines.filter(({ msg }) => msg === 'a certificate was made').length
     expect(await looks()).toEqual([true, false, false])
     addresses = [...addresses, '198.51.100.1']
+    time += hour
     expect(await looks()).toEqual([true, false, false])
     expect(made()).toBe(2)
     expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
+  })
+
+  describe('for new addresses', () => {
+    const made = () => logged.lines.filter(({ msg }) => msg === 'a certificate was made').length
+    const advertise = (count: number) => (addresses = [...addresses, `2001:db8:${count}::7`])
+
+    it('is made once an hour at most, however many come, and then for all of them', async () => {
+      const certificates = create()
+      await certificates.ensure()
+      for (let count = 1; count <= 300; count += 1) {
+        advertise(count)
+        time += 10_000
+        await certificates.ensure()
+      }
+      // In 50 minutes.
+      expect(made()).toBe(1)
+      expect(logged.lines.filter(({ minutes }) => minutes !== undefined)).toMatchObject([{ minutes: 60 }])
+      time += hour / 6
+      expect(await certificates.ensure()).toBe(true)
+      const { cert } = certificates.material()
+      expect(new X509Certificate(cert).checkIP('2001:db8:300::7')).toBe('2001:db8:300::7')
+      advertise(301)
+      expect(await certificates.ensure()).toBe(false)
+      expect(made()).toBe(2)
+    })
+
+    it('waits over restarts too', async () => {
+      await create().ensure()
+      advertise(1)
+      for (let starts = 0; starts < 11; starts += 1) {
+        time += hour / 12
+        await create().ensure()
+      }
+      expect(made()).toBe(1)
+      time += hour / 12
+      await create().ensure()
+      expect(made()).toBe(2)
+    })
+
+    it('is made at once on a reload, and for a host name', async () => {
+      const certificates = create()
+      await certificates.ensure()
+      advertise(1)
+      expect(await certificates.ensure()).toBe(false)
+      expect(await certificates.reload()).toBe(true)
+      hostName = 'box2'
+      expect(await certificates.ensure()).toBe(true)
+      expect(made()).toBe(3)
+    })
+
+    it('is made at once where the first start was before there was a network', async () => {
+      addresses = ['fe80::7', '169.254.1.2']
+      const certificates = create()
+      await certificates.ensure()
+      addresses = [...addresses, '192.0.2.7']
+      expect(await certificates.ensure()).toBe(true)
+      advertise(1)
+      expect(await certificates.ensure()).toBe(false)
+    })
+
+    it.each([
+      ['back', -700 * day],
+      ['back to 1970', -built - day],
+    ])('waits an hour and no longer where the clock was set %s', async (_where, byMs) => {
+      await create().ensure()
+      advertise(1)
+      time += byMs
+      monotonic = 0
+      const certificates = create()
+      await certificates.ensure()
+      monotonic = hour - 1
+      expect(await certificates.ensure()).toBe(false)
+      monotonic = hour
+      expect(await certificates.ensure()).toBe(true)
+    })
   })
 
   it('is looked after again when a look failed', async () => {

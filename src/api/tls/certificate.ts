@@ -7,7 +7,7 @@ import {
   type X509Certificate,
 } from 'node:crypto'
 import { domainToASCII } from 'node:url'
-import { isAddress, isLinkLocal, unmapAddress } from '../../system/address.ts'
+import { isAddress, isLinkLocal, isLoopback, unmapAddress } from '../../system/address.ts'
 
 /** What clients may call this host. */
 export interface HostNames {
@@ -68,6 +68,25 @@ export function needsRenewal(
     ip.some((address) => !isLinkLocal(address) && certificate.checkIP(address) === undefined)
   )
 }
+
+/**
+ * Whether an address of the host is all that a certificate lacks, which can wait: anyone on the link can give the host
+ * another address at any time (RFC 4862). A certificate without an address that lasts is one of a first start before the
+ * network was there, and cannot wait.
+ */
+export function onlyLacksAddress(certificate: X509Certificate, question: RenewalQuestion): boolean {
+  const withoutAddresses = { ...question, names: { ...question.names, addresses: [] } }
+  return !needsRenewal(certificate, withoutAddresses) && addressesOf(certificate).some(lasts)
+}
+
+const lasts = (address: string) => !isLoopback(address) && !isLinkLocal(address)
+
+function addressesOf({ subjectAltName = '' }: X509Certificate): string[] {
+  return subjectAltName.split(', ').flatMap((name) => /^IP Address:(.*)$/.exec(name)?.[1] ?? [])
+}
+
+/** When a certificate of `signCertificate` was made, no earlier than the build date; milliseconds since 1970. */
+export const madeAt = ({ validToDate }: X509Certificate): number => validToDate.getTime() - lifeDays * dayMs
 
 /** A new EC P-256 private key. */
 export function generateKey(): KeyObject {

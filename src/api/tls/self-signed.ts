@@ -1,11 +1,18 @@
-import type { KeyObject } from 'node:crypto'
+import type { KeyObject, X509Certificate } from 'node:crypto'
 import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { seeDisk } from '../../errors/advice.ts'
 import type { Clock } from '../../system/clock.ts'
 import { replaceFile } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
-import { generateKey, needsRenewal, parseKey, signCertificate, type HostNames } from './certificate.ts'
+import {
+  generateKey,
+  needsRenewal,
+  onlyLacksAddress,
+  parseKey,
+  signCertificate,
+  type HostNames,
+} from './certificate.ts'
 import type { TlsMaterial } from './options.ts'
 import { CertificateUnusable, checkPair, matchPair, reasonOf, type Pair } from './pair.ts'
 
@@ -31,10 +38,12 @@ interface StoredKey {
  * Reads the daemon's own pair and makes what is missing, damaged or due. The key stays over every renewal, so that a
  * pin on the public key lasts.
  * @param served what is in use now; files that went away while the daemon runs are written again from it
+ * @param isEarly whether it is too early to replace a certificate that lacks an address and nothing else
  */
 export async function ensureSelfSigned(
   options: SelfSignedOptions,
   served: TlsMaterial | undefined,
+  isEarly: (certificate: X509Certificate) => boolean,
 ): Promise<Pair> {
   const { directory, clock, log, names, buildDate } = options
   const files = { certificateFile: join(directory, 'certificate.pem'), keyFile: join(directory, 'key.pem') }
@@ -59,7 +68,9 @@ export async function ensureSelfSigned(
       const pair = matchPair({ key: pem, cert }, key, files)
       // One certificate is all that signCertificate writes; behind it somebody may have put what TLS refuses.
       if (pair.certificate.toString() !== cert) checkPair(pair.material, files)
-      if (!needsRenewal(pair.certificate, question)) return pair
+      const { certificate } = pair
+      if (!needsRenewal(certificate, question)) return pair
+      if (onlyLacksAddress(certificate, question) && isEarly(certificate)) return pair
       return 'its end is near or much too far away, or the host has a new name or address'
     } catch (error) {
       if (error instanceof CertificateUnusable) return error.message
