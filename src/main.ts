@@ -9,6 +9,7 @@ import { ConfigInvalid } from './config/problem.ts'
 import { defaultStateDirectory } from './config/schema.ts'
 import { SigningKeyUnusable } from './content/signing.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
+import { endSessions } from './end-sessions.ts'
 import { adviseOnStart } from './errors/advice.ts'
 import { StartError } from './errors/start-error.ts'
 import { TokenFileUnusable } from './metrics/scrape-access.ts'
@@ -36,6 +37,8 @@ async function main(): Promise<void> {
     case 'check-config':
     case 'print-config':
       return showConfig(commandLine)
+    case 'end-sessions':
+      return endAllSessions(commandLine)
     case 'run':
       return run(() => load(commandLine))
   }
@@ -59,6 +62,28 @@ async function showConfig(commandLine: CommandLine): Promise<void> {
     if (!(error instanceof ConfigInvalid)) throw error
     writeError(`${error.message}\n`)
     process.exitCode = exitCodes.badConfiguration
+  }
+}
+
+/** Without a daemon: what one would revive has to be gone before it starts. */
+async function endAllSessions(commandLine: CommandLine): Promise<void> {
+  try {
+    const { directory } = (await load(commandLine)).config.state
+    const { wasThere, isRunning } = await endSessions(directory, createLog('error'))
+    writeOutput(
+      wasThere
+        ? `the secret of ${directory} is removed: every session ends and everyone has to log in again\n`
+        : `${directory} holds no secret: no session of it can be used any more\n`,
+    )
+    writeOutput(
+      isRunning
+        ? 'the daemon runs and still has the old secret; end the sessions now: systemctl restart edgehostd.service\n'
+        : 'the next start makes a new secret: systemctl start edgehostd.service\n',
+    )
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid) && (error as NodeJS.ErrnoException).code === undefined) throw error
+    writeError(`${(error as Error).message}\n`)
+    process.exitCode = error instanceof ConfigInvalid ? exitCodes.badConfiguration : exitCodes.failed
   }
 }
 

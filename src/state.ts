@@ -9,7 +9,7 @@ import { lockState } from './store/state-lock.ts'
 import type { Clock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import type { Logger } from './system/log.ts'
-import { readOrMakeSecret } from './system/secret-file.ts'
+import { readOrMakeSecret, secretFile } from './system/secret-file.ts'
 
 export interface StateOptions {
   readonly config: Pick<Config, 'audit' | 'state'>
@@ -45,10 +45,10 @@ export async function openState({ config, clock, log, onStranger }: StateOptions
     ...{ settings: config.audit, database, read: reader.read, clock, log },
     onStranger,
   })
-  const secretFile = join(directory, 'secret')
-  const secret = await readOrMakeSecret(secretFile, 32, (isReplaced) => {
+  const secretPath = join(directory, secretFile)
+  const secret = await readOrMakeSecret(secretPath, 32, (isReplaced) => {
     if (isReplaced)
-      log.warn({ file: secretFile }, 'the secret was damaged and is made anew: everybody has to log in again')
+      log.warn({ file: secretPath }, 'the secret was damaged and is made anew: everybody has to log in again')
     audit.record({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
     return createSecret()
   })

@@ -8,7 +8,7 @@ import { ConfigSchema } from './schema.ts'
 import { parseText, type Setting } from './setting.ts'
 
 /** What the daemon is asked to do, weakest first: the strongest one named is done. */
-const actions = ['run', 'check-config', 'print-config', 'version', 'help'] as const
+const actions = ['run', 'end-sessions', 'check-config', 'print-config', 'version', 'help'] as const
 export type Action = (typeof actions)[number]
 
 /** The daemon's command line, read. Problems are listed together with those of the other layers. */

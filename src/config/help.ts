@@ -23,6 +23,8 @@ Options:
                     Drop-ins are read from config.d/*.yaml beside it.
   --check-config    Check the configuration and exit: 0 when it is good, 78 when it is not.
   --print-config    Print the effective configuration, each value with where it came from, and exit.
+  --end-sessions    Remove the secret that all tokens depend on, so that everyone has to log in again, and exit.
+                    For a state folder that was restored. A daemon that runs has to be restarted.
   --prime-cache     Compile the program into CACHE_DIRECTORY for faster starts, and exit. Must come first.
   --version         Print the version and exit.
   --help            Print this text and exit.

@@ -117,6 +117,12 @@ export const commands = {
     options: ['limit', 'filter'],
   },
   'sessions revoke': { arguments: ['UID'], summary: 'End a session' },
+  'sessions revoke-all': {
+    arguments: [],
+    summary: 'End every session of this host, also after its state was restored from a backup',
+    details:
+      'Needs root, and no daemon that runs. A restored database brings back sessions that had ended. This removes the secret in the state folder that all tokens depend on; the next start of the daemon makes another one, and everyone has to log in again. If the daemon runs, restart it.',
+  },
   'config check': {
     arguments: ['[FILE]'],
     summary: 'Every problem of the configuration of this host, with file and line',

@@ -18,6 +18,7 @@ async function main(): Promise<void> {
   else if (command === 'help') await help(line)
   else if (command === 'completion bash') writeOutput((await import('./completion.ts')).bashCompletion())
   else if (command === 'config check') checkConfig(line)
+  else if (command === 'sessions revoke-all') await revokeAll(line)
   else if (command === 'support') await collectSupport(line)
   else if (isDefinitionCommand(command)) workOnDefinition(line)
   else {
@@ -35,6 +36,29 @@ async function help({ arguments: words, options }: CommandLine): Promise<void> {
 /** The daemon's own check: one code that judges a configuration. */
 function checkConfig({ arguments: [file] }: CommandLine): void {
   become('main.cjs', ['--check-config', ...(file === undefined ? [] : [`--config=${file}`])])
+}
+
+/** Another host than this one, where the command line or the environment names one. */
+async function otherHost(options: CommandLine['options']): Promise<string | undefined> {
+  const { chooseTarget } = await import('./target.ts')
+  const target = chooseTarget(options, process.env, () => '')
+  return target.kind === 'socket' ? undefined : target.host
+}
+
+/** By the daemon's own program, which knows its state folder: a daemon that runs would have to be asked with a token. */
+async function revokeAll({ options }: CommandLine): Promise<void> {
+  const host = await otherHost(options)
+  if (host !== undefined)
+    throw new Failure(
+      'usage',
+      `sessions revoke-all works on the host it runs on: ssh root@${host} edgehostctl sessions revoke-all`,
+    )
+  if (process.getuid?.() !== 0)
+    throw new Failure(
+      'notLoggedIn',
+      'the state of the daemon is for root: sudo edgehostctl sessions revoke-all',
+    )
+  become('main.cjs', ['--end-sessions'])
 }
 
 /** By the program that looks at the whole host: it starts processes and reads files, a client does neither. */

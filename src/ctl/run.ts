@@ -9,7 +9,14 @@ import { chooseTarget } from './target.ts'
 import { createTerminal, readPaper } from './terminal.ts'
 import { createTransport } from './transport.ts'
 
-type Offline = 'version' | 'help' | 'completion bash' | 'config check' | 'support' | DefinitionCommand
+type Offline =
+  | 'version'
+  | 'help'
+  | 'completion bash'
+  | 'config check'
+  | 'sessions revoke-all'
+  | 'support'
+  | DefinitionCommand
 type Online = Exclude<CommandName, Offline>
 
 /** Loaded one by one: what a command does not need is not compiled. */

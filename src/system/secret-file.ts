@@ -1,6 +1,9 @@
 import { chmod, readFile, stat } from 'node:fs/promises'
 import { replaceFile } from './files.ts'
 
+/** Name of the file in the state folder that all keys come from. */
+export const secretFile = 'secret'
+
 /**
  * Reads a secret of the state folder, and makes it on the first start: mode 0600, never empty.
  * @param make gives the bytes of a new one; told whether it takes the place of one that was damaged

@@ -15,7 +15,7 @@ it.each<[string[], string[]]>([
   [['s'], ['status', 'sessions', 'support']],
   [
     ['sessions', ''],
-    ['list', 'revoke'],
+    ['list', 'revoke', 'revoke-all'],
   ],
   [['--host', 'box', 'audit', 'd'], ['download']],
   [['--host', 'box', ':', '5081', 'audit', 'v'], ['verify']],
