@@ -21,22 +21,30 @@ describe('a macro', () => {
     ['of Helm is none', '{{ .Values.spectro.var.x }}', []],
     ['of another word is none', '{{ .spectroclusters.var.x }}', []],
     ['without dot is none', '{{ spectro.var.x }}', []],
-    ['in the call of a function is Helm\u2019s', '{{ printf .spectro.var.x }}', []],
+    [
+      'in the call of a function is found',
+      '{{ upper .spectro.system.cluster.name }}',
+      ['system', 'cluster.name'],
+    ],
+    ['in a text of a function is none', '{{ upper ".spectro.var.x" }}', []],
+    ['in a comment of a template is none', '{{/* .spectro.var.x */}}', []],
     ['of a single brace is none', '{ .spectro.var.x }', []],
     ['with a pipe is invalid', '{{ .spectro.var.x | quote }}', ['invalid']],
-    ['with trim marks is invalid', '{{- .spectro.var.x -}}', ['invalid']],
+    ['may have trim markers', '{{- .spectro.var.x -}}', ['var', 'x']],
+    ['with a trim marker that no blank follows is invalid', '{{-.spectro.var.x }}', ['invalid']],
     ['of another kind is invalid', '{{ .spectro.vars.x }}', ['invalid']],
     ['without a name is invalid', '{{ .spectro.var. }}', ['invalid']],
     ['without a kind is invalid', '{{ .spectro }}', ['invalid']],
     ['with two names is invalid', '{{ .spectro.var.x y }}', ['invalid']],
     ['that does not end is invalid', '{{ .spectro.var.x', ['invalid']],
     ['that ends with one brace is invalid', '{{ .spectro.var.x }', ['invalid']],
-    ['over two lines is invalid', '{{ .spectro.var.x\n}}', ['invalid']],
+    ['may go over lines', '{{\n  .spectro.var.x\r\n}}', ['var', 'x']],
     ['with an endless name is invalid', `{{ .spectro.var.${'x'.repeat(2_000)} }}`, ['invalid']],
   ])('%s', (_name, text, [kind, name]) => {
-    const macros = findMacros(text)
-    expect(macros.map((macro) => macro.kind)).toEqual(kind === undefined ? [] : [kind])
-    expect(macros[0]?.name ?? '').toBe(name ?? '')
+    const found = findMacros(text).map(({ references: [asked], expression }) =>
+      expression === undefined ? ['invalid'] : [asked?.kind, asked?.name],
+    )
+    expect(found).toEqual(kind === undefined ? [] : name === undefined ? [[kind]] : [[kind, name]])
   })
 
   it.each([
@@ -49,6 +57,16 @@ describe('a macro', () => {
     '{{-',
     '{{\t',
     '{{ .spectro.var.a }}',
+    '{{a .spectro',
+    '{{ .spectro.system.a | ',
+    '{{ "',
+    '{{ `',
+    '{{a "{{a `{{a .spectro.system.x ',
+    '{{ a .spectro.var.b .spectro.var.b .spectro.var.b .spectro.var.b .spectro.var.b ',
+    `{{a "${'{{a '.repeat(100)}" .spectro.`,
+    '{{ .spectro.system.cluster.name -}}   {{- .spectro.system.cluster.name }}',
+    `${' '.repeat(1_000)}{{- .spectro.var.a -}}${' '.repeat(1_000)}`,
+    `{{ .spectro.system.a ${'('.repeat(900)}`,
   ])('is searched for in linear time among %j', (piece) => {
     const text = piece.repeat(Math.ceil(2_500_000 / piece.length))
     const begin = cpuNow()
@@ -288,7 +306,12 @@ describe('a macro that is wrong', () => {
       'app.a has nothing below it',
     ],
     ['a pack alone', 'c: {{ .spectro.pack.app }}', ['MacroPathUnknown 1:4'], 'app is no single value'],
-    ['a pipe', 'a: {{ .spectro.var.port | quote }}', ['MacroInvalid 1:4'], 'begins like a macro but is none'],
+    [
+      'a function of a variable',
+      'a: {{ .spectro.var.port | quote }}',
+      ['MacroInvalid 1:4'],
+      'has functions, which variables of a profile do not take',
+    ],
     ['a value that holds itself', 'a: "{{ .spectro.pack.app.a }}"', ['MacroCycle 1:5'], 'app.a -> app.a'],
     [
       'a circle of three',

@@ -47,7 +47,11 @@ function reportUnused({ declared }: VariableRules, sources: readonly SourceText[
     const used = new Set(
       sources
         .filter((source) => source.profile === profile)
-        .flatMap(({ macros }) => macros.flatMap(({ kind, name }) => (kind === 'var' ? [name] : []))),
+        .flatMap(({ macros }) =>
+          macros.flatMap(({ references }) =>
+            references.flatMap(({ kind, name }) => (kind === 'var' ? [name] : [])),
+          ),
+        ),
     )
     profile.variables.forEach(({ name }, index) => {
       if (used.has(name) || rules.get(name)?.variable !== profile.variables[index]) return

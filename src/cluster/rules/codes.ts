@@ -100,6 +100,16 @@ export const definitionCodes = {
     meaning: 'Values of packs refer to each other in a circle.',
     action: 'Write one of the values out.',
   },
+  MacroFunctionFailed: {
+    severity: 'error',
+    meaning: 'A function of a macro cannot do its work with the values it is given.',
+    action: 'Correct the values, or give the macro a default before the function.',
+  },
+  MacroFunctionUnknown: {
+    severity: 'error',
+    meaning: 'A macro uses a function that this host does not have.',
+    action: 'Correct its name, or use one that docs/definition-format.md lists.',
+  },
   MacroInvalid: {
     severity: 'error',
     meaning: 'A macro is not written as macros are.',
@@ -142,6 +152,12 @@ export const definitionCodes = {
     meaning:
       'A macro changes its type: a number or boolean in quotes becomes text, or a text without quotes a number, boolean or null.',
     action: 'Take the quotes away, or add them, as the reader of the value expects it.',
+  },
+  MacroUnevaluated: {
+    severity: 'warning',
+    meaning:
+      'A macro stands inside of a condition, a loop or another expression of a template, which this host does not evaluate.',
+    action: 'Write the macro by itself, or with functions only.',
   },
   MacroUnset: {
     severity: 'error',

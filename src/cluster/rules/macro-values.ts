@@ -2,7 +2,10 @@ import { printable } from '../../errors/printable.ts'
 import type { Problem, Profile } from '../definition.ts'
 import type { DefinitionCode } from './codes.ts'
 import { requiredLayers } from './composition.ts'
+import { evaluate, writeValue, type Known } from './evaluate.ts'
+import type { Expression, Reference } from './expression.ts'
 import type { ValueKind } from './formats.ts'
+import { Refusal, type Value } from './functions/value.ts'
 import type { Macro } from './macro.ts'
 import { createPackValues, textOf, type PackValue } from './pack-values.ts'
 import { plainKind } from './plain-scalar.ts'
@@ -39,9 +42,12 @@ export interface MacroEdges {
 }
 
 interface Target extends PackValue {
+  /** Indices of the macros in it. */
   readonly macros: readonly number[]
+  /** What these ask for, each with the place of its macro. */
+  readonly asks: readonly { readonly reference: Reference; readonly braces: number }[]
   state: 'new' | 'open' | 'done'
-  /** How many of `macros` have been looked at. */
+  /** How many of `asks` have been looked at. */
   done: number
   value: MacroValue
 }
@@ -50,6 +56,8 @@ const unknown: MacroValue = { text: undefined, kind: undefined }
 // What values of packs may grow to by holding each other: 30 doublings would fill the memory.
 const lengthLimit = 1_048_576
 const cycleTold = 50
+// What functions may make, all together, in characters: some seconds of work.
+const workLimit = 10_000_000
 // To describe one takes as long as it is.
 const cyclesTold = 1_000
 
@@ -61,6 +69,7 @@ export function createMacroValues(edges: MacroEdges) {
   const system = createSystemMacros(facts, profiles)
   const suggest = createSuggest(50)
   let cycles = cyclesTold
+  let work = workLimit
 
   const problem = (code: DefinitionCode, message: string): MacroValue => ({
     ...unknown,
@@ -79,21 +88,20 @@ export function createMacroValues(edges: MacroEdges) {
     const earlier = targets.get(value.scalar)
     if (earlier) return earlier
     const macros = value.source.yaml.masked.indicesIn(textOf(value.scalar))
-    const target: Target = { ...value, macros, state: 'new', done: 0, value: unknown }
+    const asks = macros.flatMap((index) => {
+      const { references = [], braces = 0 } = value.source.macros[index] ?? {}
+      return references.map((reference) => ({ reference, braces }))
+    })
+    const target: Target = { ...value, macros, asks, state: 'new', done: 0, value: unknown }
     targets.set(value.scalar, target)
     return target
   }
 
-  /** What a macro stands for, as far as that needs no other value of a pack to be resolved first. */
-  const look = (source: SourceText, { kind, name }: Macro): MacroValue | Target => {
+  /** What is asked for, as far as that needs no other value of a pack to be resolved first. */
+  const look = (source: SourceText, { kind, name }: Reference): MacroValue | Target => {
     const { profile } = source
     if (profile === undefined) return unknown
     switch (kind) {
-      case 'invalid':
-        return problem(
-          'MacroInvalid',
-          'begins like a macro but is none; write {{ .spectro.var.NAME }} or another kind',
-        )
       case 'var': {
         const declared = variableOf(profile, name)
         if (declared) return declared
@@ -144,10 +152,45 @@ export function createMacroValues(edges: MacroEdges) {
     target.value = { text, kind: kindOf(scalar, text) }
   }
 
+  const spend = (length: number): void => {
+    work -= length
+    if (work < 0) throw new Refusal('would make too much, together with all before it')
+  }
+
+  const compute = (expression: Expression, asked: (reference: Reference) => MacroValue): MacroValue => {
+    let absent: MacroValue | undefined
+    let wrong: MacroValue | undefined
+    const result = evaluate(expression, {
+      spend,
+      valueOf: (reference): Known => {
+        const found = asked(reference)
+        if (found.problem === undefined)
+          return found.text === undefined ? { missing: 'later' } : { value: found.text }
+        if (absentCodes.has(found.problem.code)) absent ??= found
+        else wrong ??= found
+        return { missing: 'never' }
+      },
+    })
+    if (wrong) return wrong
+    if ('refusal' in result) return problem('MacroFunctionFailed', result.refusal)
+    if ('missing' in result) return result.missing === 'never' && absent ? absent : unknown
+    return { text: writeValue(result.value), kind: kindOfValue(result.value) }
+  }
+
+  /** What a macro stands for, by what it asks for. */
+  const combine = (macro: Macro, asked: (reference: Reference) => MacroValue): MacroValue => {
+    const { fault, expression } = macro
+    if (expression === undefined) return fault ? problem(fault.code, fault.message) : unknown
+    return expression.kind === 'reference' ? asked(expression.reference) : compute(expression, asked)
+  }
+
   const settled = (source: SourceText, index: number): MacroValue => {
     const macro = source.macros[index]
-    const value = macro ? look(source, macro) : unknown
-    return 'state' in value ? value.value : value
+    if (macro === undefined) return unknown
+    return combine(macro, (reference) => {
+      const value = look(source, reference)
+      return 'state' in value ? value.value : value
+    })
   }
 
   /** Depth first with a stack of its own: a chain may be as long as the definition is large. */
@@ -155,19 +198,19 @@ export function createMacroValues(edges: MacroEdges) {
     const stack = [root]
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       top.state = 'open'
-      const macro = top.source.macros[top.macros[top.done] ?? -1]
-      if (macro === undefined) {
+      const ask = top.asks[top.done]
+      if (ask === undefined) {
         finish(top)
         stack.pop()
         continue
       }
-      const next = look(top.source, macro)
+      const next = look(top.source, ask.reference)
       if ('state' in next && next.state === 'new') {
         stack.push(next)
         continue
       }
       if ('state' in next && next.state === 'open' && --cycles >= 0)
-        report('MacroCycle', top.source.at(macro.start), describeCycle(stack, next))
+        report('MacroCycle', top.source.at(ask.braces), describeCycle(stack, next))
       top.done += 1
     }
     return root.value
@@ -175,11 +218,24 @@ export function createMacroValues(edges: MacroEdges) {
 
   /** What the macro stands for, with the reason where it stands for nothing. */
   const valueOf = (source: SourceText, macro: Macro): MacroValue => {
-    const value = look(source, macro)
-    if (!('state' in value)) return value
-    return value.state === 'done' ? value.value : resolve(value)
+    if (source.profile === undefined) return unknown
+    return combine(macro, (reference) => {
+      const value = look(source, reference)
+      if (!('state' in value)) return value
+      return value.state === 'done' ? value.value : resolve(value)
+    })
   }
   return { valueOf }
+}
+
+// What has no value here may have a default.
+const absentCodes: ReadonlySet<DefinitionCode> = new Set([
+  ...(['MacroPlatformOnly', 'MacroPackUnknown', 'MacroPathUnknown'] as const),
+])
+
+function kindOfValue(value: Value): ValueKind {
+  if (typeof value === 'boolean') return 'boolean'
+  return typeof value === 'number' || typeof value === 'bigint' ? 'number' : 'text'
 }
 
 function describeCycle(stack: readonly Target[], back: Target): string {

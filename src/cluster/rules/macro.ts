@@ -1,50 +1,114 @@
-/** One macro in a text, `[start, end)` with its braces. */
+import type { Expression, Reference } from './expression.ts'
+import { readAction, type Token } from './macro-tokens.ts'
+import { parseExpression, type Fault } from './parse-expression.ts'
+
+/** One macro in a text. */
 export interface Macro {
+  /** What it replaces, `[start, end)`: its braces, and the blanks that its trim markers take away. */
   readonly start: number
   readonly end: number
-  /** `invalid`: it begins like a macro and does not go on like one. */
-  readonly kind: 'var' | 'system' | 'pack' | 'macro' | 'invalid'
-  /** What stands after the kind: `NAME`, `cluster.name`, `pack.path.to.value`. Of an invalid one nothing. */
-  readonly name: string
+  /** Where its braces begin. */
+  readonly braces: number
+  /** What it asks for, in the order of the text. */
+  readonly references: readonly Reference[]
+  /** Undefined: see `fault`. */
+  readonly expression: Expression | undefined
+  readonly fault?: Fault
 }
 
 // Longer than any path into values.
 const nameLimit = 1_024
 
 // Sticky, so that each looks at one place only; no two parts of one can take the same character, so none backtracks.
-const beginning = /\{\{-?[ \t]*\.spectro(?![\w-])/y
-const whole = /\{\{[ \t]*\.spectro\.(var|system|pack|macro)\.([^\s{}|]+)[ \t]*\}\}/y
+const beginning = /\{\{-?[ \t\r\n]*\.spectro(?![\w-])/y
+const whole = /\{\{[ \t\r\n]*\.spectro\.(var|system|pack|macro)\.([^\s{}|]+)[ \t\r\n]*\}\}/y
 const rest = /[^{}\r\n]*\}\}|[^\s{}]*/y
+const blank = /[ \t\r\n]/
 
 /**
- * The macros of a text in their order, in linear time: `{{ .spectro.<kind>.<name> }}`, spaces optional. All other braces
- * belong to Helm or to YAML and are no business of ours.
+ * The macros of a text in their order, in linear time: `{{ .spectro.<kind>.<name> }}`, also with functions, trim markers
+ * and line breaks inside. All other braces belong to Helm or to YAML and are no business of ours.
  */
 export function findMacros(text: string): Macro[] {
   const macros: Macro[] = []
+  // Of braces that hold `.spectro` much later nothing is read.
+  let mention = text.indexOf('.spectro')
   let at = text.indexOf('{{')
-  while (at !== -1) {
-    const macro = readMacro(text, at)
+  while (at !== -1 && mention !== -1) {
+    if (mention < at) mention = text.indexOf('.spectro', at)
+    const macro =
+      mention === -1 || mention - at > nameLimit ? undefined : readMacro(text, at, macros.at(-1)?.end ?? 0)
     if (macro) macros.push(macro)
     at = text.indexOf('{{', macro?.end ?? at + 1)
   }
   return macros
 }
 
-function readMacro(text: string, start: number): Macro | undefined {
-  whole.lastIndex = start
+function readMacro(text: string, braces: number, earlier: number): Macro | undefined {
+  whole.lastIndex = braces
   const [, kind, name] = whole.exec(text) ?? []
-  if (kind !== undefined && name !== undefined && name.length <= nameLimit)
-    return { start, end: whole.lastIndex, kind: kind as Macro['kind'], name }
-  beginning.lastIndex = start
-  if (!beginning.test(text)) return undefined
+  if (kind !== undefined && name !== undefined && name.length <= nameLimit) {
+    const reference = { kind: kind as Reference['kind'], name }
+    const expression = { kind: 'reference' as const, reference }
+    return { start: braces, end: whole.lastIndex, braces, references: [reference], expression }
+  }
+  beginning.lastIndex = braces
+  const isOurs = beginning.test(text)
+  const action = readAction(text, braces)
+  const references = (action?.tokens ?? []).flatMap((token) =>
+    token.kind === 'reference' ? [token.reference] : [],
+  )
+  if (action && references.length > 0) {
+    const { trimsBefore, trimsAfter, tokens } = action
+    let [start, end] = [braces, action.end]
+    while (trimsBefore && start > earlier && blank.test(text[start - 1] ?? '')) start -= 1
+    while (trimsAfter && end < text.length && blank.test(text[end] ?? '')) end += 1
+    return { start, end, braces, references, ...judge(tokens, references, isOurs) }
+  }
+  if (!isOurs) return undefined
+  beginning.lastIndex = braces
+  beginning.test(text)
   rest.lastIndex = beginning.lastIndex
   rest.test(text)
-  return { start, end: Math.max(rest.lastIndex, beginning.lastIndex), kind: 'invalid', name: '' }
+  const end = Math.max(rest.lastIndex, beginning.lastIndex)
+  return { start: braces, end, braces, references, expression: undefined, fault: notWhole }
 }
 
-/** Whether a text holds `{{` outside of its macros: an action of somebody else's template. */
+const notWhole: Fault = {
+  code: 'MacroInvalid',
+  message: 'begins like a macro but is none; write {{ .spectro.var.NAME }} or another kind',
+}
+
+const keywords = new Set(['if', 'else', 'range', 'with', 'define', 'block', 'template'])
+
+/** What is ours by its begin must be right; of other actions only those are evaluated that are. */
+function judge(
+  tokens: readonly Token[],
+  references: readonly Reference[],
+  isOurs: boolean,
+): Pick<Macro, 'expression' | 'fault'> {
+  const [first] = tokens
+  const isStatement = first?.kind === 'word' && keywords.has(first.name)
+  const parsed = isStatement ? { fault: ofStatement } : parseExpression(tokens)
+  if (isOurs || 'expression' in parsed) {
+    const isAlone = 'expression' in parsed && parsed.expression.kind === 'reference'
+    if (!isAlone && references.some(({ kind }) => kind === 'var'))
+      return { expression: undefined, fault: ofVariable }
+    return 'expression' in parsed ? parsed : { expression: undefined, fault: parsed.fault }
+  }
+  const message = `stays as it is written: it stands in an expression that ${parsed.fault.message}`
+  return { expression: undefined, fault: { code: 'MacroUnevaluated', message } }
+}
+
+const ofStatement: Fault = { code: 'MacroInvalid', message: 'is a statement of a template' }
+const ofVariable: Fault = {
+  code: 'MacroInvalid',
+  message: 'has functions, which variables of a profile do not take; write {{ .spectro.var.NAME }} alone',
+}
+
+/** Whether a text holds actions of another template: `{{` outside of its macros, or macros inside of what is none. */
 export function hasOtherBraces(text: string, macros: readonly Macro[]): boolean {
+  if (macros.some(({ fault }) => fault?.code === 'MacroUnevaluated')) return true
   let next = 0
   for (let at = text.indexOf('{{'); at !== -1; at = text.indexOf('{{', at)) {
     while ((macros[next]?.end ?? Infinity) <= at) next += 1

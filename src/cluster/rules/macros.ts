@@ -103,7 +103,7 @@ export function createMacroReading(edges: MacroReadingEdges) {
       const problem = value.problem ?? (isComplete ? missing(macro, value) : undefined)
       // Nobody reads a comment, so what is wrong in one breaks nothing.
       const severity = inComments.has(index) ? 'warning' : problem?.severity
-      if (problem) report(problem.code, source.at(macro.start), problem.message, severity)
+      if (problem) report(problem.code, source.at(macro.braces), problem.message, severity)
     })
     return length
   }
@@ -125,8 +125,10 @@ export function createMacroReading(edges: MacroReadingEdges) {
   return { check, valueOf: valueIn, isTooLong: (source: SourceText) => tooLong.has(source) }
 }
 
-function missing({ kind, name }: Macro, { text }: MacroValue): MacroProblem | undefined {
-  if (text !== undefined || (kind !== 'var' && kind !== 'system')) return undefined
-  const what = kind === 'var' ? `variable ${printable(name)} is required` : `${printable(name)} is not known`
+function missing({ references }: Macro, { text }: MacroValue): MacroProblem | undefined {
+  const asked = references.find(({ kind }) => kind === 'var' || kind === 'system')
+  if (text !== undefined || asked === undefined) return undefined
+  const name = printable(asked.name)
+  const what = asked.kind === 'var' ? `variable ${name} is required` : `${name} is not known`
   return { code: 'MacroUnset', message: `${what} and has no value` }
 }

@@ -19,12 +19,12 @@ export function checkPlacements(
   report: Report,
 ): void {
   const { macros, yaml, at } = source
-  const place = ({ start }: Pick<Macro, 'start'>) => at(start)
+  const place = ({ braces }: Pick<Macro, 'braces'>) => at(braces)
   for (const site of yaml.sites) {
     const inside = macros.slice(site.first, site.last + 1)
-    const values = inside.map(valueOf)
     const [macro] = inside
     if (macro === undefined) continue
+    const values = inside.map((each) => asPlaced(site, each, valueOf(each)))
     if (site.style !== 'plain') checkEnclosed(site, inside, values, place, report)
     const isWhole = inside.length === 1 && isAlone(site, macro)
     if (site.style === 'plain') checkPlain(source, site, inside, values, isWhole, report)
@@ -78,6 +78,12 @@ function findInCommentLines(content: string, macros: readonly Macro[]): number[]
 
 const commentLine = /[ \t]*#/y
 
+/** Blanks around all that stands in the place of a value without quotes are none of it, as those of `nindent`. */
+function asPlaced(site: MacroSite, macro: Macro, value: MacroValue): MacroValue {
+  if (site.style !== 'plain' || macro.expression?.kind === 'reference' || !isAlone(site, macro)) return value
+  return value.text === undefined ? value : { ...value, text: value.text.trim() }
+}
+
 function isAlone({ style, start, end }: MacroSite, macro: Macro): boolean {
   const quotes = style === 'plain' ? 0 : 1
   return macro.start === start + quotes && macro.end === end - quotes
@@ -113,6 +119,8 @@ function checkEnclosed(
   })
 }
 
+const isQuoted = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')$/
+
 /** A scalar without quotes is judged as the whole that it becomes. */
 function checkPlain(
   { content, at }: SourceText,
@@ -122,7 +130,7 @@ function checkPlain(
   isWhole: boolean,
   report: Report,
 ): void {
-  const place = at(macros[0]?.start ?? site.start)
+  const place = at(macros[0]?.braces ?? site.start)
   const broken = values.findIndex(
     (value) => hasLineBreak(value) || (value.text !== undefined && unprintable.test(value.text)),
   )
@@ -130,7 +138,7 @@ function checkPlain(
   if (culprit) {
     report(
       'MacroBreaksYaml',
-      at(culprit.start),
+      at(culprit.braces),
       'the value has a line break or control character, outside of quotes',
     )
     return
@@ -144,6 +152,8 @@ function checkPlain(
   })
   // Line breaks that the author wrote are folded to spaces by YAML.
   const text = [...parts, content.slice(end, site.end)].join('').replace(/[ \t]*[\r\n]\s*/g, ' ')
+  // What functions such as quote make, which brings its own quotes.
+  if (isWhole && macros[0]?.expression?.kind !== 'reference' && isQuoted.test(text)) return
   const refusal = refusePlain(text, site.isInFlow)
   if (refusal !== undefined) {
     report('MacroBreaksYaml', place, `with its value the text has ${refusal}; put it in quotes`)

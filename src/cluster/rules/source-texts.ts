@@ -45,7 +45,8 @@ export function readSourceTexts(
 function createLeads(parts: readonly SourcePart[]): (packName: string) => boolean {
   const longest = parts.reduce((most, { packName }) => Math.max(most, packName.length), 0)
   const leads = new Set<string>()
-  for (const { kind, name } of parts.flatMap(({ macros }) => macros)) {
+  const macros = parts.flatMap((part) => part.macros)
+  for (const { kind, name } of macros.flatMap(({ references }) => references)) {
     if (kind !== 'pack') continue
     for (let end = name.indexOf('.'); end >= 0 && end <= longest; end = name.indexOf('.', end + 1))
       leads.add(name.slice(0, end))

@@ -1,0 +1,54 @@
+import { isDict, isList, kindOf, Refusal, type Value } from './value.ts'
+
+interface Kinds {
+  readonly text: string
+  readonly integer: bigint
+  readonly number: number
+  readonly boolean: boolean
+  readonly list: readonly Value[]
+  readonly any: Value
+}
+type Kind = keyof Kinds
+type ArgumentsOf<T extends readonly Kind[]> = { [K in keyof T]: Kinds[T[K]] }
+
+/** A function of templates. */
+export interface TemplateFunction {
+  /** How many values it takes. */
+  readonly least: number
+  readonly most: number
+  /** @throws Refusal */
+  readonly call: (values: readonly Value[]) => Value
+}
+
+/** A function of so many values of these kinds, as Go's templates hold them to their types. */
+export function define<const T extends readonly Kind[]>(
+  takes: T,
+  run: (...values: ArgumentsOf<T>) => Value,
+): TemplateFunction {
+  const call = (values: readonly Value[]): Value => {
+    values.forEach((value, index) => hold(value, takes[index] ?? 'any'))
+    return run(...(values as unknown as ArgumentsOf<T>))
+  }
+  return { least: takes.length, most: takes.length, call }
+}
+
+/** A function of any number of values. */
+export const defineMany = (least: number, run: (values: readonly Value[]) => Value): TemplateFunction => ({
+  ...{ least, most: Infinity, call: run },
+})
+
+const names: Record<Kind, string> = {
+  ...{ text: 'text', integer: 'an integer', number: 'a number', boolean: 'a boolean', list: 'a list' },
+  any: 'a value',
+}
+
+function hold(value: Value, kind: Kind): void {
+  const isRight =
+    kind === 'any' ||
+    (kind === 'text' && typeof value === 'string') ||
+    (kind === 'integer' && typeof value === 'bigint') ||
+    (kind === 'number' && (typeof value === 'number' || typeof value === 'bigint')) ||
+    (kind === 'boolean' && typeof value === 'boolean') ||
+    (kind === 'list' && isList(value) && !isDict(value))
+  if (!isRight) throw new Refusal(`takes ${names[kind]}, it is given ${kindOf(value)}`)
+}

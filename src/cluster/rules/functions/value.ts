@@ -1,0 +1,62 @@
+import type { Version } from './version.ts'
+
+/** A value of a template: integers are bigint, as Go's 64 bits do not fit into a number; numbers are Go's float64. */
+export type Value =
+  string | bigint | number | boolean | null | Version | readonly Value[] | ReadonlyMap<string, Value>
+
+/** Why a function gives no value, as the end of a sentence that begins with its name. */
+export class Refusal extends Error {}
+
+// What a function may make, in characters. A certificate in base64 is some KiB.
+const resultLimit = 65_536
+
+/** Ends a function that would make more than any definition needs, before it makes it. */
+export function holdToLimit(length: number): void {
+  if (length > resultLimit) throw new Refusal(`would make more than ${resultLimit} characters`)
+}
+
+export const isList = (value: Value): value is readonly Value[] => Array.isArray(value)
+export const isDict = (value: Value): value is ReadonlyMap<string, Value> => value instanceof Map
+const isVersion = (value: Value): value is Version =>
+  typeof value === 'object' && value !== null && 'major' in value
+
+/** What Go's template calls empty: nothing, zero, false, or without any content. */
+export function isEmpty(value: Value): boolean {
+  if (isList(value)) return value.length === 0
+  if (isDict(value)) return value.size === 0
+  return value === null || value === '' || value === false || value === 0 || value === 0n
+}
+
+/** How a template writes a value: Go's `%v`. */
+export function textOf(value: Value): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return floatText(value)
+  if (value === null) return '<nil>'
+  if (isList(value)) return `[${value.map(textOf).join(' ')}]`
+  if (isDict(value)) {
+    const pairs = [...value].sort(([one], [other]) => (one < other ? -1 : 1))
+    return `map[${pairs.map(([key, each]) => `${key}:${textOf(each)}`).join(' ')}]`
+  }
+  return isVersion(value) ? value.text : value.toString()
+}
+
+/** Go's `%v` of a float: as short as it can be, an exponent below -4 and from 6 on, of at least two digits. */
+export function floatText(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value < 0 ? '-Inf' : '+Inf'
+  if (Object.is(value, -0)) return '-0'
+  const [digits = '', exponent = '0'] = value.toExponential().split('e')
+  const power = Number(exponent)
+  if (power >= -4 && power < 6) return value.toString()
+  return `${digits}e${power < 0 ? '-' : '+'}${Math.abs(power).toString().padStart(2, '0')}`
+}
+
+/** What messages call it. */
+export function kindOf(value: Value): string {
+  if (value === null) return 'nothing'
+  if (isList(value)) return 'a list'
+  if (isDict(value)) return 'a map'
+  if (isVersion(value)) return 'a version'
+  if (typeof value === 'string') return 'text'
+  return typeof value === 'boolean' ? 'a boolean' : typeof value === 'bigint' ? 'an integer' : 'a number'
+}
