@@ -178,15 +178,19 @@ function metricsPage(): string {
   return `${lines.join('\n')}\n`
 }
 
+/** Keyword `accepts` is for messages alone: readers of a published schema may refuse one that they do not know. */
+const withoutWords = (key: string, value: unknown): unknown =>
+  key === 'accepts' && typeof value === 'string' ? undefined : value
+
 const { declared, document } = await describeApi()
 const outputs = {
-  'docs/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
+  'docs/openapi.json': `${JSON.stringify(document, withoutWords, 2)}\n`,
   'docs/api.md': apiPage(declared),
   'docs/errors.md': errorPage(),
   'docs/metrics.md': metricsPage(),
   'docs/edgehostctl.md': manualMarkdown(),
   'docs/definition-problems.md': definitionProblemPage(),
-  'docs/definition.schema.json': `${JSON.stringify(formatDocument, null, 2)}\n`,
+  'docs/definition.schema.json': `${JSON.stringify(formatDocument, withoutWords, 2)}\n`,
 }
 
 let stale = 0

@@ -8,8 +8,8 @@ const introduction =
   'Shows and manages an edge host. On the host itself it talks to the daemon over a socket that root alone may open: being root is the login. With --host it talks to any host over HTTPS, after a login with an account of that host.'
 
 const trust = [
-  'On the first contact with a host its certificate is shown by its SHA-256 fingerprint, and nothing is sent before a person has said that it is the same on the console of the host (above its login prompt, and in sudo edgehostctl status). Without a terminal, --fingerprint has to name it.',
-  'From then on the public key of the host counts: its certificate may be renewed, another key is refused with exit code 5. A host that was installed anew has another key: edgehostctl forget HOST.',
+  'On the first contact with a host its certificate is shown by its SHA-256 fingerprint, and nothing is sent before a person has confirmed that it matches the one on the console of the host (above its login prompt, and in sudo edgehostctl status). Without a terminal, --fingerprint has to name it.',
+  'From then on the public key of the host counts: its certificate may be renewed, a different key is refused with exit code 5. A host that was reinstalled has a new key: edgehostctl forget HOST.',
 ]
 
 const files: readonly (readonly [string, string])[] = [

@@ -16,6 +16,8 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
     allErrors: false,
     removeAdditional: false,
     validateSchema: false,
+    // With the schema that was not met: it says in words what its pattern takes.
+    verbose: true,
     meta: false,
   }
   const bodies = once(() => new Ajv({ ...options, coerceTypes: false, useDefaults: false }))
@@ -74,13 +76,21 @@ function once<T>(make: () => T): () => T {
 
 /** One validation problem in words that name the field, for example `password must be string`. */
 export function describeProblem(
-  problem: Pick<ErrorObject, 'keyword' | 'instancePath' | 'params' | 'message'>,
+  problem: Pick<ErrorObject, 'keyword' | 'instancePath' | 'params' | 'message' | 'parentSchema'>,
   part: string,
 ) {
   const path = problem.instancePath.slice(1).replaceAll('/', '.')
   const missing = problem.keyword === 'required' ? String(problem.params.missingProperty) : undefined
   const field = [path, missing].filter(Boolean).join('.') || part
   const isEmpty = problem.keyword === 'minLength' && problem.params.limit === 1
-  const text = missing ? 'is missing' : isEmpty ? 'is empty' : (problem.message ?? 'is not valid')
+  const text = missing ? 'is missing' : isEmpty ? 'is empty' : (inWords(problem) ?? 'is not valid')
   return { field, message: `${field} ${text}` }
+}
+
+/** What is wanted. A pattern says it by the keyword `accepts` of its schema, since a regular expression tells nobody. */
+function inWords({ keyword, params, parentSchema, message }: Parameters<typeof describeProblem>[0]) {
+  if (keyword === 'pattern') return `must be ${String(parentSchema?.accepts ?? 'of another form')}`
+  if (keyword !== 'enum') return message
+  const allowed = (params.allowedValues as unknown[]).filter((value) => value !== '')
+  return `must be one of: ${allowed.join(', ')}`
 }

@@ -90,7 +90,9 @@ export function toAppError(error: FastifyError): AppError {
   if (code && given?.startsWith('FST_')) return new AppError(code, ownWords[given] ?? error.message)
   if (error instanceof SyntaxError && error.statusCode === 400)
     return new AppError('BadRequest', 'body is not valid JSON')
-  return new AppError('Internal', 'the daemon failed; the reference finds the journal line', { cause: error })
+  return new AppError('Internal', 'the daemon failed; find the journal line by the reference', {
+    cause: error,
+  })
 }
 
 /** Sends the one error body. A failure of ours is logged here, with what the request log would say. */

@@ -4,10 +4,14 @@ import { Type, type Static } from 'typebox'
 
 const actionTypes = ['create', 'update', 'delete', 'action', 'activity'] as const
 
+/** What a time of a query has to be. */
+export const timeForm = 'a time with a time zone as RFC 3339 writes it, for example 2026-01-31T08:00:00Z'
+
 // RFC 3339, section 5.6; empty means not set.
 const Time = (description: string) =>
   Type.Optional(
     Type.String({
+      accepts: timeForm,
       pattern: '^$|^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?([Zz]|[+-]\\d\\d:\\d\\d)$',
       description,
     }),
@@ -71,6 +75,7 @@ export const AuditFilters = Type.Record(
 export const VerifyQuery = Type.Object({
   head: Type.Optional(
     Type.String({
+      accepts: '<number>:<hash> as an hourly line of the journal has them, the hash in 64 hexadecimal digits',
       pattern: '^$|^[1-9][0-9]{0,14}:[0-9a-f]{64}$',
       description:
         '<number>:<hash> that the journal has of an earlier hour; must be in the trail. One that retention has removed cannot be compared, but for the last of them, and is a problem.',

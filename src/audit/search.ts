@@ -6,7 +6,7 @@ import type { SqlField, SqlText } from '../lists/sql.ts'
 import { createTimeWriter, parseTime } from '../lists/time.ts'
 import type { Database } from '../store/database.ts'
 import type { AuditRecord } from './record.ts'
-import { Audit, type AuditsQuery, type AuditView } from './schemas.ts'
+import { Audit, timeForm, type AuditsQuery, type AuditView } from './schemas.ts'
 import { auditColumns, type TrailStore } from './trail-store.ts'
 
 /** What clients may filter and order audits by. */
@@ -99,7 +99,7 @@ function conditionOf(wanted: AuditsQuery): SqlText | undefined {
 
 function timeOf(name: string, text: string): number {
   const time = parseTime(text)
-  if (time === undefined) throw refuse(name, `${name} must be an RFC 3339 time`)
+  if (time === undefined) throw refuse(name, `${name} must be ${timeForm}`)
   return time
 }
 

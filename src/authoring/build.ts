@@ -76,6 +76,6 @@ export async function build(
     ),
   )
   if (desk.output.format === 'table')
-    desk.output.note(`See what is wrong with its content: edgehostctl definition validate ${file}`)
+    desk.output.note(`Check its content: edgehostctl definition validate ${file}`)
   return 'ok'
 }

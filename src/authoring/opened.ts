@@ -7,6 +7,7 @@ import { extractArchive, type Extracted } from '../cluster/archive/extract.ts'
 import { readDefinition, type ReadDefinition } from '../cluster/archive/read-definition.ts'
 import { isReadWhole } from '../cluster/archive/read-pack.ts'
 import { Failure } from '../ctl/exit-codes.ts'
+import { systemReason } from '../errors/system-reason.ts'
 import type { Desk } from './desk.ts'
 import { createProgress } from './progress.ts'
 
@@ -46,11 +47,11 @@ export async function openArchive(desk: Desk, file: string): Promise<Opened> {
 function sizeOf(file: string): number {
   try {
     const stat = statSync(file)
-    if (!stat.isFile()) throw new Failure('failed', `${file} is no file`)
+    if (!stat.isFile()) throw new Failure('failed', `${file} is not a regular file`)
     return stat.size
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure('failed', `${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? ''}`, {
+    throw new Failure('failed', `${file} cannot be read: ${systemReason(error as NodeJS.ErrnoException)}`, {
       cause: error,
     })
   }

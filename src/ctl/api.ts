@@ -12,7 +12,7 @@ export const askApi =
     const [path = ''] = line.arguments
     // What cannot stand in a request line, RFC 9112, 3; Node would refuse it in words of its own.
     if (!/^\/[\x21-\x7e]*$/.test(path))
-      throw new Failure('usage', `${printable(path)} is no path; it begins with / and has no space`)
+      throw new Failure('usage', `${printable(path)} is not a path; a path begins with / and has no spaces`)
     const { data } = line.options
     const body = data === undefined ? {} : jsonBody(readBody(data))
     const { status, body: answer } = await client.ask({ method, path, ...body })

@@ -13,7 +13,8 @@ import type { Context } from './context.ts'
 export async function downloadAudits({ client, line, output, target }: Context): Promise<undefined> {
   const day = new Date().toISOString().slice(0, 10)
   const file = line.options.file ?? `edgehostd-audit-${day}.tar`
-  if (file === '-' && isatty(1)) throw new Failure('usage', 'an archive does not belong on a terminal')
+  if (file === '-' && isatty(1))
+    throw new Failure('usage', 'standard output is a terminal; redirect it, or name a file with --file')
   const message = await client.open({ method: 'GET', path: `${auditsPath}/download` })
   if (message.statusCode !== 200) {
     const failure = toFailure(await readReply(message))
@@ -43,5 +44,5 @@ function brokenOff(error: unknown): never {
   // A part of an archive is none, even where its reader is gone.
   if (error instanceof OutputFailed)
     throw new Failure('failed', error.isClosed ? '' : error.message, { cause: error })
-  throw new Failure('failed', `the archive is not whole: ${(error as Error).message}`, { cause: error })
+  throw new Failure('failed', `the archive is incomplete: ${(error as Error).message}`, { cause: error })
 }

@@ -3,6 +3,7 @@ import type { AuditView, VerifyReply } from '../audit/schemas.ts'
 import { renderFacts } from './facts.ts'
 import { parseLimit } from './limit.ts'
 import type { Context } from './context.ts'
+import { parsePointInTime } from './point-in-time.ts'
 import { renderTable, type Column } from './table.ts'
 import { count, moment, plural } from './text.ts'
 
@@ -20,10 +21,11 @@ const layout: readonly Column<AuditView>[] = [
 
 export async function listAudits({ client, line, output }: Context): Promise<undefined> {
   const { filter, since, until } = line.options
+  const now = Date.now()
   const query = {
     ...(filter === undefined ? {} : { filters: filter }),
-    ...(since === undefined ? {} : { startTime: since }),
-    ...(until === undefined ? {} : { endTime: until }),
+    ...(since === undefined ? {} : { startTime: parsePointInTime('--since', since, now) }),
+    ...(until === undefined ? {} : { endTime: parsePointInTime('--until', until, now) }),
   }
   const found = await client.list<AuditView>(auditsPath, query, parseLimit(line, 50))
   await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
@@ -53,9 +55,9 @@ export async function verifyAudits({ client, line, output }: Context): Promise<'
         ...(unwritten > 0
           ? [
               {
-                label: 'Unwritten',
+                label: 'Not stored',
                 lines: [
-                  `${plural(unwritten, 'record')} only in the journal: journalctl -u edgehostd -g audit`,
+                  `${plural(unwritten, 'record')}, only in the journal: journalctl -u edgehostd -g audit`,
                 ],
                 mood: 'warning' as const,
               },

@@ -6,6 +6,7 @@ import { Failure } from './exit-codes.ts'
 import { readReply, toFailure, type Reply } from './reply.ts'
 import { createSessions, type Session, type Sessions } from './session.ts'
 import type { Target } from './target.ts'
+import { oneLine } from './text.ts'
 import type { Ask, Transport } from './transport.ts'
 
 /** Items of a list, of all its pages. */
@@ -54,7 +55,7 @@ export function createClient({ target, transport, user }: ClientOptions): Client
     )
 
   async function open(ask: Ask): Promise<IncomingMessage> {
-    const session = readSession(sessions, user)
+    const session = readSession(target, sessions, user)
     const message = await transport.send(withToken(ask, session))
     if (message.statusCode !== 401 || !session || !sessions) return message
     const refusal = await readReply(message)
@@ -120,10 +121,17 @@ export const jsonBody = (body: Buffer) => ({ body, headers: { 'content-type': 'a
 const withToken = (ask: Ask, session: Session | undefined): Ask =>
   session ? { ...ask, headers: { ...ask.headers, authorization: session.tokens.Authorization } } : ask
 
-function readSession(sessions: Sessions | undefined, user: string | undefined): Session | undefined {
+function readSession(
+  target: Target,
+  sessions: Sessions | undefined,
+  user: string | undefined,
+): Session | undefined {
   const session = sessions?.read()
-  if (session && user !== undefined && session.user !== user)
-    throw new Failure('notLoggedIn', `logged in is ${session.user}, not ${user}`)
+  if (target.kind === 'host' && session && user !== undefined && session.user !== user)
+    throw new Failure(
+      'notLoggedIn',
+      `the session on ${target.name} belongs to ${oneLine(session.user)}, not to ${oneLine(user)}; log in: edgehostctl --host ${target.name} login ${oneLine(user)}`,
+    )
   return session
 }
 

@@ -35,8 +35,8 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     else list = undefined
     if (token.kind !== 'option') continue
     const { rawName, inlineValue } = token
-    // Not strict, Node takes the next option for a value.
-    const isOption = token.value?.startsWith('-') === true && token.value !== '-' && !inlineValue
+    // Not strict, Node takes the next option for a value. None begins with a digit: --since -2h.
+    const isOption = token.value?.startsWith('-') === true && !/^-(\d|$)/.test(token.value) && !inlineValue
     const value = isOption ? undefined : token.value
     if (token.name === 'output' && archiveName.test(value ?? '')) {
       outputFile = value

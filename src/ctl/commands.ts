@@ -28,7 +28,11 @@ export const options = {
       'Talk to this host over HTTPS instead of to this one over its socket; https://HOST:PORT is taken too. Also: EDGEHOSTCTL_HOST.',
     isGlobal: true,
   },
-  user: { value: 'USER', summary: 'The account; refuses a session of another one.', isGlobal: true },
+  user: {
+    value: 'USER',
+    summary: 'The account; a session of a different account is refused.',
+    isGlobal: true,
+  },
   fingerprint: {
     value: 'SHA256',
     summary: 'On the first contact, accept a certificate with exactly this fingerprint, without a question.',
@@ -40,18 +44,26 @@ export const options = {
     isGlobal: true,
     completes: 'file',
   },
-  'no-color': { summary: 'No colours on a terminal either. Also: NO_COLOR.', isGlobal: true },
-  help: { short: 'h', summary: 'Say how to use the command.', isGlobal: true },
+  'no-color': { summary: 'No colours, even on a terminal. Also: NO_COLOR.', isGlobal: true },
+  help: { short: 'h', summary: 'Show how to use the command.', isGlobal: true },
   version: { summary: 'Print the version.' },
   'password-stdin': { summary: 'Read the password from standard input, up to the end of its first line.' },
-  limit: { value: 'N', summary: 'At most so many items; 0 is all of them.' },
+  limit: { value: 'N', summary: 'The largest number of items; 0 means all.' },
   filter: { value: 'EXPRESSION', summary: 'Only items that match, for example spec.actor.uid=alice.' },
-  since: { value: 'TIME', summary: 'Only records from then on, for example 2026-01-31T08:00:00Z.' },
-  until: { value: 'TIME', summary: 'Only records up to then.' },
-  head: { value: 'NUMBER:HASH', summary: 'A head of the trail that was kept elsewhere and must be in it.' },
+  since: {
+    value: 'TIME',
+    summary:
+      'Only records from this time on, as journalctl takes it: 2026-01-31, "2026-01-31 08:00", yesterday, "2 hours ago", -2h.',
+  },
+  until: { value: 'TIME', summary: 'Only records up to this time.' },
+  head: {
+    value: 'NUMBER:HASH',
+    summary:
+      'Number and hash of an earlier record, as an hourly line of the journal has them; the trail must contain it.',
+  },
   file: {
     value: 'FILE',
-    summary: 'Where to write it; - is standard output.',
+    summary: 'The file to write; - is standard output.',
     completes: 'file',
   },
   profile: {
@@ -66,8 +78,11 @@ export const options = {
     isList: true,
     completes: 'file',
   },
-  name: { value: 'NAME', summary: 'Of the definition; else that of its infrastructure profile.' },
-  release: { value: 'VERSION', summary: 'Of the definition; else that of its infrastructure profile.' },
+  name: { value: 'NAME', summary: 'Name of the definition; by default that of its infrastructure profile.' },
+  release: {
+    value: 'VERSION',
+    summary: 'Version of the definition; by default that of its infrastructure profile.',
+  },
   data: { value: 'FILE', summary: 'The JSON body; - is standard input.', completes: 'file' },
 } as const satisfies Record<string, Option>
 
@@ -101,14 +116,14 @@ export const commands = {
     arguments: ['[USER]'],
     summary: 'Log in on the host of --host with an account of its operating system',
     details:
-      'Asks for the password without an echo. The tokens stay under ~/.config/edgehostctl, for nobody else to read, and are renewed by themselves. An expired password is asked for anew.',
+      'Asks for the password without an echo. The tokens are kept under ~/.config/edgehostctl, readable only by their owner, and are renewed automatically. If the password has expired, a new one is asked for.',
     options: ['password-stdin'],
   },
   logout: { arguments: [], summary: 'End the session on the host of --host and forget its tokens' },
   forget: {
     arguments: ['HOST[:PORT]'],
     summary: 'Forget the public key of a host, and the session there',
-    details: 'For a host that was installed anew. The next contact shows its fingerprint and asks.',
+    details: 'For a host that was reinstalled. The next contact shows its fingerprint and asks.',
   },
   'host show': { arguments: [], summary: 'What the machine is: hardware, network, DNS, NTP' },
   'sessions list': {
@@ -173,7 +188,7 @@ export const commands = {
     arguments: [],
     summary: 'Everything that helps to understand this host in one archive, secrets masked',
     details:
-      'Configuration, journal, unit state, facts, metrics, versions, database statistics and the head of the audit trail, as a .tar.zst for root only to read. Needs root, and no daemon that runs; what could not be read is named. The last 20000 lines of the journal.',
+      'Configuration, journal, unit state, facts, metrics, versions, database statistics and the head of the audit trail, as a .tar.zst for root only to read. Needs root, but no running daemon; what could not be read is listed. The last 20000 lines of the journal.',
     options: ['file'],
   },
   version: { arguments: [], summary: 'Print the version' },
@@ -181,7 +196,10 @@ export const commands = {
     arguments: [],
     summary: 'Print the completion of bash: source <(edgehostctl completion bash)',
   },
-  help: { arguments: ['[COMMAND...]'], summary: 'Say how to use edgehostctl or one of its commands' },
+  help: {
+    arguments: ['[COMMAND...]'],
+    summary: 'Show how to use edgehostctl, a group of commands or one command',
+  },
 } as const satisfies Record<string, Command>
 
 export type CommandName = keyof typeof commands

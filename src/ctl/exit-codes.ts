@@ -1,13 +1,13 @@
 /** How edgehostctl ends, for scripts: help, manual page and documentation are made from this table. */
 export const exitCodes = {
-  ok: { code: 0, meaning: 'It was done.' },
-  failed: { code: 1, meaning: 'The host refused it or it failed; the message says why.' },
+  ok: { code: 0, meaning: 'Success.' },
+  failed: { code: 1, meaning: 'The command failed, or the host refused it; the message says why.' },
   usage: { code: 2, meaning: 'The command line is wrong.' },
-  unreachable: { code: 3, meaning: 'The daemon does not run, or the host does not answer.' },
-  notLoggedIn: { code: 4, meaning: 'Nobody is logged in, or the socket may not be opened.' },
+  unreachable: { code: 3, meaning: 'The daemon is not running, or the host does not answer.' },
+  notLoggedIn: { code: 4, meaning: 'You are not logged in, or may not open the socket.' },
   untrusted: {
     code: 5,
-    meaning: 'The public key of the host is not known yet, or is another one than before.',
+    meaning: 'The public key of the host is not known yet, or has changed.',
   },
   badConfiguration: { code: 78, meaning: 'config check found problems.' },
   interrupted: { code: 130, meaning: 'Ctrl-C.' },

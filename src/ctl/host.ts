@@ -56,7 +56,7 @@ function hostFacts({ metadata, spec, status }: EdgeHostInfo): Fact[] {
       ...(status.ntp.ntpServers.length > 0 ? status.ntp.ntpServers : status.ntp.fallbackNtpServers),
     ),
     ...(status.conditions ?? []).map(({ type, message }): Fact => ({
-      label: 'Unread',
+      label: 'Not read',
       lines: [`${type}: ${message}`],
       mood: 'warning',
     })),

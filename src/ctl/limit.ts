@@ -6,6 +6,9 @@ import { Failure } from './exit-codes.ts'
 export function parseLimit({ options: { limit } }: CommandLine, preset: number): number {
   if (limit === undefined) return preset
   if (!/^\d{1,9}$/.test(limit))
-    throw new Failure('usage', `--limit is ${printable(limit)}; it must be a number`)
+    throw new Failure(
+      'usage',
+      `--limit must be a whole number, 0 for all items; it is ${printable(limit) || 'empty'}`,
+    )
   return Number(limit)
 }

@@ -17,11 +17,11 @@ export async function login(context: Context): Promise<undefined> {
   const { client, line, output, terminal } = context
   const target = requireHost(context.target, 'login')
   const sessions = createSessions(target)
-  // The key of the host is decided on before anybody types a password.
+  // The key of the host is decided on before a password is typed.
   await client.askPlain('GET', '/v1/ping', undefined)
   await sessions.prepare()
   const user = line.arguments[0] ?? line.options.user ?? terminal.ask('User: ')?.trim()
-  if (!user) throw new Failure('usage', 'which account? edgehostctl login USER')
+  if (!user) throw new Failure('usage', 'the user name is missing; use edgehostctl login USER')
   const password = await readPassword(context, `Password of ${oneLine(user)} on ${target.name}: `)
   let reply = await client.askPlain('POST', loginPath, { username: user, password })
   if (reply.status === 401 && errorOf(reply)?.code === 'PasswordExpired') {
@@ -49,7 +49,7 @@ async function readPassword({ line, terminal }: Context, question: string): Prom
   }
   const typed = await terminal.askSecretly(question)
   if (typed === undefined)
-    throw new Failure('usage', 'no terminal to ask for the password; use --password-stdin')
+    throw new Failure('usage', 'there is no terminal to ask for the password on; use --password-stdin')
   return requirePassword(typed)
 }
 
@@ -59,14 +59,17 @@ function requirePassword(password: string): string {
 }
 
 async function askNewPassword({ line, terminal, output }: Context): Promise<string> {
-  const expired = 'the password was right but has expired'
+  const expired = 'the password is correct but has expired'
   if (line.options['password-stdin'] !== undefined)
-    throw new Failure('failed', `${expired}; log in on a terminal, which asks for a new one, or: passwd`)
+    throw new Failure(
+      'failed',
+      `${expired}; log in on a terminal to choose a new one, or run passwd on the host`,
+    )
   output.note(`edgehostctl: ${expired}.`)
   const first = await terminal.askSecretly('New password: ')
-  const again = await terminal.askSecretly('The same again: ')
+  const again = await terminal.askSecretly('Repeat the new password: ')
   if (first === undefined || first === '' || first !== again)
-    throw new Failure('failed', 'the two are not the same; nothing was changed')
+    throw new Failure('failed', 'the two passwords differ; nothing was changed')
   return first
 }
 
@@ -77,7 +80,8 @@ export async function logout({ client, output, target: anyTarget }: Context): Pr
   if (!sessions.read()) throw new Failure('notLoggedIn', `not logged in on ${target.name}`)
   try {
     const { status } = await client.ask({ method: 'POST', path: '/v1/users/default/logout' })
-    if (status >= 500) output.note(`edgehostctl: ${target.name} could not end the session; it ends by itself`)
+    if (status >= 500)
+      output.note(`edgehostctl: ${target.name} could not end the session now; it will expire`)
   } finally {
     await sessions.forget()
   }
@@ -90,8 +94,8 @@ export async function forget({ line, output, folder }: Context): Promise<undefin
   const target = parseHost(line.arguments[0] ?? '', folder())
   // The tokens first: they belong to the key that goes.
   await createSessions(target).forget()
-  if (!removePrivate(target.keyFile)) throw new Failure('failed', `${target.name} was not known`)
-  output.note(`The key of ${target.name} is forgotten.`)
+  if (!removePrivate(target.keyFile)) throw new Failure('failed', `no key of ${target.name} is saved`)
+  output.note(`The key of ${target.name} has been removed.`)
   return undefined
 }
 
@@ -99,6 +103,6 @@ function requireHost(target: Target, command: string): HostTarget {
   if (target.kind === 'host') return target
   throw new Failure(
     'usage',
-    `on this host nobody logs in: who may open ${target.path}, root, is an administrator.\nFor another one: edgehostctl --host HOST ${command}`,
+    `the local socket needs no login: root, who may open ${target.path}, is an administrator.\nFor another host: edgehostctl --host HOST ${command}`,
   )
 }

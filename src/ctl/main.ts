@@ -68,15 +68,15 @@ async function collectSupport({ options }: CommandLine): Promise<void> {
   if (target.kind !== 'socket')
     throw new Failure(
       'usage',
-      `support looks at the host it runs on: ssh root@${target.host} edgehostctl support`,
+      `support collects the data of the host it runs on: ssh root@${target.host} edgehostctl support`,
     )
   if (process.getuid?.() !== 0)
     throw new Failure(
       'notLoggedIn',
-      'the journal and the state of the daemon are for root: sudo edgehostctl support',
+      'only root may read the journal and the state of the daemon: sudo edgehostctl support',
     )
   if (options.file === '-' && isatty(1))
-    throw new Failure('usage', 'an archive does not belong on a terminal')
+    throw new Failure('usage', 'standard output is a terminal; redirect it, or name a file with --file')
   const given = { socket: target.path, file: options.file, output: options.output }
   const args = Object.entries(given).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}=${value}`],
@@ -90,7 +90,7 @@ function workOnDefinition({ command, arguments: words, options, lists = {} }: Co
     (name) => options[name] !== undefined,
   )
   if (refused !== undefined)
-    throw new Failure('usage', `--${refused} has no meaning here: ${command} works on files of this machine`)
+    throw new Failure('usage', `${command} does not take --${refused}: it works on files of this machine`)
   const single = Object.entries(options).map(([name, value]) =>
     isSwitch(name as OptionName) ? `--${name}` : `--${name}=${value}`,
   )
@@ -107,10 +107,7 @@ function become(program: string, args: readonly string[]): void {
       'this command looks at the host it runs on and is not part of this installation; run it on the host, where the package edgehostd has it',
     )
   if (!process.execve)
-    throw new Failure(
-      'failed',
-      `a program cannot become another one on ${process.platform}; use Linux or macOS`,
-    )
+    throw new Failure('failed', `this command cannot run on ${process.platform}; use Linux or macOS`)
   process.execve(process.execPath, [process.execPath, path, ...args], process.env)
 }
 

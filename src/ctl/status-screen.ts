@@ -97,7 +97,7 @@ const splitFingerprint = (fingerprint: string, bytesPerLine: number): string[] =
   fingerprint.match(new RegExp(`.{1,${3 * bytesPerLine}}`, 'g')) ?? [fingerprint]
 
 function factsFact({ status: { conditions = [] } }: EdgeHostInfo): Fact {
-  if (conditions.length === 0) return { label: 'Facts', lines: ['all could be read'] }
+  if (conditions.length === 0) return { label: 'Facts', lines: ['all were read'] }
   return {
     label: 'Facts',
     lines: [
@@ -137,7 +137,7 @@ function sessionFact(sessions: readonly Session[]): Fact {
 
 function errorFact(errors: readonly AuditView[] | undefined): Fact {
   if (!errors) return { label: 'Errors', lines: ['only administrators see them'] }
-  if (errors.length === 0) return { label: 'Errors', lines: ['none lately'] }
+  if (errors.length === 0) return { label: 'Errors', lines: ['none in the last 50 audit records'] }
   return {
     label: 'Errors',
     lines: errors.slice(0, shownErrors).map(({ metadata, spec }) => {

@@ -127,7 +127,7 @@ async function openTls(
   try {
     await promise
     const certificate = socket.getPeerX509Certificate()
-    if (!certificate) throw new Error('it showed no certificate')
+    if (!certificate) throw new Error('the host presented no certificate')
     return { socket, certificate }
   } finally {
     clearTimeout(late)

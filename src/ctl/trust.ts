@@ -40,12 +40,12 @@ export function changedKey(
 ): Failure {
   return new Failure(
     'untrusted',
-    `THE PUBLIC KEY OF ${name} IS ANOTHER ONE THAN ON ${known.acceptedAt.slice(0, 10)}.
-The host was installed anew, or somebody stands between. Nothing was sent.
-Its certificate has now the SHA-256 fingerprint
+    `THE PUBLIC KEY OF ${name} HAS CHANGED since ${known.acceptedAt.slice(0, 10)}. Nothing was sent.
+Either the host was reinstalled, or another machine intercepts the connection.
+The SHA-256 fingerprint of the certificate is now
   ${fingerprint256}
 ${compare}
-If it is the same there: edgehostctl forget ${name}`,
+If they match, forget the old key and connect again: edgehostctl forget ${name}`,
   )
 }
 
@@ -59,17 +59,18 @@ export function meetHost(certificate: X509Certificate, { target, expected, ask, 
     if (bare(expected) !== bare(fingerprint))
       throw new Failure(
         'untrusted',
-        `the certificate of ${target.name} has not the expected fingerprint but\n  ${fingerprint}\nNothing was sent.`,
+        `the fingerprint of the certificate of ${target.name} is not the one of --fingerprint; it is\n  ${fingerprint}\nNothing was sent. ${compare}`,
       )
   } else {
     const introduction = `The host ${target.name} is not known yet. The SHA-256 fingerprint of its certificate is\n  ${fingerprint}\n${compare}`
-    const answer = ask(`${introduction}\nIs it the same there? [y/N] `)
+    const answer = ask(`${introduction}\nDo they match? [y/N] `)
     if (answer === undefined)
       throw new Failure(
         'untrusted',
-        `${introduction}\nWithout a terminal nobody can say so: --fingerprint ${fingerprint}`,
+        `${introduction}\nThere is no terminal to confirm it on. If they match, add: --fingerprint ${fingerprint}`,
       )
-    if (!/^\s*y(es)?\s*$/i.test(answer)) throw new Failure('untrusted', 'Nothing was sent.')
+    if (!/^\s*y(es)?\s*$/i.test(answer))
+      throw new Failure('untrusted', 'the host was not accepted; nothing was sent')
   }
   const known: KnownHost = {
     publicKey: publicKeyHash(certificate),
@@ -77,10 +78,11 @@ export function meetHost(certificate: X509Certificate, { target, expected, ask, 
     acceptedAt: new Date().toISOString(),
   }
   writePrivate(target.keyFile, known)
-  say(`The key of ${target.name} is known from now on.`)
+  say(`The key of ${target.name} has been saved.`)
 }
 
-const compare = 'Compare it on the console of the host: above the login prompt, or sudo edgehostctl status.'
+const compare =
+  'Compare it with the fingerprint on the console of the host: above the login prompt, or in sudo edgehostctl status.'
 
 const bare = (fingerprint: string) =>
   fingerprint

@@ -185,7 +185,7 @@ export const errorCodes = {
   },
   Internal: {
     status: 500,
-    meaning: 'The daemon failed; the reference finds the journal line.',
+    meaning: 'The daemon failed; the reference leads to the line of the journal.',
     action: 'journalctl -u edgehostd | grep the ref.',
   },
 } as const satisfies Record<string, { status: number; meaning: string; action: string }>

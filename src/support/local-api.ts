@@ -18,6 +18,7 @@ export async function askDaemon(socketPath: string, path: string, timeoutMs = an
   for await (const chunk of reply as AsyncIterable<Buffer>)
     if (!bytes.add(chunk)) throw new Error(`its answer is larger than ${answerLimitBytes} bytes`)
   const body = bytes.bytes().toString()
-  if (reply.statusCode !== 200) throw new Error(`it answers ${reply.statusCode ?? 0}: ${body.slice(0, 500)}`)
+  if (reply.statusCode !== 200)
+    throw new Error(`the daemon answered with status ${reply.statusCode ?? 0}: ${body.slice(0, 500)}`)
   return body
 }

@@ -103,11 +103,11 @@ function report(file: string, files: readonly Collected[], format: string): void
     write(format === 'yaml' ? stringify(value) : `${JSON.stringify(value, null, 2)}\n`)
     return
   }
-  for (const { from, problem = '' } of problems) writeError(`not in it: ${from}: ${problem}\n`)
+  for (const { from, problem = '' } of problems) writeError(`not in the archive: ${from}: ${problem}\n`)
   if (file === '-') return
   writeOutput(
     `${file} holds ${files.length - problems.length} files about this host; its secrets are masked.\n` +
-      `Look at them before you hand it on: tar --zstd -xf ${file}\n`,
+      `Check the content before you pass it on: tar --zstd -xf ${file}\n`,
   )
 }
 

@@ -298,6 +298,27 @@ describe('the list of audits', () => {
     expect(reply.json<ErrorReply>().details?.field).toBe(field)
   })
 
+  it.each([
+    [
+      'startTime=yesterday',
+      'startTime must be a time with a time zone as RFC 3339 writes it, for example 2026-01-31T08:00:00Z',
+    ],
+    [
+      'endTime=2026-02-30T00:00:00Z',
+      'endTime must be a time with a time zone as RFC 3339 writes it, for example 2026-01-31T08:00:00Z',
+    ],
+    ['actionType=steal', 'actionType must be one of: create, update, delete, action, activity'],
+  ])('says which form %s should have', async (query, message) => {
+    expect((await edge.get(`${auditsPath}?${query}`, admin)).json<ErrorReply>().message).toBe(message)
+  })
+
+  it('says which form a head has', async () => {
+    const { message } = (await edge.get(`${auditsPath}/verify?head=17`, admin)).json<ErrorReply>()
+    expect(message).toBe(
+      'head must be <number>:<hash> as an hourly line of the journal has them, the hash in 64 hexadecimal digits',
+    )
+  })
+
   it('refuses the token of another query', async () => {
     addRecords(60)
     const { listmeta } = await list('?userUid=edgehostd')

@@ -162,7 +162,7 @@ describe('a handler that breaks', () => {
     expect(reply.statusCode).toBe(500)
     expect(body).toEqual({
       code: 'Internal',
-      message: 'the daemon failed; the reference finds the journal line',
+      message: 'the daemon failed; find the journal line by the reference',
     })
     expect(reply.body + JSON.stringify(reply.headers)).not.toContain('secret detail')
     expect(lines).toHaveLength(1)

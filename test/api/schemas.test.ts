@@ -1,6 +1,8 @@
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { createDeclaringServer, declareRooms } from '../../build/declaring-server.ts'
+import { formatDocument } from '../../src/cluster/archive/format.ts'
+import { ConfigSchema } from '../../src/config/schema.ts'
 
 interface Declared {
   readonly name: string
@@ -16,6 +18,18 @@ async function declaredRoutes(): Promise<Declared[]> {
   await declareRooms(app)
   return declared
 }
+
+/** Patterns at any depth that have no keyword `accepts` beside them. */
+function patternsWithoutWords(node: unknown): unknown[] {
+  if (typeof node !== 'object' || node === null) return []
+  const { pattern, accepts } = node as { pattern?: unknown; accepts?: unknown }
+  const own = typeof pattern === 'string' && typeof accepts !== 'string' ? [pattern] : []
+  return [...own, ...Object.values(node).flatMap(patternsWithoutWords)]
+}
+
+it('the configuration and the files of a definition say in words what each of their patterns takes', () => {
+  expect(patternsWithoutWords([ConfigSchema, formatDocument])).toEqual([])
+})
 
 describe('the schemas of every route', async () => {
   const routes = await declaredRoutes()
@@ -34,6 +48,11 @@ describe('the schemas of every route', async () => {
       tags: [expect.any(String)],
       response: expect.anything(),
     })
+  })
+
+  it.each(routes)('$name says in words what each of its patterns takes', ({ schema }) => {
+    const { body, querystring, params } = schema
+    expect(patternsWithoutWords([body, querystring, params])).toEqual([])
   })
 
   it('names each operation once', () => {

@@ -52,7 +52,7 @@ describe('edgehostctl on a terminal', () => {
     await pane.type(right, 'Enter')
     await pane.until(/New password:/)
     await pane.type('renewed canary 0902', 'Enter')
-    await pane.until(/The same again:/)
+    await pane.until(/Repeat the new password:/)
     await pane.type('renewed canary 0902', 'Enter')
     expect(await pane.until(/as stale \(viewer\)/)).not.toContain('canary')
     await pane.close()

@@ -50,7 +50,7 @@ it('a trail that breaks off leaves nothing', async () => {
   }
   const ended = await download()
   expect(ended).toMatchObject({ exitCode: 1 })
-  expect(ended.stderr).toContain('the archive is not whole')
+  expect(ended.stderr).toContain('the archive is incomplete')
   expect(left()).toEqual([])
 })
 

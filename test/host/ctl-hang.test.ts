@@ -64,7 +64,7 @@ describe.concurrent('a daemon that takes connections and answers nothing', () =>
     })
     const ended = await timed(socket, 'audit', 'download', `--file=${join(ctl.home, 'half.tar')}`)
     expect(ended.exitCode).toBe(1)
-    expect(ended.stderr).toMatch(/the archive is not whole: the daemon hangs/)
+    expect(ended.stderr).toMatch(/the archive is incomplete: the daemon hangs/)
     expect(ended.seconds).toBeLessThan(15)
   })
 

@@ -26,7 +26,10 @@ const head = { number: 50, hash: 'a'.repeat(64) }
 const current = '/v1/edge-mgmt/edgehosts/current'
 
 /** A daemon on a socket that answers what the commands of edgehostctl ask, always the same. */
-export async function startDaemonSocket(path: string): Promise<{ stop: () => Promise<void> }> {
+export async function startDaemonSocket(
+  path: string,
+): Promise<{ asked: string[]; stop: () => Promise<void> }> {
+  const asked: string[] = []
   const replies: Readonly<Record<string, unknown>> = {
     '/v1/ping': { msg: 'pong' },
     [current]: JSON.parse(await hostBody()),
@@ -36,6 +39,7 @@ export async function startDaemonSocket(path: string): Promise<{ stop: () => Pro
     '/v1/users/sessions': list(sessions),
   }
   const answer: RequestListener = ({ url = '' }, response) => {
+    asked.push(url)
     const [route = ''] = url.split('?')
     if (route === `${current}/audits/download`) response.end(Buffer.alloc(1_000_000, 'tar '))
     else if (Object.hasOwn(replies, route)) response.end(JSON.stringify(replies[route]))
@@ -44,6 +48,7 @@ export async function startDaemonSocket(path: string): Promise<{ stop: () => Pro
   const server = createServer(answer)
   await new Promise<void>((resolve) => void server.listen(path, resolve))
   return {
+    asked,
     stop: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

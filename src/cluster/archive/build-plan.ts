@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Problem } from '../definition.ts'
-import { pathPart } from './format.ts'
+import { pathPart, pathPartForm } from './format.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
 import { parseYaml } from './parse-yaml.ts'
@@ -108,7 +108,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
       report(
         place,
         'FieldInvalid',
-        `has the name ${name} and the version ${version}; both must match ${pathPart.source}`,
+        `has the name ${name} and the version ${version}; each must be ${pathPartForm}`,
       )
       continue
     }

@@ -8,6 +8,8 @@ export interface Shape {
   readonly required?: readonly string[]
   readonly items?: Shape
   readonly pattern?: string
+  /** What the pattern takes, in words. */
+  readonly accepts?: string
   readonly minLength?: number
   readonly maxLength?: number
   readonly minItems?: number
@@ -67,14 +69,14 @@ export function checkShape(file: string, value: unknown, shape: object): Problem
 
   const checkText = (
     found: string,
-    { pattern, minLength = 0, maxLength = Infinity }: Shape,
+    { pattern, accepts = 'of another form', minLength = 0, maxLength = Infinity }: Shape,
     path: string,
   ) => {
     if (found.length < minLength) report(path, 'FieldInvalid', 'is empty')
     else if (found.length > maxLength)
       report(path, 'FieldInvalid', `has ${found.length} characters; ${maxLength} are allowed`)
     else if (pattern !== undefined && !new RegExp(pattern, 'u').test(found))
-      report(path, 'FieldInvalid', `is ${describe(found)}; it must match ${pattern}`)
+      report(path, 'FieldInvalid', `is ${describe(found)}; it must be ${accepts}`)
   }
 
   const checkNumber = (found: number, { minimum = -Infinity, maximum = Infinity }: Shape, path: string) => {

@@ -12,6 +12,9 @@ const object = <Fields extends TProperties>(fields: Fields, description?: string
 /** The version of the format that this code writes, and the highest that it reads. */
 export const formatVersion = 1
 
+/** What `pathPart` takes, in words. */
+export const pathPartForm =
+  'a name of 1 to 128 letters, digits and _ . + -, which begins with a letter, a digit or _'
 /** A part of a path of the archive that comes from a name: no separator, no dot in front. */
 export const pathPart = /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}$/
 
@@ -30,7 +33,11 @@ export const DefinitionFile = object(
     description: Type.Optional(Type.String({ maxLength: 4_096 })),
     profiles: Type.Array(
       object({
-        uid: Type.String({ pattern: pathPart.source, description: 'Names the folder profiles/<uid>.' }),
+        uid: Type.String({
+          pattern: pathPart.source,
+          accepts: pathPartForm,
+          description: 'Names the folder profiles/<uid>.',
+        }),
         name: text('Of the profile, for people.'),
         version: text('Of the profile, for people.'),
       }),
@@ -50,6 +57,7 @@ export const ProfileFile = object(
       uid: Type.Optional(
         Type.String({
           pattern: `^(?:${pathPart.source.slice(1, -1)})?$`,
+          accepts: pathPartForm,
           description:
             'Names the folder profiles/<uid>. Where it is missing or empty: 24 hexadecimal digits that follow from the name.',
         }),
