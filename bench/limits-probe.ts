@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createRateCounters } from '../src/api/rate/counters.ts'
-import { addressGroup } from '../src/system/address.ts'
+import { clientFromAnywhere } from '../src/system/client.ts'
 
 /** What a flood of distinct addresses leaves behind in the counters. */
 export interface FloodResult {
@@ -37,7 +37,7 @@ function flood(maximum: number, family: 'IPv4' | 'IPv6'): FloodResult {
   const counter = counters.open({ requestsPerSecond: 10, burst: 5 })
   let longestMs = 0
   for (let index = 0; index < addresses; index += 1) {
-    const client = addressGroup(textOf(index, family))
+    const { name: client } = clientFromAnywhere(textOf(index, family))
     const before = readThreadMs()
     counter.take(client, Math.floor(index / perMs))
     longestMs = Math.max(longestMs, readThreadMs() - before)

@@ -9,6 +9,7 @@ import { createSessions } from '../src/auth/sessions.ts'
 import { parseCommandLine } from '../src/config/command-line.ts'
 import { loadConfig } from '../src/config/load.ts'
 import { openDatabase } from '../src/store/database.ts'
+import { clientFromAnywhere } from '../src/system/client.ts'
 import { systemClock as clock } from '../src/system/clock.ts'
 import { createLog } from '../src/system/log.ts'
 import { bob } from '../test/support/test-account.ts'
@@ -22,13 +23,17 @@ const { config } = await loadConfig({
 })
 const log = createLog('info')
 const material = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
-const https = createHttpsServer({ ...config.api, material, log })
+const https = createHttpsServer({ ...config.api, material, clientOf: clientFromAnywhere, log })
 const { app } = createServer({
   log,
   bodyLimitBytes: config.api.body.limitBytes,
   serverFactory: https.serverFactory,
   mode: 'airgap',
-  rateLimits: { settings: config.api.rateLimits, monotonic: () => clock.monotonic() },
+  rateLimits: {
+    settings: config.api.rateLimits,
+    monotonic: () => clock.monotonic(),
+    holderOf: (token) => sessions.holderOf(token),
+  },
   authenticate: (token) => sessions.authenticate(token),
   onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
 })

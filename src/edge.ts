@@ -93,7 +93,11 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
   await certificates.ensure()
   recordCertificate()
 
-  const https = createHttpsServer({ ...config.api, material: certificates.material(), log, strangers })
+  const https = createHttpsServer({
+    ...config.api,
+    material: certificates.material(),
+    ...{ clientOf, log, strangers },
+  })
   const local = createLocalServer({ path: config.api.socket.path, timeouts: config.api.timeouts, log })
   const { app, requests, endRequests, rateRefusals } = createServer({
     log,

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Caller } from '../../src/api/access.ts'
 import { limitConnections, type Connections } from '../../src/api/connection/connections.ts'
+import { unmapAddress } from '../../src/system/address.ts'
+import { networkFactor, type ClientOf } from '../../src/system/client.ts'
 import type { TlsMaterial } from '../../src/api/tls/options.ts'
 import {
   captureLog,
@@ -14,7 +17,9 @@ import {
 
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
-const caller = { userName: 'alice', role: 'admin', sessionUid: 's1' } as const
+const callerOf = (userName: string): Caller => ({ userName, role: 'admin', sessionUid: 's1' })
+// Clients of a test are all on this host.
+const byAddress: ClientOf = (address) => ({ name: unmapAddress(address), network: undefined })
 
 let material: TlsMaterial
 beforeAll(async () => {
@@ -26,6 +31,8 @@ let port: number
 let stop: () => Promise<void>
 let connections: Connections
 let logged: ReturnType<typeof captureLog>
+/** Whose token `/login` brings. */
+let user: string
 /** Responses of `/wait`, which the test ends. */
 let waiting: ServerResponse[]
 
@@ -33,11 +40,14 @@ beforeEach(async () => {
   waiting = []
   logged = captureLog()
   ;({ server, port, stop } = await startServer(material, (request, response) => {
-    if (request.url === '/login') connections.markAuthenticated(request.socket, caller)
+    if (request.url === '/login') connections.markAuthenticated(request.socket, callerOf(user))
     if (request.url === '/wait') waiting.push(response)
     else response.end('done')
   }))
-  connections = limitConnections(server, { maximum: 5, maximumPerAddress: 3, log: logged.log })
+  user = 'alice'
+  connections = limitConnections(server, {
+    ...{ maximum: 5, maximumPerAddress: 3, clientOf: byAddress, log: logged.log },
+  })
 })
 afterEach(async () => {
   connections.stop()
@@ -121,7 +131,8 @@ describe('limitConnections', () => {
     await login(known)
     for (let i = 0; i < 5; i++) await openTls(port, material.cert)
     expect(known.closed).toBe(false)
-    expect(connections.count()).toBe(3)
+    // It no longer counts by its address.
+    expect(connections.count()).toBe(4)
   })
 
   it('closes a connection again whose session has ended, idle or busy, and spares it after another login', async () => {
@@ -134,8 +145,8 @@ describe('limitConnections', () => {
     await login(busy)
     const response = await hold(busy)
     connections.forget(({ sessionUid }) => sessionUid === 's1')
-    await openTls(port, material.cert)
-    await openTls(port, material.cert)
+    // They count by their address again, behind the two that are idle there for longer.
+    for (let i = 0; i < 3; i++) await openTls(port, material.cert)
     await closes(idle)
     expect(busy.closed).toBe(false)
     response.end('late')
@@ -144,26 +155,26 @@ describe('limitConnections', () => {
     for (let i = 0; i < 4; i++) await openTls(port, material.cert)
     expect(busy.closed).toBe(false)
     connections.forget(() => true)
-    for (let i = 0; i < 3; i++) await openTls(port, material.cert)
+    for (let i = 0; i < 4; i++) await openTls(port, material.cert)
     await closes(busy)
   })
 
-  it('closes the new one when every other is busy or known', async () => {
-    const clients = [
-      await openTls(port, material.cert),
-      await openTls(port, material.cert),
-      await openTls(port, material.cert),
-    ]
-    await login(clients[0]!)
-    await login(clients[1]!)
-    await hold(clients[2]!)
+  it('closes the new one when every other of its address is busy', async () => {
+    const known = await openTls(port, material.cert)
+    await login(known)
+    const clients = []
+    for (let i = 0; i < 3; i++) {
+      const client = await openTls(port, material.cert)
+      await hold(client)
+      clients.push(client)
+    }
     const fresh = await openTls(port, material.cert)
     await closes(fresh)
-    expect(states(...clients)).toEqual([false, false, false])
-    expect(connections.count()).toBe(3)
+    expect(states(known, ...clients)).toEqual([false, false, false, false])
+    expect(connections.count()).toBe(4)
     // The place is free again once somebody goes.
     clients[0]!.socket.destroy()
-    await vi.waitFor(() => expect(connections.count()).toBe(2))
+    await vi.waitFor(() => expect(connections.count()).toBe(3))
     const next = await openTls(port, material.cert)
     expect(next.closed).toBe(false)
   })
@@ -230,8 +241,8 @@ describe('limitConnections', () => {
     const flood = await Promise.all(Array.from({ length: 300 }, () => openTcp(port)))
     known.received = ''
     await login(known)
-    expect(connections.count()).toBeLessThanOrEqual(3)
-    await vi.waitFor(() => expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(2))
+    expect(connections.count()).toBeLessThanOrEqual(4)
+    await vi.waitFor(() => expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(3))
   })
 
   it('logs a flood in two lines with its numbers', async () => {
@@ -257,5 +268,104 @@ describe('limitConnections', () => {
     connections.stop()
     expect(logged.lines.length).toBeGreaterThan(0)
     expect(logged.lines.every(({ level }) => level === 20)).toBe(true)
+  })
+})
+
+describe('connections of a user', () => {
+  it('leave the room of their address to others', async () => {
+    for (let i = 0; i < 3; i++) await login(await openTls(port, material.cert))
+    const others = []
+    for (let i = 0; i < 2; i++) {
+      const client = await openTls(port, material.cert)
+      await hold(client)
+      others.push(client)
+    }
+    expect(states(...others)).toEqual([false, false])
+    expect(connections.count()).toBe(5)
+  })
+
+  it('are spared up to the cap of a user, from whatever address; one more gives way as others do', async () => {
+    const known = []
+    for (const end of [1, 2, 3]) {
+      const client = await openTls(port, material.cert, `127.0.0.${end}`)
+      await login(client)
+      known.push(client)
+    }
+    const surplus = await openTls(port, material.cert, '127.0.0.4')
+    await login(surplus)
+    user = 'bob'
+    const other = await openTls(port, material.cert, '127.0.0.5')
+    await login(other)
+    await openTls(port, material.cert, '127.0.0.6')
+    await closes(surplus)
+    expect(states(...known, other)).toEqual([false, false, false, false])
+  })
+
+  it('make room for the next of that user when they end', async () => {
+    const known = []
+    for (let i = 0; i < 3; i++) {
+      const client = await openTls(port, material.cert)
+      await login(client)
+      known.push(client)
+    }
+    known[0]!.socket.destroy()
+    await vi.waitFor(() => expect(connections.count()).toBe(2))
+    const next = await openTls(port, material.cert)
+    await login(next)
+    for (let i = 0; i < 5; i++) await openTls(port, material.cert)
+    expect(states(known[1]!, known[2]!, next)).toEqual([false, false, false])
+  })
+})
+
+describe('an on-link /64', () => {
+  let neighbours: Connections
+  beforeEach(() => {
+    connections.stop()
+    // 127.0.1.x stands for the addresses of one network; one connection each, eight in all.
+    neighbours = connections = limitConnections(server, {
+      ...{ maximum: 100, maximumPerAddress: 1, log: logged.log },
+      clientOf: (address) => {
+        const name = unmapAddress(address)
+        return { name, network: name.startsWith('127.0.1.') ? 'network' : undefined }
+      },
+    })
+  })
+  const near = (end: number) => openTls(port, material.cert, `127.0.1.${end}`)
+
+  it('has eight times the connections of a client, and closes its longest idle one beyond', async () => {
+    const clients = []
+    for (let end = 1; end <= networkFactor; end += 1) clients.push(await near(end))
+    const elsewhere = await openTls(port, material.cert, '127.0.2.1')
+    expect(neighbours.count()).toBe(networkFactor + 1)
+    const fresh = await near(100)
+    await closes(clients[0]!)
+    expect(states(...clients.slice(1), fresh, elsewhere)).not.toContain(true)
+    expect(neighbours.count()).toBe(networkFactor + 1)
+  })
+
+  it('lets a newcomer in also where nobody in it is idle', async () => {
+    const clients = []
+    for (let end = 1; end <= networkFactor; end += 1) {
+      const client = await near(end)
+      await hold(client)
+      clients.push(client)
+    }
+    const elsewhere = await openTls(port, material.cert, '127.0.2.1')
+    await hold(elsewhere)
+    const fresh = await near(100)
+    await closes(clients[0]!)
+    await login(fresh)
+    expect(states(...clients.slice(1), fresh, elsewhere)).not.toContain(true)
+  })
+
+  it('has room again when those in it are logged in: they count by their user', async () => {
+    for (let end = 1; end <= networkFactor; end += 1) {
+      user = `user ${end}`
+      await login(await near(end))
+    }
+    const clients = []
+    for (let end = 1; end <= networkFactor; end += 1) clients.push(await near(end + 50))
+    expect(neighbours.count()).toBe(2 * networkFactor)
+    expect(states(...clients)).not.toContain(true)
   })
 })

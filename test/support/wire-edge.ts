@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { createHttpsServer, type HttpsServerOptions } from '../../src/api/connection/https-server.ts'
+import { clientFromAnywhere } from '../../src/system/client.ts'
 import { captureLog, generous, makeMaterial } from './https-server.ts'
 import { createTestEdge, type TestEdge, type TestEdgeOptions } from './test-edge.ts'
 
@@ -23,6 +24,7 @@ export async function createWireEdge(
     timeouts: generous,
     body: { minimumBytesPerSecond: 1, windowSeconds: 60 },
     connections: { maximum: 100, maximumPerAddress: 100 },
+    clientOf: clientFromAnywhere,
     log: captureLog().log,
     ...limits,
   })

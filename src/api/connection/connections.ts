@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { addressGroup } from '../../system/address.ts'
+import { networkFactor, type Client, type ClientOf } from '../../system/client.ts'
 import type { Logger } from '../../system/log.ts'
 import type { Lines } from '../../system/stranger-log.ts'
 import { createTally } from '../../system/tally.ts'
@@ -12,8 +12,9 @@ import { replyOn } from './reply-head.ts'
 export interface ConnectionLimits {
   /** Open connections in all. */
   readonly maximum: number
-  /** Open connections from one address; IPv6: from one /64. */
+  /** Open connections of one client, and of one user; an on-link /64 as a whole has `networkFactor` times as many. */
   readonly maximumPerAddress: number
+  readonly clientOf: ClientOf
   readonly log: Logger
   /** Takes the lines that callers without a session cause; without it the log does. */
   readonly strangers?: Lines | undefined
@@ -21,7 +22,10 @@ export interface ConnectionLimits {
 
 /** The open connections of a server, from the accepted TCP connection on. */
 export interface Connections {
-  /** A request on this socket brought a valid token: the connection is not closed in favour of others while that lasts. */
+  /**
+   * A request on this socket brought a valid token: while that lasts the connection counts by its user and not by its
+   * client, and is not closed in favour of others. Where the user has as many as one may have, nothing changes.
+   */
   markAuthenticated(socket: Socket, caller: Caller): void
   /** Connections whose caller is gone count as those without a login again. */
   forget(isGone: IsGone): void
@@ -36,10 +40,12 @@ interface Connection {
   readonly raw: Socket
   /** After the handshake. */
   tls: TLSSocket | undefined
-  readonly group: Group
+  readonly client: Client
+  /** Those that it counts in: its client and the network around it, or its user. */
+  groups: readonly Group[]
   readonly key: string
   open: boolean
-  /** Of the last request with a valid token. */
+  /** Of the last request with a valid token, where it counts by the user of that. */
   caller: Caller | undefined
   /** In flight. */
   requests: number
@@ -47,6 +53,7 @@ interface Connection {
 
 interface Group {
   readonly name: string
+  readonly maximum: number
   size: number
   /** Idle and unauthenticated, the longest idle first. */
   readonly evictable: Set<Connection>
@@ -55,16 +62,16 @@ interface Group {
 }
 
 /**
- * Caps the connections per address and in all. At a cap the connection that has been idle longest without a login,
- * one still in its handshake included, makes room for the new one; where there is none, the new one is closed.
+ * Caps the connections per client, per on-link /64 and in all. At a cap the connection that has been idle longest without a
+ * login, one still in its handshake included, makes room for the new one; where there is none, the new one is closed.
  * So a client that holds many connections can keep out neither others nor, for long, itself.
  *
- * At the cap in all, where nobody is idle, the oldest request without a login gives way, of the address that has most
- * of them: a thousand bodies that trickle in from twenty addresses would else keep everybody out.
+ * At the caps of a /64 and in all, where nobody is idle, the oldest request without a login gives way, of the client that
+ * has most of them: a thousand bodies that trickle in from twenty addresses would else keep everybody out.
  */
 export function limitConnections(
   server: Server,
-  { maximum, maximumPerAddress, log, strangers = log }: ConnectionLimits,
+  { maximum, maximumPerAddress, clientOf, log, strangers = log }: ConnectionLimits,
 ): Connections {
   const groups = new Map<string, Group>()
   const evictable = new Set<Connection>()
@@ -84,10 +91,10 @@ export function limitConnections(
       raw.destroy()
       return
     }
-    const name = addressGroup(raw.remoteAddress)
-    const full = (groups.get(name)?.size ?? 0) >= maximumPerAddress
-    if (full || count >= maximum) {
-      const [victim] = full ? (groups.get(name)?.evictable ?? []) : evictable.size > 0 ? evictable : busiest()
+    const client = clientOf(raw.remoteAddress)
+    const fullGroup = groupsOf(client).find(isFull)
+    if (fullGroup || count >= maximum) {
+      const [victim] = candidates(fullGroup)
       if (!victim) {
         closed.add('refused')
         raw.destroy()
@@ -97,13 +104,11 @@ export function limitConnections(
       remove(victim)
       victim.raw.destroy()
     }
-    const group = groups.get(name) ?? { name, size: 0, evictable: new Set(), busy: new Set() }
-    groups.set(name, group)
-    const connection = {
-      ...{ raw, tls: undefined, group, key: tupleOf(raw) },
+    const connection: Connection = {
+      ...{ raw, tls: undefined, client, groups: [], key: tupleOf(raw) },
       ...{ open: true, caller: undefined, requests: 0 },
     }
-    group.size += 1
+    countIn(groupsOf(client), connection)
     count += 1
     byTuple.set(connection.key, connection)
     offer(connection)
@@ -114,33 +119,67 @@ export function limitConnections(
     if (!connection.open) return
     connection.open = false
     withhold(connection)
-    connection.group.size -= 1
+    countIn([], connection)
     count -= 1
-    if (connection.group.size === 0) groups.delete(connection.group.name)
     if (byTuple.get(connection.key) === connection) byTuple.delete(connection.key)
   }
 
   // Sets keep the order of insertion: whoever becomes idle, or busy, goes to the end.
   function offer(connection: Connection): void {
     if (!connection.open || connection.caller) return
-    const { group, requests } = connection
-    if (requests > 0) {
-      group.busy.add(connection)
-      return
-    }
-    evictable.add(connection)
-    group.evictable.add(connection)
+    if (connection.requests === 0) evictable.add(connection)
+    for (const { busy, evictable } of connection.groups)
+      (connection.requests > 0 ? busy : evictable).add(connection)
   }
 
   function withhold(connection: Connection): void {
     evictable.delete(connection)
-    connection.group.evictable.delete(connection)
-    connection.group.busy.delete(connection)
+    for (const group of connection.groups) {
+      group.evictable.delete(connection)
+      group.busy.delete(connection)
+    }
   }
 
-  function busiest(): ReadonlySet<Connection> {
+  /** A client's own group and that of the network around it. */
+  const groupsOf = ({ name, network }: Client): readonly Group[] => [
+    groupOf(`client ${name}`, maximumPerAddress),
+    ...(network === undefined ? [] : [groupOf(`network ${network}`, maximumPerAddress * networkFactor)]),
+  ]
+
+  const groupOf = (name: string, most: number): Group =>
+    groups.get(name) ?? { name, maximum: most, size: 0, evictable: new Set(), busy: new Set() }
+
+  /** Counts a connection in these groups and in no others. */
+  function countIn(next: readonly Group[], connection: Connection): void {
+    for (const group of connection.groups) {
+      group.size -= 1
+      if (group.size === 0) groups.delete(group.name)
+    }
+    for (const group of next) {
+      group.size += 1
+      groups.set(group.name, group)
+    }
+    connection.groups = next
+  }
+
+  /**
+   * What can go for a new connection, first what goes first.
+   * @param full what has no room for it; without it there is none in all
+   */
+  function candidates(full: Group | undefined): ReadonlySet<Connection> {
+    if (full === undefined) return evictable.size > 0 ? evictable : busiest()
+    const isNetwork = full.maximum > maximumPerAddress
+    return isNetwork && full.evictable.size === 0 ? busiest(full) : full.evictable
+  }
+
+  /** The busy connections of the client that has most. */
+  function busiest(within?: Group): ReadonlySet<Connection> {
     let found: ReadonlySet<Connection> = new Set()
-    for (const { busy } of groups.values()) if (busy.size > found.size) found = busy
+    for (const { busy, maximum } of groups.values()) {
+      if (maximum > maximumPerAddress || busy.size <= found.size) continue
+      const [first] = busy
+      if (within === undefined || (first && within.busy.has(first))) found = busy
+    }
     return found
   }
 
@@ -178,14 +217,20 @@ export function limitConnections(
   return {
     markAuthenticated(socket, caller) {
       const connection = bySocket.get(socket)
-      if (!connection) return
+      if (!connection?.open) return
+      if (connection.caller?.userName !== caller.userName) {
+        const user = groupOf(`user ${caller.userName}`, maximumPerAddress)
+        if (isFull(user)) return
+        withhold(connection)
+        countIn([user], connection)
+      }
       connection.caller = caller
-      withhold(connection)
     },
     forget(isGone) {
       for (const connection of byTuple.values()) {
         if (!connection.caller || !isGone(connection.caller)) continue
         connection.caller = undefined
+        countIn(groupsOf(connection.client), connection)
         offer(connection)
       }
     },
@@ -205,6 +250,8 @@ export function limitConnections(
     },
   }
 }
+
+const isFull = ({ size, maximum }: Group) => size >= maximum
 
 /**
  * What a raw socket and the TLS socket around it have in common; Node links the two by private fields only.

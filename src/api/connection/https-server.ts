@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
 import type { Lines } from '../../system/stranger-log.ts'
+import type { ClientOf } from '../../system/client.ts'
 import type { Caller, IsGone } from '../access.ts'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
@@ -12,7 +13,9 @@ import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface HttpsServerOptions {
   readonly timeouts: Timeouts
-  readonly connections: Omit<ConnectionLimits, 'log' | 'strangers'>
+  readonly connections: Omit<ConnectionLimits, 'clientOf' | 'log' | 'strangers'>
+  /** Tells who counts as one client. */
+  readonly clientOf: ClientOf
   readonly body: BodyRate
   readonly material: TlsMaterial
   readonly log: Logger
@@ -47,6 +50,7 @@ export function createHttpsServer({
   material,
   log,
   strangers,
+  clientOf,
 }: HttpsServerOptions): HttpsServer {
   let made: { server: Server; limits: Connections; stopRate: () => void } | undefined
   return {
@@ -54,7 +58,7 @@ export function createHttpsServer({
       const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
-      const limits = limitConnections(server, { ...connections, log, strangers })
+      const limits = limitConnections(server, { ...connections, clientOf, log, strangers })
       const closeAsked = server.closeIdleConnections.bind(server)
       // Asked at the stop. Node's own passes over connections that have not asked anything yet, and the stop would wait
       // for them. A new one is about to ask in most cases, and gets its answer.
