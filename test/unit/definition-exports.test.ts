@@ -37,6 +37,17 @@ describe('an exported profile', () => {
     expect(profile?.type).toBe('system')
   })
 
+  it('has its tags, which exports hold as labels', () => {
+    const tagsOf = (more: object) => {
+      const { metadata, spec } = exportedProfile('u1', { type: 'add-on' })
+      return read({ metadata: { ...metadata, ...more }, spec }).profile?.tags
+    }
+    const labels = { shop: 'spectro__tag', line: '3', none: '', other: null }
+    expect(tagsOf({ labels })).toEqual(['shop', 'line:3', 'none'])
+    expect(tagsOf({ labels, tags: ['own'] })).toEqual(['own'])
+    expect(tagsOf({ labels: null })).toEqual([])
+  })
+
   it('may leave out tags of packs, names of manifests and what they hold', () => {
     const packs = [{ name: 'a', type: 'manifest', manifests: [{ name: 'm' }, { content: 'kind: A' }] }]
     const { profile, problems } = read(exportedProfile('u1', { type: 'add-on', packs }))

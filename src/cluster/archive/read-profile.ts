@@ -65,7 +65,7 @@ export function readProfile(
     name: metadata.name,
     version: spec.version ?? '',
     description: metadata.description ?? '',
-    tags: metadata.tags ?? [],
+    tags: metadata.tags ?? tagsOf(metadata.labels ?? {}),
     type: spec.template.type,
     packs: spec.template.packs.map((pack) => ({
       name: pack.name,
@@ -85,6 +85,12 @@ export function readProfile(
   }
   return { profile, exported, problems: own.problems }
 }
+
+/** Exports hold tags as labels: of a tag without a value the label has a fixed value of its own. */
+const tagsOf = (labels: Readonly<Record<string, unknown>>): string[] =>
+  Object.entries(labels).flatMap(([name, value]) =>
+    typeof value === 'string' ? [value === '' || value === 'spectro__tag' ? name : `${name}:${value}`] : [],
+  )
 
 const textOrNone = (value: unknown) => (typeof value === 'string' ? value : '')
 

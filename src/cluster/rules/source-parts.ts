@@ -24,46 +24,31 @@ export const foldersByKey = (packs: readonly Pack[]): Map<string, Pack> =>
   new Map(packs.toReversed().map((pack) => [folderKey(pack.name, pack.version), pack]))
 
 /**
- * Every YAML text of a definition, each once, in the order of profiles and packs. The values that a profile gives a pack
+ * Every YAML text of a definition, each once: in the order of profiles and packs, then those that nothing uses. The values that a profile gives a pack
  * stand in for all of the pack's own; where it gives none, the pack's own count.
  */
-export function gatherParts(definition: Definition): SourcePart[] {
+export function gatherParts({ profiles, packs }: Definition): SourcePart[] {
   const parts = new Map<string, SourcePart & { readonly displayNames: Set<string> }>()
-  const folders = foldersByKey(definition.packs)
   const add = (part: Omit<SourcePart, 'macros' | 'displayNames'>, displayName = '') => {
     const { place, profile } = part
     const known = parts.get(place)
     const displayNames = known?.displayNames ?? new Set()
     if (known === undefined) parts.set(place, { ...part, displayNames, macros: findMacros(part.content) })
     // A pack in two profiles is reported as that; its folder belongs to the first.
-    else if (known.profile === undefined && profile !== undefined) parts.set(place, { ...known, profile })
-    if (profile !== undefined && profile === parts.get(place)?.profile) displayNames.add(displayName)
+    if (profile !== undefined && profile === (known ?? part).profile) displayNames.add(displayName)
   }
 
-  for (const profile of definition.profiles) {
-    profile.packs.forEach((pack, index) => {
-      const place = `${profile.place}#spec.template.packs[${index}]`
-      const { name: packName, layer, displayName } = pack
-      const part = { packName, layer, profile }
-      const isGiven = pack.values.trim() !== ''
-      if (isGiven)
-        add({ ...part, place: `${place}.values`, role: 'values', content: pack.values }, displayName)
-      const folder = folders.get(folderKey(pack.name, pack.tag))
-      if (folder) {
-        for (const text of textsOf(folder)) {
-          const isReplaced = isGiven && text.role === 'values'
-          add({ ...part, ...text, profile: isReplaced ? undefined : profile }, displayName)
-        }
-      }
-      pack.manifests.forEach(({ content }, number) =>
-        add(
-          { ...part, place: `${place}.manifests[${number}].content`, role: 'manifest', content },
-          displayName,
-        ),
-      )
+  const folders = foldersByKey(packs)
+  for (const profile of profiles) {
+    profile.packs.forEach(({ name, displayName, tag, layer }, index) => {
+      const { values, manifests } = textsOfPack(profile, index, folders.get(folderKey(name, tag)))
+      const part = { packName: name, layer, profile }
+      if (values) add({ ...part, ...values, role: 'values' }, displayName)
+      for (const text of manifests) add({ ...part, ...text, role: 'manifest' }, displayName)
     })
   }
-  for (const pack of definition.packs)
+  // Those that no profile uses, and values that a profile replaces.
+  for (const pack of packs)
     for (const text of textsOf(pack))
       add({ ...text, packName: pack.name, layer: pack.layer, profile: undefined })
   return [...parts.values()]
