@@ -1,5 +1,3 @@
-import { statSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { buildArchive, isArchiveName } from '../cluster/archive/build.ts'
 import { planBuild } from '../cluster/archive/build-plan.ts'
 import { checkPlan } from '../cluster/archive/check-plan.ts'
@@ -34,12 +32,6 @@ export async function build(
     throw new Failure(
       'usage',
       'definition build needs --file FILE, a name that ends in .tgz or .tar.zst\nSee: edgehostctl help definition build',
-    )
-  const folder = dirname(file)
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw new Failure(
-      'failed',
-      `the folder of --file is missing: ${folder}\nMake it first: mkdir -p ${folder}`,
     )
   if (name === '' || release === '') throw new Failure('usage', '--name and --release may not be empty')
   const plan = planBuild({ profiles, packs, limits: defaultLimits })

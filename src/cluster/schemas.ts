@@ -54,7 +54,7 @@ export const Pack = Type.Object(
     guessedImages: Type.Optional(
       Type.Array(GuessedImage, {
         description:
-          'Container images that it seems to use: of the values of its charts, where it lists none, and of manifests that are templates.',
+          'Container images that it seems to use: of the values of its charts and manifests, where it lists none, and of manifests that are templates.',
       }),
     ),
   },

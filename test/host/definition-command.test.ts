@@ -56,7 +56,7 @@ describe('edgehostctl definition', () => {
     expect(await ctl.run(['definition', 'validate', at(name)])).toMatchObject({ exitCode: 0 })
   })
 
-  it('takes all packs of a folder, and names an output folder that is missing before it packs anything', async () => {
+  it('takes all packs of a folder, and names an output folder that is missing', async () => {
     mkdirSync(at('packs'))
     for (const name of ['one', 'two']) cpSync(at(name), join(at('packs'), name), { recursive: true })
     const args = ['definition', 'build', '--pack', at('packs'), '--profile', at('p.json')]
@@ -67,7 +67,7 @@ describe('edgehostctl definition', () => {
     expect(refused).toMatchObject({
       exitCode: 1,
       stdout: '',
-      stderr: `edgehostctl: the folder of --file is missing: ${at('missing')}\nMake it first: mkdir -p ${at('missing')}\n`,
+      stderr: `edgehostctl: the folder ${at('missing')} is missing; make it first: mkdir -p ${at('missing')}\n`,
     })
   })
 

@@ -118,3 +118,10 @@ it.skipIf(process.getuid?.() === 0)(
     chmodSync(folder, 0o700)
   },
 )
+
+it('a folder that is missing is said in words, with what makes it', async () => {
+  await expect(place(join(folder, 'none/a.tar'))).rejects.toMatchObject({
+    message: `the folder ${folder}/none is missing; make it first: mkdir -p ${folder}/none`,
+    code: 'ENOENT',
+  })
+})

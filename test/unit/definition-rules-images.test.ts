@@ -175,7 +175,12 @@ describe('the guessed images of a pack', () => {
     expect(guessed(`charts:\n  some:\n${chart.replaceAll(/^/gm, '    ')}\n`)).toEqual(expected)
   })
 
-  it('are of charts alone', () => {
+  it('are of values for manifests, which are templates, too', () => {
+    const values = 'manifests: { web: { image: { repository: a/b, tag: v1 }, db: { images: "c/d:v2" } } }\n'
+    expect(guessed(values)).toEqual(['a/b:v1', 'c/d:v2'])
+  })
+
+  it('are of charts and manifests alone', () => {
     expect(
       guessed('image: { repository: a/b, tag: v1 }\npack: { image: { repository: a/b, tag: v1 } }\n'),
     ).toEqual([])

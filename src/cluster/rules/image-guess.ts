@@ -12,25 +12,25 @@ export interface GuessedImage {
 
 type Unmask = (text: string) => string
 
-/** `image`, `initImage`, `image_x`: a key whose value is an image. */
-const imageKey = /^image$|[a-z0-9]Image$|_image$/
+/** `image`, `images`, `initImage`, `init_image`: a key whose value is an image. */
+const imageKey = /^images?$|[a-z0-9]Image$|_image$/
 // `host:port/path:tag@digest`; the distribution of images has stricter names, but charts write what a runtime takes.
 const reference =
   /^[A-Za-z0-9][\w.-]*(?::[0-9]+(?=\/))?(?:\/[\w.-]+)*(?::\w[\w.-]*)?(?:@sha256:[0-9a-f]{64})?$/
 const lengthLimit = 512
 
 /**
- * Images that the values of charts look like: `repository` with `tag`, `registry` or `digest`, as most charts have them, and
+ * Images that the values of charts, and of manifests that are templates, look like: `repository` with `tag`, `registry` or `digest`, as most charts have them, and
  * texts such as `image: name:tag`. `name` is as good as `repository` below a key that says image.
  */
-export function guessInCharts({ contents }: Document, unmask: Unmask): GuessedImage[] {
+export function guessInValues({ contents }: Document, unmask: Unmask): GuessedImage[] {
   const guessed: GuessedImage[] = []
   const add = (parts: Parts) => {
     const found = compose(parts)
     if (found) guessed.push(found)
   }
-  const charts = isMap(contents) ? contents.get('charts', true) : undefined
-  const steps: { readonly node: unknown; readonly key: string }[] = [{ node: charts, key: '' }]
+  const tops = ['charts', 'manifests'].map((key) => (isMap(contents) ? contents.get(key, true) : undefined))
+  const steps: { readonly node: unknown; readonly key: string }[] = tops.map((node) => ({ node, key: '' }))
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     const { node, key } = step
     if (isSeq(node)) steps.push(...node.items.map((item) => ({ node: item, key })))

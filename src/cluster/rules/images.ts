@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Document, YAMLMap } from 'yaml'
 import type { Definition, Pack, Profile } from '../definition.ts'
-import { guessInCharts, guessInLines, type GuessedImage } from './image-guess.ts'
+import { guessInValues, guessInLines, type GuessedImage } from './image-guess.ts'
 import { findMacros, hasOtherBraces } from './macro.ts'
 import { textOf } from './pack-values.ts'
 import { textsOfPack } from './source-parts.ts'
@@ -13,7 +13,7 @@ const containerLists = new Set(['containers', 'initContainers', 'ephemeralContai
 export interface PackImages {
   /** Those that it lists (`pack.content.images[].image`), and those of the containers in its manifests. */
   readonly images: readonly string[]
-  /** Where it lists none: what the values of its charts look like; and plain `image:` lines of manifests that are templates. */
+  /** Where it lists none: what the values of its charts and manifests look like; and plain `image:` lines of manifests that are templates. */
   readonly guessed: readonly GuessedImage[]
 }
 
@@ -56,7 +56,7 @@ export function createImageFinder(): ImageFinder {
     look({ place, role, content, isTemplate }, document, unmask) {
       if (role === 'values') {
         if (content.includes('image')) findListed(document, at(place).images, unmask)
-        if (/image|repository/i.test(content)) at(place).guessed.push(...guessInCharts(document, unmask))
+        if (/image|repository/i.test(content)) at(place).guessed.push(...guessInValues(document, unmask))
       } else if (!isTemplate && content.includes('ontainers'))
         findContainers(document, at(place).images, unmask)
     },
