@@ -9,7 +9,7 @@ import { secretFile } from './system/secret-file.ts'
 export interface SessionsEnded {
   /** Whether there was a secret; without one every session has ended already. */
   readonly wasThere: boolean
-  /** Whether a daemon runs, which goes on with the secret that it has read. */
+  /** Whether a daemon runs, which still uses the secret that it has read. */
   readonly isRunning: boolean
 }
 
