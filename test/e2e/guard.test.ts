@@ -20,7 +20,8 @@ beforeAll(async () => {
     `auth: {refusalDelayMs: 100, guard: {lockMinutes: ${lockSeconds / 60}, userFailuresPerHour: 40}}\n`,
   )
   children = await recordChildren(host)
-  for (const name of ['anna', 'berta', 'carla', 'dora', 'emil']) await host.addUser({ name, password: right })
+  for (const name of ['anna', 'berta', 'carla', 'dora', 'emil', 'fritz', 'gerda', 'hans'])
+    await host.addUser({ name, password: right })
 })
 afterAll(() => host.unplug())
 
@@ -133,7 +134,7 @@ describe('an address alone', () => {
     expect((await host.login('dora', right, { from: await host.newAddress() })).status).toBe(200)
   })
 
-  it('is a whole /64 of IPv6', async () => {
+  it('is a whole /64 of IPv6 elsewhere', async () => {
     const from = await host.newAddress('ipv6')
     const neighbour = from.replace(/::2$/, '::3')
     await host.addAddress(neighbour)
@@ -163,6 +164,81 @@ describe('a user under attack from everywhere', () => {
     expect((await host.login('emil', right, { from: await host.newAddress() })).status).toBe(429)
     expect((await host.login('emil', right, { from: known })).status).toBe(200)
     expect((await host.login('emil', right, { from: 'loopback' })).status).toBe(200)
+  })
+})
+
+describe('neighbours in the /64 of the host', () => {
+  let used = 0x1000
+  const newNeighbour = async () => {
+    used += 1
+    const address = `fd77::${used.toString(16)}`
+    await host.addAddress(address)
+    return address
+  }
+
+  it('have locks of their own, and do not lock one another out', async () => {
+    const [attacker, neighbour] = [await newNeighbour(), await newNeighbour()]
+    for (let group = 0; group < 4; group += 1) {
+      const names = Array.from({ length: 5 }, (_, index) => `near-${group}-${index}`)
+      const failures = await Promise.all(names.map((name) => host.login(name, wrong, { from: attacker })))
+      expect(failures.map(({ status }) => status)).toEqual(names.map(() => 401))
+    }
+    expect(await host.login('dora', right, { from: attacker })).toMatchObject({ status: 429 })
+    expect(await host.login('dora', right, { from: neighbour })).toMatchObject({ status: 200 })
+  })
+
+  it('are locked as a whole at one user, but for who has logged in from the same address before', async () => {
+    const known = await newNeighbour()
+    expect((await host.login('fritz', right, { from: known })).status).toBe(200)
+    // Eight times the three of a pair; then the whole has to wait.
+    const strangers = await Promise.all(Array.from({ length: 24 }, newNeighbour))
+    for (let begin = 0; begin < strangers.length; begin += 6)
+      await Promise.all(strangers.slice(begin, begin + 6).map((from) => host.login('fritz', wrong, { from })))
+    const statuses = await Promise.all([
+      host.login('fritz', right, { from: await newNeighbour() }),
+      host.login('fritz', right, { from: known }),
+    ])
+    expect(statuses.map(({ status }) => status)).toEqual([429, 200])
+  })
+})
+
+describe('addresses of the host itself', () => {
+  it('are one client', async () => {
+    const body = JSON.stringify({ username: 'gerda', password: wrong })
+    const statuses: string[] = []
+    for (const from of ['127.0.0.1', '127.9.8.7', '10.77.0.1', '127.1.2.3']) {
+      statuses.push(
+        await host.output([
+          ...['curl', '--silent', '--insecure', '--interface', from, '--output', '/dev/null'],
+          ...['--write-out', '%{http_code}', '--json', body],
+          'https://127.0.0.1:5080/v1/users/default/login',
+        ]),
+      )
+    }
+    expect(statuses).toEqual(['401', '401', '401', '429'])
+  })
+})
+
+describe('a lock', () => {
+  it('outlives a kill of the daemon right after the refusal', async () => {
+    const from = await host.newAddress()
+    await lockPair('hans', from)
+    const before = await host.mainPid()
+    await host.output(['kill', '-KILL', String(before)])
+    await eventually(async () => {
+      expect(await host.mainPid()).not.toBe(before)
+      expect((await host.http('GET', '/v1/ping')).status).toBe(200)
+    })
+    const reply = await host.login('hans', right, { from })
+    expect(reply).toMatchObject({ status: 429, json: { code: 'TooManyAttempts' } })
+    expect(retryAfter(reply)).toBeLessThanOrEqual(lockSeconds)
+    expect((await host.login('hans', right, { from: await host.newAddress() })).status).toBe(200)
+    await eventually(
+      async () => {
+        expect((await host.login('hans', right, { from })).status).toBe(200)
+      },
+      (lockSeconds + 5) * 1_000,
+    )
   })
 })
 
