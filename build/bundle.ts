@@ -98,11 +98,12 @@ function startedByPeople(name: string) {
   return { ...program, target: oldestSyntax, banner: { js: requireNode(name) } }
 }
 
-/** Puts next to nothing in the place of what the daemon's packages load at each start and never use in it. */
+/** Puts next to nothing in the place of what the daemon's packages load at each start and do not use in it. */
 function leaveOut(): Plugin {
   const places = [
     { what: /^node:http2$/, of: /\/node_modules\/fastify\//, by: 'http2' },
     { what: /^semver$/, of: /\/node_modules\/fastify\//, by: 'semver' },
+    { what: /^node:dns$/, of: /\/node_modules\/fastify\//, by: 'dns' },
     { what: /^\.\/lib\/caller$/, of: /\/node_modules\/pino\//, by: 'caller' },
   ]
   return {

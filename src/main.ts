@@ -14,6 +14,7 @@ import { adviseOnStart } from './errors/advice.ts'
 import { StartError } from './errors/start-error.ts'
 import { TokenFileUnusable } from './metrics/scrape-access.ts'
 import { judgeNamed } from './named-by-config.ts'
+import { endProcess } from './system/end-process.ts'
 import { createFailedStarts } from './system/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
 import { OutputFailed, writeError, writeOutput } from './system/standard-output.ts'
@@ -106,7 +107,7 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
   } catch (error) {
     const exitCode = reportFailedStart(error, log, stateDirectory)
     await sleep(failedStarts.note())
-    process.exit(exitCode)
+    endProcess(exitCode)
   }
   failedStarts.forget()
 }
@@ -137,20 +138,20 @@ function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger):
   let isStopping = false
   const stop = (signal: NodeJS.Signals) => {
     // A second signal is impatience.
-    if (isStopping) process.exit(exitCodes.failed)
+    if (isStopping) endProcess(exitCodes.failed)
     isStopping = true
     log.debug({ signal }, 'stopping')
     starting
       .catch(() => undefined)
       .then(() => daemon.stop())
       .then(
-        () => process.exit(exitCodes.ok),
+        () => endProcess(exitCodes.ok),
         (error: unknown) => die(error, 'the daemon could not stop in order'),
       )
   }
   const die = (error: unknown, message: string) => {
     log.fatal({ err: error }, message)
-    process.exit(exitCodes.failed)
+    endProcess(exitCodes.failed)
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)

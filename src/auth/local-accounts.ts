@@ -1,6 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { readFileSync, statSync, type Stats } from 'node:fs'
+import { statSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
+import { readRegularFileSync } from '../system/regular-file.ts'
 import {
   findPasswd,
   findShadow,
@@ -136,10 +137,13 @@ export function createLocalAccounts(options: LocalAccountsOptions): LocalAccount
 const versionOf = (stats: Stats | undefined): string =>
   stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` : ''
 
+// A hundred thousand accounts with room to spare.
+const accountFileBytes = 16_777_216
+
 // Only a file that is not there says something about its accounts. Without root there is no shadow.
 function readText(etc: string, name: (typeof names)[number]): string | undefined {
   try {
-    return readFileSync(join(etc, name), 'utf8')
+    return readRegularFileSync(join(etc, name), accountFileBytes).bytes.toString()
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && name !== 'passwd') return undefined

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { getSystemErrorMap } from 'node:util'
-
-const limitBytes = 1_048_576
+import { FileRefused, readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 
 /** Why there is nothing to read, as the end of a sentence that begins with the file. */
 export interface Unreadable {
@@ -15,8 +14,7 @@ export interface Unreadable {
 /** A configuration file as text: at most 1 MiB of UTF-8, a byte order mark is dropped. */
 export function readConfigFile(file: string): { readonly text: string } | Unreadable {
   try {
-    const bytes = readAtMost(file, limitBytes + 1)
-    if (bytes.length > limitBytes) return { missing: false, reason: 'is larger than 1 MiB' }
+    const { bytes } = readRegularFileSync(file, textFileBytes)
     if (!isUtf8(bytes)) return { missing: false, reason: 'is not UTF-8 text', line: findForeignLine(bytes) }
     return { text: new TextDecoder().decode(bytes) }
   } catch (error) {
@@ -37,23 +35,6 @@ export function listDropIns(directory: string): { readonly names: string[] } | U
   }
 }
 
-/** Read by portions and not by size, so that an endless device ends at the limit. */
-function readAtMost(file: string, maximum: number): Buffer {
-  const descriptor = openSync(file, 'r')
-  try {
-    const bytes = Buffer.allocUnsafeSlow(maximum)
-    let total = 0
-    while (total < maximum) {
-      const length = readSync(descriptor, bytes, { offset: total })
-      if (length === 0) break
-      total += length
-    }
-    return bytes.subarray(0, total)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
 /** A newline is never part of a longer UTF-8 sequence, so each line can be judged alone. */
 function findForeignLine(bytes: Buffer): number {
   let line = 1
@@ -66,6 +47,7 @@ function findForeignLine(bytes: Buffer): number {
 }
 
 function describeFailure(error: unknown): Unreadable {
+  if (error instanceof FileRefused) return { missing: false, reason: error.reason }
   const { errno, code } = error as NodeJS.ErrnoException
   if (errno === undefined) throw error
   const words = getSystemErrorMap().get(errno)?.[1] ?? String(code)

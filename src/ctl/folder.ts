@@ -7,7 +7,6 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
 } from 'node:fs'
@@ -15,6 +14,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { systemReason } from '../errors/system-reason.ts'
+import { readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 import { Failure } from './exit-codes.ts'
 
 /**
@@ -44,7 +44,7 @@ function homeFolder(): string {
 export function readPrivate(path: string): unknown {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = readRegularFileSync(path, textFileBytes).bytes.toString()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw refused(path, 'read', error)

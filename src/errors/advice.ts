@@ -3,7 +3,7 @@ import { StartError } from './start-error.ts'
 /** What to do where nothing can be written; for the end of a message. */
 export const seeDisk = 'see what is full or read-only with: df -h; findmnt -O ro'
 
-// Of open(2), mkdir(2), rename(2); SQLite's primary result codes, https://www.sqlite.org/rescode.html
+// Of open(2), mkdir(2), rename(2), FileRefused of system/regular-file.ts; SQLite's primary result codes, https://www.sqlite.org/rescode.html
 const unwritable = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']
 const sqliteUnwritable = [8, 10, 13]
 const sqliteBusy = [5, 6]
@@ -19,6 +19,7 @@ export function adviseOnStart(error: unknown, stateDirectory: string): StartErro
   const place = path ?? stateDirectory
   const because = (advice: string) =>
     new StartError(`the daemon could not start, ${message}: ${advice}`, { cause: error })
+  if (code === 'FileRefused') return because(`look at it with ls -lL ${place}, and move it away`)
   const sqlite = errcode === undefined ? undefined : errcode & 0xff
   if (unwritable.includes(code) || (sqlite !== undefined && sqliteUnwritable.includes(sqlite)))
     return because(seeDisk)

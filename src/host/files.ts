@@ -1,16 +1,25 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { readdir, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { readRegularFile, readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 
 /** Read access to the files that say what this machine is. Paths are absolute, as on the machine itself. */
 export interface HostFiles {
-  /** The whole file as text; undefined when it does not exist or may not be read. */
-  text(path: string): Promise<string | undefined>
+  /**
+   * The whole file as text; undefined when it does not exist or may not be read.
+   * @param maximumBytes 1 MiB unless told
+   * @param encoding `latin1` keeps each byte as one character
+   * @throws FileRefused what is no regular file, or larger
+   */
+  text(path: string, maximumBytes?: number, encoding?: 'utf8' | 'latin1'): Promise<string | undefined>
   /** The names in a folder, sorted; empty when it does not exist. */
   names(path: string): Promise<readonly string[]>
   /** Where a symbolic link points, absolute; undefined when `path` is no link. */
   link(path: string): Promise<string | undefined>
 }
+
+/** What a table of the kernel may hold: it has a line for each route, address or mount of hundreds of pods. */
+export const kernelTableBytes = 16_777_216
 
 // The machine does not have it, or does not show it to this process: both mean that it cannot answer.
 const absent = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EACCES', 'EPERM', 'ESRCH'])
@@ -21,10 +30,12 @@ const absent = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EACCE
  */
 export function createHostFiles(root = '/'): HostFiles {
   return {
-    text: async (path) =>
-      isMemory(path)
-        ? ifThere(join(root, path), (file) => readFileSync(file, 'utf8'))
-        : ifPresent(() => readFile(join(root, path), 'utf8')),
+    text: async (path, maximumBytes = textFileBytes, encoding = 'utf8') => {
+      const file = isMemory(path)
+        ? await ifThere(join(root, path), (each) => readRegularFileSync(each, maximumBytes))
+        : await ifPresent(() => readRegularFile(join(root, path), maximumBytes))
+      return file?.bytes.toString(encoding)
+    },
     names: async (path) => {
       const names = isMemory(path)
         ? await ifThere(join(root, path), (folder) => readdirSync(folder))

@@ -1,9 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { isLoopback } from '../system/address.ts'
 import { StartError } from '../errors/start-error.ts'
 import type { Logger } from '../system/log.ts'
+import { FileRefused, readRegularFile } from '../system/regular-file.ts'
 
 /** Who may read the metrics without a session. */
 export interface ScrapeAccess {
@@ -55,28 +54,21 @@ export async function readScrapeAccess(file: string | undefined, log: Logger): P
 export async function readToken(file: string): Promise<string> {
   const refuse = (reason: string, cause?: unknown) =>
     new TokenFileUnusable(`metrics.tokenFile: ${file} ${reason}`, { cause })
-  // Not blocking: a pipe would wait for its writer for ever.
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+  const { bytes, stats } = await readRegularFile(file, mostBytes).catch((error: unknown) => {
+    if (error instanceof FileRefused) throw refuse(`${error.reason}; it holds the token and nothing else`)
     throw refuse(`cannot be read: ${(error as Error).message}`, error)
   })
-  try {
-    const { mode, uid, size } = await handle.stat()
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw refuse('is not a regular file')
-    if (uid !== 0 && uid !== process.getuid?.())
-      throw refuse(`belongs to uid ${uid}, who could change it: chown root:root ${file}`)
-    if ((mode & 0o077) !== 0)
-      throw refuse(`has mode ${(mode & 0o777).toString(8)}, so others may read it: chmod 0600 ${file}`)
-    if (size > mostBytes)
-      throw refuse(`has more than ${mostBytes} bytes; it holds the token and nothing else`)
-    const token = (await handle.readFile('utf8')).trim()
-    if (!/^[\x21-\x7e]+$/.test(token) || token.length < leastLength)
-      throw refuse(
-        `must hold one word of at least ${leastLength} printable characters: openssl rand -hex 32 > ${file}`,
-      )
-    return token
-  } finally {
-    await handle.close()
-  }
+  const { mode, uid } = stats
+  if (uid !== 0 && uid !== process.getuid?.())
+    throw refuse(`belongs to uid ${uid}, who could change it: chown root:root ${file}`)
+  if ((mode & 0o077) !== 0)
+    throw refuse(`has mode ${(mode & 0o777).toString(8)}, so others may read it: chmod 0600 ${file}`)
+  const token = bytes.toString().trim()
+  if (!/^[\x21-\x7e]+$/.test(token) || token.length < leastLength)
+    throw refuse(
+      `must hold one word of at least ${leastLength} printable characters: openssl rand -hex 32 > ${file}`,
+    )
+  return token
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest()

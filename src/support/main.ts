@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -6,6 +5,7 @@ import { stringify } from 'yaml'
 import { parseCommandLine } from '../config/command-line.ts'
 import { loadConfig } from '../config/load.ts'
 import { defaultStateDirectory, type Config } from '../config/schema.ts'
+import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { removeOnSignal } from '../system/remove-on-signal.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
 import { OutputFailed, writeError, writeOutput } from '../system/standard-output.ts'
@@ -84,8 +84,10 @@ const secretFiles = (stateDirectory: string, config: Config | undefined): string
 
 /** One that is not there gives nothing away. */
 async function readSecrets(files: readonly string[]): Promise<Buffer[]> {
-  const read = await Promise.all(files.map((file) => readFile(file).catch(() => undefined)))
-  return read.filter((each) => each !== undefined)
+  const read = await Promise.all(
+    files.map((file) => readRegularFile(file, textFileBytes).catch(() => undefined)),
+  )
+  return read.flatMap((each) => each?.bytes ?? [])
 }
 
 /** What NSS lists. A directory that does not list its accounts has them masked, as what is typed by mistake. */

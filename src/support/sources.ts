@@ -1,9 +1,9 @@
 import { arch, release, version as kernelVersion } from 'node:os'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { explainConfig } from '../config/explain.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { readStatistics } from '../store/statistics.ts'
+import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import type { Source } from './collect.ts'
 import { askDaemon } from './local-api.ts'
@@ -137,7 +137,10 @@ async function readVersions(runner: CommandRunner, version: string) {
     runtime: { node: process.versions.node, v8: process.versions.v8, openssl: process.versions.openssl },
     kernel: `${release()} ${kernelVersion()}`,
     architecture: arch(),
-    system: await readFile('/etc/os-release', 'utf8').catch((error: unknown) => (error as Error).message),
+    system: await readRegularFile('/etc/os-release', textFileBytes).then(
+      ({ bytes }) => bytes.toString(),
+      (error: unknown) => (error as Error).message,
+    ),
     systemd: (await ask('systemctl', '--version')).split('\n')[0],
     packages: (await ask('dpkg-query', '--show', form, ...packages)).trim().split('\n'),
   }

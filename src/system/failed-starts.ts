@@ -1,5 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readRegularFileSync } from './regular-file.ts'
 
 const firstDelayMs = 250
 const longestDelayMs = 10_000
@@ -37,7 +38,7 @@ export function createFailedStarts(directory: string | undefined): FailedStarts 
 
 function readCount(file: string): number {
   try {
-    return Number(readFileSync(file, 'utf8')) || 0
+    return Number(readRegularFileSync(file, 64).bytes.toString()) || 0
   } catch {
     return 0
   }

@@ -1,5 +1,6 @@
-import { chmod, readFile, stat } from 'node:fs/promises'
+import { chmod } from 'node:fs/promises'
 import { replaceFile } from './files.ts'
+import { readRegularFile, textFileBytes } from './regular-file.ts'
 
 /** Name of the file in the state folder that all keys come from. */
 export const secretFile = 'secret'
@@ -13,14 +14,14 @@ export async function readOrMakeSecret(
   bytes: number,
   make: (isReplaced: boolean) => Buffer,
 ): Promise<Buffer> {
-  const present = await readFile(file).catch((error: unknown) => {
+  const present = await readRegularFile(file, textFileBytes).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return undefined
   })
-  if (present?.length === bytes) {
+  if (present?.bytes.length === bytes) {
     // A restored backup may have lost the mode.
-    if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, 0o600)
-    return present
+    if ((present.stats.mode & 0o077) !== 0) await chmod(file, 0o600)
+    return present.bytes
   }
   // A short file is what a power cut leaves of a copy by hand; a new secret only ends sessions.
   const secret = make(present !== undefined)

@@ -106,12 +106,12 @@ describe('a token file that cannot be used is a problem with its cure:', () => {
 
   it('a folder', async () => {
     symlinkSync(folder, file)
-    expect(await problem()).toContain('is not a regular file')
+    expect(await problem()).toContain('is a folder, not a regular file')
   })
 
   it('a pipe that nobody writes', async () => {
     execFileSync('mkfifo', ['-m', '600', file])
-    expect(await problem()).toContain('is not a regular file')
+    expect(await problem()).toContain('is a named pipe, not a regular file')
   })
 
   it.each(['', '\n', 'short', 'two words, each of some length', 'not-ascii-\u00e9-0123456789'])(

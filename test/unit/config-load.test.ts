@@ -230,9 +230,9 @@ describe('problems', () => {
     symlinkSync('/dev/zero', join(folder, 'config.d/b.yaml'))
     symlinkSync('/nowhere', join(folder, 'config.d/c.yaml'))
     expect(await problemsOf(load())).toEqual([
-      'config.yaml: is larger than 1 MiB',
-      'config.d/a.yaml: cannot be read: illegal operation on a directory',
-      'config.d/b.yaml: is larger than 1 MiB',
+      'config.yaml: has more than 1048576 bytes',
+      'config.d/a.yaml: is a folder, not a regular file',
+      'config.d/b.yaml: is a device, not a regular file',
       'config.d/c.yaml: does not exist',
     ])
     expect((await problemsOf(load({}, ['--config=/nowhere/x.yaml'])))[0]).toBe(

@@ -160,7 +160,7 @@ and more
   it('pass over one that cannot be read, and say so', async () => {
     const identity = await readIdentity(machine('', tree), ['/etc', 'board-serial'], log)
     expect(identity?.source).toBe('board-serial')
-    expect(lines).toMatchObject([{ level: 40, path: '/etc', err: { code: 'EISDIR' } }])
+    expect(lines).toMatchObject([{ level: 40, path: '/etc', err: { code: 'FileRefused' } }])
   })
 
   it('are none without any', async () => {

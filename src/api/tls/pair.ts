@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { StartError } from '../../errors/start-error.ts'
+import { FileRefused, readRegularFile, textFileBytes } from '../../system/regular-file.ts'
 import { tlsOptions, type TlsMaterial } from './options.ts'
 
 /** Paths of an administrator's own certificate chain and key, PEM. */
@@ -54,9 +54,11 @@ export async function lookAtOwnPair(
 
 async function read(file: string): Promise<string | CertificateUnusable> {
   try {
-    return await readFile(file, 'utf8')
+    return (await readRegularFile(file, textFileBytes)).bytes.toString()
   } catch (error) {
-    return unusable(file, error)
+    return error instanceof FileRefused
+      ? new CertificateUnusable(file, `it ${error.reason}: see ls -lL ${file}`, { cause: error })
+      : unusable(file, error)
   }
 }
 

@@ -1,10 +1,11 @@
 import type { KeyObject, X509Certificate } from 'node:crypto'
-import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
+import { chmod, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { seeDisk } from '../../errors/advice.ts'
 import type { Clock } from '../../system/clock.ts'
 import { replaceFile } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
+import { readRegularFile, textFileBytes } from '../../system/regular-file.ts'
 import {
   generateKey,
   needsRenewal,
@@ -120,7 +121,7 @@ async function readKey(file: string, log: Logger): Promise<StoredKey | undefined
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8')
+    return (await readRegularFile(file, textFileBytes)).bytes.toString()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
