@@ -8,6 +8,7 @@ import type { Ntp } from './time/ntp.ts'
 import type { OperatingSystem } from './operating-system.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 import { settingsOf } from './settings.ts'
+import { bytesToText } from './storage/mounts.ts'
 import type { Space } from './storage/space.ts'
 
 /** What is known about the host at a moment; undefined is what could not be read yet. */
@@ -94,7 +95,7 @@ function toDisk({ fileSystems, ...disk }: Disk, spaceOf: HostFacts['spaceOf']) {
     return {
       fileSystemType,
       ...(space ? { freeSpace: toGiB(space.free) } : {}),
-      mountPoint,
+      mountPoint: bytesToText(mountPoint),
       ...(space ? { totalSpace: toGiB(space.total), usedSpace: toGiB(space.used) } : {}),
     }
   })

@@ -67,7 +67,7 @@ export function createFacts(options: FactsOptions): Facts {
   const facts = {
     cores: fact('cores', 'minutes', () => readCores(files)),
     disks: fact('disks', 'seconds', () => readDisks(files, mounts.value() ?? [])),
-    dns: fact('dns', 'seconds', () => readDns(files)),
+    dns: fact('dns', 'seconds', () => readDns(files), { problemsOf: ({ problems }) => problems }),
     displayControllers: fact('gpus', 'minutes', () => readDisplayControllers(files)),
     hostName: fact('hostName', 'seconds', () => readHostName(files)),
     linkDns: fact('linkDns', 'seconds', createLinkDns({ files, bus, monotonic: () => clock.monotonic() }), {
@@ -100,7 +100,7 @@ export function createFacts(options: FactsOptions): Facts {
     values: () => ({
       cores: facts.cores.value(),
       disks: facts.disks.value(),
-      dns: facts.dns.value(),
+      dns: facts.dns.value()?.dns,
       gpus: toGpus(facts.displayControllers.value() ?? [], facts.nvidia.value()?.gpus ?? new Map()),
       hostName: facts.hostName.value(),
       linkDns: facts.linkDns.value()?.servers,

@@ -54,11 +54,11 @@ describe('name servers', () => {
       nameservers: ['192.0.2.53', '2001:db8::53', '192.0.2.153'],
       searchDomains: ['shop.example', 'lan.example'],
     }
-    expect(await readDns(machine('', populated(1) + resolved + stub))).toEqual({
+    expect((await readDns(machine('', populated(1) + resolved + stub))).dns).toEqual({
       ...known,
       options: ['edns0', 'trust-ad'],
     })
-    expect(await readDns(machine('', populated(1) + resolved + byHand))).toEqual({
+    expect((await readDns(machine('', populated(1) + resolved + byHand))).dns).toEqual({
       ...known,
       options: ['rotate'],
     })
@@ -68,7 +68,7 @@ describe('name servers', () => {
     ['has stopped', populated(0)],
     ['was never there', ''],
   ])('are those of resolv.conf, not those that resolved left behind, when it %s', async (_, state) => {
-    expect(await readDns(machine('', state + resolved + byHand))).toEqual({
+    expect((await readDns(machine('', state + resolved + byHand))).dns).toEqual({
       nameservers: ['198.51.100.53'],
       options: ['rotate'],
       searchDomains: ['hand.example'],
@@ -76,7 +76,7 @@ describe('name servers', () => {
   })
 
   it('are those behind the stub where nothing shows that resolved runs', async () => {
-    expect((await readDns(machine('', resolved + stub))).nameservers).toEqual([
+    expect((await readDns(machine('', resolved + stub))).dns.nameservers).toEqual([
       '192.0.2.53',
       '2001:db8::53',
       '192.0.2.153',
@@ -84,12 +84,12 @@ describe('name servers', () => {
   })
 
   it('are the stub itself where nothing says what is behind', async () => {
-    expect((await readDns(machine('', stub))).nameservers).toEqual(['127.0.0.53'])
+    expect((await readDns(machine('', stub))).dns.nameservers).toEqual(['127.0.0.53'])
   })
 
   it('are none where a running resolved knows none', async () => {
     const empty = '/run/systemd/resolve/resolv.conf <<\n# No DNS servers known.\nsearch .\n>>\n'
-    expect(await readDns(machine('', populated(1) + empty + stub))).toEqual({
+    expect((await readDns(machine('', populated(1) + empty + stub))).dns).toEqual({
       nameservers: [],
       options: ['edns0', 'trust-ad'],
       searchDomains: [],
@@ -110,11 +110,34 @@ options rotate
       nameservers: ['192.0.2.53', '2001:db8::53'],
       options: ['ndots:5', 'timeout:1', 'rotate'],
       searchDomains: ['a.example', 'b.example'],
+      strangers: [],
     })
   })
 
+  it('leave out what is no address, with a problem that names it', async () => {
+    const text = `/etc/resolv.conf <<
+nameserver 10.0.0.300
+nameserver dns.example
+nameserver fe80::1%eth0
+nameserver 127.1
+nameserver 10.0.0.1:53
+>>`
+    expect(await readDns(machine('', text))).toEqual({
+      dns: { nameservers: ['fe80::1%eth0', '127.1'], options: [], searchDomains: [] },
+      problems: [
+        '/etc/resolv.conf: "10.0.0.300" is no address, so no resolver asks it, and 2 more; correct the line nameserver',
+      ],
+    })
+  })
+
+  it('are at most the three that the resolver of the C library asks, those that are none not counted', async () => {
+    const lines = ['no', '10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'].map((each) => `nameserver ${each}`)
+    const { dns } = await readDns(machine('', `/etc/resolv.conf <<\n${lines.join('\n')}\n>>`))
+    expect(dns.nameservers).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3'])
+  })
+
   it('are none on a machine without a resolv.conf', async () => {
-    expect(await readDns(machine(''))).toEqual({ nameservers: [], options: [], searchDomains: [] })
+    expect((await readDns(machine(''))).dns).toEqual({ nameservers: [], options: [], searchDomains: [] })
   })
 })
 

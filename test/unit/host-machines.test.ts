@@ -114,6 +114,7 @@ it('tells what a laptop with LUKS, LVM and Wi-Fi is', async () => {
         dns: ['192.168.43.254'],
       },
       { nicName: 'wwan0', isDefault: false, dns: [] },
+      { nicName: 'wg0', ip: '10.9.0.2', subnet: '255.255.0.0', isDefault: false, dns: [] },
     ],
   })
   expect(status).toMatchObject({

@@ -166,3 +166,35 @@ it.each([
 ])('writes %s as %s', (digits, short) => {
   expect(formatIpv6(digits)).toBe(short)
 })
+
+it('shows a card and a bridge with a port of hardware though they are called as those of pods', async () => {
+  const { nics } = await readNetwork(
+    machine(
+      '',
+      `/sys/class/net/docker7 -> ../../devices/pci0000:00/0000:00:1f.6/net/docker7
+/sys/devices/pci0000:00/0000:00:1f.6/net/docker7/uevent = IFINDEX=2
+/sys/class/net/br-0123456789ab -> ../../devices/virtual/net/br-0123456789ab
+/sys/devices/virtual/net/br-0123456789ab/uevent <<
+DEVTYPE=bridge
+IFINDEX=3
+>>
+/sys/devices/virtual/net/br-0123456789ab/brif/docker7 = here
+/sys/class/net/br-ba9876543210 -> ../../devices/virtual/net/br-ba9876543210
+/sys/devices/virtual/net/br-ba9876543210/uevent <<
+DEVTYPE=bridge
+IFINDEX=4
+>>
+/sys/devices/virtual/net/br-ba9876543210/brif/veth1 = here
+/sys/class/net/veth1 -> ../../devices/virtual/net/veth1
+/sys/devices/virtual/net/veth1/uevent = IFINDEX=5
+/sys/class/net/tap0 -> ../../devices/virtual/net/tap0
+/sys/devices/virtual/net/tap0/uevent = IFINDEX=6`,
+    ),
+    ipv4({
+      'br-0123456789ab': [['10.0.0.7', '255.255.255.0']],
+      'br-ba9876543210': [['172.18.0.1', '255.255.0.0']],
+      tap0: [['10.9.0.1', '255.255.255.0']],
+    }),
+  )
+  expect(nics.map(({ nicName }) => nicName)).toEqual(['docker7', 'br-0123456789ab', 'tap0'])
+})

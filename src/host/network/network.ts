@@ -1,12 +1,13 @@
 import { networkInterfaces } from 'node:os'
-import type { HostFiles } from '../files.ts'
-import { readLinks, readMac, type Link } from './links.ts'
+import { kernelTableBytes, type HostFiles } from '../files.ts'
+import { isEndOfAnother, readLinks, readMac, type Link } from './links.ts'
 import {
   formatIpv6,
   parseConnectedRoutes,
   parseIpv4DefaultRoutes,
   parseIpv6DefaultRoutes,
   parseLocalAddresses,
+  type ConnectedRoute,
   type DefaultRoute,
 } from './routing-table.ts'
 
@@ -55,26 +56,33 @@ export const readIpv4Addresses: Ipv4Addresses = () => {
 
 /** Reads interfaces from /sys/class/net, addresses and routes from /proc/net. */
 export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promise<Network> {
-  const routes = (await files.text('/proc/net/route')) ?? ''
+  const routes = (await files.text('/proc/net/route', kernelTableBytes)) ?? ''
   const ipv4Routes = parseIpv4DefaultRoutes(routes)
-  const ipv6Routes = parseIpv6DefaultRoutes((await files.text('/proc/net/ipv6_route')) ?? '')
+  const ipv6Routes = parseIpv6DefaultRoutes(
+    (await files.text('/proc/net/ipv6_route', kernelTableBytes)) ?? '',
+  )
   const ipv4Addresses = new Map(ipv4())
-  const ipv6Addresses = parseIpv6Addresses((await files.text('/proc/net/if_inet6')) ?? '')
+  const ipv6Addresses = parseIpv6Addresses((await files.text('/proc/net/if_inet6', kernelTableBytes)) ?? '')
   const addressesOf = (name: string) => ({
     ipv4: ipv4Addresses.get(name) ?? [],
     ipv6: ipv6Addresses.get(name) ?? [],
   })
-  const routed = new Set([...ipv4Routes, ...ipv6Routes].map(({ nicName }) => nicName))
-  const links = await readLinks(files, routed)
-  const hasHardware = links.some(({ kind }) => kind === 'hardware')
-  // A container has no hardware of its own: there an interface with an address is what the host has.
-  const isContainers = ({ name }: Link) => !hasHardware && Object.values(addressesOf(name)).flat().length > 0
-  const shown = links.filter((link) => link.kind !== 'virtual' || routed.has(link.name) || isContainers(link))
-  const quiet = shown.map(({ name }) => name).filter((name) => !ipv4Addresses.has(name))
-  if (quiet.length > 0) {
-    const local = parseLocalAddresses((await files.text('/proc/net/fib_trie')) ?? '')
-    for (const each of quietAddresses(quiet, routes, local, ipv4Addresses)) ipv4Addresses.set(...each)
+  const connected = parseConnectedRoutes(routes).filter(({ nicName }) => !ipv4Addresses.has(nicName))
+  if (connected.length > 0) {
+    const local = parseLocalAddresses((await files.text('/proc/net/fib_trie', kernelTableBytes)) ?? '')
+    for (const each of quietAddresses(connected, local, ipv4Addresses)) ipv4Addresses.set(...each)
   }
+  const routed = new Set([...ipv4Routes, ...ipv6Routes].map(({ nicName }) => nicName))
+  const links = await readLinks(files, new Set([...routed, ...ipv4Addresses.keys(), ...ipv6Addresses.keys()]))
+  const hasHardware = links.some(({ kind }) => kind === 'hardware')
+  const isShown = async (link: Link): Promise<boolean> => {
+    if (routed.has(link.name)) return true
+    // A container has no hardware of its own: its NIC is the end of a pair, whatever name it was given.
+    if (link.isOfPods) return !hasHardware && (await isEndOfAnother(files, link))
+    return link.kind !== 'virtual' || Object.values(addressesOf(link.name)).flat().length > 0
+  }
+  const shown: Link[] = []
+  for (const link of links) if (await isShown(link)) shown.push(link)
   const chosen = (ipv4Routes[0] ?? ipv6Routes[0])?.nicName
 
   const toNic = async (link: Link): Promise<Nic> => {
@@ -103,16 +111,13 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
  * has, by the connected network that it lies in.
  */
 function quietAddresses(
-  names: readonly string[],
-  routes: string,
+  connected: readonly ConnectedRoute[],
   local: readonly string[],
   known: ReadonlyMap<string, readonly Address[]>,
 ): readonly (readonly [string, readonly Address[]])[] {
   const taken = new Set([...known.values()].flat().map(({ ip }) => ip))
   const free = local.filter((address) => !taken.has(address) && !address.startsWith('127.'))
-  const connected = parseConnectedRoutes(routes)
-  return names.flatMap((name) => {
-    const networks = connected.filter(({ nicName }) => nicName === name)
+  return [...Map.groupBy(connected, ({ nicName }) => nicName)].flatMap(([name, networks]) => {
     const addresses = networks.flatMap(({ network, mask }) =>
       free.filter((ip) => isWithin(ip, network, mask)).map((ip) => ({ ip, subnet: mask })),
     )

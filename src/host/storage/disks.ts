@@ -16,6 +16,7 @@ export interface Disk {
 
 export interface FileSystem {
   readonly fileSystemType: string
+  /** A character for each byte. */
   readonly mountPoint: string
 }
 

@@ -1,4 +1,4 @@
-import type { HostFiles } from '../files.ts'
+import { kernelTableBytes, type HostFiles } from '../files.ts'
 
 /** One line of mountinfo, unescaped. */
 export interface Mount {
@@ -6,6 +6,7 @@ export interface Mount {
   readonly device: string
   /** The folder of that file system which is mounted; `/` is all of it. */
   readonly root: string
+  /** A character for each byte, as the kernel has it: a name of a folder need not be UTF-8. `bytesToText` shows it. */
   readonly mountPoint: string
   readonly fileSystemType: string
   /** What was mounted, for example `/dev/sda1`; free text. */
@@ -20,7 +21,8 @@ export interface Mount {
  * proc(5)), our own must do.
  */
 export async function readMounts(files: HostFiles): Promise<readonly Mount[]> {
-  const text = (await files.text('/proc/1/mountinfo')) || (await files.text('/proc/self/mountinfo'))
+  const read = (path: string) => files.text(path, kernelTableBytes, 'latin1')
+  const text = (await read('/proc/1/mountinfo')) || (await read('/proc/self/mountinfo'))
   if (!text) throw new Error('neither /proc/1/mountinfo nor /proc/self/mountinfo can be read')
   return hostMounts(parseMountinfo(text)).filter(mayLiveOnDisk)
 }
@@ -33,7 +35,10 @@ function mayLiveOnDisk({ device, fileSystemType }: Mount): boolean {
 // Fields after the mount options are optional and end with a lone hyphen.
 const line = /^\S+ \S+ (\S+) (\S+) (\S+) .*? - (\S+) (\S*) ?(\S*)$/gm
 
-/** Parses proc_pid_mountinfo(5). A node of a cluster has hundreds of lines: nothing is made that nobody reads. */
+/** Bytes as UTF-8; in the place of what is none stands U+FFFD. */
+export const bytesToText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
+
+/** Parses proc_pid_mountinfo(5), read as Latin-1. A node of a cluster has hundreds of lines: nothing is made that nobody reads. */
 export function parseMountinfo(text: string): readonly Mount[] {
   return Array.from(
     text.matchAll(line),
@@ -42,7 +47,7 @@ export function parseMountinfo(text: string): readonly Mount[] {
       root: unescapeOctal(root),
       mountPoint: unescapeOctal(mountPoint),
       fileSystemType,
-      source: unescapeOctal(source),
+      source: bytesToText(unescapeOctal(source)),
       options,
     }),
   )

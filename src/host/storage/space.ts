@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import type { Logger } from '../../system/log.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { createFact, type Fact } from '../fact.ts'
+import { bytesToText } from './mounts.ts'
 
 /** How full a file system is, in bytes. */
 export interface Space {
@@ -12,7 +14,7 @@ export interface Space {
   readonly free: number
 }
 
-/** Knows how full file systems are, by mount point. */
+/** Knows how full file systems are, by mount point: a character for each byte of its name. */
 export interface Spaces {
   of(mountPoint: string): Space | undefined
   /** Asks the file systems of these mount points, or only those that were not asked before; forgets all others. */
@@ -43,7 +45,7 @@ export function createSpaces({ runner, log, deadlineMs }: SpacesOptions): Spaces
     if (known) return known
     const read = () => readSpace(runner, mountPoint, deadlineMs)
     const fact = createFact({
-      name: `space of ${mountPoint}`,
+      name: `space of ${bytesToText(mountPoint)}`,
       refreshClass: 'minutes',
       read,
       deadlineMs,
@@ -66,18 +68,30 @@ export function createSpaces({ runner, log, deadlineMs }: SpacesOptions): Spaces
       await Promise.all(Array.from({ length: atOnce }, next))
     },
     problems: () =>
-      [...facts].flatMap(([mountPoint, fact]) => fact.failures().map((reason) => `${mountPoint}: ${reason}`)),
+      [...facts].flatMap(([mountPoint, fact]) =>
+        fact.failures().map((reason) => `${bytesToText(mountPoint)}: ${reason}`),
+      ),
   }
 }
 
 /** Asks stat(1) of coreutils for block size, blocks, free and available blocks. */
 async function readSpace(runner: CommandRunner, mountPoint: string, timeoutMs: number): Promise<Space> {
-  const args = ['--file-system', '--format=%S %b %f %a', '--', mountPoint]
-  const { exitCode, stdout, stderr } = await runner.run('stat', args, { timeoutMs })
+  const { exitCode, stdout, stderr } = await runner.run(...statOf(mountPoint), { timeoutMs })
   const [blockSize, blocks, free, available] = stdout.trim().split(' ').map(Number)
   if (exitCode !== 0 || blockSize === undefined || blocks === undefined) {
     throw new Error(stderr.trim() || `stat ended with ${exitCode ?? 'a signal'}`)
   }
   if (free === undefined || available === undefined) throw new Error(`stat said ${stdout}`)
   return { total: blocks * blockSize, used: (blocks - free) * blockSize, free: available * blockSize }
+}
+
+/** A program gets its arguments as UTF-8, so the shell makes a name of other bytes out of digits that say them. */
+function statOf(mountPoint: string): [program: string, args: readonly string[]] {
+  const args = ['--file-system', '--format=%S %b %f %a', '--']
+  const bytes = Buffer.from(mountPoint, 'latin1')
+  if (isUtf8(bytes)) return ['stat', [...args, bytes.toString()]]
+  const digits = Array.from(bytes, (byte) => `\\0${byte.toString(8).padStart(3, '0')}`).join('')
+  // A newline at the end would be lost in "$(…)".
+  const script = 'name=$(printf %b "$1"; echo /); shift; exec stat "$@" "${name%?}"'
+  return ['sh', ['-c', script, 'sh', digits, ...args]]
 }
