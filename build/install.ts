@@ -2,13 +2,13 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { configurationPaths, layOut, listHostFiles, programPaths } from './layout.ts'
+import { configurationPaths, layOutHost, listHostFiles, programPaths } from './layout.ts'
 
 const [action, destination = '/'] = process.argv.slice(2)
 const folder = destination === '' ? '/' : destination
 
 if (action === 'install') {
-  layOut(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
+  layOutHost(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
   console.log(`installed below ${folder}`)
   // Enables and starts it, and prints address and fingerprint, as the package does.
   if (folder === '/' && existsSync('/run/systemd/system')) {

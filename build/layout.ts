@@ -50,6 +50,9 @@ export const programPaths = [
   'usr/share/doc/edgehostd/changelog.gz',
 ] as const
 
+/** Folders that are there although the package puts nothing into them. */
+const emptyFolders = ['etc/edgehostd/config.d'] as const
+
 export const configurationPaths = ['etc/edgehostd/config.yaml', 'etc/pam.d/edgehostd'] as const
 
 /** Every file of an installed host; needs a finished `make build`. */
@@ -100,18 +103,26 @@ export function listHostFiles(architecture: Architecture): HostFile[] {
   ]
 }
 
+/** Makes what an installed host has: its files, and the folders that wait for an administrator's. */
+export function layOutHost(files: readonly HostFile[], folder: string): void {
+  layOut(files, folder)
+  for (const path of emptyFolders) makeFolder(join(folder, path))
+}
+
 /** Writes files below a folder, with modes that do not depend on the umask. */
 export function layOut(files: readonly HostFile[], folder: string): void {
   for (const { path, mode, content, isConfiguration } of files) {
     const target = join(folder, path)
     if (isConfiguration && existsSync(target)) continue
-    const made = mkdirSync(dirname(target), { recursive: true })
-    for (let made_ = dirname(target); made && made_.length >= made.length; made_ = dirname(made_)) {
-      chmodSync(made_, 0o755)
-    }
+    makeFolder(dirname(target))
     writeFileSync(target, content, { mode })
     chmodSync(target, mode)
   }
+}
+
+function makeFolder(path: string): void {
+  const made = mkdirSync(path, { recursive: true })
+  for (let each = path; made && each.length >= made.length; each = dirname(each)) chmodSync(each, 0o755)
 }
 
 function changelog(): string {

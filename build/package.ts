@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readBuildDate } from './build-date.ts'
-import { configurationPaths, layOut, listHostFiles, version, type HostFile } from './layout.ts'
+import { configurationPaths, layOut, layOutHost, listHostFiles, version, type HostFile } from './layout.ts'
 import type { Architecture } from './parts.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -18,7 +18,7 @@ for (const architecture of process.argv.slice(2)) {
   mkdirSync(folder, { recursive: true })
   chmodSync(folder, 0o755)
   const files = listHostFiles(architecture)
-  layOut(files, folder)
+  layOutHost(files, folder)
   layOut(controlFiles(architecture, files), folder)
   setTimes(folder)
   // zstd 6 in one thread: 3 s and 39 MiB; xz would save 5 MiB and take half a minute.

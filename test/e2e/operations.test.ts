@@ -1,0 +1,266 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+
+// Every command of docs/operations.md, typed as it stands there on a host that has just been installed. What a reader puts in
+// for a placeholder is put in here.
+
+const document = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
+const right = 'right canary 1118'
+
+/** How a command is tried. */
+interface Trial {
+  /** What is put in the place of parts of it. */
+  readonly with?: Readonly<Record<string, string>>
+  /** What has to be there before, and what a reader does after it; root's bash. */
+  readonly before?: string
+  readonly after?: string
+  /** What it prints. */
+  readonly shows?: RegExp
+  /** Other than 0. */
+  readonly exitCode?: number
+}
+
+/** Why a command cannot be tried here, and where it is. */
+type Reason = string
+
+const newKey = 'openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem'
+const start = 'systemctl start edgehostd.socket edgehostd.service'
+
+const commands: Readonly<Record<string, Trial | Reason>> = {
+  'systemctl status edgehostd.socket edgehostd.service': { shows: /active \(running\)/ },
+  'sudo edgehostctl status': { shows: /Fingerprint/i },
+  'edgehostctl --host <host> login <user>': 'asks on a terminal: ctl-terminal.test.ts',
+  'man edgehostctl': { shows: /edgehostctl/i },
+  'edgehostctl forget <host>': { with: { '<host>': 'localhost' }, before: 'login' },
+  'edgehostctl --host <host> --fingerprint <SHA256> login <user> --password-stdin < file': {
+    before: `printf '%s\\n' '${right}' > file`,
+    with: { '<host>': 'localhost', '<SHA256>': '"$(fingerprint)"', '<user>': 'anna' },
+    after: 'edgehostctl forget localhost',
+  },
+  'edgehostctl --host <host> -o json …': {
+    before: 'login',
+    with: { '<host>': 'localhost', '…': 'status' },
+    shows: /^\{/,
+    after: 'edgehostctl forget localhost',
+  },
+  'source <(edgehostctl completion bash)': { after: 'complete -p edgehostctl' },
+  'sudo edgehostctl support': { shows: /\.tar\.zst holds \d+ files/ },
+  'edgehostd --check-config': { shows: /the configuration is good/ },
+  'edgehostd --print-config': { shows: /default/ },
+  'systemctl restart edgehostd': {},
+  'journalctl -u edgehostd': { shows: /listening/ },
+  'journalctl -u edgehostd -p warning': {},
+  'journalctl -u edgehostd | grep <ref>': {
+    before: `
+      printf 'log: {level: debug}\\n' > /etc/edgehostd/config.d/debug.yaml; systemctl restart edgehostd
+      ref=$(curl -sk https://localhost:5080/v1/users/current | sed 's/.*"ref":"\\([^"]*\\)".*/\\1/'); sleep 1`,
+    with: { '<ref>': '"$ref"' },
+    shows: /users\/current/,
+    after: 'rm /etc/edgehostd/config.d/debug.yaml; systemctl restart edgehostd',
+  },
+  'journalctl -u edgehostd -g listening': { shows: /listening/ },
+  'openssl x509 -noout -fingerprint -sha256 -in /var/lib/edgehostd/tls/certificate.pem': {
+    shows: /sha256 fingerprint=/i,
+  },
+  'curl --cacert certificate.pem https://<host>:5080/v1/ping': {
+    before: 'cp /var/lib/edgehostd/tls/certificate.pem .',
+    with: { '<host>': 'localhost' },
+  },
+  'systemctl reload edgehostd': {},
+  'curl --unix-socket /run/edgehostd/edgehostd.sock http://localhost/v1/users/sessions': { shows: /"items"/ },
+  // It asks its terminal, which script(1) is.
+  'agetty --show-issue': {
+    with: { 'agetty --show-issue': "script -qec 'agetty --show-issue' /dev/null" },
+    shows: /SHA-?256/i,
+  },
+  [newKey]: {},
+  'openssl pkey -in key.pem -pubout | base64 -w 0': { before: newKey, shows: /^LS0tLS1/ },
+  'openssl dgst -sha256 -sign key.pem -out shop.sig shop.tar.zst': {
+    before: `${newKey}; echo archive > shop.tar.zst`,
+    after: 'test -s shop.sig',
+  },
+  'curl ... -F uploadFile=@shop.tar.zst -F signature=@shop.sig ...':
+    'needs an archive of a definition: definition-signature.test.ts',
+  'edgehostctl definition validate FILE': {
+    before: 'echo none > shop.tar.zst',
+    with: { FILE: 'shop.tar.zst' },
+    exitCode: 1,
+  },
+  'chage -E': 'is an option and no whole command: login.test.ts',
+  'chage -M': 'is an option and no whole command: login.test.ts',
+  [`journalctl -u edgehostd -o cat -g '"kind":"audit"'`]: { shows: /"kind":"audit"/ },
+  'journalctl -u edgehostd -g audit-head': { shows: /audit-head/ },
+  'systemctl stop edgehostd.service': { after: start },
+  'mv edgehostd.db edgehostd.db.evidence': {
+    before: 'systemctl stop edgehostd.socket edgehostd.service; cd /var/lib/edgehostd',
+    after: start,
+  },
+  'journalctl -u edgehostd -g "somebody else"': { exitCode: 1 },
+  'journalctl -u edgehostd -g ready': { exitCode: 1 },
+  'journalctl -u edgehostd -g "left out"': { exitCode: 1 },
+  'journalctl -u edgehostd -g "more requests without a session"': { exitCode: 1 },
+  "systemctl stop edgehostd; sqlite3 /var/lib/edgehostd/edgehostd.db 'DELETE FROM guess'; systemctl start edgehostd":
+    {},
+  'systemctl stop edgehostd.socket edgehostd.service': { after: start },
+  'systemctl disable edgehostd.socket edgehostd.service': {
+    after: 'systemctl enable edgehostd.socket edgehostd.service',
+  },
+  'systemctl edit edgehostd.socket':
+    'is the beginning of the block for one NIC, which is tried as a whole below',
+  "printf 'api:\\n  address: 192.168.10.5\\n  port: 8443\\n' > /etc/edgehostd/config.d/10-listen.yaml":
+    'belongs to the block for one NIC, which is tried as a whole below',
+  'systemctl daemon-reload && systemctl stop edgehostd.service && systemctl restart edgehostd.socket && systemctl start edgehostd.service':
+    'belongs to the block for one NIC, which is tried as a whole below',
+  "pamtester -I rhost=127.0.0.1 edgehostd <user> 'authenticate(PAM_DISALLOW_NULL_AUTHTOK)' acct_mgmt": {
+    with: { pamtester: `printf '%s\\n' '${right}' | /usr/lib/edgehostd/pamtester`, '<user>': 'anna' },
+    shows: /successfully authenticated/,
+  },
+  'passwd <user>': {
+    with: { 'passwd <user>': `printf '%s\\n' '${right}' '${right}' | passwd anna` },
+  },
+  'systemctl status edgehostd': { shows: /active \(running\)/ },
+  'systemctl stop edgehostd.service; rm /var/lib/edgehostd/secret': { after: start },
+  'rm -r /var/lib/edgehostd/tls': { before: 'systemctl stop edgehostd.service', after: start },
+  'systemctl start edgehostd.service': {},
+}
+
+/** Words that a trial may use. */
+const words = `
+fingerprint() { openssl x509 -noout -fingerprint -sha256 -in /var/lib/edgehostd/tls/certificate.pem | cut -d= -f2; }
+login() {
+  printf '%s\\n' '${right}' |
+    edgehostctl --host localhost --fingerprint "$(fingerprint)" login anna --password-stdin
+}
+cd "$(mktemp -d)"
+`
+
+interface Block {
+  readonly kind: string
+  readonly text: string
+}
+
+const blocks: readonly Block[] = [...document.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(
+  ([, kind = '', text = '']) => ({ kind, text }),
+)
+
+/** Command lines of the blocks, without what is said of them. */
+const lines = blocks
+  .filter(({ kind }) => kind === 'sh')
+  .flatMap(({ text }) => text.split('\n'))
+  .map((line) => line.replace(/(^| +)# .*$/, ''))
+  .filter((line) => line !== '')
+
+/** What stands in the text as code, and has more than one word. */
+const spans = [...document.replaceAll(/^```[^]*?^```$/gm, '').matchAll(/`([^`\n]+)`/g)]
+  .map(([, span = '']) => span)
+  .filter((span) => span.includes(' '))
+
+let host: Edgehostd
+
+beforeAll(async () => {
+  host = await bootEdgehostd({ lower: 'machine' })
+  await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
+})
+afterAll(() => host.unplug())
+
+/** Runs a script as root would type it, who needs no sudo. */
+const type = (script: string) =>
+  host.run(['bash', '--norc', '-uo', 'pipefail', '-c', `${words}${script.replaceAll('sudo ', '')}`], {
+    env: { HOME: '/root', TERM: 'dumb', PAGER: 'cat' },
+  })
+
+it('every command of the document is tried here, or has a reason why not, and nothing else is', async () => {
+  const programs = [...new Set(spans.map((span) => span.split(' ')[0]!))].filter((word) =>
+    /^[a-z]+$/.test(word),
+  )
+  const known = await host.run([
+    'bash',
+    '-c',
+    'for word; do if [ "$word" = sudo ] || [ "$word" = pamtester ] || type "$word" > /dev/null 2>&1; then echo "$word"; fi; done',
+    'bash',
+    ...programs,
+  ])
+  const ofText = spans.filter((span) => known.stdout.split('\n').includes(span.split(' ')[0]!))
+  expect([...new Set([...lines, ...ofText])].sort()).toEqual(Object.keys(commands).sort())
+})
+
+describe('on a fresh installation', () => {
+  it('there is a folder for drop-ins', async () => {
+    expect((await host.output(['stat', '-c', '%a %U %F', '/etc/edgehostd/config.d'])).trim()).toBe(
+      '755 root directory',
+    )
+  })
+
+  const tried = Object.entries(commands).flatMap(([command, trial]) =>
+    typeof trial === 'string' ? [] : [[command, trial] as const],
+  )
+  it.each(tried)('%s', async (command, trial) => {
+    const typed = Object.entries(trial.with ?? {}).reduce(
+      (text, [what, by]) => text.replaceAll(what, by),
+      command,
+    )
+    const { before = 'true', after = 'true', shows = /^/, exitCode = 0 } = trial
+    const script = `
+      set -e; { ${before}
+      } > /dev/null; set +e
+      ${typed}
+      code=$?; [ $code = ${exitCode} ] || { echo "ended with $code" >&2; exit 1; }
+      set -e; { ${after}
+      } > /dev/null`
+    const ended = await type(script)
+    expect(ended.exitCode, ended.stderr).toBe(0)
+    expect(ended.stdout + ended.stderr).toMatch(shows)
+    expect((await type('edgehostctl status')).exitCode).toBe(0)
+  })
+})
+
+const dropIns = blocks.flatMap(({ kind, text }) => {
+  const path = /^# (\/etc\/edgehostd\/config\.d\/\S+)\n/.exec(text)?.[1]
+  return kind === 'yaml' ? [[path, text] as const] : []
+})
+
+/** What a reader has beside a drop-in. */
+const beside: Readonly<Record<string, string>> = {
+  '/etc/edgehostd/config.d/10-certificate.yaml': `mkdir -p /etc/ssl/edge; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
+    -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout /etc/ssl/edge/key.pem -out /etc/ssl/edge/chain.pem`,
+}
+
+describe('a drop-in of the document', () => {
+  it.each(dropIns)('%s is taken', async (path, text) => {
+    const key = (await type(`${newKey}; openssl pkey -in key.pem -pubout | base64 -w 0`)).stdout
+    const written = text.replace('LS0tLS1...', key)
+    const script = `
+      set -e; { ${beside[path!] ?? 'true'}
+      } 2> /dev/null
+      cat > ${path} <<'END'\n${written}END
+      edgehostd --check-config; systemctl restart edgehostd; systemctl is-active edgehostd; rm ${path}; systemctl restart edgehostd`
+    expect(await type(script)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('active') as string,
+    })
+  })
+})
+
+describe('the block for one NIC or another port', () => {
+  it('moves the daemon there', async () => {
+    const { text } = blocks.find((block) => block.text.startsWith('systemctl edit edgehostd.socket\n'))!
+    const typed = text.split('\n').filter((line) => line.startsWith('# '))
+    const commandLines = text.split('\n').filter((line) => line !== '' && !line.startsWith('# '))
+    // What the reader types into the editor.
+    const editor = '/root/editor'
+    const section = typed.map((line) => line.slice(2)).join('\n')
+    await host.write(editor, `#!/bin/sh\ncat > "$1" <<'END'\n${section}\nEND\n`, 0o755)
+    // systemctl edit wants a terminal, which script(1) is.
+    const [edit, ...others] = commandLines
+    const ended = await type(
+      `set -e; SYSTEMD_EDITOR=${editor} script -qec '${edit}' /dev/null; ${others.join('\n')}`,
+    )
+    expect(ended.exitCode, ended.stdout + ended.stderr).toBe(0)
+    await host.output(['ip', 'address', 'add', '192.168.10.5/32', 'dev', 'lo'])
+    const ping = 'curl -sSk -o /dev/null -w "%{http_code}" https://192.168.10.5:8443/v1/ping'
+    expect((await type(ping)).stdout).toBe('200')
+    expect((await type('curl -sk https://127.0.0.1:5080/v1/ping')).exitCode).toBe(7)
+  })
+})
