@@ -95,7 +95,13 @@ writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
 
 /** Options of a program that may be started by any Node. */
 function startedByPeople(name: string) {
-  return { ...program, target: oldestSyntax, banner: { js: requireNode(name) } }
+  // The oldest Node of these knows no node: prefix; the ones that get as far need it, since node:sqlite has no other name.
+  const supported = {
+    ...program.supported,
+    'node-colon-prefix-import': true,
+    'node-colon-prefix-require': true,
+  }
+  return { ...program, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
 }
 
 /** Puts next to nothing in the place of what the daemon's packages load at each start and do not use in it. */
