@@ -140,6 +140,15 @@ describe('a variable in the details', () => {
     })
   })
 
+  it('has no default where an export masked it', () => {
+    const variable = { name: 'v', isSensitive: true, defaultValue: '******' }
+    const details = detailsOf(definitionOf([profileOf([], [variable])]), {
+      images: () => ({ images: [], guessed: [] }),
+      logo: () => '',
+    })
+    expect(details[0]?.variables).toEqual([{ ...variable, defaultValue: '' }])
+  })
+
   it('has no masked default where there is none', () => {
     expect(shown({ name: 'a', isSensitive: true, defaultValue: '' })?.defaultValue).toBe('')
     expect(shown({ name: 'a', isSensitive: true })).not.toHaveProperty('defaultValue')

@@ -71,6 +71,22 @@ describe('a declaration', () => {
       ],
       ['VariableOptionsInvalid variables[0]'],
     ],
+    [
+      'has a default that an export masked',
+      [{ isSensitive: true, defaultValue: '********', regex: '^[a-z]+$' }],
+      ['VariableDefaultMasked variables[0]'],
+    ],
+    ['has a default of stars that is no secret', [{ defaultValue: '***' }], []],
+    [
+      'has a masked default that has to be there',
+      [{ isSensitive: true, defaultValue: '***', immutable: true }],
+      ['VariableDefaultMasked variables[0]', 'VariableDefaultMissing variables[0]'],
+    ],
+    [
+      'has masked options',
+      [{ ...dropdown('******', '******', 'abcd'), isSensitive: true, regex: '^[a-z]+$' }],
+      ['VariableDefaultMasked variables[0]', 'VariableDefaultMasked variables[0]'],
+    ],
     ['has options that nobody sees', [{ options: [{ value: 'a' }] }], ['VariableOptionsUnused variables[0]']],
     [
       'has several problems, all told',

@@ -11,21 +11,7 @@ const tables: readonly (readonly [string, readonly string[], readonly string[]])
   ['string', ['', ' ', 'anything: at all\n', '\u{1F600}', '\ud800'], []],
   [
     'number',
-    [
-      '0',
-      '-0',
-      '+7',
-      '8080',
-      '-0.5',
-      '.5',
-      '5.',
-      '1e5',
-      '1E-7',
-      '1.5e+10',
-      '-.5',
-      '9007199254740993',
-      '1e308',
-    ],
+    ['0', '-0', '+7', '8080', '-0.5', '.5', '1e5', '1E-7', '1.5e+10', '-.5', '9007199254740993', '1e308'],
     [
       ...[
         '',
@@ -39,6 +25,8 @@ const tables: readonly (readonly [string, readonly string[], readonly string[]])
         '0b1',
         '0o7',
         '007',
+        '1.',
+        '1.e5',
         '010',
         '-01',
         '1e',

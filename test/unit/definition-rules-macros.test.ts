@@ -284,7 +284,7 @@ describe('a macro that is wrong', () => {
     [
       'an unknown path',
       'a:\n  tag: 1\nb: {{ .spectro.pack.app.a.tga }}',
-      ['MacroPathUnknown 3:4'],
+      ['MacroPathEmpty 3:4'],
       'app.a has no tga; did you mean tag?',
     ],
     [
@@ -293,16 +293,11 @@ describe('a macro that is wrong', () => {
       ['MacroPathUnknown 2:4'],
       'app.a is no single value',
     ],
-    [
-      'a path to nothing',
-      'a:\nc: {{ .spectro.pack.app.a }}',
-      ['MacroPathUnknown 2:4'],
-      'app.a is no single value',
-    ],
+    ['a path to nothing', 'a:\nc: {{ .spectro.pack.app.a }}', ['MacroPathEmpty 2:4'], 'app.a has no value'],
     [
       'a path below a value',
       'a: 1\nc: {{ .spectro.pack.app.a.b }}',
-      ['MacroPathUnknown 2:4'],
+      ['MacroPathEmpty 2:4'],
       'app.a has nothing below it',
     ],
     ['a pack alone', 'c: {{ .spectro.pack.app }}', ['MacroPathUnknown 1:4'], 'app is no single value'],
@@ -323,6 +318,15 @@ describe('a macro that is wrong', () => {
     const result = renderValues(values, declared)
     expect(result.places).toEqual(places)
     expect(result.problems[0]?.message).toContain(message)
+  })
+
+  it('to a value of a pack that is not there stands for nothing, and a warning says so', () => {
+    const result = renderValues('a:\nb: "x{{ .spectro.pack.app.a }}y{{ .spectro.pack.app.c.d }}"')
+    expect(result.content).toBe('a:\nb: "xy"')
+    expect(result.problems.map(({ code, severity }) => `${code} ${severity}`)).toEqual([
+      'MacroPathEmpty warning',
+      'MacroPathEmpty warning',
+    ])
   })
 
   it('in a comment is a warning, elsewhere an error', () => {

@@ -51,6 +51,12 @@ describe('the value of a variable', () => {
       'y',
       'v is immutable and has no default: correct the definition',
     ],
+    [
+      'is not the mask that an export has in its place',
+      { isSensitive: true, required: true, defaultValue: '********' },
+      undefined,
+      'v is required',
+    ],
     ['is one of the options', dropdown('a', 'b'), 'b', ''],
     ['is none of the options', dropdown('a', 'b'), 'B', 'v must be one of a, b'],
     [

@@ -121,6 +121,11 @@ export const definitionCodes = {
       'A macro refers to a value of a pack that stands in its profile more than once, and not all of them have the same value.',
     action: 'Write the value out, or give all packs of that name the same one.',
   },
+  MacroPathEmpty: {
+    severity: 'warning',
+    meaning: 'A macro refers to a value that the pack does not have; it stands for nothing, an empty text.',
+    action: 'Correct the path, or give the pack the value.',
+  },
   MacroPackUnknown: {
     severity: 'error',
     meaning: 'A macro refers to a pack that no profile of this definition holds.',
@@ -128,7 +133,7 @@ export const definitionCodes = {
   },
   MacroPathUnknown: {
     severity: 'error',
-    meaning: 'A macro refers to a value that the pack does not have, or that is not a single value.',
+    meaning: 'A macro refers to a mapping or a list of a pack, which is not a single value.',
     action: 'Correct the path; it must end at a text, a number or a boolean.',
   },
   MacroPlatformOnly: {
@@ -150,7 +155,7 @@ export const definitionCodes = {
   MacroTypeChanged: {
     severity: 'warning',
     meaning:
-      'A macro changes its type: a number or boolean in quotes becomes text, or a text without quotes a number, boolean or null.',
+      'A macro changes its type: a number or boolean in double quotes becomes text, or a text without quotes a number, boolean or null.',
     action: 'Take the quotes away, or add them, as the reader of the value expects it.',
   },
   MacroUnevaluated: {
@@ -169,6 +174,12 @@ export const definitionCodes = {
     meaning:
       'The default of a variable, or one of its options, is refused by its own format, regex or options.',
     action: 'Correct the default or the rule.',
+  },
+  VariableDefaultMasked: {
+    severity: 'warning',
+    meaning:
+      'The default of a sensitive variable, or one of its options, is nothing but stars: the export masked it. It counts as not set.',
+    action: 'Write the value into the exported profile, or give it when the cluster is created.',
   },
   VariableDefaultMissing: {
     severity: 'error',

@@ -5,7 +5,7 @@ import type { DefinitionCode } from './codes.ts'
 import { findFormat, formatNames } from './formats.ts'
 import type { Pattern, Patterns } from './pattern.ts'
 import type { Report } from './problem-list.ts'
-import { createRule, optionsOf, type VariableRule } from './variable-rule.ts'
+import { createRule, isMasked, optionsOf, type VariableRule } from './variable-rule.ts'
 
 /** The variables of one profile, ready to judge values. */
 export interface Declared {
@@ -105,9 +105,11 @@ function checkOptions(rule: VariableRule, work: { steps: number }, say: Say): vo
   const seen = new Set<string>()
   options.forEach(({ value }, index) => {
     if (value === '') say('VariableOptionsInvalid', `has no value in options[${index}]`)
+    else if (isMasked(rule.variable, value))
+      say('VariableDefaultMasked', `has in options[${index}] a mask of stars and no value; write the value`)
     else if (seen.has(value)) say('VariableOptionsInvalid', `has the value of options[${index}] twice`)
     seen.add(value)
-    const refusal = value === '' ? undefined : rule.refuse(value, work)
+    const refusal = value === '' || isMasked(rule.variable, value) ? undefined : rule.refuse(value, work)
     if (refusal !== undefined) say('VariableDefaultInvalid', `has in options[${index}] what ${refusal}`)
   })
   const defaults = new Set(options.filter((option) => option.default === true).map(({ value }) => value))
@@ -116,7 +118,12 @@ function checkOptions(rule: VariableRule, work: { steps: number }, say: Say): vo
 }
 
 function checkDefault(rule: VariableRule, work: { steps: number }, say: Say): void {
-  const { hidden, required, immutable } = rule.variable
+  const { hidden, required, immutable, defaultValue } = rule.variable
+  if (isMasked(rule.variable, defaultValue))
+    say(
+      'VariableDefaultMasked',
+      'has a mask of stars as its default and counts as one without; write the default, or have the value given',
+    )
   if (rule.default === undefined) {
     if (immutable === true) say('VariableDefaultMissing', 'is immutable and has no defaultValue; add it')
     else if (hidden === true && required === true)

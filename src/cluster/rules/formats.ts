@@ -10,8 +10,9 @@ interface Format {
   readonly accepts: (value: string) => boolean
 }
 
-// As both YAML 1.2 (core schema) and 1.1 read it: no hexadecimal, no `_`, no leading zeros, which 1.1 takes for octal.
-const decimal = /^[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/
+// As both YAML 1.2 (core schema) and 1.1 read it: no hexadecimal, no `_`, no leading zeros, which 1.1 takes for octal; and
+// no point without a digit after it, which only some readers take. docs/definition-format.md has the rule in words.
+const decimal = /^[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/
 
 // The expression of semver.org for version 2.0.0. It does not backtrack: what follows each repetition differs from it.
 const semver =

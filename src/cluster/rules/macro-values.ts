@@ -128,7 +128,10 @@ export function createMacroValues(edges: MacroEdges) {
       case 'pack': {
         const found = findValue(name)
         if (found?.value) return targetOf(found.value)
-        return found ? problem(found.code, found.message) : unknown
+        if (!found) return unknown
+        const reason = problem(found.code, found.message)
+        // As the platform resolves it.
+        return found.code === 'MacroPathEmpty' ? { ...reason, text: '' } : reason
       }
     }
   }

@@ -17,7 +17,7 @@ export interface PackValue {
 export type Found =
   | { readonly value: PackValue; readonly code?: never }
   | {
-      readonly code: 'MacroPackUnknown' | 'MacroPackAmbiguous' | 'MacroPathUnknown'
+      readonly code: 'MacroPackUnknown' | 'MacroPackAmbiguous' | 'MacroPathEmpty' | 'MacroPathUnknown'
       readonly message: string
       readonly value?: never
     }
@@ -66,15 +66,17 @@ export function createPackValues(
         const { key, next } = shortestKey(index, segments, at)
         if (key === undefined)
           return {
-            code: 'MacroPathUnknown',
+            code: 'MacroPathEmpty',
             message: `${printable(before)} has no ${printable(segment)}${suggest(segment, index.keys())}`,
           }
         node = index.get(key)
         at = next
-      } else return { code: 'MacroPathUnknown', message: `${printable(before)} has nothing below it` }
+      } else return { code: 'MacroPathEmpty', message: `${printable(before)} has nothing below it` }
     }
     const name = [pack, ...segments].join('.')
     if (isScalar(node) && node.value !== null) return { value: { source, name, scalar: node } }
+    if (!isMap(node) && !isSeq(node))
+      return { code: 'MacroPathEmpty', message: `${printable(name)} has no value` }
     return {
       code: 'MacroPathUnknown',
       message: `${printable(name)} is no single value; go on to a text, number or boolean`,
@@ -85,7 +87,7 @@ export function createPackValues(
   const findIn = (pack: string, times: number, segments: readonly string[]): Found => {
     const texts = valuesOf.get(pack) ?? []
     if (texts.length === 0)
-      return { code: 'MacroPathUnknown', message: `pack ${printable(pack)} has no values` }
+      return { code: 'MacroPathEmpty', message: `pack ${printable(pack)} has no values` }
     if (texts.some(({ root, yaml }) => !root && yaml.problems.length > 0)) return undefined
     const found = texts.map((source) => walk(source, pack, segments))
     const written = new Set(found.map((each) => (each?.value ? writtenIn(each.value) : undefined)))

@@ -10,7 +10,8 @@ import type { MacroSite } from './yaml-text.ts'
  * - no quotes: the whole scalar must still be one, and text must not become a number, boolean or null;
  * - quotes: the value must not hold the quote, a backslash (double quotes) or a line break, which would become a space;
  * - a block (`|`, `>`) or a comment: no line break, as what follows it would not be indented.
- * Where only its format is known: a number or boolean that is all there is between quotes becomes text.
+ * Where only its format is known: a number or boolean that is all there is between double quotes becomes text. Single quotes
+ * are the published rule for macros, so that it is meant.
  * Keys have no types. No message holds a value.
  */
 export function checkPlacements(
@@ -29,8 +30,7 @@ export function checkPlacements(
     const isWhole = inside.length === 1 && isAlone(site, macro)
     if (site.style === 'plain') checkPlain(source, site, inside, values, isWhole, report)
     const kind = values[0]?.kind
-    const isQuoted = site.style === 'single' || site.style === 'double'
-    if (isQuoted && isWhole && !site.isKey && (kind === 'number' || kind === 'boolean'))
+    if (site.style === 'double' && isWhole && !site.isKey && (kind === 'number' || kind === 'boolean'))
       report(
         'MacroTypeChanged',
         place(macro),

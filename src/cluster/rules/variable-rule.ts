@@ -1,3 +1,4 @@
+import { isMask } from '../../errors/mask.ts'
 import type { Variable } from '../definition.ts'
 import { findFormat } from './formats.ts'
 import type { Pattern } from './pattern.ts'
@@ -5,7 +6,7 @@ import type { Pattern } from './pattern.ts'
 /** What a value must be, by everything its declaration says. */
 export interface VariableRule {
   readonly variable: Variable
-  /** What it is when nobody gives a value: defaultValue, or else the option marked as default. */
+  /** What it is when no value is given: defaultValue, or else the option marked as default; never a mask. */
   readonly default: string | undefined
   /** Why a value that is not empty is refused, as a sentence without the value itself; undefined: it is taken. */
   readonly refuse: (value: string, work: Work) => string | undefined
@@ -51,10 +52,18 @@ export function optionsOf(variable: Variable): NonNullable<Variable['options']> 
 }
 
 function defaultOf(variable: Variable): string | undefined {
+  if (isMasked(variable, variable.defaultValue)) return undefined
   if (variable.defaultValue !== undefined && variable.defaultValue !== '') return variable.defaultValue
   if (variable.inputType !== 'dropdown') return undefined
-  return optionsOf(variable).find((option) => option.default === true)?.value || undefined
+  return (
+    optionsOf(variable).find((option) => option.default === true && !isMasked(variable, option.value))
+      ?.value || undefined
+  )
 }
+
+/** Whether an export has a mask in the place of this value: only stars, of a sensitive variable. */
+export const isMasked = ({ isSensitive }: Variable, value: string | undefined): boolean =>
+  isSensitive === true && value !== undefined && isMask(value)
 
 function describeOptions(variable: Variable, options: ReadonlySet<string>): string {
   // One of them may be the secret.

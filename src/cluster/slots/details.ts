@@ -1,4 +1,4 @@
-import { masked } from '../../errors/mask.ts'
+import { isMask, masked } from '../../errors/mask.ts'
 import type {
   Definition,
   Pack as DefinitionPack,
@@ -61,10 +61,11 @@ type Option = NonNullable<DefinitionVariable['options']>[number]
 
 function variableDetails({ options = [], ...variable }: DefinitionVariable): Variable {
   const isSensitive = variable.isSensitive === true
+  const isUnset = isSensitive && isMask(variable.defaultValue ?? '')
   const shown = options.map((option) => optionDetails(option, isSensitive))
   return {
     ...variable,
-    ...(isSensitive && variable.defaultValue ? { defaultValue: masked } : {}),
+    ...(isSensitive && variable.defaultValue ? { defaultValue: isUnset ? '' : masked } : {}),
     ...(shown.length === 0 ? {} : { options: shown }),
   }
 }

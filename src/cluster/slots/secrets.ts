@@ -1,4 +1,4 @@
-import { masked } from '../../errors/mask.ts'
+import { isMask, masked } from '../../errors/mask.ts'
 import type { Profile, Variable } from '../definition.ts'
 
 // A shorter one would be found in anything.
@@ -58,7 +58,7 @@ function maskOne(text: string, secret: string, work: { left: number }): string {
 function spellings(value: string): string[] {
   const text = value.trim()
   // What is nothing but a mask says nothing, and would be masked again and again.
-  if (text.length < shortestSecret || /^\*+$/.test(text)) return []
+  if (text.length < shortestSecret || isMask(text)) return []
   const lines = text.split('\n').map((line) => line.trim())
   return [
     text,
