@@ -13,6 +13,8 @@ import { createProgress } from './progress.ts'
 export interface BuildWish {
   readonly profiles: readonly string[]
   readonly packs: readonly string[]
+  /** `PACK:NAME` each. */
+  readonly presets: readonly string[]
   readonly file: string | undefined
   readonly name: string | undefined
   readonly release: string | undefined
@@ -21,7 +23,7 @@ export interface BuildWish {
 /** `edgehostctl definition build`. */
 export async function build(
   desk: Desk,
-  { profiles, packs, file, name, release }: BuildWish,
+  { profiles, packs, presets, file, name, release }: BuildWish,
 ): Promise<ExitName> {
   if (profiles.length === 0)
     throw new Failure(
@@ -34,7 +36,7 @@ export async function build(
       'definition build needs --file FILE, a name that ends in .tgz or .tar.zst\nSee: edgehostctl help definition build',
     )
   if (name === '' || release === '') throw new Failure('usage', '--name and --release may not be empty')
-  const plan = planBuild({ profiles, packs, limits: defaultLimits })
+  const plan = planBuild({ profiles, packs, presets, limits: defaultLimits })
   const found =
     plan.problems.length > 0
       ? plan.problems

@@ -1,6 +1,7 @@
-import type { Definition, Profile, Variable } from '../cluster/definition.ts'
+import type { Definition, PackDependency, Preset, Profile, Variable } from '../cluster/definition.ts'
 import type { GuessedImage } from '../cluster/rules/image-guess.ts'
 import { findImages } from '../cluster/rules/images.ts'
+import { describeRange } from '../cluster/rules/pack-dependencies.ts'
 import { folderKey, foldersByKey } from '../cluster/rules/source-parts.ts'
 import { createHide } from '../cluster/slots/secrets.ts'
 import type { ExitName } from '../ctl/exit-codes.ts'
@@ -23,6 +24,17 @@ interface PackRow {
   readonly isIncluded: boolean
   readonly images: readonly string[]
   readonly guessedImages: readonly GuessedImage[]
+  readonly dependencies: readonly PackDependency[]
+  /** Their names; what they change is in the details of the API. */
+  readonly presets: readonly string[]
+}
+
+interface DependencyRow extends PackDependency {
+  readonly pack: string
+}
+
+interface PresetRow extends Preset {
+  readonly pack: string
 }
 
 interface ImageRow {
@@ -49,6 +61,18 @@ const imageColumns: readonly Column<ImageRow>[] = [
   { title: 'NOTE', read: ({ note }) => note },
 ]
 
+const dependencyColumns: readonly Column<DependencyRow>[] = [
+  { title: 'PACK', read: ({ pack }) => pack, isFlexible: true },
+  { title: 'DEPENDENCY', read: ({ type }) => type },
+  { title: 'ON', read: (row) => `${row.packName}${describeRange(row)}`, isFlexible: true },
+]
+
+const presetColumns: readonly Column<PresetRow>[] = [
+  { title: 'PRESET', read: ({ pack, name }) => `${pack}:${name}`, isFlexible: true },
+  { title: 'NAME', read: ({ displayName }) => displayName, isFlexible: true },
+  { title: 'GROUP', read: ({ group }) => group },
+]
+
 const variableColumns: readonly Column<VariableRow>[] = [
   { title: 'PROFILE', read: ({ profile }) => profile, isFlexible: true },
   { title: 'VARIABLE', read: ({ name }) => name, isFlexible: true },
@@ -62,6 +86,12 @@ export async function inspect(desk: Desk, file: string): Promise<ExitName> {
   const { definition, problems, extracted, sizeBytes, sha256 } = await openArchive(desk, file)
   const packs = listPacks(definition)
   const images = packs.flatMap(listImages)
+  const dependencies = definition.packs.flatMap(({ name: pack, dependencies: all }) =>
+    all.map((each): DependencyRow => ({ pack, ...each })),
+  )
+  const presets = definition.packs.flatMap(({ name: pack, presets: all }) =>
+    all.map((each): PresetRow => ({ pack, ...each })),
+  )
   const variables = definition.profiles.flatMap(rowsOf)
   const { formatVersion, name, version, description } = definition
   const contentBytes = [...extracted.members.values()].reduce((sum, member) => sum + member.sizeBytes, 0)
@@ -99,6 +129,10 @@ export async function inspect(desk: Desk, file: string): Promise<ExitName> {
       facts,
       ...(packs.length === 0 ? [] : [`\n${renderTable(packs, packColumns, paper.columns)}`]),
       ...(images.length === 0 ? [] : [`\n${renderTable(images, imageColumns, paper.columns)}`]),
+      ...(dependencies.length === 0
+        ? []
+        : [`\n${renderTable(dependencies, dependencyColumns, paper.columns)}`]),
+      ...(presets.length === 0 ? [] : [`\n${renderTable(presets, presetColumns, paper.columns)}`]),
       ...(variables.length === 0 ? [] : [`\n${renderTable(variables, variableColumns, paper.columns)}`]),
     ].join('')
   })
@@ -121,6 +155,8 @@ function listPacks(definition: Definition): PackRow[] {
         isIncluded: folder !== undefined,
         images: images.map(hide),
         guessedImages: guessed.map((each) => ({ ...each, image: hide(each.image) })),
+        dependencies: folder?.dependencies ?? [],
+        presets: (folder?.presets ?? []).map((preset) => preset.name),
       }
     }),
   )

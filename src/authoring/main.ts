@@ -18,6 +18,7 @@ async function main(): Promise<ExitName> {
     options: {
       profile: { type: 'string', multiple: true, default: [] },
       pack: { type: 'string', multiple: true, default: [] },
+      preset: { type: 'string', multiple: true, default: [] },
       file: { type: 'string' },
       name: { type: 'string' },
       release: { type: 'string' },
@@ -28,8 +29,8 @@ async function main(): Promise<ExitName> {
   const [verb, file = ''] = positionals
   const desk = createDesk(values.output as Format, values['no-color'])
   if (verb === 'build') {
-    const { profile: profiles, pack: packs, name, release } = values
-    return build(desk, { profiles, packs, file: values.file, name, release })
+    const { profile: profiles, pack: packs, preset: presets, name, release } = values
+    return build(desk, { profiles, packs, presets, file: values.file, name, release })
   }
   return verb === 'inspect' ? inspect(desk, file) : validate(desk, file)
 }

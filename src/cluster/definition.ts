@@ -62,6 +62,34 @@ export interface Pack {
   readonly charts: readonly string[]
   /** Place of its logo. */
   readonly logo: string | undefined
+  /** `constraints.dependencies` of pack.json. */
+  readonly dependencies: readonly PackDependency[]
+  /** schema.yaml: what its values have to be. */
+  readonly schema: { readonly place: string; readonly content: string } | undefined
+  /** presets.yaml. */
+  readonly presets: readonly Preset[]
+}
+
+/** What a pack says of another one. A field that is not set is empty. */
+export interface PackDependency {
+  readonly packName: string
+  readonly layer: string
+  readonly minVersion: string
+  readonly maxVersion: string
+  /** `required`, `optional`, `notSupported` or `upgrade`. */
+  readonly type: string
+}
+
+/** A named set of changes to the values of a pack. A field that is not set is empty. */
+export interface Preset {
+  readonly name: string
+  readonly displayName: string
+  /** Of presets of the same group one can be applied. */
+  readonly group: string
+  /** Dotted paths into the values. */
+  readonly remove: readonly string[]
+  /** YAML that is put into the values. */
+  readonly add: string
 }
 
 /** A value that the profile leaves open. On the wire every value is text. */

@@ -40,6 +40,22 @@ const GuessedImage = Type.Object({
   }),
 })
 
+const PackDependency = Type.Object({
+  packName: Type.String(),
+  layer: text('Where that pack has to be; empty: anywhere.'),
+  minVersion: text('The lowest that fits; empty: any.'),
+  maxVersion: text('The highest that fits; empty: any.'),
+  type: text('required, optional, notSupported or upgrade.'),
+})
+
+const PackPreset = Type.Object({
+  name: text('As edgehostctl definition build --preset PACK:NAME takes it.'),
+  displayName: text('For people; may be empty.'),
+  group: text('Of presets of the same group one can be applied; may be empty.'),
+  remove: Type.Array(Type.String(), { description: 'Paths that it takes out of the values.' }),
+  add: text('YAML that it puts into the values.'),
+})
+
 export const Pack = Type.Object(
   {
     name: Type.String(),
@@ -48,6 +64,16 @@ export const Pack = Type.Object(
     layer: text('os, k8s, cni, csi or addon; empty where the profile does not say.'),
     values: text('YAML, macros in it: what the profile gives, else what the pack itself has.'),
     logo: text('A data URL (RFC 2397) of an image; empty where there is none.'),
+    dependencies: Type.Optional(
+      Type.Array(PackDependency, {
+        description: 'What the pack says of other packs; absent where it says nothing.',
+      }),
+    ),
+    presets: Type.Optional(
+      Type.Array(PackPreset, {
+        description: 'Sets of changes to the values; absent where the pack has none.',
+      }),
+    ),
     images: Type.Array(Type.String(), {
       description: 'Container images that the pack lists and that its manifests name, as they are written.',
     }),

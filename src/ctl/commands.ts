@@ -78,6 +78,11 @@ export const options = {
     isList: true,
     completes: 'file',
   },
+  preset: {
+    value: 'PACK:NAME...',
+    summary: 'Presets of packs, each applied to the values that the profiles give the pack.',
+    isList: true,
+  },
   name: { value: 'NAME', summary: 'Name of the definition; by default that of its infrastructure profile.' },
   release: {
     value: 'VERSION',
@@ -169,7 +174,7 @@ export const commands = {
     summary: 'Pack exported profiles and packs into a definition archive',
     details:
       'Needs no host. --output FILE, a name that ends in .tgz or .tar.zst, means the same as --file FILE; the name says how it is compressed. The same files give the same bytes.',
-    options: ['profile', 'pack', 'file', 'name', 'release'],
+    options: ['profile', 'pack', 'preset', 'file', 'name', 'release'],
   },
   'definition inspect': {
     arguments: ['FILE'],

@@ -223,6 +223,9 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
         manifests: [{ place: 'packs/alpha-1.0.0/manifests/a.yaml', content: 'kind: A\n---\nkind: B\n' }],
         charts: ['packs/alpha-1.0.0/charts/alpha.tgz'],
         logo: 'packs/alpha-1.0.0/logo.png',
+        dependencies: [],
+        schema: undefined,
+        presets: [],
       },
       expect.objectContaining({ place: 'packs/beta-0.30.0-5.5.2026' }),
     ])

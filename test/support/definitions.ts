@@ -48,6 +48,9 @@ export const packOf = (name: string, rest: Partial<Pack> = {}): Pack => ({
   manifests: [],
   charts: [],
   logo: undefined,
+  dependencies: [],
+  schema: undefined,
+  presets: [],
   ...rest,
 })
 

@@ -140,6 +140,20 @@ describe('a variable in the details', () => {
     })
   })
 
+  it('has what its packs say of others, and their presets, secrets masked', () => {
+    const preset = { name: 'p', displayName: 'P', group: 'g', remove: ['a.b'], add: 'pw: hunter2\n' }
+    const dependency = { packName: 'b', layer: '', minVersion: '1.0', maxVersion: '', type: 'upgrade' }
+    const secret = { name: 'v', isSensitive: true, defaultValue: 'hunter2' }
+    const definition = definitionOf(
+      [profileOf([profilePack('a')], [secret])],
+      [packOf('a', { dependencies: [dependency], presets: [preset] })],
+    )
+    const [profile] = detailsOf(definition, { images: () => ({ images: [], guessed: [] }), logo: () => '' })
+    expect(profile?.packs).toMatchObject([
+      { dependencies: [dependency], presets: [{ ...preset, add: `pw: ${masked}\n` }] },
+    ])
+  })
+
   it('has no default where an export masked it', () => {
     const variable = { name: 'v', isSensitive: true, defaultValue: '******' }
     const details = detailsOf(definitionOf([profileOf([], [variable])]), {

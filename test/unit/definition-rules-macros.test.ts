@@ -329,6 +329,12 @@ describe('a macro that is wrong', () => {
     ])
   })
 
+  it('to a value of a pack that is not there stands for its default where it has one', () => {
+    const result = renderValues('a:\nb: "{{ .spectro.pack.app.a | default `1.19.0` }}"')
+    expect(result.content).toBe('a:\nb: "1.19.0"')
+    expect(result.problems).toEqual([])
+  })
+
   it('in a comment is a warning, elsewhere an error', () => {
     const { problems } = renderValues('a: {{ .spectro.var.x }} # {{ .spectro.var.y }}')
     expect(problems.map(({ severity }) => severity)).toEqual(['error', 'warning'])

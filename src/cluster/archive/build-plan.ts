@@ -6,8 +6,9 @@ import { pathPart, pathPartForm } from './format.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
 import { parseYaml } from './parse-yaml.ts'
-import { parsePackFile } from './read-pack.ts'
-import { readProfile, type Text } from './read-profile.ts'
+import { applyPresets, type PresetFolder } from './preset-wishes.ts'
+import { parsePackFile, readPresets } from './read-pack.ts'
+import { readProfile, type ExportedProfile, type Text } from './read-profile.ts'
 
 /** A file as it will be packed. */
 export interface PlannedMember {
@@ -41,6 +42,8 @@ export interface PlanOptions {
   readonly profiles: readonly string[]
   /** Folders, each a pack in the public layout or a folder of packs. */
   readonly packs: readonly string[]
+  /** `PACK:NAME` each: a preset of a pack, applied to the values that the profiles give it. */
+  readonly presets?: readonly string[]
   readonly limits: ArchiveLimits
 }
 
@@ -52,7 +55,7 @@ const leftOut = new Set(['.git', '.svn', '.hg', '.DS_Store'])
  * Synchronous as all of the authoring: nobody else waits for that process, and ten thousand small files take a
  * fifth of the time.
  */
-export function planBuild({ profiles: files, packs: folders, limits }: PlanOptions): BuildPlan {
+export function planBuild({ profiles: files, packs: folders, presets = [], limits }: PlanOptions): BuildPlan {
   const problems: Problem[] = []
   const members: PlannedMember[] = []
   const names = createMemberNames(limits)
@@ -72,6 +75,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
   }
 
   const uids = new Map<string, string>()
+  const exports = new Map<string, ExportedProfile>()
   const profiles = files.flatMap((file) => {
     const content = readText(file, report)
     if (content === undefined) return []
@@ -87,6 +91,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
     }
     uids.set(profile.uid, file)
     const folder = `profiles/${profile.uid}`
+    if (exported) exports.set(`${folder}/profile.json`, exported)
     const json = isYaml ? Buffer.from(`${JSON.stringify(exported, null, 2)}\n`) : content
     add(`${folder}/profile.json`, json, json.length, file)
     const list = { variables: exported?.spec.variables ?? [] }
@@ -96,6 +101,7 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
   })
 
   const packs = new Map<string, string>()
+  const presetFolders: PresetFolder[] = []
   for (const folder of folders.flatMap((given) => findPacks(given, report))) {
     const place = join(folder, 'pack.json')
     const content = readText(place, report)
@@ -118,11 +124,22 @@ export function planBuild({ profiles: files, packs: folders, limits }: PlanOptio
       continue
     }
     packs.set(`${name}-${version}`, folder)
+    if (presets.length > 0) presetFolders.push(readPresetFolder(folder, { name, version }, report))
     for (const [path, size] of listFolder(folder, report))
       add(`packs/${name}-${version}/${path}`, resolve(folder, path), size, join(folder, path))
   }
   if (profiles.length === 0 && problems.length === 0)
     report('--profile', 'ProfileMissing', 'is missing: a definition holds at least one profile')
+
+  if (presets.length > 0) {
+    applyPresets({ wishes: presets, folders: presetFolders, profiles: [...exports.values()], report })
+    members.forEach((member, index) => {
+      const exported = exports.get(member.name)
+      if (!exported) return
+      const from = Buffer.from(`${JSON.stringify(exported, null, 2)}\n`)
+      members[index] = { ...member, from, sizeBytes: from.length }
+    })
+  }
 
   const sorted = profiles.sort((a, b) => (a.uid < b.uid ? -1 : 1))
   const main = sorted.find(({ type }) => type === 'cluster' || type === 'infra') ?? sorted[0]
@@ -193,6 +210,23 @@ function readText(file: string, report: Report): Buffer | undefined {
     report(file, 'FileMissing', `cannot be read (${code}); give the file or folder as it was exported`)
   }
   return undefined
+}
+
+/** What presets need of a pack. */
+function readPresetFolder(
+  folder: string,
+  pack: { name: string; version: string },
+  report: Report,
+): PresetFolder {
+  const textIn = (name: string) => {
+    const place = join(folder, name)
+    const content = existsSync(place) ? readText(place, report) : undefined
+    return content && { place, content: textOf(content) }
+  }
+  const text = textIn('presets.yaml')
+  const { presets, problems } = text ? readPresets(text) : { presets: [], problems: [] }
+  for (const { place, code, message } of problems) report(place, code, message)
+  return { ...pack, values: textIn('values.yaml')?.content ?? '', presets }
 }
 
 /** Without the byte order mark of an editor, as archives are read. */

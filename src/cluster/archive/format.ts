@@ -136,9 +136,37 @@ export const PackFile = object(
     layer: text('os, k8s, cni, csi or addon.'),
     charts: Type.Optional(Type.Array(text('Path in the folder of the pack.'))),
     kubeManifests: Type.Optional(Type.Array(text('Path in the folder of the pack.'))),
+    constraints: Type.Optional(
+      object({
+        dependencies: Type.Optional(
+          Type.Array(
+            object({
+              packName: Type.String({ minLength: 1 }),
+              layer: maybe('Where it has to be; anywhere without it.'),
+              minVersion: maybe('The lowest that fits.'),
+              maxVersion: maybe('The highest that fits.'),
+              type: maybe('required, optional, notSupported or upgrade.'),
+            }),
+          ),
+        ),
+      }),
+    ),
   },
   'packs/<name>-<version>/pack.json',
 )
+
+/** packs/<name>-<version>/presets.yaml; what is not of this shape is a warning, and the pack has no presets. */
+export const PresetsFile = object({
+  presets: Type.Array(
+    object({
+      name: Type.String({ minLength: 1 }),
+      displayName: maybe('For people.'),
+      group: maybe('Of which one preset can be applied.'),
+      remove: Type.Optional(Type.Array(text('Dotted path into the values.'))),
+      add: maybe('YAML that is put into the values.'),
+    }),
+  ),
+})
 
 /** docs/definition.schema.json: one schema for each kind of file. */
 export const formatDocument = {

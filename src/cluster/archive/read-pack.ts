@@ -1,8 +1,9 @@
 import type { Static } from 'typebox'
-import type { Pack, Problem } from '../definition.ts'
+import type { Pack, PackDependency, Preset, Problem } from '../definition.ts'
 import { checkShape } from './check-shape.ts'
-import { PackFile } from './format.ts'
+import { PackFile, PresetsFile } from './format.ts'
 import { parseJson } from './parse-json.ts'
+import { parseYaml } from './parse-yaml.ts'
 import type { Text } from './read-profile.ts'
 
 /** The files of a pack folder. */
@@ -59,6 +60,10 @@ export async function readPack({
     if (text !== undefined) manifests.push(text)
   }
   const charts = collect('charts', (path) => /^charts\/[^/]+\.tgz$/.test(path))
+  const schema = inFolder.has('schema.yaml') ? await read('schema.yaml') : undefined
+  const presetsText = inFolder.has('presets.yaml') ? await read('presets.yaml') : undefined
+  const found = presetsText ? readPresets(presetsText) : { presets: [], problems: [] }
+  problems.push(...found.problems)
   const pack: Pack = {
     place,
     name: file.name,
@@ -69,8 +74,51 @@ export async function readPack({
     manifests,
     charts: charts.map((path) => `${place}/${path}`),
     logo: inFolder.has(logo) ? `${place}/${logo}` : undefined,
+    dependencies: (file.constraints?.dependencies ?? []).map(toDependency),
+    schema,
+    presets: found.presets,
   }
   return { pack, problems }
+}
+
+type WrittenDependency = NonNullable<
+  NonNullable<Static<typeof PackFile>['constraints']>['dependencies']
+>[number]
+
+const toDependency = ({
+  packName,
+  layer,
+  minVersion,
+  maxVersion,
+  type,
+}: WrittenDependency): PackDependency => ({
+  packName,
+  layer: layer ?? '',
+  minVersion: minVersion ?? '',
+  maxVersion: maxVersion ?? '',
+  type: type ?? '',
+})
+
+/** The presets of a presets.yaml; none, and a warning, where anything in it is wrong: a pack can be used without them. */
+export function readPresets({ place, content }: Text): { presets: Preset[]; problems: Problem[] } {
+  const { value, problems } = parseYaml(place, content)
+  const wrong = problems.length > 0 ? problems : checkShape(place, value, PresetsFile)
+  if (wrong.length > 0)
+    return {
+      presets: [],
+      problems: wrong.map((problem) => ({ ...problem, code: 'PresetInvalid', severity: 'warning' })),
+    }
+  const { presets } = value as Static<typeof PresetsFile>
+  return {
+    presets: presets.map(({ name, displayName, group, remove, add }) => ({
+      name,
+      displayName: displayName ?? '',
+      group: group ?? '',
+      remove: remove ?? [],
+      add: add ?? '',
+    })),
+    problems: [],
+  }
 }
 
 /**

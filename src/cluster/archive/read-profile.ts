@@ -11,7 +11,7 @@ export interface Text {
   readonly content: string
 }
 
-type ExportedProfile = Static<typeof ProfileFile>
+export type ExportedProfile = Static<typeof ProfileFile>
 
 /** A pack of a profile as it was exported, before the folders of the archive say which version it means. */
 export interface ExportedPack extends ProfilePack {

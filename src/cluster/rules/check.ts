@@ -4,7 +4,9 @@ import { checkComposition } from './composition.ts'
 import { createMacroReading } from './macros.ts'
 import { createProblemList, type Report } from './problem-list.ts'
 import { readSourceTexts, type OnDocument, type SourceText } from './source-texts.ts'
+import { checkDependencies } from './pack-dependencies.ts'
 import type { Patterns } from './pattern.ts'
+import { createValueSchemas } from './value-schemas.ts'
 import { readVariables, type VariableRules } from './variables.ts'
 
 export interface CheckEdges {
@@ -26,9 +28,14 @@ export function checkDefinition(
   const problems = createProblemList()
   const { report } = problems
   checkComposition(definition, report)
+  checkDependencies(definition, report)
   const variables = readVariables(definition.profiles, patterns)
   problems.adopt(variables.problems)
-  const sources = readSourceTexts(definition, report, onDocument)
+  const holdAgainstSchemas = createValueSchemas(definition, report)
+  const sources = readSourceTexts(definition, report, (text, document, unmask) => {
+    holdAgainstSchemas(text, document, unmask)
+    onDocument?.(text, document, unmask)
+  })
   createMacroReading({
     sources,
     profiles: definition.profiles,

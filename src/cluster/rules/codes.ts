@@ -19,6 +19,16 @@ export const definitionCodes = {
     meaning: 'The infrastructure profile has two packs for os, k8s or cni.',
     action: 'Keep one of them.',
   },
+  PackDependencyMissing: {
+    severity: 'error',
+    meaning: 'A pack requires another one (constraints.dependencies of its pack.json) that no profile holds.',
+    action: 'Add that pack to a profile.',
+  },
+  PackDependencyVersion: {
+    severity: 'error',
+    meaning: 'A pack says that it does not work with a version of another pack that a profile holds.',
+    action: 'Take a version of either of them that fits.',
+  },
   PackElsewhere: {
     severity: 'warning',
     meaning:
@@ -36,6 +46,17 @@ export const definitionCodes = {
       'The same pack is named twice, in two profiles, or in one under the same display name or in a layer os, k8s or cni; or two folders hold the same pack and version.',
     action:
       'Remove one of them. In one profile, a display name for each (spectrocloud.com/display-name below pack in its values) lets a pack stand more than once.',
+  },
+  PackSchemaInvalid: {
+    severity: 'warning',
+    meaning: 'schema.yaml of a pack, or a schema in it, cannot be read; nothing is checked by it.',
+    action: 'Nothing has to be done; the author of the pack can correct it.',
+  },
+  PackValueInvalid: {
+    severity: 'error',
+    meaning:
+      'A value of a pack is not what schema.yaml of the pack says. A warning where it is the value of the pack itself.',
+    action: 'Correct the value in the profile.',
   },
   PackUnused: {
     severity: 'warning',

@@ -233,7 +233,7 @@ export function createMacroValues(edges: MacroEdges) {
 
 // What has no value here may have a default.
 const absentCodes: ReadonlySet<DefinitionCode> = new Set([
-  ...(['MacroPlatformOnly', 'MacroPackUnknown', 'MacroPathUnknown'] as const),
+  ...(['MacroPlatformOnly', 'MacroPackUnknown', 'MacroPathEmpty'] as const),
 ])
 
 function kindOfValue(value: Value): ValueKind {

@@ -2,6 +2,7 @@ import { isMask, masked } from '../../errors/mask.ts'
 import type {
   Definition,
   Pack as DefinitionPack,
+  Preset,
   Profile,
   Variable as DefinitionVariable,
 } from '../definition.ts'
@@ -39,6 +40,10 @@ export function detailsOf(
         layer,
         values: hide(values.trim() === '' ? (folder?.values ?? '') : values),
         logo: folder === undefined ? '' : of.logo(folder),
+        ...(folder?.dependencies.length ? { dependencies: [...folder.dependencies] } : {}),
+        ...(folder?.presets.length
+          ? { presets: folder.presets.map((preset) => showPreset(preset, hide)) }
+          : {}),
         images: images.map(hide),
         guessedImages: guessed.map(({ image, isTagKnown }) => ({ image: hide(image), isTagKnown })),
       },
@@ -56,6 +61,10 @@ export function detailsOf(
     variables: profile.variables.map(variableDetails),
   }))
 }
+
+const showPreset = ({ name, displayName, group, remove, add }: Preset, hide: (text: string) => string) => ({
+  ...{ name, displayName, group, remove: [...remove], add: hide(add) },
+})
 
 type Option = NonNullable<DefinitionVariable['options']>[number]
 
