@@ -36,7 +36,12 @@ export async function checkPlan(options: PlanCheck): Promise<Problem[]> {
   )
   if (content.definition) problems.push(...checkVersions({ ...content.definition, version: head.version }))
   const toAuthor = createPlaces(options)
-  return problems.map((problem) => ({ ...problem, place: toAuthor(problem.place) }))
+  // A version that comes from a profile is told as that of the profile.
+  const told =
+    options.version === undefined
+      ? problems.filter(({ place }) => place !== `${definitionFile}#version`)
+      : problems
+  return told.map((problem) => ({ ...problem, place: toAuthor(problem.place) }))
 }
 
 type Head = ReturnType<typeof headOf>
