@@ -144,7 +144,7 @@ describe('on the host, as root', () => {
         ...words,
       )
     expect(await complete('sess')).toBe('sessions\n')
-    expect(await complete('sessions', '')).toBe('list revoke\n')
+    expect(await complete('sessions', '')).toBe('list revoke revoke-all\n')
     expect(await complete('--output', '=', 'y')).toBe('yaml\n')
   })
 })

@@ -72,6 +72,11 @@ describe('edgehostctl, installed by npm from its tarball without a registry', ()
     expect(await ctl('--host', 'localhost:1', 'status')).toMatchObject({ exitCode: 3 })
   })
 
+  it('keeps keys and tokens, which needs what Node alone has under node:', async () => {
+    const ended = await ctl('forget', 'box')
+    expect(ended).toMatchObject({ exitCode: 1, stdout: '', stderr: 'edgehostctl: no key of box is saved' })
+  })
+
   it.each(['config check', 'support'])('says that %s is for the host', async (command) => {
     const ended = await ctl(...command.split(' '))
     expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
