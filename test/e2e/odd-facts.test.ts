@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 
@@ -9,7 +9,7 @@ let host: Edgehostd
 /** As root asks on the host itself: a new address makes a new certificate. */
 async function facts(): Promise<EdgeHostInfo> {
   const path = '/v1/edge-mgmt/edgehosts/current?refresh=true'
-  return JSON.parse(await host.output(['edgehostctl', 'api', 'GET', path])) as EdgeHostInfo
+  return JSON.parse(await host.output(['edgehostctl', 'api', 'get', path])) as EdgeHostInfo
 }
 
 const nicOf = ({ spec }: EdgeHostInfo, name: string) =>
@@ -21,13 +21,18 @@ beforeAll(async () => {
 })
 afterAll(() => host.unplug())
 
+const made = ['veth0', 'cali0', 'lxc7', 'docker0', 'inside', 'quiet', 'lone', 'odd7']
+
 describe('an interface with an address', () => {
+  afterEach(async () => {
+    for (const name of made) await host.run(['ip', 'link', 'del', name])
+  })
+
   it.each(['veth0', 'cali0', 'lxc7'])('is shown though it is called %s', async (name) => {
     await host.sh(`
       ip link add ${name} type veth peer name peer
       ip address add 203.0.113.9/29 dev ${name}; ip link set ${name} up; ip link set peer up`)
     expect(nicOf(await facts(), name)).toMatchObject({ ip: '203.0.113.9', subnet: '255.255.255.248' })
-    await host.output(['ip', 'link', 'del', name])
   })
 
   it('is hidden where it is a bridge of a container engine by its name and by its ports', async () => {
@@ -35,7 +40,6 @@ describe('an interface with an address', () => {
       ip link add docker0 type bridge; ip address add 203.0.113.9/29 dev docker0; ip link set docker0 up
       ip link add inside type veth peer name outside; ip link set outside master docker0 up; ip link set inside up`)
     expect(nicOf(await facts(), 'docker0')).toBeUndefined()
-    await host.sh('ip link del docker0; ip link del inside')
   })
 
   it('is shown without carrier, and a /32 there is not, as the document says', async () => {
@@ -47,24 +51,22 @@ describe('an interface with an address', () => {
     expect(nicOf(before, 'lone')).toBeUndefined()
     await host.sh('ip link set other up')
     expect(nicOf(await facts(), 'lone')).toMatchObject({ ip: '203.0.113.20', subnet: '255.255.255.255' })
-    await host.sh('ip link del quiet; ip link del lone')
   })
 
   it.each(['tap', 'dummy'])('is shown where it is a %s', async (kind) => {
-    const made = await host.run(
+    const { exitCode, stderr } = await host.run(
       kind === 'tap'
         ? ['ip', 'tuntap', 'add', 'odd7', 'mode', 'tap']
         : ['ip', 'link', 'add', 'odd7', 'type', kind],
     )
-    if (made.exitCode !== 0) {
+    if (exitCode !== 0) {
       // A kernel without it, or a host without /dev/net/tun.
-      expect(made.stderr).toMatch(/Unknown device type|not supported|No such (file|device)|not permitted/)
+      expect(stderr).toMatch(/Unknown device type|not supported|No such (file|device)|not permitted/)
       return
     }
     expect(nicOf(await facts(), 'odd7')).toBeUndefined()
     await host.sh('ip address add 203.0.113.9/29 dev odd7; ip link set odd7 up')
     expect(nicOf(await facts(), 'odd7')).toMatchObject({ ip: '203.0.113.9', subnet: '255.255.255.248' })
-    await host.output(['ip', 'link', 'del', 'odd7'])
   })
 })
 

@@ -18,7 +18,7 @@ let token: string
 /** As root asks on the host itself: a new address makes a new certificate. */
 async function facts(): Promise<EdgeHostInfo> {
   const path = '/v1/edge-mgmt/edgehosts/current?refresh=true'
-  return JSON.parse(await host.output(['edgehostctl', 'api', 'GET', path])) as EdgeHostInfo
+  return JSON.parse(await host.output(['edgehostctl', 'api', 'get', path])) as EdgeHostInfo
 }
 
 const dnsCondition = ({ status }: EdgeHostInfo) =>

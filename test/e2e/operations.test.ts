@@ -121,8 +121,12 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     with: { 'passwd <user>': `printf '%s\\n' '${right}' '${right}' | passwd anna` },
   },
   'systemctl status edgehostd': { shows: /active \(running\)/ },
-  'systemctl stop edgehostd.service; rm /var/lib/edgehostd/secret': { after: start },
-  'rm -r /var/lib/edgehostd/tls': { before: 'systemctl stop edgehostd.service', after: start },
+  'edgehostctl sessions revoke-all': {
+    before: 'systemctl stop edgehostd.socket edgehostd.service',
+    after: `test ! -e /var/lib/edgehostd/secret; ${start}`,
+  },
+  'systemctl restart edgehostd.service': {},
+  'systemctl stop edgehostd.service; rm -r /var/lib/edgehostd/tls': { after: start },
   'systemctl start edgehostd.service': {},
 }
 
