@@ -128,6 +128,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'systemctl restart edgehostd.service': {},
   'systemctl stop edgehostd.service; rm -r /var/lib/edgehostd/tls': { after: start },
   'systemctl start edgehostd.service': {},
+  'systemctl start edgehostd.socket edgehostd.service': {},
 }
 
 /** Words that a trial may use. */
@@ -145,7 +146,7 @@ interface Block {
   readonly text: string
 }
 
-const blocks: readonly Block[] = [...document.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(
+const blocks: readonly Block[] = [...document.matchAll(/^ *```(\w+)\n([^]*?)^ *```$/gm)].map(
   ([, kind = '', text = '']) => ({ kind, text }),
 )
 
@@ -153,11 +154,11 @@ const blocks: readonly Block[] = [...document.matchAll(/^```(\w+)\n([^]*?)^```$/
 const lines = blocks
   .filter(({ kind }) => kind === 'sh')
   .flatMap(({ text }) => text.split('\n'))
-  .map((line) => line.replace(/(^| +)# .*$/, ''))
+  .map((line) => line.replace(/(^| +)# .*$/, '').trim())
   .filter((line) => line !== '')
 
 /** What stands in the text as code, and has more than one word. */
-const spans = [...document.replaceAll(/^```[^]*?^```$/gm, '').matchAll(/`([^`\n]+)`/g)]
+const spans = [...document.replaceAll(/^ *```[^]*?^ *```$/gm, '').matchAll(/`([^`\n]+)`/g)]
   .map(([, span = '']) => span)
   .filter((span) => span.includes(' '))
 
