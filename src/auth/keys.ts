@@ -59,6 +59,13 @@ export function sessionOfRefreshToken(token: string): string | undefined {
   return readClaims(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString())?.sessionUid
 }
 
+/** The same of an access token (RFC 7519, claim `jti`). */
+export function sessionOfAccessToken(token: string): string | undefined {
+  if (token.length > longestAccessToken) return undefined
+  const claims = Buffer.from(token.split('.', 2)[1] ?? '', 'base64url').toString()
+  return /"jti":"([0-9a-f-]{36})\.\d{1,9}"/.exec(claims)?.[1]
+}
+
 /** @returns nothing for a token that is not one of ours */
 export function readRefreshToken(key: KeyObject, token: string): RefreshClaims | undefined {
   const [encoded, code, ...rest] = token.split('.')
@@ -71,6 +78,8 @@ export function readRefreshToken(key: KeyObject, token: string): RefreshClaims |
 }
 
 const longestRefreshToken = 512
+// A name of an account may have 256 bytes; in JSON and base64url, that is as much again.
+const longestAccessToken = 2_048
 
 function readClaims(claims: string): RefreshClaims | undefined {
   const [, sessionUid, generation] = /^([0-9a-f-]{36})\.(\d{1,9})$/.exec(claims) ?? []

@@ -8,7 +8,7 @@ import { createAcceptedTokens, type SessionCaller } from './accepted-tokens.ts'
 import type { AccessTokens } from './access-token.ts'
 import type { Account } from './account.ts'
 import { reasonOfTime, setBackMs } from './end-reason.ts'
-import { makeRefreshToken, readRefreshToken, sessionOfRefreshToken } from './keys.ts'
+import { makeRefreshToken, readRefreshToken, sessionOfAccessToken, sessionOfRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
 
 /** Bounds of the configuration. */
@@ -51,7 +51,10 @@ export interface Sessions {
   create(account: Account, address: string, isExtended: boolean, isKept?: boolean): TokenPair
   /** The user behind an access token, or nothing. Called for every request. */
   authenticate(token: string): SessionCaller | undefined
-  /** The user of an access token that is good and was seen before, without a look at any signature. */
+  /**
+   * The user of an access token that is good and is the last one of its session or was seen before, without a look at
+   * any signature.
+   */
   holderOf(accessToken: string): string | undefined
   /** The user of a refresh token that is good or was until the last renewal, without a look at its code. */
   holderOfRefresh(refreshToken: string): string | undefined
@@ -188,7 +191,16 @@ export function createSessions(options: SessionsOptions): Sessions {
       )
     },
 
-    holderOf: (token) => accepted.callerOf(token, clock.now())?.userName,
+    holderOf(token) {
+      const now = clock.now()
+      const known = accepted.callerOf(token, now)
+      if (known) return known.userName
+      // After a restart none was seen yet. The last pair of a session can be made again, whatever was sent with its uid.
+      const session = sessions.get(sessionOfAccessToken(token) ?? '')
+      if (!session) return undefined
+      pairOf(session)
+      return accepted.callerOf(token, now)?.userName
+    },
 
     holderOfRefresh(token) {
       const session = sessions.get(sessionOfRefreshToken(token) ?? '')

@@ -1,4 +1,7 @@
 import type { InjectOptions } from 'fastify'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { parseCommandLine } from '../../src/config/command-line.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -9,6 +12,7 @@ import {
   renewalPath,
   type ErrorReply,
   type TestEdge,
+  type TestEdgeOptions,
 } from '../support/test-edge.ts'
 
 const { config } = await loadConfig({
@@ -24,16 +28,19 @@ const rateLimits = {
 const rateClock = () => 5_000
 
 const opened: TestEdge[] = []
+const folders: string[] = []
 afterEach(async () => {
   for (const edge of opened.splice(0)) await edge.stop()
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
 })
 
-async function setUp() {
+async function setUp(options: TestEdgeOptions = {}) {
   const edge = await createTestEdge({
     rateLimits,
     rateClock,
     ownAddresses: ['2001:db8:1:2::7'],
     queueLength: 100,
+    ...options,
   })
   opened.push(edge)
   const ask = async (url: string, options: InjectOptions) =>
@@ -111,6 +118,20 @@ describe('a token that is held', () => {
     await exhaust(currentPath, () => '192.0.2.1')
     edge.sessions.end(edge.sessions.list(), 'logout')
     expect(await read(access, '192.0.2.1')).toBe(429)
+  })
+
+  it('counts by its user from the first request after a restart on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'edgehostd-holders-'))
+    folders.push(folder)
+    const databaseFile = join(folder, 'edgehostd.db')
+    const { edge } = await setUp({ databaseFile })
+    const { access } = await edge.login('alice')
+    // As a kill leaves it: nothing is closed or stopped before the next one begins.
+    const { exhaust, read } = await setUp({ databaseFile, host: edge.host, secret: edge.secret })
+    await exhaust(currentPath, () => '192.0.2.1')
+    const [head = '', claims = ''] = access.split('.')
+    expect(await read(`${head}.${claims}.${'A'.repeat(43)}`, '192.0.2.1'), 'by its uid alone').toBe(429)
+    expect(await read(access, '192.0.2.1')).toBe(200)
   })
 })
 
