@@ -59,7 +59,7 @@ async function makePackages({ path, umask, changed, env }: Circumstances): Promi
     )
   await mkdir(join(tree, '.cache'), { recursive: true })
   await under('cp --recursive "$@"', checkout, ...sources, ...packages, tree)
-  await under('cp --recursive "$1" .cache', join(cache, 'toolchain'))
+  await under('cp --recursive "$1" .cache', tree, join(cache, 'toolchain'))
   await copyPamtester(tree)
   // One time for all, else make would take the copied packages for older than the lockfile.
   await under('find . -exec touch --no-dereference --date "$1" {} +', tree, changed)
