@@ -100,8 +100,9 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     const times = users.times(user)
     return {
       key: `user ${user}`,
-      failures: 0,
-      blockedUntil: 0,
+      failures: times.length,
+      // Not read again, but a row that stands for a lock gives way last.
+      blockedUntil: times.length < options.userFailuresPerHour ? 0 : (times[0] ?? 0) + hourMs,
       forgetAt: (times.at(-1) ?? 0) + hourMs,
       times,
     }

@@ -26,7 +26,7 @@ export interface GuessStore {
   keep(now: number): void
 }
 
-/** @param maximumRows beyond, what is not blocked and nearest to be forgotten gives way */
+/** @param maximumRows beyond, what is not blocked, has fewest failures and is nearest to be forgotten gives way */
 export function createGuessStore(database: Database, maximumRows: number): GuessStore {
   const { sql, transactionBeforeNext } = database
   const list = sql.prepare('SELECT * FROM guess ORDER BY forget_at')
@@ -42,7 +42,7 @@ export function createGuessStore(database: Database, maximumRows: number): Guess
   const remove = sql.prepare('DELETE FROM guess WHERE key = ?')
   const forget = sql.prepare('DELETE FROM guess WHERE forget_at <= ?')
   const trim = sql.prepare(
-    'DELETE FROM guess WHERE key IN (SELECT key FROM guess ORDER BY blocked_until > ?, forget_at LIMIT ?)',
+    'DELETE FROM guess WHERE key IN (SELECT key FROM guess ORDER BY blocked_until > ?, failures, forget_at LIMIT ?)',
   )
   const countRows = () => (count.get() as { rows: number }).rows
 

@@ -126,6 +126,29 @@ describe('on the disk', () => {
     expect(restart(first, { trackedKeys: 60 }).begin('bob', '192.0.2.1')).toBe(900)
   })
 
+  it('a user who is closed to strangers stays so, whatever else was typed since', () => {
+    const limits = { trackedKeys: 200, userFailuresPerHour: 30 }
+    const first = setUpGuard(limits)
+    for (let count = 0; count < 30; count += 1) first.fail('carol', `203.0.113.${count}`)
+    first.clock.turn(minuteMs)
+    for (let count = 0; count < 500; count += 1)
+      first.fail(`user ${count}`, `198.51.${count >> 8}.${count & 255}`)
+    expect(first.begin('carol', '192.0.2.1')).toBe(3_540)
+    expect(restart(first, limits).begin('carol', '192.0.2.1')).toBe(3_540)
+  })
+
+  it('who has failed often goes after who has failed once', () => {
+    const limits = { trackedKeys: 200, userFailuresPerHour: 30 }
+    const first = setUpGuard(limits)
+    for (let count = 0; count < 29; count += 1) first.fail('carol', `203.0.113.${count}`)
+    first.clock.turn(minuteMs)
+    for (let count = 0; count < 500; count += 1)
+      first.fail(`user ${count}`, `198.51.${count >> 8}.${count & 255}`)
+    const second = restart(first, limits)
+    second.fail('carol', '192.0.2.1')
+    expect(second.begin('carol', '192.0.2.2')).toBe(3_540)
+  })
+
   it('a failure that could not be written is written later, and said once', () => {
     const { log } = captureLog()
     const database = openDatabase(':memory:', log)
