@@ -1,4 +1,4 @@
-import { parseAllDocuments, type YAMLError } from 'yaml'
+import { isNode, parseAllDocuments, visit, type Document, type YAMLError } from 'yaml'
 import type { Problem } from '../definition.ts'
 import { createTextPlaces } from '../rules/text-places.ts'
 import { findPrototypeKey, prototypeKeyProblem } from './parse-json.ts'
@@ -26,6 +26,8 @@ export function parseYaml(file: string, text: string): { value: unknown; problem
     return refuse(at(second.range[0]), 'begins a second document; a file holds one profile')
   let value: unknown
   try {
+    const circle = findCircle(document)
+    if (circle !== undefined) return refuse(at(circle), 'is an alias inside of what it repeats')
     value = document.toJS({ maxAliasCount: aliasLimit })
   } catch (cause) {
     return refuse(file, `cannot be read: ${(cause as Error).message}`)
@@ -34,4 +36,17 @@ export function parseYaml(file: string, text: string): { value: unknown; problem
   return path === undefined
     ? { value, problems: [] }
     : { value: undefined, problems: [prototypeKeyProblem(file, path)] }
+}
+
+/** Where an alias stands inside of what it repeats: as an object that would hold itself, without an end. */
+function findCircle(document: Document): number | undefined {
+  let offset: number | undefined
+  visit(document, {
+    Alias(_key, { source, range }, path) {
+      if (!path.some((each) => isNode(each) && 'anchor' in each && each.anchor === source)) return undefined
+      offset = range?.[0] ?? 0
+      return visit.BREAK
+    },
+  })
+  return offset
 }
