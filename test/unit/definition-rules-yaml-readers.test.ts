@@ -94,6 +94,40 @@ describe('a text that Helm and kubectl refuse', () => {
   )
 })
 
+describe('a character that Helm and kubectl refuse', () => {
+  // Each was given to a real helm, as were those below.
+  it.each([
+    ['a: 1\n\t\nb: 2\n', 'YamlInvalid 2:1'],
+    ['a:\n\t\n  b: 1\n', 'YamlInvalid 2:1'],
+    ['a:\n  b: 1\n  \t\r\n  c: 2\n', 'YamlInvalid 3:3'],
+    ['a: 1\n\t# c\nb: 2\n', 'YamlInvalid 2:1'],
+    ['a: b\n\n\t\n', 'YamlInvalid 3:1'],
+    ['a: |\n  b\n\t\nc: d\n', 'YamlInvalid 3:1'],
+    ['a: "\0"\n', 'YamlInvalid 1:5'],
+    ['# \x07\na: "x\ny"\n', 'YamlInvalid 1:3'],
+    ['a: \x7f\n', 'YamlInvalid 1:4'],
+  ])('%j is named with its place', (text, place) => {
+    expect(renderValues(text).places).toEqual([place])
+  })
+
+  it.each([
+    'a:\n  b: 1 \t\n\n  c: 2\n',
+    'a: 1\n \t# c\nb: 2\n',
+    'a: "b\n\tc"\n',
+    'a: [1,\n\t2]\n',
+    'a: |\n  b\n  \tc\n',
+    'a: \u0085\ue000\ud83d\ude00\n',
+  ])('%j holds none', (text) => {
+    expect(renderValues(text).places).toEqual([])
+  })
+
+  it('is not told by the words of V8 where a text is nested too deeply', () => {
+    const deep = Array.from({ length: 5_000 }, (_, depth) => `${' '.repeat(depth)}a:\n`).join('')
+    const messages = new Set(read(deep).problems.map(({ message }) => message))
+    expect([...messages]).toEqual(['is nested too deeply'])
+  })
+})
+
 describe('a key that is another one for Helm and kubectl', () => {
   it.each<[string, string[]]>([
     ['on: 1\ntrue: 2', ['YamlKeyTwice 2:1']],

@@ -3,6 +3,8 @@ export interface StrictYaml {
   readonly text: string
   /** The offset in the text that was given. */
   readonly originalOf: (offset: number) => number
+  /** Where a tab stands that these readers take for indentation, and refuse, though YAML 1.2 has it for an empty line. */
+  readonly tab: number | undefined
 }
 
 interface Edit {
@@ -22,11 +24,13 @@ interface Edit {
  * no YAML for that either, as what is never closed, is left to the parser to refuse. Linear, never throws.
  */
 export function toStrictYaml(text: string): StrictYaml {
-  const edits = createScanner(text).scan()
-  return edits.length === 0 ? { text, originalOf: (offset) => offset } : applyEdits(text, edits)
+  const { edits, tab } = createScanner(text).scan()
+  const strict =
+    edits.length === 0 ? { text, originalOf: (offset: number) => offset } : applyEdits(text, edits)
+  return { ...strict, tab }
 }
 
-function applyEdits(text: string, edits: readonly Edit[]): StrictYaml {
+function applyEdits(text: string, edits: readonly Edit[]): Omit<StrictYaml, 'tab'> {
   const parts: string[] = []
   // Of each edit, where what follows it stands after and before.
   const after: number[] = []
@@ -84,6 +88,7 @@ function createScanner(text: string) {
   let unopened = 0
   // Where a key may have begun in this line; `true`: at the next token.
   let key: number | boolean = true
+  let tab: number | undefined
 
   const change = (from: number, removed: number, replacement: string) => {
     room -= replacement.length
@@ -113,6 +118,11 @@ function createScanner(text: string) {
     if (!isIndented || end(isBlankLine) > at) return
     const lacking = indent + 1 - (end(spaces) - at)
     if (lacking > 0) change(at, 0, ' '.repeat(lacking))
+  }
+  /** Notes a tab before the depth that a line needs to belong to what is around it. */
+  const findTab = (line: number, depth: number) => {
+    const found = end(spaces, line)
+    if (text[found] === '\t' && found - line < depth) tab ??= found
   }
   const isAtMarker = () => at === lineStart && end(marker) > at
 
@@ -151,6 +161,7 @@ function createScanner(text: string) {
       const next = at + 1
       const depth = end(spaces, next) - next
       const isEmpty = end(isBlankLine, next) > next || next >= text.length
+      if (isEmpty) findTab(next, needed ?? Infinity)
       if (!isEmpty) needed ??= Math.max(depth, deepest)
       else deepest = Math.max(deepest, depth)
       if (!isEmpty && depth < (needed ?? 0)) return
@@ -182,7 +193,10 @@ function createScanner(text: string) {
       if (flow > 0 || text[lineEnd] !== '\n') return
       // The next line that is not empty continues it, if it is deeper than the block around.
       let next = lineEnd
-      while (next < text.length && end(isBlankLine, next + 1) > next + 1) next = end(toLineEnd, next + 1)
+      while (next < text.length && end(isBlankLine, next + 1) > next + 1) {
+        findTab(next + 1, indent + 1)
+        next = end(toLineEnd, next + 1)
+      }
       const begin = end(blanks, next + 1)
       const depth = begin - next - 1
       if (begin >= text.length || depth <= indent || text[begin] === '#') return
@@ -236,6 +250,7 @@ function createScanner(text: string) {
   const scan = () => {
     while (at < text.length) {
       const begin = at
+      if (at === lineStart && flow === 0) findTab(at, indent + 1)
       at = end(blanks)
       if (text[at] === '\n') {
         nextLine(flow > 0)
@@ -247,7 +262,7 @@ function createScanner(text: string) {
       else if (at < text.length) scanToken()
     }
     leaveOpen()
-    return edits
+    return { edits, tab }
   }
   return { scan }
 }

@@ -33,6 +33,8 @@ export interface YamlText {
 }
 
 const problemLimit = 20
+// What libyaml and its descendants read; the pattern takes surrogates that stand alone too.
+const unreadable = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
 // What the largest manifests hold, a hundred times over.
 const nodeLimit = 5_000_000
 
@@ -54,6 +56,12 @@ export function readYaml(
   const say = (problem: YamlProblem) => {
     if (problems.length < problemLimit) problems.push(problem)
   }
+  const unread = unreadable.exec(masked.text)
+  if (unread) {
+    const code = (unread[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+    const message = `holds the control character U+${code}; write it as an escape in double quotes`
+    say({ code: 'YamlInvalid', offset: unread.index, message })
+  }
   // Duplicate keys are found below: the library compares each key with each other one.
   const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false, logLevel: 'silent' })
   try {
@@ -61,17 +69,23 @@ export function readYaml(
       // Its warnings are of tags and versions it does not know, which other readers pass over.
       const { errors } = document
       for (const { message, pos } of errors)
-        say({ code: 'YamlInvalid', offset: strict.originalOf(pos[0]), message })
+        say({ code: 'YamlInvalid', offset: strict.originalOf(pos[0]), message: inWords(message) })
       walk(document.contents, { macros, sites, say, originalOf: strict.originalOf })
       if (errors.length === 0) onDocument(document, masked)
     }
   } catch (error) {
     // The library recurses; so deep a text is no honest one.
     if (!(error instanceof RangeError)) throw error
-    say({ code: 'YamlInvalid', offset: 0, message: 'is nested too deeply' })
+    say({ code: 'YamlInvalid', offset: 0, message: tooDeep })
   }
+  if (problems.length === 0 && strict.tab !== undefined)
+    say({ code: 'YamlInvalid', offset: strict.tab, message: 'has a tab where only spaces may stand' })
   return { problems, sites, masked }
 }
+
+const tooDeep = 'is nested too deeply'
+/** The library tells of its own recursion as V8 does. */
+const inWords = (message: string) => (message.startsWith('Maximum call stack') ? tooDeep : message)
 
 interface Step {
   readonly node: unknown
