@@ -229,6 +229,18 @@ describe('a definition', () => {
       message: '500 more problems are not told; correct these and check again',
     })
   })
+
+  it('takes any number of warnings, which hide no error', () => {
+    const comments = `a: 1\n#${'{{ .spectro.system.user.name }}'.repeat(1_500)}\n`
+    const problems = checkDefinition(definitionOf([addOn(['a', comments])]))
+    expect(problems.length).toBe(1_001)
+    expect(problems.every(({ severity }) => severity === 'warning')).toBe(true)
+    expect(problems.at(-1)?.message).toBe('500 more warnings are not told; correct these and check again')
+    const withError = checkDefinition(definitionOf([addOn(['a', `${comments}b: "{{ .spectro.var.x }}"`])]))
+    expect(withError.filter(({ severity }) => severity === 'error').map(({ code }) => code)).toEqual([
+      'VariableUndeclared',
+    ])
+  })
 })
 
 describe('a hostile text', () => {

@@ -262,7 +262,8 @@ export const definitionCodes = {
   },
   TooManyProblems: {
     severity: 'error',
-    meaning: 'There are more problems than are told.',
+    meaning:
+      'There are more problems than are told. Where all that are not told are warnings, this is one too.',
     action: 'Correct those that are told and check again.',
   },
 } as const satisfies Record<string, { severity: 'error' | 'warning'; meaning: string; action: string }>

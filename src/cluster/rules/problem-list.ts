@@ -12,33 +12,37 @@ export type Report = (
 // More than anybody corrects before they check again, and little enough for one reply.
 const problemLimit = 1_000
 
-/** Problems in the order in which they were found; beyond 1,000 only that there are more. */
+/**
+ * Problems in the order in which they were found; beyond 1,000 errors and 1,000 warnings only that there are more. Warnings
+ * never take the place of an error, and never refuse a definition by their number.
+ */
 export function createProblemList() {
   const problems: Problem[] = []
-  let untold = 0
-  const report: Report = (code, place, message, severity = definitionCodes[code].severity) => {
-    if (problems.length < problemLimit) problems.push({ code, severity, place, message })
-    else untold += 1
+  const found = { error: 0, warning: 0 }
+  const add = (problem: Problem): void => {
+    found[problem.severity] += 1
+    if (found[problem.severity] <= problemLimit) problems.push(problem)
   }
+  const report: Report = (code, place, message, severity = definitionCodes[code].severity) =>
+    add({ code, severity, place, message })
   /** What another list found. */
-  const adopt = (found: readonly Problem[]): void => {
-    for (const problem of found) {
-      if (problems.length < problemLimit) problems.push(problem)
-      else untold += 1
-    }
+  const adopt = (others: readonly Problem[]): void => {
+    for (const problem of others) add(problem)
   }
   /** All of them. */
-  const list = (): Problem[] =>
-    untold === 0
-      ? problems
-      : [
-          ...problems,
-          {
-            code: 'TooManyProblems',
-            severity: definitionCodes.TooManyProblems.severity,
-            place: 'definition.yaml',
-            message: `${untold} more problems are not told; correct these and check again`,
-          },
-        ]
+  const list = (): Problem[] => {
+    const untold = found.error + found.warning - problems.length
+    if (untold === 0) return problems
+    const isError = found.error > problemLimit
+    return [
+      ...problems,
+      {
+        code: 'TooManyProblems',
+        severity: isError ? definitionCodes.TooManyProblems.severity : 'warning',
+        place: 'definition.yaml',
+        message: `${untold} more ${isError ? 'problems' : 'warnings'} are not told; correct these and check again`,
+      },
+    ]
+  }
   return { report, adopt, list }
 }
