@@ -38,7 +38,11 @@ export async function listAudits({ client, line, output }: Context): Promise<und
 export async function verifyAudits({ client, line, output }: Context): Promise<'failed' | undefined> {
   const { head } = line.options
   const query = head === undefined ? '' : `?${new URLSearchParams({ head }).toString()}`
-  const found = await client.get<Static<typeof VerifyReply>>(`${auditsPath}/verify${query}`, verifyMs)
+  const found = await client.get<Static<typeof VerifyReply>>(
+    `${auditsPath}/verify${query}`,
+    ['count', 'head', 'isIntact'],
+    verifyMs,
+  )
   const { isIntact, problem, unwritten } = found
   await output.show(found, (paper) =>
     renderFacts(

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Static } from 'typebox'
 import type { ListMeta } from '../lists/page.ts'
 import { Failure } from './exit-codes.ts'
-import { readReply, toFailure, type Reply } from './reply.ts'
+import { parseBody, readReply, toFailure, type Reply } from './reply.ts'
 import { createSessions, type Session, type Sessions } from './session.ts'
 import type { Target } from './target.ts'
 import { oneLine } from './text.ts'
@@ -17,8 +17,11 @@ export interface Items<Item> {
 
 /** The API of a host, as somebody who is logged in. */
 export interface Client {
-  /** The body of a reply that has to be good. */
-  get<T>(path: string, timeoutMs?: number): Promise<T>
+  /**
+   * The body of a reply that has to be good.
+   * @param fields what it must have at least
+   */
+  get<T extends object>(path: string, fields: readonly (keyof T & string)[], timeoutMs?: number): Promise<T>
   /** @param limit 0: all of them */
   list<Item>(path: string, query: Readonly<Record<string, string>>, limit: number): Promise<Items<Item>>
   /** The reply, whatever it is. */
@@ -82,9 +85,13 @@ export function createClient({ target, transport, user }: ClientOptions): Client
     return reply
   }
 
-  const get: Client['get'] = async <T>(path: string, timeoutMs?: number) => {
+  const get: Client['get'] = async <T extends object>(
+    path: string,
+    fields: readonly (keyof T & string)[],
+    timeoutMs?: number,
+  ) => {
     const reply = await succeed({ method: 'GET', path, ...(timeoutMs === undefined ? {} : { timeoutMs }) })
-    return JSON.parse(reply.body.toString()) as T
+    return parseBody<T>(reply, fields)
   }
 
   return {
@@ -99,7 +106,10 @@ export function createClient({ target, transport, user }: ClientOptions): Client
       for (;;) {
         const wanted = limit === 0 ? pageSize : Math.min(pageSize, limit - items.length)
         const parameters = { ...query, limit: String(wanted), ...(token === '' ? {} : { continue: token }) }
-        const page = await get<Items<Item>>(`${path}?${new URLSearchParams(parameters).toString()}`)
+        const page = await get<Items<Item>>(`${path}?${new URLSearchParams(parameters).toString()}`, [
+          'items',
+          'listmeta',
+        ])
         items.push(...page.items)
         token = page.listmeta.continue
         if (token === '' || (limit > 0 && items.length >= limit))

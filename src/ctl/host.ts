@@ -5,6 +5,7 @@ import { renderTable, type Column } from './table.ts'
 import { plural } from './text.ts'
 
 export const hostPath = '/v1/edge-mgmt/edgehosts/current'
+export const hostFields = ['metadata', 'spec', 'status'] as const
 
 type Disk = EdgeHostInfo['spec']['hardwareSpec']['disks'][number]
 type Nic = EdgeHostInfo['spec']['networkInfo'][number]
@@ -12,7 +13,7 @@ type Gpu = EdgeHostInfo['spec']['hardwareSpec']['gpus'][number]
 
 /** Everything the host says of itself. */
 export async function showHost({ client, output }: Context): Promise<undefined> {
-  const host = await client.get<EdgeHostInfo>(hostPath)
+  const host = await client.get<EdgeHostInfo>(hostPath, hostFields)
   await output.show(host, (paper) => renderHost(host, paper))
   return undefined
 }

@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import type { CurrentUser } from '../auth/schemas.ts'
 import { Failure } from './exit-codes.ts'
 import { removePrivate } from './folder.ts'
-import { errorOf, toFailure } from './reply.ts'
+import { errorOf, parseBody, toFailure } from './reply.ts'
 import type { Context } from './context.ts'
 import { createSessions, type LoginAnswer } from './session.ts'
 import { parseHost, type HostTarget, type Target } from './target.ts'
@@ -32,9 +32,9 @@ export async function login(context: Context): Promise<undefined> {
     reply = await client.askPlain('POST', loginPath, { username: user, password: newPassword })
   }
   if (reply.status !== 200) throw toFailure(reply)
-  const { Token: tokens, IsFirstLogin } = JSON.parse(reply.body.toString()) as LoginAnswer
+  const { Token: tokens, IsFirstLogin } = parseBody<LoginAnswer>(reply, ['Token'])
   await sessions.keep({ user, tokens })
-  const current = await client.get<Static<typeof CurrentUser>>('/v1/users/current')
+  const current = await client.get<Static<typeof CurrentUser>>('/v1/users/current', ['role', 'userName'])
   const first = IsFirstLogin ? '; the first login of this account on this host' : ''
   output.note(
     `Logged in on ${target.name} as ${oneLine(current.userName)} (${oneLine(current.role)})${first}.`,

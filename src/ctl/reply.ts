@@ -33,6 +33,32 @@ const tooLarge = () =>
     `the reply is larger than ${replyLimitBytes} bytes, which no reply of edgehostd is; see what answers there`,
   )
 
+/**
+ * The body of a good reply. Whatever listens there may have sent it, and this program knows no schemas, so only the
+ * fields are looked at without which nothing can be shown.
+ * @param fields names that the body must have
+ * @throws Failure when it is no JSON object, or has not all of them
+ */
+export function parseBody<T extends object>({ body }: Reply, fields: readonly (keyof T & string)[]): T {
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString())
+  } catch (error) {
+    throw foreignReply('it is not JSON', error)
+  }
+  if (typeof value !== 'object' || value === null) throw foreignReply('it is not a JSON object')
+  const missing = fields.find((name) => ((value as Partial<T>)[name] ?? undefined) === undefined)
+  if (missing !== undefined) throw foreignReply(`it has no ${missing}`)
+  return value as T
+}
+
+const foreignReply = (reason: string, cause?: unknown) =>
+  new Failure(
+    'failed',
+    `the reply is not one that this edgehostctl understands: ${reason}; see what answers there, and whether its version is this one: edgehostctl version`,
+    { cause },
+  )
+
 /** The body of an error, if it is one. */
 export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {
   try {

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { LoginReply, UserToken } from '../auth/schemas.ts'
 import { readPrivate, removePrivate, writePrivate } from './folder.ts'
 import { withLock } from './lock.ts'
-import { toFailure, type Reply } from './reply.ts'
+import { parseBody, toFailure, type Reply } from './reply.ts'
 import type { HostTarget } from './target.ts'
 
 export type Tokens = Static<typeof UserToken>
@@ -50,7 +50,7 @@ export function createSessions({ sessionFile, lockFile }: HostTarget): Sessions 
           return undefined
         }
         if (reply.status !== 200) throw toFailure(reply)
-        const session = { ...present, tokens: JSON.parse(reply.body.toString()) as Tokens }
+        const session = { ...present, tokens: parseBody<Tokens>(reply, ['Authorization', 'RefreshToken']) }
         writePrivate(sessionFile, session)
         return session
       }),

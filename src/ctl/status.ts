@@ -4,15 +4,15 @@ import type { EdgeHostInfo } from '../host/schemas.ts'
 import { auditsPath } from './audit.ts'
 import type { Client, Items } from './client.ts'
 import { Failure } from './exit-codes.ts'
-import { hostPath } from './host.ts'
+import { hostFields, hostPath } from './host.ts'
 import type { Context } from './context.ts'
 import type { Session } from './sessions.ts'
 import { renderStatus, type HostStatus } from './status-screen.ts'
 
 /** The one screen: asks four things and says what they mean together. */
 export async function status({ client, output, target }: Context): Promise<undefined> {
-  const host = await client.get<EdgeHostInfo>(hostPath)
-  const service = await unlessForbidden(() => client.get<ServiceStatus>(`${hostPath}/status`))
+  const host = await client.get<EdgeHostInfo>(hostPath, hostFields)
+  const service = await unlessForbidden(() => client.get<ServiceStatus>(`${hostPath}/status`, []))
   const audits = await unlessForbidden(() => readAudits(client))
   const sessions = await client.list<Session>('/v1/users/sessions', {}, 0)
   const found: HostStatus = {
