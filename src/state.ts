@@ -9,6 +9,7 @@ import { lockState } from './store/state-lock.ts'
 import type { Clock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import type { Logger } from './system/log.ts'
+import { requireRegularIfPresent } from './system/regular-file.ts'
 import { readOrMakeSecret, secretFile } from './system/secret-file.ts'
 
 export interface StateOptions {
@@ -39,7 +40,10 @@ export async function openState({ config, clock, log, onStranger }: StateOptions
   const lock = lockState(directory, log)
   await sweepTemporary(directory)
   await sweepTemporary(join(directory, 'tls'))
-  const database = openDatabase(join(directory, 'edgehostd.db'), log)
+  const databaseFile = join(directory, 'edgehostd.db')
+  // SQLite would say only that it cannot open it.
+  requireRegularIfPresent(databaseFile)
+  const database = openDatabase(databaseFile, log)
   const reader = createReader(database.sql)
   const audit = createAudit({
     ...{ settings: config.audit, database, read: reader.read, clock, log },

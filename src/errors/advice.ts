@@ -4,6 +4,7 @@ import { StartError } from './start-error.ts'
 export const seeDisk = 'see what is full or read-only with: df -h; findmnt -O ro'
 
 // Of open(2), mkdir(2), rename(2), FileRefused of system/regular-file.ts; SQLite's primary result codes, https://www.sqlite.org/rescode.html
+const inTheWay = ['EEXIST', 'EISDIR', 'ELOOP']
 const unwritable = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']
 const sqliteUnwritable = [8, 10, 13]
 const sqliteBusy = [5, 6]
@@ -20,6 +21,8 @@ export function adviseOnStart(error: unknown, stateDirectory: string): StartErro
   const because = (advice: string) =>
     new StartError(`the daemon could not start, ${message}: ${advice}`, { cause: error })
   if (code === 'FileRefused') return because(`look at it with ls -lL ${place}, and move it away`)
+  // Of a link that leads nowhere ls -L says nothing.
+  if (inTheWay.includes(code)) return because(`look at it with ls -ld ${place}, and move it away`)
   const sqlite = errcode === undefined ? undefined : errcode & 0xff
   if (unwritable.includes(code) || (sqlite !== undefined && sqliteUnwritable.includes(sqlite)))
     return because(seeDisk)

@@ -81,6 +81,15 @@ export function readRegularFileSync(path: string, maximumBytes: number): Regular
   }
 }
 
+/**
+ * For a file that is opened by somebody else, a library for example; it need not exist.
+ * @throws FileRefused, and the system's error as it is, for example `ELOOP`
+ */
+export function requireRegularIfPresent(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found) requireRegular(path, found, Infinity)
+}
+
 const doubled = (bytes: Buffer) => Buffer.concat([bytes], bytes.length * 2)
 
 /** Character device 1, 3 (Documentation/admin-guide/devices.txt of the kernel). */

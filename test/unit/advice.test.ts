@@ -14,6 +14,11 @@ describe('the advice on a failed start', () => {
     [{ code: 'ERR_SQLITE_ERROR', errcode: 13 }, seeDisk],
     [{ code: 'EACCES', path: '/srv/state' }, /systemctl start edgehostd, .* namei -l \/srv\/state$/],
     [{ code: 'ERR_SQLITE_ERROR', errcode: 14 }, /namei -l \/var\/lib\/edgehostd$/],
+    [{ code: 'ELOOP', path: '/srv/state/secret' }, /ls -ld \/srv\/state\/secret, and move it away$/],
+    [
+      { code: 'EEXIST', path: '/srv/state/definitions' },
+      /ls -ld \/srv\/state\/definitions, and move it away$/,
+    ],
     [{ code: 'ENOENT', path: '/no/where' }, /namei -l \/no\/where$/],
     [{ code: 'ERR_SQLITE_ERROR', errcode: 5 }, /fuser -v \/var\/lib\/edgehostd\/edgehostd\.db$/],
   ])('after %j is one line with a command', (fields, advice) => {

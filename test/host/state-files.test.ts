@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { adviseOnStart } from '../../src/errors/advice.ts'
+import { openState, type StateOptions } from '../../src/state.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'edgehostd-state-'))
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+describe('what stands in the place of the database', () => {
+  it.each<[string, (path: string) => void, RegExp]>([
+    [
+      'a pipe',
+      (path) => execFileSync('mkfifo', [path]),
+      /edgehostd\.db is a named pipe, not a regular file: look/,
+    ],
+    [
+      'a device',
+      (path) => symlinkSync('/dev/zero', path),
+      /edgehostd\.db is a device, not a regular file: look/,
+    ],
+    ['a folder', (path) => mkdirSync(path), /edgehostd\.db is a folder, not a regular file: look/],
+    [
+      'a link to itself',
+      (path) => symlinkSync(path, path),
+      /ELOOP.*: look at it with ls -ld .*edgehostd\.db/,
+    ],
+  ])('is named where it is %s', async (_, place, advice) => {
+    place(join(directory, 'edgehostd.db'))
+    const options = {
+      config: { state: { directory } },
+      log: pino({ enabled: false }),
+    } as unknown as StateOptions
+    const error = await openState(options).catch((thrown: unknown) => thrown)
+    expect(adviseOnStart(error, directory)?.message).toMatch(advice)
+  })
+})
