@@ -29,7 +29,7 @@ it('the answer of the daemon is read as text, also where a letter comes in two p
 
 it('another answer than 200 is an error with its begin', async () => {
   const socket = await listen((_request, response) => response.writeHead(503).end('not now'))
-  await expect(askDaemon(socket, '/')).rejects.toThrow('it answers 503: not now')
+  await expect(askDaemon(socket, '/')).rejects.toThrow('the daemon answered with status 503: not now')
 })
 
 it('an answer without end is an error, and is not read on', async () => {
