@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { escapeInvisible, printable } from '../errors/printable.ts'
+import { systemReason } from '../errors/system-reason.ts'
+import { createGrowingBuffer } from '../system/growing-buffer.ts'
 import { jsonBody } from './client.ts'
 import { Failure } from './exit-codes.ts'
 import type { Program } from './context.ts'
@@ -23,12 +25,29 @@ export const askApi =
     return status === 401 ? 'notLoggedIn' : 'failed'
   }
 
+// Far above every JSON body that a host takes.
+const bodyLimitBytes = 16_777_216
+
+/** Also of a pipe, as a shell's <(…) is one; a device that never ends is none. */
 function readBody(file: string): Buffer {
+  const body = createGrowingBuffer(bodyLimitBytes)
+  const part = Buffer.allocUnsafe(65_536)
   try {
-    return readFileSync(file === '-' ? 0 : file)
+    const source = file === '-' ? 0 : openSync(file, 'r')
+    try {
+      for (let length = 0; (length = readSync(source, part)) > 0;)
+        if (!body.add(part.subarray(0, length)))
+          throw new Failure('usage', `--data: ${printable(file)} has more than ${bodyLimitBytes} bytes`)
+    } finally {
+      if (source !== 0) closeSync(source)
+    }
   } catch (error) {
-    throw new Failure('usage', `--data: ${(error as Error).message}`, { cause: error })
+    if (error instanceof Failure) throw error
+    throw new Failure('usage', `--data: ${printable(file)} cannot be read: ${systemReason(error as Error)}`, {
+      cause: error,
+    })
   }
+  return body.bytes()
 }
 
 /** A body for a terminal: nothing in it may steer that, and the prompt gets a line of its own. */
