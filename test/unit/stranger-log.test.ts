@@ -50,3 +50,12 @@ it('a line below the level of the log takes no place', () => {
   strangers.info({}, 'one')
   expect(captured.lines.map(({ msg }) => msg)).toEqual(['one'])
 })
+
+it('an error has a place of its own beside a flood, and errors alone are nine a second', () => {
+  for (let index = 0; index < 20; index += 1) strangers.info({}, 'one')
+  strangers.error({}, 'to be mended')
+  expect([said('one'), said('to be mended')]).toEqual([6, 1])
+  clock.turn(1_000)
+  for (let index = 0; index < 20; index += 1) strangers.error({}, 'to be mended')
+  expect(said('to be mended')).toBe(1 + 9)
+})
