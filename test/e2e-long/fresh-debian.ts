@@ -69,7 +69,10 @@ export async function enterFreshDebian(): Promise<FreshDebian> {
       if (holder.exitCode !== null) throw new Error(`systemd-nspawn ended:\n${complaints}`)
       const nspawn = await firstChild(holder.pid)
       const first = await firstChild(nspawn)
-      if (first === undefined || (await firstChild(first)) === undefined)
+      // systemd-nspawn has other children for a moment: it is the one that has started the program.
+      const program = await firstChild(first)
+      const name = program === undefined ? '' : await readFile(`/proc/${program}/comm`, 'utf8')
+      if (first === undefined || name.trim() !== 'sleep')
         throw new Error(`no first process yet:\n${complaints}`)
       return first
     }, 60_000)
@@ -90,7 +93,7 @@ export async function enterFreshDebian(): Promise<FreshDebian> {
         return {
           hasEnded: () => child.exitCode !== null || child.signalCode !== null,
           async pressCtrlC() {
-            process.kill(-child.pid!, 'SIGINT')
+            if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, 'SIGINT')
             await gone
           },
         }
