@@ -107,9 +107,9 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       expect(sorted(shown)).toEqual(sorted(await nicsOf(host)))
     })
 
-    it('has the cards, the bond, the VLAN and the bridge, and nothing that pods bring', () => {
+    it('has the cards, the bond, the VLAN, the bridge and a dummy with an address, and nothing that pods bring', () => {
       const names = seen.spec.networkInfo.map(({ nicName }) => nicName).sort()
-      const composed = ['bond0', 'bond0.20', 'br0']
+      const composed = ['bond0', 'bond0.20', 'br0', 'spare0']
       expect(names).toEqual([...Object.values(cards).map(({ nicName }) => nicName), ...composed].sort())
     })
 

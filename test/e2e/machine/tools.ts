@@ -93,8 +93,8 @@ interface Route {
 }
 
 const shownKinds = new Set([undefined, 'bond', 'bridge', 'vlan'])
-// Bridges of pods are bridges to the kernel.
-const podBridges = new Set(['cni0'])
+// What pods bring looks to the kernel as what an administrator makes.
+const podLinks = new Set(['cni0', 'cali11a', 'lxc22b', 'kube-ipvs0'])
 
 /** Interfaces by `ip address`, their gateways and the default by `ip route`. */
 export async function nicsOf(host: Host) {
@@ -103,9 +103,10 @@ export async function nicsOf(host: Host) {
   const routes6 = await defaultRoutes(host, '-6')
   const chosen = (routes4[0] ?? routes6[0])?.dev
   return links
-    .filter(({ ifname, link_type, linkinfo }) => {
+    .filter(({ ifname, link_type, linkinfo, addr_info }) => {
       // A member of a bond or bridge tells of that too, but has no kind of its own.
-      return link_type === 'ether' && shownKinds.has(linkinfo?.info_kind) && !podBridges.has(ifname)
+      const isShown = shownKinds.has(linkinfo?.info_kind) || addr_info.some(({ scope }) => scope === 'global')
+      return link_type === 'ether' && isShown && !podLinks.has(ifname)
     })
     .map(({ ifname, address, addr_info }) => {
       const four = addr_info.find(({ family, secondary }) => family === 'inet' && !secondary)
