@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -122,6 +131,42 @@ describe('a definition is not built', () => {
     ])
     expect(await refusalsOf([file], { limits: { unpackedBytes: 4_999 } })).toEqual([
       expect.stringMatching(/^TooLarge --pack: holds \d+ bytes in all; 4999 are allowed$/),
+    ])
+  })
+
+  it.each<[string, (path: string) => unknown, string]>([
+    [
+      'a pipe that has no writer',
+      (path) => execFileSync('mkfifo', [path]),
+      'is a named pipe, not a regular file',
+    ],
+    [
+      'a link to an endless device',
+      (path) => symlinkSync('/dev/zero', path),
+      'is a device, not a regular file',
+    ],
+    [
+      'a file that is larger than all texts may be',
+      (path) => {
+        writeFileSync(path, '')
+        truncateSync(path, 2 ** 40)
+      },
+      'has more than 268435456 bytes',
+    ],
+  ])('from %s, as a profile or as pack.json, and is not read without end', (_what, make, reason) => {
+    const profile = join(home, 'endless.json')
+    make(profile)
+    rmSync(join(home, 'pack/pack.json'))
+    make(join(home, 'pack/pack.json'))
+    const { problems } = planBuild({
+      profiles: [profile],
+      packs: [join(home, 'pack')],
+      limits: defaultLimits,
+    })
+    const message = `${reason}; give the file or folder as it was exported`
+    expect(problems).toMatchObject([
+      { code: 'FileMissing', place: profile, message },
+      { code: 'FileMissing', place: join(home, 'pack/pack.json'), message },
     ])
   })
 

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { FileRefused, readRegularFileSync } from '../../system/regular-file.ts'
 import type { Problem } from '../definition.ts'
 import { pathPart, pathPartForm } from './format.ts'
-import type { ArchiveLimits } from './limits.ts'
+import { defaultLimits, type ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
 import { parseYaml } from './parse-yaml.ts'
 import { applyPresets, type PresetFolder } from './preset-wishes.ts'
@@ -202,12 +203,13 @@ type Report = (place: string, code: string, message: string) => void
 
 function readText(file: string, report: Report): Buffer | undefined {
   try {
-    const content = readFileSync(file)
+    const content = readRegularFileSync(file, defaultLimits.allTextBytes).bytes
     if (isUtf8(content)) return content
     report(file, 'NotUtf8', 'is not UTF-8; save it as UTF-8')
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    report(file, 'FileMissing', `cannot be read (${code}); give the file or folder as it was exported`)
+    const reason = error instanceof FileRefused ? error.reason : `cannot be read (${code})`
+    report(file, 'FileMissing', `${reason}; give the file or folder as it was exported`)
   }
   return undefined
 }
