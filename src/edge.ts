@@ -28,7 +28,7 @@ export interface EdgeOptions {
   readonly authenticate: Authenticate
   /** The user of an access token that is held, told without a look at a signature. */
   readonly holderOf: (accessToken: string) => string | undefined
-  /** Whether somebody has logged in from exactly there. */
+  /** Whether a user has logged in from exactly there. */
   readonly isKnownClient: (client: Client) => boolean
   /** Tells who counts as one client. */
   readonly clientOf: ClientOf

@@ -87,7 +87,7 @@ export function describeProblem(
   return { field, message: `${field} ${text}` }
 }
 
-/** What is wanted. A pattern says it by the keyword `accepts` of its schema, since a regular expression tells nobody. */
+/** What is wanted. A pattern says it by the keyword `accepts` of its schema, since a regular expression is hard to read. */
 function inWords({ keyword, params, parentSchema, message }: Parameters<typeof describeProblem>[0]) {
   if (keyword === 'pattern') return `must be ${String(parentSchema?.accepts ?? 'of another form')}`
   if (keyword !== 'enum') return message

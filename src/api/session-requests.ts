@@ -71,7 +71,7 @@ export function addSessionRequests(app: FastifyInstance, longMs: number): Sessio
     entry.abort?.abort(entry.ended)
     const hasBegun = reply.raw.headersSent
     if (!raw.complete && !hasBegun && raw.listenerCount('error') > 0) {
-      // Whoever reads the body gets it as its error, and answers.
+      // The reader of the body gets it as its error, and answers.
       reply.raw.setHeader('connection', 'close')
       raw.emit('error', entry.ended)
     }

@@ -68,7 +68,7 @@ export interface Auth {
   /** Tries since the start, by outcome. */
   readonly logins: () => readonly LoginFigures[]
   readonly pam: () => PamFigures
-  /** Whether somebody has logged in from exactly there. */
+  /** Whether a user has logged in from exactly there. */
   readonly isKnownClient: (client: Client) => boolean
   /** Failures and locks, which outlive the daemon. */
   readonly guesses: Pick<GuessGuard, 'keep'>

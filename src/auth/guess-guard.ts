@@ -72,7 +72,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
   kept.kept.forEach(restore)
   let isBehind = false
 
-  // The configuration may have changed, and whoever can write the file is not to lock anybody out for longer.
+  // The configuration may have changed, and a change of the file must not lock a user out for longer.
   function restore({ key: keptKey, failures, blockedUntil, forgetAt, times }: KeptGuess): void {
     const now = nowMs()
     const [, name = '', key = ''] = /^(\S+) (.*)$/s.exec(keptKey) ?? []

@@ -53,7 +53,7 @@ export function makeRefreshToken(key: KeyObject, { sessionUid, generation }: Ref
   return `${Buffer.from(claims).toString('base64url')}.${codeOf(key, claims).toString('base64url')}`
 }
 
-/** The session that a refresh token says it is of; nobody has looked whether it may. */
+/** The session that a refresh token says it is of; not yet checked. */
 export function sessionOfRefreshToken(token: string): string | undefined {
   if (token.length > longestRefreshToken) return undefined
   return readClaims(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString())?.sessionUid

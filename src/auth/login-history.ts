@@ -7,7 +7,7 @@ export interface LoginHistory {
   record(userName: string, client: Client, now: number): boolean
   /** Whether this user has logged in from there; where none of the user's addresses in a network is known, from it. */
   isKnown(userName: string, client: Client): boolean
-  /** Whether anybody has logged in from exactly there. */
+  /** Whether a user has logged in from exactly there. */
   isKnownClient(client: Client): boolean
 }
 

@@ -104,7 +104,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     },
   )
 
-  /** Of a body that nobody has checked. */
+  /** Of a body that has not been checked. */
   const refreshTokenOf = (request: FastifyRequest): string | undefined => {
     const { refreshToken } = (request.body ?? {}) as { readonly refreshToken?: unknown }
     return typeof refreshToken === 'string' && refreshToken !== ''

@@ -33,7 +33,7 @@ export interface SessionsOptions extends TokenLifetimes {
   readonly log: Logger
   /** Told of sessions that the daemon ended by its own decision, all at once; never within a transaction. */
   readonly onEnded?: (sessions: readonly SessionRecord[], reason: string) => void
-  /** Told of callers whose session has ended or is no longer an administrator's, whoever decided it. */
+  /** Told of callers whose session has ended or is no longer an administrator's, whatever the cause. */
   readonly onCallersGone?: (isGone: IsCallerGone) => void
 }
 

@@ -58,7 +58,7 @@ export interface Upload {
 
 // A form is a little larger than its file.
 const formBytes = 524_288
-// A look takes a millisecond at most. Whoever unpacks at the same time leaves some times as much.
+// A look takes a millisecond at most. A program that unpacks at the same time leaves some times as much.
 const betweenLooksBytes = 1_048_576
 
 /**

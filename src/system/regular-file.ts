@@ -59,7 +59,7 @@ export async function readRegularFile(path: string, maximumBytes: number): Promi
   }
 }
 
-/** The same without a turn of the event loop: for memory of the kernel, and while nobody else waits. */
+/** The same without a turn of the event loop: for memory of the kernel, and for programs in which nothing else waits. */
 export function readRegularFileSync(path: string, maximumBytes: number): RegularFile {
   const found = statSync(path)
   if (isNull(found)) return { bytes: Buffer.alloc(0), stats: found }
@@ -82,7 +82,7 @@ export function readRegularFileSync(path: string, maximumBytes: number): Regular
 }
 
 /**
- * For a file that is opened by somebody else, a library for example; it need not exist.
+ * For a file that is opened by other code, a library for example; it need not exist.
  * @throws FileRefused, and the system's error as it is, for example `ELOOP`
  */
 export function requireRegularIfPresent(path: string): void {

@@ -34,7 +34,7 @@ export function writeOutput(data: string | Uint8Array): void {
   }
 }
 
-/** Writes to standard error. Where that fails there is nobody to tell; the exit code stays what it is. */
+/** Writes to standard error. A failure cannot be told; the exit code stays what it is. */
 export function writeError(text: string): void {
   try {
     writeSync(2, text)

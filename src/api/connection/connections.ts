@@ -66,7 +66,7 @@ interface Group {
  * login, one still in its handshake included, makes room for the new one; where there is none, the new one is closed.
  * So a client that holds many connections can keep out neither others nor, for long, itself.
  *
- * At the caps of a /64 and in all, where nobody is idle, the oldest request without a login gives way, of the client that
+ * At the caps of a /64 and in all, where no connection is idle, the oldest request without a login gives way, of the client that
  * has most of them: a thousand bodies that trickle in from twenty addresses would else keep everybody out.
  */
 export function limitConnections(
@@ -124,7 +124,7 @@ export function limitConnections(
     if (byTuple.get(connection.key) === connection) byTuple.delete(connection.key)
   }
 
-  // Sets keep the order of insertion: whoever becomes idle, or busy, goes to the end.
+  // Sets keep the order of insertion: a connection that becomes idle, or busy, goes to the end.
   function offer(connection: Connection): void {
     if (!connection.open || connection.caller) return
     if (connection.requests === 0) evictable.add(connection)

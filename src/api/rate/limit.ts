@@ -32,7 +32,7 @@ export interface RateLimitOptions {
   readonly monotonic: () => number
   /** The user of an access token that we have issued and still hold, told without a look at a signature. */
   readonly holderOf?: (accessToken: string) => string | undefined
-  /** Whether somebody has logged in from exactly there: what neighbours use up does not hold such a client back. */
+  /** Whether a user has logged in from exactly there: what neighbours use up does not hold such a client back. */
   readonly isKnownClient?: (client: Client) => boolean
   readonly log: Logger
 }
@@ -45,7 +45,7 @@ declare module 'fastify' {
     bucket?: 'login'
     /**
      * For a route that takes another token than the access token: its user where we hold it. Asked with a body that
-     * nobody has checked, where the address is over its rate.
+     * has not been checked, where the address is over its rate.
      */
     holder?: (request: FastifyRequest) => string | undefined
   }

@@ -34,7 +34,7 @@ export interface Certificates {
 }
 
 const dayMs = 86_400_000
-// Each router advertisement may bring an address, and each new certificate costs whoever pins or copies it.
+// Each router advertisement may bring an address, and each new certificate costs each client that pins or copies it.
 const hourMs = 3_600_000
 const warnDays = 30
 

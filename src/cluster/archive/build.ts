@@ -96,7 +96,7 @@ export async function buildArchive({
   return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }
 }
 
-/** What it will be compressed to nobody knows before; a reader refuses what looks like a bomb, at whatever place. */
+/** The compressed size is not known before; a reader refuses what looks like a bomb, at whatever place. */
 async function unpackAll(file: FileHandle): Promise<void> {
   const source = file.createReadStream({ start: 0, autoClose: false, highWaterMark: 262_144 })
   const unpacked = decompress(source, limits)

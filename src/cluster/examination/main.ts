@@ -9,7 +9,7 @@ import type { ExaminationOrder, Finding, JudgementOrder } from './protocol.ts'
 
 /**
  * The process in which the daemon has archives examined, and values judged by their patterns: they may come from anywhere,
- * and checking one takes seconds in which an event loop answers nobody. If it needs too much memory, it ends and not the
+ * and checking one takes seconds in which an event loop answers no request. If it needs too much memory, it ends and not the
  * daemon.
  */
 async function main(): Promise<void> {

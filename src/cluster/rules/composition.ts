@@ -90,7 +90,7 @@ function checkPacks({ formatVersion, profiles, packs }: Definition, report: Repo
         return
       }
       const hint = versions.length > 0 ? `; it holds ${held}` : suggest(name, folders.keys())
-      // Where archives of the existing layout keep their packs nobody has written down; charts come from a registry.
+      // No public text says where archives of the existing layout keep their packs; charts come from a registry.
       const isElsewhere =
         formatVersion === 0 || (versions.length === 0 && (type === 'helm' || type === 'oci'))
       report(

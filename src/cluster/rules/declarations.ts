@@ -55,7 +55,7 @@ export function checkDeclarations(
       if (seen.has(variable.name)) say('VariableTwice', 'is declared twice; remove one of them')
       seen.add(variable.name)
       checkTokens(variable, say)
-      // What a refused pattern would take nobody can say.
+      // The values that a refused pattern takes are unknown.
       const rule = createRule(variable, pattern?.refusal === undefined ? pattern : undefined)
       if (variable.inputType === 'dropdown') checkOptions(rule, work, say)
       else if (optionsOf(variable).length > 0)

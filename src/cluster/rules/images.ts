@@ -81,7 +81,7 @@ export function createImageFinder(): ImageFinder {
   }
 }
 
-/** The images of a definition whose texts nobody checks meanwhile. */
+/** The images of a definition, without a check of its texts. */
 export function findImages(definition: Definition): ImageFinder['imagesOf'] {
   const { look, imagesOf } = createImageFinder()
   readSourceTexts(definition, () => undefined, look)

@@ -17,7 +17,7 @@ export interface Action {
   readonly trimsAfter: boolean
 }
 
-// Longer than anybody writes; what is longer is left alone.
+// Longer than any published action; what is longer is left alone.
 const lengthLimit = 2_048
 
 const opening = /\{\{(-(?=[ \t\r\n]))?/y

@@ -38,7 +38,7 @@ const line = /^\S+ \S+ (\S+) (\S+) (\S+) .*? - (\S+) (\S*) ?(\S*)$/gm
 /** Bytes as UTF-8; in the place of what is none stands U+FFFD. */
 export const bytesToText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
 
-/** Parses proc_pid_mountinfo(5), read as Latin-1. A node of a cluster has hundreds of lines: nothing is made that nobody reads. */
+/** Parses proc_pid_mountinfo(5), read as Latin-1. A node of a cluster has hundreds of lines: nothing is made that has no reader. */
 export function parseMountinfo(text: string): readonly Mount[] {
   return Array.from(
     text.matchAll(line),
