@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { execa } from 'execa'
 import { createGrowingBuffer } from './growing-buffer.ts'
 import type { Logger } from './log.ts'
-import { childOptions, loadExeca } from './runner.ts'
+import { childOptions, loadExeca } from './child.ts'
 
 export interface FollowOptions {
   /** One line of standard output as it comes, without its end. */

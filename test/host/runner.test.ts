@@ -179,10 +179,27 @@ describe('a limit', () => {
     expect(() => process.kill(pid, 0)).toThrow('ESRCH')
   })
 
-  it('of time holds for a program that has ended but left a child with its output', async () => {
+  // The children hold the pipes for 6 s; a second after the program was ended the pipes are closed.
+  it.each([
+    ['of time, that has ended', 'sleep 6 & exit 0', 'timed-out'],
+    ['of time', 'sleep 6 & exec sleep 60', 'timed-out'],
+    ['of output', 'sleep 6 & exec yes', 'output-too-large'],
+  ])('%s does not wait for the child that a program left', async (_what, script, reason) => {
     const began = performance.now()
-    const run = runner.run('sh', ['-c', 'sleep 6 & exit 0'], { timeoutMs: 200 })
-    await run.catch(() => undefined)
+    const options = { timeoutMs: reason === 'timed-out' ? 200 : timeoutMs, maxOutputBytes: 1_000 }
+    expect(await failure(runner.run('sh', ['-c', script], options))).toBe(reason)
+    expect(performance.now() - began).toBeLessThan(4_000)
+  })
+
+  it('by a signal does not wait for the child that a program left', async () => {
+    const began = performance.now()
+    const controller = new AbortController()
+    const options = {
+      timeoutMs,
+      signal: controller.signal,
+      onStarted: () => void setTimeout(() => controller.abort(), 100),
+    }
+    expect(await failure(runner.run('sh', ['-c', 'sleep 6 & exec sleep 60'], options))).toBe('ended')
     expect(performance.now() - began).toBeLessThan(4_000)
   })
 

@@ -1,7 +1,4 @@
-import { EventEmitter, once } from 'node:events'
-import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { limitOutput } from '../../src/system/child-limits.ts'
 import { createGrowingBuffer } from '../../src/system/growing-buffer.ts'
 import { keptBytes } from '../support/kept-memory.ts'
 
@@ -51,17 +48,4 @@ describe('a growing buffer', () => {
     })
     expect(kept).toBeLessThan(2.5 * mebibyte)
   })
-})
-
-it('the output of a program takes its own size, also where it comes byte by byte', async () => {
-  const stdout = new PassThrough({ highWaterMark: 1 })
-  const child = Object.assign(new EventEmitter(), { stdout, stderr: null, kill: () => true })
-  const output = limitOutput(child, mebibyte)
-  const kept = await keptBytes(async () => {
-    for (let count = 0; count < 200_000; count += 1)
-      if (!stdout.write(Buffer.from('x'))) await once(stdout, 'drain')
-    return output
-  })
-  expect(output.stdout()).toHaveLength(200_000)
-  expect(kept).toBeLessThan(8 * mebibyte)
 })
