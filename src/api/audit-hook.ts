@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { AppError } from '../errors/app-error.ts'
+import { seeDisk } from '../errors/advice.ts'
+import { AppError } from '../errors/app-error.ts'
 import type { Role } from './access.ts'
 
 /** How the trail speaks of a route. Everything that changes something declares it, and reads of secrets. */
@@ -49,15 +50,13 @@ export interface RequestAudit {
   admit(hasSession: boolean): boolean
   /**
    * Notes durably that a request is about to change something.
-   * @throws AppError InsufficientStorage
+   * @returns for `end`; nothing where the disk cannot be written
    */
-  begin(request: AuditedRequest): string
-  /** The same for what goes on anyway: nothing where it cannot be noted. */
-  tryBegin(request: AuditedRequest): string | undefined
+  begin(request: AuditedRequest): string | undefined
   /**
    * Records how it ended.
    * @param begun what `begin` gave
-   * @returns uid of the record, for the header `AuditUid`, as soon as that or what was begun is on the disk
+   * @returns uid of the record, for the header `AuditUid`, as soon as that is on the disk
    */
   end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
@@ -117,7 +116,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('noteAudit', function () {
     const { config, schema, url = '' } = this.routeOptions
     if (!config.audit || config.audit.goesOn !== true) return
-    this.auditBegun = audit.tryBegin(describe(this, config.audit, subjectOf(schema, url))) ?? ''
+    this.auditBegun = audit.begin(describe(this, config.audit, subjectOf(schema, url))) ?? ''
   })
   app.addHook('onRoute', (route) => {
     if (route.config?.audit === false) return
@@ -131,8 +130,9 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
         ...[route.preHandler ?? []].flat(),
         // Last, since after it something is changed.
         (request, _reply, done) => {
-          request.auditBegun = audit.begin(describe(request, words, what))
-          done()
+          const begun = audit.begin(describe(request, words, what))
+          request.auditBegun = begun ?? ''
+          done(begun === undefined ? unwritable() : undefined)
         },
       ]
     }
@@ -152,6 +152,9 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     name(reply, await audit.end(change, status, undefined))
   }
 }
+
+const unwritable = () =>
+  new AppError('InsufficientStorage', `nothing was changed: the audit trail cannot be written; ${seeDisk}`)
 
 /** Whether the trail hears of a request. */
 function isRecorded({ method, routeOptions: { config } }: FastifyRequest): boolean {

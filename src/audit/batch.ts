@@ -7,13 +7,11 @@ import type { Pending, Trail } from './trail.ts'
  */
 export interface Batch {
   /**
-   * Done when the record, or else the intent that it has, is on the disk, or nobody can write there. A record of the
-   * daemon itself, from the same turn, comes before it.
+   * Done when the record is on the disk, or the disk cannot be written. A record of the daemon itself, from the same
+   * turn, comes before it.
    * @throws what `writeAll` throws for this record
    */
   add(record: Pending): Promise<void>
-  /** Takes away an intent of which no record comes; soon. */
-  forget(uid: string): void
   /** Brings everything to the disk, at once. */
   flush(): void
 }
@@ -24,17 +22,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-const retryMs = 1_000
-
-export function createBatch({
-  writeAll,
-  forget,
-  settle,
-}: Pick<Trail, 'writeAll' | 'forget' | 'settle'>): Batch {
+export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
   const waiting: Waiting[] = []
-  let turn: NodeJS.Immediate | undefined
-  let nextTurn: NodeJS.Immediate | undefined
-  let retry: NodeJS.Timeout | undefined
 
   function write(all: readonly Waiting[]): void {
     try {
@@ -48,36 +37,15 @@ export function createBatch({
     for (const { resolve } of all) resolve()
   }
 
-  function endTurn(): void {
-    write(waiting.splice(0))
-    settleSoon()
-  }
-
-  // The replies are on their way by then.
-  function settleSoon(): void {
-    clearImmediate(nextTurn)
-    nextTurn = setImmediate(settleAll)
-  }
-
-  function settleAll(): void {
-    clearTimeout(retry)
-    if (!settle()) retry = setTimeout(settleAll, retryMs).unref()
+  function flush(): void {
+    if (waiting.length > 0) write(waiting.splice(0))
   }
 
   return {
     add: (record) =>
       new Promise<void>((resolve, reject) => {
-        if (waiting.push({ record, resolve, reject }) === 1) turn = setImmediate(endTurn)
+        if (waiting.push({ record, resolve, reject }) === 1) setImmediate(flush)
       }),
-    forget(uid) {
-      forget(uid)
-      settleSoon()
-    },
-    flush() {
-      for (const each of [turn, nextTurn]) clearImmediate(each)
-      clearTimeout(retry)
-      if (waiting.length > 0) write(waiting.splice(0))
-      settle()
-    },
+    flush,
   }
 }

@@ -23,7 +23,7 @@ export interface Flood {
 
 export interface FloodOptions {
   /** Where the sums go. */
-  readonly trail: Pick<Trail, 'tryBegin' | 'finish' | 'append' | 'newUid'>
+  readonly trail: Pick<Trail, 'begin' | 'finish' | 'append' | 'newUid'>
   /** Whose refusals these are, for people: `without a session`. */
   readonly callers: string
   /** Milliseconds. */
@@ -58,7 +58,7 @@ export function createFlood({ trail, callers, monotonic, onAdmitted }: FloodOpti
   let counting: Counting | undefined
 
   function begin(): Counting {
-    const noted = trail.tryBegin(begunEntry(callers))
+    const noted = trail.begin(begunEntry(callers))
     const minutes = Math.max(1, Math.ceil(sumAllowance.waitMs() / minuteMs))
     sumAllowance.take()
     return {

@@ -3,9 +3,8 @@ import { hex, type AuditHead, type AuditRecord } from './record.ts'
 
 /** What of the trail goes to the journal, for a site that ships its logs. */
 export interface JournalCopy {
-  /** Keeps records for the next `write`, which comes when the disk has them, or cannot be written. */
-  add(records: readonly AuditRecord[]): void
-  write(): void
+  /** A record that is on the disk. */
+  write(record: AuditRecord): void
   /** A record that the journal alone has: it has no place in the chain. */
   writeAlone(record: AuditRecord): void
   /** An attacker who can alter the trail may not be able to alter this. */
@@ -16,19 +15,10 @@ export function createJournalCopy(log: Logger): JournalCopy {
   // Whatever the level of the log: a site may ship these lines. As they are in the trail, which holds no secret: to look
   // for one takes as long as to write the line.
   const lines = log.child({}, { level: 'info', redact: [] })
-  const waiting: AuditRecord[] = []
-
-  function write(): void {
-    for (const record of waiting.splice(0)) lines.info(lineOf(record), record.message)
-  }
 
   return {
-    add: (records) => void waiting.push(...records),
-    write,
-    writeAlone(record) {
-      write()
-      lines.info({ ...lineOf(record), seq: null, hash: null }, record.message)
-    },
+    write: (record) => lines.info(lineOf(record), record.message),
+    writeAlone: (record) => lines.info({ ...lineOf(record), seq: null, hash: null }, record.message),
     writeHead: (head) => lines.info({ kind: 'audit-head', ...jsonOf(head) }, 'audit head'),
   }
 }

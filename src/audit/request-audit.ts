@@ -20,17 +20,13 @@ export interface RequestAudit {
   admit(hasSession: boolean): boolean
   /**
    * Notes durably what a request is about to do.
-   * @returns for `end`
-   * @throws AppError InsufficientStorage
+   * @returns for `end`; nothing where the disk cannot be written
    */
-  begin(request: AuditedRequest): string
-  /** The same for what goes on anyway: nothing where it cannot be noted. */
-  tryBegin(request: AuditedRequest): string | undefined
+  begin(request: AuditedRequest): string | undefined
   /**
-   * Records what came of it: by itself, or in the sum of those that are only counted. Of these, what was begun is
-   * forgotten.
+   * Records what came of it: by itself, or in the sum of those that are only counted. The intents of these are removed.
    * @param begun what `begin` gave, if it was called
-   * @returns uid of the record, as soon as that or what was begun is on the disk
+   * @returns uid of the record, as soon as that is on the disk; of a sum, as soon as its intent is
    */
   end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
@@ -49,12 +45,11 @@ export function createRequestAudit({ trail, batch, strangers, users }: RequestAu
   return {
     admit: (hasSession) => (hasSession ? users : strangers).admit(),
     begin: (request) => trail.begin(toEntry(request, null)),
-    tryBegin: (request) => trail.tryBegin(toEntry(request, null)),
     async end(request, status, begun) {
       if (request.isCounted) {
-        if (begun !== undefined) batch.forget(begun)
-        const flood = request.hasSession ? users : strangers
-        return flood.count(addressGroup(request.address), status)
+        const uid = (request.hasSession ? users : strangers).count(addressGroup(request.address), status)
+        if (begun !== undefined) await batch.add({ entry: undefined, uid: begun, isIntent: true })
+        return uid
       }
       const uid = begun ?? trail.newUid()
       await batch.add({ entry: toEntry(request, status), uid, isIntent: begun !== undefined })

@@ -1,5 +1,4 @@
 import { seeDisk } from '../errors/advice.ts'
-import { AppError } from '../errors/app-error.ts'
 import type { Database } from '../store/database.ts'
 import { isDatabaseError } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
@@ -9,11 +8,11 @@ import { forkEntry, gapEntry } from './own-entries.ts'
 import { chainRecord, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 import { uuidAt } from './uid.ts'
-import { createUnsettled } from './unsettled.ts'
 
 /** What is to become a record. */
 export interface Pending {
-  readonly entry: AuditEntry
+  /** Nothing where another record counts it: then only its intent is removed. */
+  readonly entry: AuditEntry | undefined
   readonly uid: string
   /** Whether there is an intent of it on the disk. */
   readonly isIntent: boolean
@@ -32,32 +31,19 @@ export interface Trail {
   /**
    * Notes on the disk that something is about to be changed. Whatever happens then, a record comes of it: by `finish`,
    * or as `unknown` after the next start.
-   * @returns the uid that the record will have
-   * @throws AppError InsufficientStorage; then nothing may be changed
+   * @returns the uid that the record will have; nothing where the disk cannot be written
    */
-  begin(entry: AuditEntry): string
-  /** The same for what happens anyway: nothing where it cannot be noted. */
-  tryBegin(entry: AuditEntry): string | undefined
+  begin(entry: AuditEntry): string | undefined
   /** Records what came of what was begun. */
   finish(uid: string, entry: AuditEntry): void
-  /** Of what was begun no record comes: another one counts it. Its intent stays on the disk until `settle`. */
-  forget(uid: string): void
-  /**
-   * Any number of records, whose uids were given away already, with one wait for the disk; each as `append` or `finish`.
-   * With none where all of them were begun: their intents are on the disk, and stay there until `settle`.
-   */
+  /** Any number of records, whose uids were given away already, in one commit; each as `append` or `finish`. */
   writeAll(all: readonly Pending[]): void
-  /**
-   * Waits for the disk where `writeAll` did not, and says in the journal what it wrote; to be called soon after it.
-   * @returns false where the disk cannot be written
-   */
-  settle(): boolean
   newUid(): string
   /** Of what was recorded; kept in memory, so that an end that was cut off shows. */
   head(): AuditHead
   /** Records that only the journal has, since the start. */
   unwritten(): number
-  /** Writes the head to the journal, which an attacker may not be able to alter; on the disk it is before that. */
+  /** Writes the head to the journal, which an attacker may not be able to alter. */
   announceHead(): void
 }
 
@@ -71,7 +57,7 @@ export interface TrailOptions {
 /** Opens the trail. Changes that were begun before the daemon was killed become records whose outcome is not known. */
 export function createTrail({ store, database, clock, log }: TrailOptions): Trail {
   const journal = createJournalCopy(log)
-  const { sql, transaction, transactionBeforeNext } = database
+  const { sql, transaction } = database
   let head = store.head()
   // After an error nobody knows what the disk holds.
   let isHeadSure = true
@@ -80,24 +66,17 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
   let missing = 0
   let missingSince = 0
   // What was begun, is over, and could not be recorded yet. Each has its intent on the disk.
-  const unrecorded = new Map<string, AuditEntry>()
-  const unsettled = createUnsettled(store, database, log)
+  const unrecorded = new Map<string, AuditEntry | undefined>()
 
-  /** @param canWait whether it may come to the disk after this; what is not usual does not */
-  function write(
-    pending: readonly Pending[],
-    canWait = false,
-    also?: (record: AuditRecord) => void,
-  ): boolean {
-    const isAwaited = !canWait || unrecorded.size > 0 || missing > 0 || !isHeadSure
+  /** Records are on the disk when it returns, and their intents are gone with the same commit. */
+  function write(pending: readonly Pending[], also?: (record: AuditRecord) => void): boolean {
     const late = [...unrecorded].slice(0, lateAtOnce)
     const made: AuditRecord[] = []
     let found = head
     try {
       // Rolled back with the rest of it, the head would be a lie.
       if (sql.isTransaction) throw new Error('a record is written in a transaction of its own')
-      const commit = isAwaited ? transaction : transactionBeforeNext
-      commit(() => {
+      transaction(() => {
         if (!isHeadSure) found = store.head()
         const own = [
           ...(isSameHead(found, head) ? [] : [forkEntry(head, found)]),
@@ -110,13 +89,13 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
         ]
         let last = found
         for (const { entry, uid, isIntent } of all) {
+          if (isIntent) store.removeIntent(uid)
+          if (!entry) continue
           const record = chainRecord(last, entry, uid, clock.now())
           store.insert(record)
-          if (isIntent && isAwaited) store.removeIntent(uid)
           made.push(record)
           last = record
         }
-        if (isAwaited) unsettled.removeIntents()
         const newest = made.at(-1)
         if (also && newest) also(newest)
       })
@@ -136,11 +115,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     if (missing > 0) log.info({ missing }, 'the audit trail can be written again')
     missing = 0
     isBroken = false
-    journal.add(made)
-    if (isAwaited) {
-      unsettled.clear()
-      journal.write()
-    } else for (const { uid } of pending) unsettled.add(uid)
+    made.forEach(journal.write)
     return true
   }
 
@@ -162,87 +137,43 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
       missing += 1
       unwritten += 1
     }
-    journal.writeAlone(chainRecord(head, entry, uid, clock.now()))
+    if (entry) journal.writeAlone(chainRecord(head, entry, uid, clock.now()))
   }
 
-  function writeOrMiss(
-    pending: readonly Pending[],
-    canWait = false,
-    also?: (record: AuditRecord) => void,
-  ): void {
-    if (!write(pending, canWait, also)) pending.forEach(miss)
-  }
-
-  function settle(): boolean {
-    const isSettled = unsettled.settle()
-    if (!isSettled) isHeadSure = false
-    // Not before: what the journal has of the trail must not be lost from it.
-    journal.write()
-    return isSettled
+  function writeOrMiss(pending: readonly Pending[], also?: (record: AuditRecord) => void): void {
+    if (!write(pending, also)) pending.forEach(miss)
   }
 
   const newUid = () => uuidAt(clock.now())
 
-  function note(entry: AuditEntry): string | { error: unknown } {
-    const uid = newUid()
-    try {
-      transaction(() => store.putIntent({ uid, entry }))
-      return uid
-    } catch (error) {
-      if (!isDatabaseError(error)) throw error
-      complain(error)
-      return { error }
-    }
-  }
-
   const begun = store.intents()
-  for (const { uid, entry } of begun) {
-    const record = store.find(uid)
-    if (record) {
-      unsettled.add(uid)
-      journal.add([record])
-    } else unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
-  }
+  for (const { uid, entry } of begun) unrecorded.set(uid, { ...entry, outcome: 'unknown', status: null })
   if (begun.length > 0) write([])
 
   return {
     append(entry, uid = newUid(), also) {
-      writeOrMiss([{ entry, uid, isIntent: false }], false, also)
+      writeOrMiss([{ entry, uid, isIntent: false }], also)
       return uid
     },
 
     begin(entry) {
-      const uid = note(entry)
-      if (typeof uid === 'string') return uid
-      throw new AppError(
-        'InsufficientStorage',
-        `nothing was changed: the audit trail cannot be written; ${seeDisk}`,
-        { cause: uid.error },
-      )
-    },
-
-    tryBegin(entry) {
-      const uid = note(entry)
-      return typeof uid === 'string' ? uid : undefined
+      const uid = newUid()
+      try {
+        transaction(() => store.putIntent({ uid, entry }))
+        return uid
+      } catch (error) {
+        if (!isDatabaseError(error)) throw error
+        complain(error)
+        return undefined
+      }
     },
 
     finish: (uid, entry) => writeOrMiss([{ entry, uid, isIntent: true }]),
-    forget: unsettled.add,
-    writeAll: (all) =>
-      writeOrMiss(
-        all,
-        all.every(({ isIntent }) => isIntent),
-      ),
-
-    settle,
-
+    writeAll: (all) => writeOrMiss(all),
     newUid,
     head: () => head,
     unwritten: () => unwritten,
-    announceHead() {
-      settle()
-      journal.writeHead(head)
-    },
+    announceHead: () => journal.writeHead(head),
   }
 }
 

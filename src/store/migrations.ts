@@ -126,4 +126,8 @@ export const migrations: readonly string[] = [
   UPDATE OR REPLACE account_address SET address = 'host' WHERE address GLOB '127.*' OR address = '::/64';
   UPDATE OR REPLACE account_address SET address = 'fe80::/10' WHERE address = 'fe80::/64';
   `,
+  // the intent of a change goes with the commit of its record now, not behind it
+  `
+  DELETE FROM audit_intent WHERE uid IN (SELECT uid FROM audit);
+  `,
 ]

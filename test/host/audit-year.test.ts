@@ -30,7 +30,7 @@ function recordsOfYear(): { singles: number; sums: number } {
   const clock = createTurningClock()
   const found = { singles: 0, sums: 0 }
   const trail = {
-    tryBegin: () => 'uid',
+    begin: () => 'uid',
     finish: () => void (found.sums += 1),
     newUid: () => 'uid',
     append: () => 'uid',

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createBatch } from '../../src/audit/batch.ts'
 import type { Pending } from '../../src/audit/trail.ts'
 import { createTestTrail, entry, type TestTrail } from '../support/test-trail.ts'
 
 const pending = (uid: string, isIntent = false): Pending => ({ entry: entry(`record ${uid}`), uid, isIntent })
+const forgotten = (uid: string): Pending => ({ entry: undefined, uid, isIntent: true })
 
 describe('records of one turn of the event loop', () => {
   let rig: TestTrail
@@ -22,8 +23,6 @@ describe('records of one turn of the event loop', () => {
         commits.push(all.map(({ uid }) => uid))
         trail.writeAll(all)
       },
-      forget: trail.forget,
-      settle: trail.settle,
     })
     return { trail, store, verify, batch, commits, uids: () => store.slice(1, 100).map(({ uid }) => uid) }
   }
@@ -50,71 +49,21 @@ describe('records of one turn of the event loop', () => {
     expect(commits).toEqual([['a']])
   })
 
-  it('settle what was begun in the turn after', async () => {
-    const { trail, store, batch } = open()
-    await batch.add(pending(trail.begin(entry('begun')), true))
-    expect(store.intents()).toHaveLength(1)
-    await setImmediate()
+  it('take away what was begun, with a record or without one', async () => {
+    const { trail, store, batch, commits, uids } = open()
+    const [recorded, counted] = [trail.begin(entry('begun'))!, trail.begin(entry('begun'))!]
+    await Promise.all([batch.add(pending(recorded, true)), batch.add(forgotten(counted))])
     expect(store.intents()).toEqual([])
-  })
-
-  it('take away what was begun and has no record, soon', async () => {
-    const { trail, store, batch, commits } = open()
-    batch.forget(trail.begin(entry('begun')))
-    expect(store.intents()).toHaveLength(1)
-    await setImmediate()
-    expect(store.intents()).toEqual([])
-    expect(commits).toEqual([])
-    expect(rig.open().store.slice(1, 10)).toEqual([])
-  })
-
-  describe('settle', () => {
-    let settled = 0
-    let isFull = false
-    const settle = () => {
-      settled += 1
-      return !isFull
-    }
-    beforeEach(() => {
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-      settled = 0
-      isFull = false
-    })
-    afterEach(() => vi.useRealTimers())
-
-    it('at once at a stop, and then no more', async () => {
-      const batch = createBatch({ writeAll: () => undefined, forget: () => undefined, settle })
-      await batch.add(pending('a'))
-      batch.flush()
-      expect(settled).toBe(1)
-      await setImmediate()
-      expect(settled).toBe(1)
-    })
-
-    it('again each second while they cannot, until a stop', async () => {
-      const batch = createBatch({ writeAll: () => undefined, forget: () => undefined, settle })
-      isFull = true
-      await batch.add(pending('a'))
-      await setImmediate()
-      vi.advanceTimersByTime(2_500)
-      expect(settled).toBe(3)
-      isFull = false
-      vi.advanceTimersByTime(5_000)
-      expect(settled).toBe(4)
-      isFull = true
-      await batch.add(pending('b'))
-      await setImmediate()
-      batch.flush()
-      vi.advanceTimersByTime(5_000)
-      expect(settled).toBe(6)
-    })
+    expect([commits, uids()]).toEqual([[[recorded, counted]], [recorded]])
+    expect(rig.open().store.slice(1, 10)).toHaveLength(1)
   })
 
   it('are each missed where nothing can be written, and what was begun is written later', async () => {
     const { trail, store, batch } = open()
-    const begun = trail.begin(entry('begun'))
+    const [begun, counted] = [trail.begin(entry('begun'))!, trail.begin(entry('begun'))!]
     rig.full()
-    await Promise.all([batch.add(pending('a')), batch.add(pending(begun, true)), batch.add(pending('b'))])
+    const all = [pending('a'), pending(begun, true), forgotten(counted), pending('b')]
+    await Promise.all(all.map(batch.add))
     expect(trail.unwritten()).toBe(2)
     expect(rig.auditLines().map(({ msg }) => msg)).toEqual(['record a', `record ${begun}`, 'record b'])
     rig.freed()
@@ -124,6 +73,7 @@ describe('records of one turn of the event loop', () => {
       `record ${begun}`,
       'record c',
     ])
+    expect(store.intents()).toEqual([])
   })
 
   it('do not fail with one of them', async () => {
