@@ -25,14 +25,12 @@ export interface ClientOptions {
   readonly port: number
   /** PEM. */
   readonly ca: string
-  /** Address of the loopback to come from. */
-  readonly from?: string
 }
 
 const timeoutMs = 30_000
 
-export function createClient({ port, ca, from = '127.0.0.1' }: ClientOptions): Client {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1, ca, servername: 'localhost', localAddress: from })
+export function createClient({ port, ca }: ClientOptions): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, ca, servername: 'localhost' })
   return {
     send(method, path, { token, body } = {}) {
       const text = body === undefined ? undefined : JSON.stringify(body)

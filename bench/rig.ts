@@ -34,7 +34,7 @@ export interface Rig extends Pace {
   /** Starts bare Fastify with the daemon's certificate. */
   startBare(options?: { readonly core?: number | undefined; readonly body?: Buffer }): Promise<ServerProcess>
   /** A client of either. */
-  client(server: ServerProcess, from?: string): Client
+  client(server: ServerProcess): Client
   /** Certificate that clients trust, a PEM file. */
   readonly certificate: string
   dispose(): Promise<void>
@@ -121,12 +121,7 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
           }),
         )
       },
-      client: ({ port }, from) =>
-        createClient({
-          port,
-          ca: readFileSync(certificate, 'utf8'),
-          ...(from === undefined ? {} : { from }),
-        }),
+      client: ({ port }) => createClient({ port, ca: readFileSync(certificate, 'utf8') }),
       dispose,
     }
     // As the package does when it is installed.
