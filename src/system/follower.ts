@@ -1,8 +1,7 @@
-import type { Readable } from 'node:stream'
 import type { execa } from 'execa'
-import { createGrowingBuffer } from './growing-buffer.ts'
-import type { Logger } from './log.ts'
 import { childOptions, loadExeca } from './child.ts'
+import { createLineSplitter } from './lines.ts'
+import type { Logger } from './log.ts'
 
 export interface FollowOptions {
   /** One line of standard output as it comes, without its end. */
@@ -55,7 +54,7 @@ export function createFollower(options: FollowerOptions): CommandFollower {
         log.debug({ program }, 'a program is started')
         child = start(execa, program, args)
         if (child.pid !== undefined) onStart?.()
-        void readLines(child.stdout, onLine)
+        child.stdout.on('data', createLineSplitter((line) => onLine(line)).add)
         void child.then(({ exitCode, signal, code, stderr }) => {
           child = undefined
           if (isStopped) return
@@ -98,28 +97,4 @@ function start(run: typeof execa, program: string, args: readonly string[]) {
     maxBuffer: { stdout: Infinity, stderr: 4_096 },
     forceKillAfterDelay: 1_000,
   })
-}
-
-// A line that never ends must not fill the memory.
-const longestLine = 65_536
-const lineEnd = 0x0a
-
-async function readLines(stream: Readable, onLine: (line: string) => void): Promise<void> {
-  const line = createGrowingBuffer(longestLine)
-  // What is longer than that is left out to its end.
-  const add = (piece: Buffer) => line.add(piece.subarray(0, longestLine - line.bytes().length))
-  try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      let from = 0
-      for (let end = chunk.indexOf(lineEnd); end >= 0; end = chunk.indexOf(lineEnd, from)) {
-        add(chunk.subarray(from, end))
-        onLine(line.bytes().toString())
-        line.clear()
-        from = end + 1
-      }
-      add(chunk.subarray(from))
-    }
-  } catch {
-    // The stream breaks with the program, whose end is told by the other way.
-  }
 }

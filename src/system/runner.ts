@@ -1,4 +1,5 @@
 import { startChild, type ChildOptions } from './child.ts'
+import { createLineSplitter, createTail } from './lines.ts'
 import type { Logger } from './log.ts'
 
 /** How a command ended. A non-zero exit code is data, not an error. */
@@ -29,7 +30,38 @@ export class CommandFailed extends Error {
   }
 }
 
-/** The only way the daemon starts a program. */
+/** How a command ended whose lines were handed over as they came. */
+export interface StreamResult {
+  /** Exit code, or undefined when a signal ended the program. */
+  readonly exitCode: number | undefined
+  /** That signal, for example `SIGKILL`. */
+  readonly signal: string | undefined
+  /** Its last lines, those of standard output and of errors in the order they came. */
+  readonly tail: string
+}
+
+export interface StreamOptions extends ChildOptions {
+  /**
+   * One line as it comes, without its end; of one of more than 64 KiB the rest is left out.
+   * @param from which output the program wrote it to
+   */
+  readonly onLine: (line: string, from: 'stdout' | 'stderr') => void
+  /** Most characters of `tail`. */
+  readonly tailLength?: number
+}
+
+/** A program that is run once, with its lines handed over as they come. */
+export interface CommandStreamer {
+  /**
+   * Runs a program to its end, however much it says.
+   * @param program absolute path, or a name looked up in the system folders
+   * @param args passed as they are, no shell
+   * @throws CommandFailed when it could not be run to its end
+   */
+  stream(program: string, args: readonly string[], options: StreamOptions): Promise<StreamResult>
+}
+
+/** Programs that are run to their end. */
 export interface CommandRunner {
   /**
    * Runs a program to its end.
@@ -44,7 +76,7 @@ export interface CommandRunner {
  * Runs programs of this machine through execa.
  * @param log told at level debug of every program that is started
  */
-export function createRunner(log?: Logger): CommandRunner {
+export function createRunner(log?: Logger): CommandRunner & CommandStreamer {
   return {
     async run(program, args, { onlyErrors = false, maxOutputBytes = 1_048_576, ...options }) {
       log?.debug({ program }, 'a program is started')
@@ -58,6 +90,23 @@ export function createRunner(log?: Logger): CommandRunner {
       if (ended.isMaxBuffer) throw new CommandFailed(program, 'output-too-large', `${maxOutputBytes} bytes`)
       throwUnlessEnded(program, ended, options)
       return { exitCode: ended.exitCode, stdout: textOf(ended.stdout), stderr: textOf(ended.stderr) }
+    },
+    async stream(program, args, { onLine, tailLength = 16_384, ...options }) {
+      log?.debug({ program }, 'a program is started')
+      const { child, result } = await startChild(program, args, options, { buffer: false })
+      const tail = createTail(tailLength)
+      const splitters = (['stdout', 'stderr'] as const).map((from) => {
+        const splitter = createLineSplitter((line) => {
+          tail.add(line)
+          onLine(line, from)
+        })
+        child[from].on('data', splitter.add)
+        return splitter
+      })
+      const ended = await result
+      for (const splitter of splitters) splitter.end()
+      throwUnlessEnded(program, ended, options)
+      return { exitCode: ended.exitCode, signal: ended.signal, tail: tail.text() }
     },
   }
 }
