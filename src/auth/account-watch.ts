@@ -67,27 +67,24 @@ export function createAccountWatch({
     return byReason.get(undefined) ?? []
   }
 
-  // A directory that does not answer, or a file that cannot be read, has not said that the account is gone.
-  const warnOf = (userName: string, error: unknown) =>
-    log.warn(
-      { err: error, user: userName },
-      'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
-    )
-
   /** @returns the users about whom NSS has to be asked */
   function lookIntoFiles(): string[] {
     sessions.expire()
     clearTimeout(expiryTimer)
     nextExpiry = Infinity
+    let files: ReturnType<Accounts['readLocal']>
+    try {
+      files = accounts.readLocal()
+    } catch (error) {
+      log.warn(
+        { err: error },
+        'local accounts cannot be read, all sessions continue; see ls -l /etc/passwd /etc/group',
+      )
+      return []
+    }
     const unsettled: string[] = []
     for (const [userName, own] of Map.groupBy(sessions.list(), (session) => session.userName)) {
-      let local: Account | undefined
-      try {
-        local = accounts.readLocal(userName)
-      } catch (error) {
-        warnOf(userName, error)
-        continue
-      }
+      const local = files.find(userName)
       const left = endBy((session) => reasonInFiles(session, local, clock.now()), own)
       expectExpiry(local?.expiresAt)
       if (left.some((session) => needsNss(session, local))) unsettled.push(userName)
@@ -103,7 +100,11 @@ export function createAccountWatch({
       account = await accounts.read(userName)
     } catch (error) {
       silentAt.set(userName, clock.monotonic())
-      warnOf(userName, error)
+      // A directory that does not answer has not said that the account is gone.
+      log.warn(
+        { err: error, user: userName },
+        'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+      )
       return
     }
     silentAt.delete(userName)

@@ -1,7 +1,7 @@
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import type { Account } from './account.ts'
 import { findShadow, gidsOf, isLocalOnly, parsePasswdLine } from './account-files.ts'
-import { createLocalAccounts, type LocalAccountsOptions } from './local-accounts.ts'
+import { createAccountFiles, type AccountFilesOptions, type LocalAccounts } from './local-accounts.ts'
 import { createNssQuestions, type NssQuestions } from './nss.ts'
 
 /** Reads accounts through NSS. */
@@ -9,10 +9,10 @@ export interface Accounts {
   /** Whether the account is in the local files; not where they cannot be read. Only a look into them. */
   isLocal(name: string): boolean
   /**
-   * What the local files alone say, without a child process; the role is not known where a directory may add groups.
-   * @returns nothing when it is not in them
+   * What the local files alone say now, without a child process; the role is not known where a directory may add groups.
+   * @throws when one of them cannot be read
    */
-  readLocal(name: string): Account | undefined
+  readLocal(): Pick<LocalAccounts, 'find'>
   /**
    * Takes 10 s at most where a directory is silent.
    * @returns nothing when there is no such account
@@ -21,7 +21,7 @@ export interface Accounts {
   read(name: string): Promise<Account | undefined>
 }
 
-export interface AccountsOptions extends LocalAccountsOptions {
+export interface AccountsOptions extends AccountFilesOptions {
   readonly runner: CommandRunner
 }
 
@@ -33,15 +33,15 @@ const timeoutMs = 10_000
  */
 export function createAccounts({ runner, ...options }: AccountsOptions): Accounts {
   const { adminGroups } = options
-  const files = createLocalAccounts(options)
+  const files = createAccountFiles(options)
 
   async function inDirectory(name: string, nss: NssQuestions): Promise<Account | undefined> {
-    if (isLocalOnlyFile(files.texts().nsswitch)) return undefined
+    if (isLocalOnlyFile(files.read().texts.nsswitch)) return undefined
     const entry = parsePasswdLine(await nss.lines('passwd', [name]))
     // getent takes for a uid what strtoul(3) does; PAM has let in an account of that very name.
     if (!entry || (/^\s*[+-]?\d+$/.test(name) && entry.name !== name)) return undefined
     const secret = findShadow(await nss.lines('shadow', [entry.name]), entry.name)
-    return files.describe(entry, secret, 'directory')
+    return files.read().describe(entry, secret, 'directory')
   }
 
   async function isAdminByNss(name: string, nss: NssQuestions): Promise<boolean> {
@@ -58,10 +58,10 @@ export function createAccounts({ runner, ...options }: AccountsOptions): Account
         return false
       }
     },
-    readLocal: files.find,
+    readLocal: files.read,
 
     async read(name) {
-      const local = files.find(name)
+      const local = files.read().find(name)
       if (local?.isRoleKnown) return local
       const nss = createNssQuestions(runner, timeoutMs)
       const account = local ?? (await inDirectory(name, nss))

@@ -1,5 +1,4 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { statSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { readRegularFileSync } from '../system/regular-file.ts'
 import {
@@ -14,7 +13,7 @@ import {
 } from './account-files.ts'
 import type { Account } from './account.ts'
 
-export interface LocalAccountsOptions {
+export interface AccountFilesOptions {
   readonly adminGroups: readonly string[]
   /** Takes every shell for one of a login. */
   readonly allowAnyShell?: boolean
@@ -33,57 +32,31 @@ export interface AccountTexts {
   readonly shells: string | undefined
 }
 
-/** The accounts of the local files, read without a child process. */
+/** The local accounts as their files were at one moment. */
 export interface LocalAccounts {
-  has(name: string): boolean
-  /**
-   * @returns nothing when it is not in the files
-   * @throws when a file cannot be read: that says nothing about its accounts
-   */
+  readonly texts: AccountTexts
+  /** @returns nothing when it is not in the files */
   find(name: string): Account | undefined
-  /** As they are now. */
-  texts(): AccountTexts
   /** The account with the role that the local files give it, also one of a directory. */
   describe(entry: PasswdEntry, secret: ShadowEntry | undefined, source: Account['source']): Account
 }
 
-interface Look {
-  readonly versions: string
-  readonly texts: AccountTexts
-  readonly accounts: Map<string, Account>
+/** Reads the local account files, without a child process. */
+export interface AccountFiles {
+  has(name: string): boolean
+  /**
+   * As they are now: for one answer, not to be kept.
+   * @throws when a file cannot be read: that says nothing about its accounts
+   */
+  read(): LocalAccounts
 }
 
 const dayMs = 86_400_000
-// Kernels before 6.13 tell two changes apart only when some milliseconds are between them, old file systems two seconds.
-const unsettledMs = 3_000
-const names = ['passwd', 'shadow', 'group', 'nsswitch.conf', 'shells'] as const
 
-export function createLocalAccounts(options: LocalAccountsOptions): LocalAccounts {
+export function createAccountFiles(options: AccountFilesOptions): AccountFiles {
   const { adminGroups, allowAnyShell = false, markKey, etc = '/etc' } = options
-  // A login asks twice, and each round of the watch for every session; the files change a few times a year. Only a look
-  // after which every change is sure to change the versions stands here.
-  let seen: Look | undefined
 
-  // In one go: each is a few kilobytes, and a turn through the thread pool costs more than all five.
-  function look(): Look {
-    // Before they are read: what changes in between is read again next time.
-    const found = names.map((name) => statSync(join(etc, name), { throwIfNoEntry: false }))
-    const versions = found.map(versionOf).join(' ')
-    if (seen?.versions === versions) return seen
-    // By the clock that the times of files come from.
-    const now = Date.now()
-    const texts = {
-      passwd: readText(etc, 'passwd') ?? '',
-      shadow: readText(etc, 'shadow'),
-      group: readText(etc, 'group') ?? '',
-      nsswitch: readText(etc, 'nsswitch.conf') ?? '',
-      shells: readText(etc, 'shells'),
-    }
-    const fresh = { versions, texts, accounts: new Map<string, Account>() }
-    const isSettled = found.every((stats) => stats === undefined || now - stats.ctimeMs > unsettledMs)
-    seen = isSettled ? fresh : undefined
-    return fresh
-  }
+  const readPasswd = () => readText(etc, 'passwd') ?? ''
 
   function describe(
     entry: PasswdEntry,
@@ -114,34 +87,35 @@ export function createLocalAccounts(options: LocalAccountsOptions): LocalAccount
   }
 
   return {
-    has: (name) => findPasswd(look().texts.passwd, name) !== undefined,
+    has: (name) => findPasswd(readPasswd(), name) !== undefined,
 
-    find(name) {
-      const { texts, accounts } = look()
-      const known = accounts.get(name)
-      if (known) return known
-      const entry = findPasswd(texts.passwd, name)
-      if (!entry) return undefined
-      const secret = texts.shadow === undefined ? undefined : findShadow(texts.shadow, entry.name)
-      const account = describe(entry, secret, 'local', texts)
-      accounts.set(name, account)
-      return account
+    read() {
+      const texts = {
+        passwd: readPasswd(),
+        shadow: readText(etc, 'shadow'),
+        group: readText(etc, 'group') ?? '',
+        nsswitch: readText(etc, 'nsswitch.conf') ?? '',
+        shells: readText(etc, 'shells'),
+      }
+      return {
+        texts,
+        find(name) {
+          const entry = findPasswd(texts.passwd, name)
+          if (!entry) return undefined
+          const secret = texts.shadow === undefined ? undefined : findShadow(texts.shadow, entry.name)
+          return describe(entry, secret, 'local', texts)
+        },
+        describe: (entry, secret, source) => describe(entry, secret, source, texts),
+      }
     },
-
-    texts: () => look().texts,
-    describe: (entry, secret, source) => describe(entry, secret, source, look().texts),
   }
 }
-
-/** Changes with every change of a file: those that replace it give it another inode, those within it a new time. */
-const versionOf = (stats: Stats | undefined): string =>
-  stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}` : ''
 
 // A hundred thousand accounts with room to spare.
 const accountFileBytes = 16_777_216
 
 // Only a file that is not there says something about its accounts. Without root there is no shadow.
-function readText(etc: string, name: (typeof names)[number]): string | undefined {
+function readText(etc: string, name: string): string | undefined {
   try {
     return readRegularFileSync(join(etc, name), accountFileBytes).bytes.toString()
   } catch (error) {

@@ -123,7 +123,7 @@ export function createLogin(options: LoginOptions): Login {
   // The files first: the groups do not matter yet, and a directory that is silent about them would hold a slot.
   async function readBefore(userName: string): Promise<Account | undefined> {
     try {
-      return accounts.readLocal(userName) ?? (await accounts.read(userName))
+      return accounts.readLocal().find(userName) ?? (await accounts.read(userName))
     } catch {
       return undefined
     }

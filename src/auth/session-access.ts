@@ -53,7 +53,7 @@ export function createSessionAccess({
       sessions.renew(token, isExtended, async (session) => {
         const { userName } = session
         // The files first: an account that is locked in them does not live on while a directory is silent.
-        const early = reasonInFiles(session, accounts.readLocal(userName), clock.now())
+        const early = reasonInFiles(session, accounts.readLocal().find(userName), clock.now())
         const account = early === undefined ? await accounts.read(userName) : undefined
         const reason = early ?? reasonToEnd(session, account, clock.now())
         if (reason) sessions.end([session], reason, true)

@@ -207,13 +207,17 @@ describe('accounts of a directory', () => {
   it('that is silent leaves local accounts what the files say, without a question', async () => {
     otherwise = { getent: timedOut, id: timedOut }
     const accounts = createAccounts({ runner, adminGroups, markKey, etc: host.etc })
-    expect(accounts.readLocal('locked')).toMatchObject({ locked: true, role: 'viewer', isRoleKnown: false })
-    expect(accounts.readLocal('alice')).toMatchObject({
+    expect(accounts.readLocal().find('locked')).toMatchObject({
+      locked: true,
+      role: 'viewer',
+      isRoleKnown: false,
+    })
+    expect(accounts.readLocal().find('alice')).toMatchObject({
       role: 'admin',
       isRoleKnown: true,
       roleSource: 'local',
     })
-    expect(accounts.readLocal('dave')).toBeUndefined()
+    expect(accounts.readLocal().find('dave')).toBeUndefined()
     expect(calls).toEqual([])
   })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createHostFiles } from '../../src/host/files.ts'
 import { readConfigFile } from '../../src/config/read-file.ts'
-import { createLocalAccounts } from '../../src/auth/local-accounts.ts'
+import { createAccountFiles } from '../../src/auth/local-accounts.ts'
 import { lookAtOwnPair } from '../../src/api/tls/pair.ts'
 import { readPrivate } from '../../src/ctl/folder.ts'
 import { readOrMakeSecret } from '../../src/system/secret-file.ts'
@@ -51,7 +51,7 @@ const readers: Record<string, () => unknown> = {
   'of account files': () => {
     symlinkSync('it', join(folder, 'passwd'))
     const markKey = createSecretKey(Buffer.alloc(32))
-    createLocalAccounts({ adminGroups: [], markKey, etc: folder }).has('root')
+    createAccountFiles({ adminGroups: [], markKey, etc: folder }).has('root')
   },
   'of what edgehostctl keeps': () => readPrivate(file),
 }

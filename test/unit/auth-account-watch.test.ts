@@ -15,7 +15,7 @@ const dave: Account = { ...account, name: 'dave', source: 'directory' }
 const daves: SessionRecord = { ...session, userName: 'dave', accountSource: 'directory' }
 
 /** @param local what the files say; an Error where they cannot be read */
-function setUp(records: SessionRecord[], local: Record<string, Account | Error>, etc?: string) {
+function setUp(records: SessionRecord[], local: Record<string, Account> | Error, etc?: string) {
   const { log, texts, lines } = captureLog()
   const ended: string[] = []
   const asked: string[] = []
@@ -33,10 +33,9 @@ function setUp(records: SessionRecord[], local: Record<string, Account | Error>,
   const watch = createAccountWatch({
     accounts: {
       isLocal: () => true,
-      readLocal: (name) => {
-        const found = local[name]
-        if (found instanceof Error) throw found
-        return found
+      readLocal: () => {
+        if (local instanceof Error) throw local
+        return { find: (name) => local[name] }
       },
       read: (name) => {
         asked.push(name)
@@ -114,14 +113,13 @@ describe('a look into the files', () => {
     expect([asked, ended]).toEqual([[], []])
   })
 
-  it('lets sessions go on when the files cannot be read, and looks at the others', async () => {
-    const { watch, ended, texts } = setUp([session, { ...session, uid: 'c', userName: 'carol' }], {
-      bob: new Error('EIO'),
-    })
+  it('ends nothing when the files cannot be read', async () => {
+    const carols = { ...session, uid: 'c', userName: 'carol' }
+    const { watch, ended, asked, texts } = setUp([session, carols], new Error('EIO'))
     await watch.check()
-    expect(ended).toEqual(['c: account deleted'])
+    expect([ended, asked]).toEqual([[], []])
     expect(texts()).toEqual([
-      'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+      'local accounts cannot be read, all sessions continue; see ls -l /etc/passwd /etc/group',
     ])
   })
 })
