@@ -1,71 +1,93 @@
-/**
- * The import law of docs/architecture.md, room by room. A room that is missing here may be used by nobody.
- */
-const rooms = {
-  errors: [],
-  system: ['errors'],
-  store: ['errors'],
-  config: ['errors', 'system/regular-file.ts'],
-  lists: ['errors'],
-  host: ['errors', 'system', 'store', 'lists'],
-  audit: ['errors', 'system', 'store', 'lists'],
-  auth: ['errors', 'system', 'store', 'lists', 'audit'],
-  content: ['errors', 'system', 'store', 'audit'],
-  jobs: ['errors'],
-  metrics: ['errors', 'system'],
-  support: ['errors', 'system', 'store', 'config'],
-  cluster: ['errors', 'system', 'store', 'lists', 'audit', 'host', 'content'],
-  // A program of the command line: the face of ctl, the archives of cluster.
-  authoring: ['errors', 'config', 'system', 'cluster', 'ctl'],
-  api: ['errors', 'system', 'lists'],
+/** The import law of docs/architecture.md. */
+const { readdirSync } = require('node:fs')
+const { join } = require('node:path')
+
+// What every room stands on, in order; each of these may use those before it.
+const ground = ['base', 'errors', 'system', 'store', 'lists']
+
+// What more a folder may use, or instead. A folder that is not named here is a room that needs the ground alone; one that
+// names another stands behind it, so there is no way for a circle.
+const law = {
+  ...Object.fromEntries(ground.map((name, index) => [name, ground.slice(0, index)])),
+  config: ['base', 'errors', 'system/regular-file.ts'],
+  jobs: ['base', 'errors'],
+  archive: ['base', 'errors', 'system'],
+  secrets: ['base', 'errors', 'system'],
+  program: ['base', 'errors', 'system', 'store', 'secrets'],
+  api: ['base', 'errors', 'system', 'lists'],
+  certificate: ground,
+  audit: [...ground, 'archive'],
+  host: ground,
+  auth: [...ground, 'secrets', 'audit'],
+  upload: [...ground, 'api', 'audit'],
+  definition: [...ground, 'archive', 'upload', 'audit', 'host'],
+  service: [...ground, 'certificate'],
+  support: [...ground, 'archive', 'config', 'program'],
+  // A program of the command line: the face of ctl, the archives of definition.
+  authoring: ['base', 'errors', 'system', 'config', 'program', 'archive', 'definition', 'ctl'],
 }
+const names = Object.keys(law)
+for (const [index, [name, mayUse]] of Object.entries(law).entries())
+  for (const other of mayUse)
+    if (names.indexOf(other) >= index && !['ctl'].includes(other))
+      throw new Error(`src/${name} may not use src/${other}, which stands behind it`)
+
+const folders = readdirSync(join(__dirname, 'src'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && entry.name !== 'ctl')
+  .map(({ name }) => name)
+const mayUseOf = (folder) => [folder, ...(law[folder] ?? ground)]
 
 // A room is all of its files.
 const pathOf = (name) => (name.endsWith('.ts') ? name.replace('.', '\\.') + '$' : name + '/')
+const pathsOf = (names) => `^src/(${names.map(pathOf).join('|')})`
 
-const roomLaw = Object.entries(rooms).map(([room, mayUse]) => ({
-  name: `room-${room}`,
-  comment: `src/${room} may use only: ${[room, ...mayUse].join(', ')} (its routes.ts also api)`,
+const roomLaw = folders.map((folder) => ({
+  name: `room-${folder}`,
+  comment: `src/${folder} may use only: ${mayUseOf(folder).join(', ')} (its routes also api)`,
   severity: 'error',
-  from: { path: `^src/${room}/`, pathNot: `^src/${room}/routes\\.ts$` },
-  to: { path: '^src/', pathNot: `^src/(${[room, ...mayUse].map(pathOf).join('|')})` },
+  from: { path: `^src/${folder}/`, pathNot: `^src/${folder}/routes(\\.ts$|/)` },
+  to: { path: '^src/', pathNot: pathsOf(mayUseOf(folder)) },
 }))
 
-const routesLaw = Object.keys(rooms).map((room) => ({
-  name: `routes-${room}`,
-  comment: `src/${room}/routes.ts may use its own room, errors, lists and api`,
+const routesLaw = folders.map((folder) => ({
+  name: `routes-${folder}`,
+  comment: `src/${folder}/routes.ts, or routes/*.ts, may use what its room may, and api`,
   severity: 'error',
-  from: { path: `^src/${room}/routes\\.ts$` },
-  to: { path: '^src/', pathNot: `^src/(${room}|api|errors|lists)/` },
+  from: { path: `^src/${folder}/routes(\\.ts$|/)` },
+  to: { path: '^src/', pathNot: pathsOf([...mayUseOf(folder), 'api']) },
 }))
 
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
-const pureForClients = ['lists/page', 'system/growing-buffer']
+const pureForClients = ['lists/page']
 // What every program of one task does alike, client or not.
 const forPrograms = [
   'system/regular-file',
-  'system/remove-on-signal',
+  'program/remove-on-signal',
   'system/place-file',
-  'system/standard-output',
+  'program/standard-output',
 ]
 const forClients = [...pureForClients, ...forPrograms]
 
 const clientLaw = [
   {
     name: 'ctl-is-a-client',
-    comment: `src/ctl may use the schemas.ts of any room, errors, and: ${forClients.join(', ')}`,
+    comment: `src/ctl may use the schemas.ts of any room, base, errors, and: ${forClients.join(', ')}`,
     severity: 'error',
     from: { path: '^src/ctl/' },
     to: {
       path: '^src/',
-      pathNot: `^src/(ctl/|errors/|[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$)`,
+      pathNot: `^src/(ctl/|base/|errors/|[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$)`,
     },
   },
   {
-    name: 'what-clients-use-is-pure',
-    comment: 'no input or output in what src/ctl may use of other rooms',
+    name: 'base-is-pure',
+    comment: 'no input or output in src/base, and in what src/ctl may use of other rooms',
     severity: 'error',
-    from: { path: `^src/(${pureForClients.join('|')})\\.ts$` },
+    // Of node:net addresses use what looks at text alone.
+    from: {
+      path: `^src/(base/|(${pureForClients.join('|')})\\.ts$)`,
+      pathNot: '^src/base/address\\.ts$',
+    },
     to: { path: '(^|node:)(fs|net|tls|http|https|dgram|child_process|worker_threads|sqlite|os)(/|$)' },
   },
 ]
@@ -79,7 +101,7 @@ module.exports = {
     {
       name: 'only-system-starts-processes',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/system/' },
+      from: { path: '^src/', pathNot: '^src/(system|program)/' },
       to: { path: '(^|node_modules/)(execa|node:child_process|child_process)(/|$)' },
     },
     {

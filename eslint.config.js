@@ -42,6 +42,8 @@ export default tseslint.config(
         process: 'readonly',
         console: 'readonly',
         module: 'writable',
+        require: 'readonly',
+        __dirname: 'readonly',
         Buffer: 'readonly',
         URL: 'readonly',
       },

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
-import type { Profile, Variable } from '../src/cluster/definition.ts'
-import { readVariables, validateVariables } from '../src/cluster/rules/variables.ts'
+import type { Profile, Variable } from '../src/definition/definition.ts'
+import { readVariables, validateVariables } from '../src/definition/rules/variables.ts'
 import type { Figure, Measure } from './figure.ts'
 import { spread } from './numbers.ts'
 

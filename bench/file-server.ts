@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { createWriteStream, readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { pipeline } from 'node:stream/promises'
-import { tlsOptions } from '../src/api/tls/options.ts'
+import { tlsOptions } from '../src/system/tls-options.ts'
 
 const [port = '', key = '', cert = '', file = ''] = process.argv.slice(2)
 const material = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }

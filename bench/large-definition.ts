@@ -1,9 +1,9 @@
 import { createCipheriv } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { planBuild } from '../src/cluster/archive/build-plan.ts'
-import { buildArchive } from '../src/cluster/archive/build.ts'
-import { withDefaults } from '../src/cluster/archive/limits.ts'
+import { planBuild } from '../src/definition/build/build-plan.ts'
+import { buildArchive } from '../src/definition/build/build.ts'
+import { withDefaults } from '../src/archive/limits.ts'
 
 const packCount = 20
 const chunk = Buffer.alloc(1_048_576)

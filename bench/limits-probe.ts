@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createRateCounters } from '../src/api/rate/counters.ts'
-import { clientFromAnywhere } from '../src/system/client.ts'
+import { clientFromAnywhere } from '../src/base/client.ts'
 
 /** What a flood of distinct addresses leaves behind in the counters. */
 export interface FloodResult {

@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { planBuild } from '../src/cluster/archive/build-plan.ts'
-import { buildArchive } from '../src/cluster/archive/build.ts'
-import { withDefaults } from '../src/cluster/archive/limits.ts'
-import type { Variable } from '../src/cluster/definition.ts'
+import { planBuild } from '../src/definition/build/build-plan.ts'
+import { buildArchive } from '../src/definition/build/build.ts'
+import { withDefaults } from '../src/archive/limits.ts'
+import type { Variable } from '../src/definition/definition.ts'
 import { manifests } from './manifests.ts'
 import { createRandom } from './packs.ts'
 

@@ -81,7 +81,7 @@ const files: Record<string, string> = {
   'edgehostctl.cjs': await bundle({ ...startedByPeople('edgehostctl'), entryPoints: ['src/ctl/main.ts'] }),
   'support.cjs': await bundle({ ...program, entryPoints: ['src/support/main.ts'] }),
   'definition.cjs': await bundle({ ...program, entryPoints: ['src/authoring/main.ts'] }),
-  'examine.cjs': await bundle({ ...program, entryPoints: ['src/cluster/examination/main.ts'] }),
+  'examine.cjs': await bundle({ ...program, entryPoints: ['src/definition/examination/main.ts'] }),
 }
 for (const [name, file] of Object.entries(apart))
   files[file] = await bundle({ ...alone, entryPoints: [name] })

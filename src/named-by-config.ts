@@ -1,6 +1,6 @@
-import { lookAtOwnPair } from './api/tls/pair.ts'
+import { lookAtOwnPair } from './certificate/pair.ts'
 import type { Finding } from './config/load.ts'
-import { readSigningKey, SigningKeyUnusable } from './content/signing.ts'
+import { readSigningKey, SigningKeyUnusable } from './upload/signing.ts'
 import type { StartError } from './errors/start-error.ts'
 import { readToken, TokenFileUnusable } from './metrics/scrape-access.ts'
 

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { apiRoutes, type ApiRoutesOptions } from './api/routes.ts'
+import { apiRoutes, type ApiRoutesOptions } from './service/routes.ts'
 import { auditRoutes, type AuditRoutesOptions } from './audit/routes.ts'
 import { authRoutes, type AuthRoutesOptions } from './auth/routes.ts'
-import { clusterRoutes, type ClusterRoutesOptions } from './cluster/routes.ts'
-import { contentRoutes, type ContentRoutesOptions } from './content/routes.ts'
+import { clusterRoutes, type ClusterRoutesOptions } from './definition/routes.ts'
+import { contentRoutes, type ContentRoutesOptions } from './upload/routes.ts'
 import { hostRoutes, type HostRoutesOptions } from './host/routes.ts'
 import { metricsRoutes, type MetricsRoutesOptions } from './metrics/routes.ts'
 

@@ -10,7 +10,7 @@ import type { Clock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import type { Logger } from './system/log.ts'
 import { requireRegularIfPresent } from './system/regular-file.ts'
-import { readOrMakeSecret, secretFile } from './system/secret-file.ts'
+import { readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
 
 export interface StateOptions {
   readonly config: Pick<Config, 'audit' | 'state'>

@@ -1,13 +1,8 @@
 import 'fastify'
-
-/** What a user may do: `admin` everything, `viewer` reads and acts on itself. */
-export type Role = 'admin' | 'viewer'
+import type { Role } from '../base/role.ts'
 
 /** Who may use a route: anyone, anyone who is logged in, or administrators only. Every route declares it. */
 export type Access = 'open' | Role
-
-/** Who manages the clusters of this host: an operator, here, or the platform it is connected to. */
-export type Mode = 'airgap' | 'connected'
 
 /** The user behind a request whose token was accepted. */
 export interface Caller {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
-import type { Role } from './access.ts'
+import type { Role } from '../base/role.ts'
 
 /** How the trail speaks of a route. Everything that changes something declares it, and reads of secrets. */
 export interface AuditWords {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
-import { localCaller, type Access, type Authenticate, type Caller, type IsGone, type Mode } from './access.ts'
+import { localCaller, type Access, type Authenticate, type Caller, type IsGone } from './access.ts'
+import type { Mode } from '../base/role.ts'
 import { accessCookie, readCookie } from './cookies.ts'
 import { addSessionRequests } from './session-requests.ts'
 

@@ -2,7 +2,7 @@ import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { connectionEnded } from './errors.ts'
-import { createGrowingBuffer } from '../system/growing-buffer.ts'
+import { createGrowingBuffer } from '../base/growing-buffer.ts'
 
 /**
  * Has bodies of `application/json` read into one buffer, and every other type refused: no route takes text, and a page

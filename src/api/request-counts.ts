@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { createHistogram, type Histogram, type HistogramFigures } from '../system/histogram.ts'
+import { createHistogram, type Histogram, type HistogramFigures } from '../base/histogram.ts'
 
 /** The requests of one route since the start. */
 export interface RequestFigures {

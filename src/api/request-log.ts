@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Lines } from '../system/stranger-log.ts'
-import { uidOf } from './uid.ts'
+import { uidOf } from '../base/uid.ts'
 
 const slowMs = 1_000
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { setImmediate as breathe } from 'node:timers/promises'
-import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
+import { tarEnd, tarHeader, tarPadding } from '../archive/ustar.ts'
 import { hex, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 

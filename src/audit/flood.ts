@@ -1,4 +1,4 @@
-import { createWindow } from '../system/window.ts'
+import { createWindow } from '../base/window.ts'
 import { createAllowance } from './allowance.ts'
 import { begunEntry, createRefusalSum, type RefusalSum } from './refusal-sum.ts'
 import type { Trail } from './trail.ts'

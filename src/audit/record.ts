@@ -1,3 +1,4 @@
+import type { Role } from '../base/role.ts'
 import { hash } from 'node:crypto'
 
 /** `create`, `update`, `delete`: a resource changed. `action`: something was done. `activity`: users and sessions. */
@@ -11,7 +12,7 @@ export interface AuditEntry {
   readonly actorType: 'user' | 'system'
   /** Name of the account, or of what acted by itself. */
   readonly actor: string
-  readonly role: 'admin' | 'viewer' | ''
+  readonly role: Role | ''
   /** Where it came from. */
   readonly address: string
   readonly action: AuditAction

@@ -1,4 +1,4 @@
-import { addressGroup } from '../system/address.ts'
+import { addressGroup } from '../base/address.ts'
 import type { Batch } from './batch.ts'
 import type { Flood } from './flood.ts'
 import type { AuditEntry } from './record.ts'

@@ -7,7 +7,7 @@ import { createJournalCopy, jsonOf } from './journal-copy.ts'
 import { forkEntry, gapEntry } from './own-entries.ts'
 import { chainRecord, isSameHead, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
-import { uuidAt } from './uid.ts'
+import { uuidAt } from '../base/uid.ts'
 
 /** What is to become a record. */
 export interface Pending {

@@ -1,10 +1,11 @@
+import type { Role } from '../base/role.ts'
 import { setBackMs } from './end-reason.ts'
 import type { AccessClaims } from './access-token.ts'
 
 /** The user behind an accepted token. */
 export interface SessionCaller {
   readonly userName: string
-  readonly role: 'admin' | 'viewer'
+  readonly role: Role
   readonly sessionUid: string
 }
 

@@ -1,3 +1,4 @@
+import type { Role } from '../base/role.ts'
 import jwt from '@fastify/jwt'
 import type { FastifyInstance } from 'fastify'
 
@@ -10,7 +11,7 @@ export interface AccessClaims {
   /** Seconds since 1970. */
   readonly iat: number
   readonly exp: number
-  readonly role: 'admin' | 'viewer'
+  readonly role: Role
 }
 
 /** Signs and checks access tokens. */

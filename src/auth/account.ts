@@ -1,8 +1,9 @@
+import type { Role } from '../base/role.ts'
 /** An operating-system account at a moment. */
 export interface Account {
   /** As NSS returns it, which may differ from what was typed. */
   readonly name: string
-  readonly role: 'admin' | 'viewer'
+  readonly role: Role
   /** False when a directory that may add groups did not answer. */
   readonly isRoleKnown: boolean
   readonly source: 'local' | 'directory'

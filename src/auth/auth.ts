@@ -1,7 +1,7 @@
 import type { Audit } from '../audit/audit.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Database } from '../store/database.ts'
-import type { Client, ClientOf } from '../system/client.ts'
+import type { Client, ClientOf } from '../base/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { Lines } from '../system/stranger-log.ts'

@@ -1,4 +1,4 @@
-import { networkFactor, type Client } from '../system/client.ts'
+import { networkFactor, type Client } from '../base/client.ts'
 import { createCounters, type Counter, type Counters } from './guess-counter.ts'
 
 /** From how many failures on a try has to wait, and from how many on there is no try. */

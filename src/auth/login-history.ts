@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import type { Client } from '../system/client.ts'
+import type { Client } from '../base/client.ts'
 
 /** Who has logged in on this host, and from where. */
 export interface LoginHistory {

@@ -1,5 +1,5 @@
 import { AppError } from '../errors/app-error.ts'
-import type { Client } from '../system/client.ts'
+import type { Client } from '../base/client.ts'
 import { createFairQueue, type Waiter } from './fair-queue.ts'
 
 /** Bounds of the configuration. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { AppError } from '../errors/app-error.ts'
-import { localAddress } from '../system/address.ts'
+import { localAddress } from '../base/address.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import { parseRefusal, parseVerdict, type PamVerdict } from './pam-answer.ts'
 

@@ -1,3 +1,4 @@
+import type { Role } from '../base/role.ts'
 import { AppError } from '../errors/app-error.ts'
 import { listInMemory } from '../lists/memory.ts'
 import type { Page } from '../lists/page.ts'
@@ -31,7 +32,7 @@ export interface SessionAccess {
 export interface SessionView {
   readonly uid: string
   readonly userName: string
-  readonly role: 'admin' | 'viewer'
+  readonly role: Role
   readonly address: string
   readonly creationTimestamp: string
   readonly lastRenewalTimestamp: string

@@ -1,3 +1,4 @@
+import type { Role } from '../base/role.ts'
 import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 
@@ -5,7 +6,7 @@ import type { Database } from '../store/database.ts'
 export interface SessionRecord {
   readonly uid: string
   readonly userName: string
-  readonly role: 'admin' | 'viewer'
+  readonly role: Role
   /** Whether the local files or only a directory had the account at the login or last renewal, and made it admin. */
   readonly accountSource: 'local' | 'directory'
   readonly roleSource: 'local' | 'directory'

@@ -1,5 +1,5 @@
 import type { Output } from '../ctl/output.ts'
-import type { MaybeTerminal } from '../system/status-line.ts'
+import type { MaybeTerminal } from '../program/status-line.ts'
 
 /** What the verbs of `edgehostctl definition` work with. */
 export interface Desk {

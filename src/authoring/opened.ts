@@ -3,9 +3,9 @@ import { createReadStream, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { extractArchive, type Extracted } from '../cluster/archive/extract.ts'
-import { readDefinition, type ReadDefinition } from '../cluster/archive/read-definition.ts'
-import { isReadWhole } from '../cluster/archive/read-pack.ts'
+import { extractDefinition, type ExtractedDefinition } from '../definition/read/extract-definition.ts'
+import { readDefinition, type ReadDefinition } from '../definition/read/read-definition.ts'
+import { isReadWhole } from '../definition/read/read-pack.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import type { Desk } from './desk.ts'
@@ -13,7 +13,7 @@ import { createProgress } from './progress.ts'
 
 /** An archive that was read. */
 export interface Opened extends ReadDefinition {
-  readonly extracted: Extracted
+  readonly extracted: ExtractedDefinition
   readonly sizeBytes: number
   /** Of the archive, hex. */
   readonly sha256: string
@@ -31,7 +31,7 @@ export async function openArchive(desk: Desk, file: string): Promise<Opened> {
   try {
     const hash = createHash('sha256')
     const chunks = createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>
-    const extracted = await extractArchive({
+    const extracted = await extractDefinition({
       source: Readable.from(hashed(chunks, hash), { objectMode: false }),
       folder: join(temporary, 'staging'),
       isKept: isReadWhole,

@@ -1,4 +1,4 @@
-import type { Problem } from '../cluster/definition.ts'
+import type { Problem } from '../definition/definition.ts'
 import type { Paper } from '../ctl/facts.ts'
 import { oneLine, wrap } from '../ctl/text.ts'
 

@@ -1,4 +1,4 @@
-import { createStatusLine, type MaybeTerminal } from '../system/status-line.ts'
+import { createStatusLine, type MaybeTerminal } from '../program/status-line.ts'
 import { megabytes } from './contents.ts'
 
 /** How far something long is, on a terminal; nothing elsewhere, and nothing in its first second. */

@@ -1,5 +1,5 @@
-import { checkDefinition } from '../cluster/rules/check.ts'
-import type { Problem } from '../cluster/definition.ts'
+import { checkDefinition } from '../definition/rules/check.ts'
+import type { Problem } from '../definition/definition.ts'
 import type { ExitName } from '../ctl/exit-codes.ts'
 import { plural } from '../ctl/text.ts'
 import { AppError } from '../errors/app-error.ts'

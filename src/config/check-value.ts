@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { printable } from '../errors/printable.ts'
+import { printable } from '../base/printable.ts'
 import type { Key, SchemaNode } from './key.ts'
 
 // A direct walk over the schema instead of Ajv: loading and compiling Ajv costs some 30 ms of every start,

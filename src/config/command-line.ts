@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { nearestName } from '../errors/nearest-name.ts'
-import { printable } from '../errors/printable.ts'
+import { nearestName } from '../base/nearest-name.ts'
+import { printable } from '../base/printable.ts'
 import { checkValue } from './check-value.ts'
 import { listKeys } from './key.ts'
 import type { Problem } from './problem.ts'

@@ -1,4 +1,4 @@
-import { masked } from '../errors/mask.ts'
+import { masked } from '../base/mask.ts'
 import { toKey, type SchemaNode } from './key.ts'
 import { ConfigSchema } from './schema.ts'
 import { writeYaml } from './write-yaml.ts'

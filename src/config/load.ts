@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
-import { nearestName } from '../errors/nearest-name.ts'
-import { escapeInvisible, printable } from '../errors/printable.ts'
+import { nearestName } from '../base/nearest-name.ts'
+import { escapeInvisible, printable } from '../base/printable.ts'
 import { checkValue } from './check-value.ts'
 import type { CommandLine } from './command-line.ts'
 import { listKeys, type Key, type SchemaNode } from './key.ts'

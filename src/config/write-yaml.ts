@@ -1,4 +1,4 @@
-import { escapeInvisible } from '../errors/printable.ts'
+import { escapeInvisible } from '../base/printable.ts'
 
 const reserved = /^(true|false|null|yes|no|on|off|y|n)$/i
 

@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { nearestName } from '../errors/nearest-name.ts'
-import { printable } from '../errors/printable.ts'
+import { nearestName } from '../base/nearest-name.ts'
+import { printable } from '../base/printable.ts'
 import { commandNames, commands, options, optionsOf } from './commands.ts'
 import type { Command, CommandName, Option, OptionName } from './commands.ts'
 import { Failure } from './exit-codes.ts'

@@ -1,4 +1,4 @@
-import { printable } from '../errors/printable.ts'
+import { printable } from '../base/printable.ts'
 import type { CommandLine } from './command-line.ts'
 import { Failure } from './exit-codes.ts'
 

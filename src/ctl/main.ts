@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isatty } from 'node:tty'
-import { OutputFailed, writeError, writeOutput } from '../system/standard-output.ts'
+import { OutputFailed, writeError, writeOutput } from '../program/standard-output.ts'
 import { parseCommandLine, type CommandLine } from './command-line.ts'
 import { isDefinitionCommand, isSwitch, type OptionName } from './commands.ts'
 import { exitCodes, Failure } from './exit-codes.ts'

@@ -1,5 +1,5 @@
-import type { OutputFailed } from '../system/standard-output.ts'
-import { writeError, writeOutput } from '../system/standard-output.ts'
+import type { OutputFailed } from '../program/standard-output.ts'
+import { writeError, writeOutput } from '../program/standard-output.ts'
 import { Failure } from './exit-codes.ts'
 import type { Paper } from './facts.ts'
 import { eachLine, wrap } from './text.ts'

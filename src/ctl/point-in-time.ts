@@ -1,4 +1,4 @@
-import { printable } from '../errors/printable.ts'
+import { printable } from '../base/printable.ts'
 import { Failure } from './exit-codes.ts'
 
 const days: Readonly<Record<string, number>> = { yesterday: -1, today: 0, tomorrow: 1 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Static } from 'typebox'
 import type { ErrorBody } from '../api/schemas.ts'
-import { createGrowingBuffer } from '../system/growing-buffer.ts'
+import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { Failure } from './exit-codes.ts'
 import { oneLine } from './text.ts'
 

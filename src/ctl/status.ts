@@ -1,4 +1,4 @@
-import type { ServiceStatus } from '../api/schemas.ts'
+import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import { auditsPath } from './audit.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { printable } from '../errors/printable.ts'
+import { printable } from '../base/printable.ts'
 import { Failure } from './exit-codes.ts'
 
 /** Another host, over HTTPS. */

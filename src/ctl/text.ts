@@ -1,4 +1,4 @@
-import { escapeInvisible } from '../errors/printable.ts'
+import { escapeInvisible } from '../base/printable.ts'
 
 // East Asian Width W and F (Unicode 16, EastAsianWidth.txt) by blocks, and what terminals draw as an emoji.
 const wide =

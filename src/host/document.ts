@@ -1,3 +1,4 @@
+import type { Mode } from '../base/role.ts'
 import type { Disk } from './storage/disks.ts'
 import type { Dns } from './network/dns.ts'
 import type { Gpu } from './graphics/gpus.ts'
@@ -35,7 +36,7 @@ export interface HostFacts {
 export interface HostSettings {
   readonly id: string
   readonly name: string
-  readonly mode: 'airgap' | 'connected'
+  readonly mode: Mode
   readonly agentVersion: string
   /** As Debian spells it. */
   readonly archType: string

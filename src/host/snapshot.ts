@@ -1,3 +1,4 @@
+import type { Mode } from '../base/role.ts'
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
@@ -47,7 +48,7 @@ export interface SnapshotOptions extends FactsOptions {
     readonly id?: string
     readonly identitySources: readonly string[]
     readonly name?: string
-    readonly mode: 'airgap' | 'connected'
+    readonly mode: Mode
   }
   readonly agentVersion: string
   /** Told when the host gets an id. */

@@ -1,6 +1,6 @@
 import { fieldAt, filterPaths, findField, refuse, type FieldType, type FieldValue } from './resource.ts'
 import type { ListResource } from './resource.ts'
-import { parseTime } from './time.ts'
+import { parseTime } from '../base/time.ts'
 
 export interface Condition {
   readonly path: string

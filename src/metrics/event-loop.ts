@@ -1,4 +1,4 @@
-import { createHistogram } from '../system/histogram.ts'
+import { createHistogram } from '../base/histogram.ts'
 import type { LoopFigures } from './figures.ts'
 
 export interface EventLoop {

@@ -1,7 +1,7 @@
 // Of the library the registry alone: it holds the two formats. Its metric classes count where something happens; here
 // the rooms count for themselves and are asked.
 import Registry, { type SeriesValue } from '@prometheus-io/client/lib/registry.js'
-import type { HistogramFigures } from '../system/histogram.ts'
+import type { HistogramFigures } from '../base/histogram.ts'
 import type { Family, Sample } from './families.ts'
 import type { Figures } from './figures.ts'
 

@@ -1,4 +1,4 @@
-import type { HistogramFigures } from '../system/histogram.ts'
+import type { HistogramFigures } from '../base/histogram.ts'
 import type { Figures } from './figures.ts'
 
 /** One line of a family, or the lines of one histogram. */

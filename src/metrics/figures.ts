@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { HistogramFigures } from '../system/histogram.ts'
+import type { HistogramFigures } from '../base/histogram.ts'
 import { sizeOf, spaceOf } from '../system/file-sizes.ts'
 import { readProcessFigures, type ProcessFigures } from '../system/process-figures.ts'
 

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { isLoopback } from '../system/address.ts'
+import { isLoopback } from '../base/address.ts'
 import { StartError } from '../errors/start-error.ts'
 import type { Logger } from '../system/log.ts'
 import { FileRefused, readRegularFile } from '../system/regular-file.ts'

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
 import { placeFile } from '../system/place-file.ts'
-import { writeOutput } from '../system/standard-output.ts'
-import { tarEnd, tarHeader, tarPadding } from '../system/ustar.ts'
+import { writeOutput } from '../program/standard-output.ts'
+import { tarEnd, tarHeader, tarPadding } from '../archive/ustar.ts'
 
 /** A file of an archive. */
 export interface Member {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
-import { createGrowingBuffer } from '../system/growing-buffer.ts'
+import { createGrowingBuffer } from '../base/growing-buffer.ts'
 
 // A daemon that hangs answers none of the questions, and each waits for so long.
 const answerMs = 10_000

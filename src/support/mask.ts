@@ -1,4 +1,4 @@
-import { masked } from '../errors/mask.ts'
+import { masked } from '../base/mask.ts'
 
 /** What must not leave the host. */
 export interface Secrets {

@@ -1,6 +1,6 @@
 import type { Logger } from './log.ts'
-import { createTally } from './tally.ts'
-import { createWindow } from './window.ts'
+import { createTally } from '../base/tally.ts'
+import { createWindow } from '../base/window.ts'
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
 

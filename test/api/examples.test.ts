@@ -1,7 +1,7 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
-import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/cluster/schemas.ts'
+import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { examineProgram } from '../support/examine-program.ts'
 import { hostBody } from '../support/host-body.ts'

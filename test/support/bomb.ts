@@ -1,6 +1,6 @@
 // A process of its own with little memory: unpacks standard input and says how it ended and what it took.
 import { existsSync } from 'node:fs'
-import { extractArchive } from '../../src/cluster/archive/extract.ts'
+import { extractDefinition } from '../../src/definition/read/extract-definition.ts'
 import { AppError } from '../../src/errors/app-error.ts'
 
 const [folder = '', limits = '{}'] = process.argv.slice(2)
@@ -10,7 +10,7 @@ let peak = before
 const watch = setInterval(() => {
   peak = Math.max(peak, process.memoryUsage.rss())
 }, 5)
-const error: unknown = await extractArchive({
+const error: unknown = await extractDefinition({
   source: process.stdin,
   folder,
   limits: JSON.parse(limits) as Record<string, number>,

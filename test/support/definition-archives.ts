@@ -1,4 +1,4 @@
-import type { Variable } from '../../src/cluster/definition.ts'
+import type { Variable } from '../../src/definition/definition.ts'
 import { compressions, exportedProfile, rawTar, signedMembers } from './tar-bytes.ts'
 
 export interface ArchiveWish {

@@ -1,6 +1,6 @@
-import type { Definition, Pack, Profile, ProfilePack, Variable } from '../../src/cluster/definition.ts'
-import { checkDefinition } from '../../src/cluster/rules/check.ts'
-import { createImageFinder, type ImageFinder } from '../../src/cluster/rules/images.ts'
+import type { Definition, Pack, Profile, ProfilePack, Variable } from '../../src/definition/definition.ts'
+import { checkDefinition } from '../../src/definition/rules/check.ts'
+import { createImageFinder, type ImageFinder } from '../../src/definition/rules/images.ts'
 
 /** A pack of a profile; its folder is made by `definitionOf`. */
 export const profilePack = (name: string, values = '', rest: Partial<ProfilePack> = {}): ProfilePack => ({

@@ -11,6 +11,6 @@ export function examineProgram(): string {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-examine-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   built = join(folder, 'examine.cjs')
-  bundleProgram('cluster/examination', built)
+  bundleProgram('definition/examination', built)
   return built
 }

@@ -3,7 +3,7 @@ import { createGuessGuard, type Attempt, type GuessGuardOptions } from '../../sr
 import { createGuessStore } from '../../src/auth/guess-store.ts'
 import { AppError } from '../../src/errors/app-error.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
-import { clientOf, ownAddresses } from '../../src/system/client.ts'
+import { clientOf, ownAddresses } from '../../src/base/client.ts'
 import { captureLog } from './https-server.ts'
 import { createTurningClock, type TurningClock } from './turning-clock.ts'
 

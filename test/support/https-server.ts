@@ -5,9 +5,9 @@ import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { createLog } from '../../src/system/log.ts'
-import { generateKey, signCertificate } from '../../src/api/tls/certificate.ts'
+import { generateKey, signCertificate } from '../../src/certificate/certificate.ts'
 import { applyTimeouts, serverOptions, type Timeouts } from '../../src/api/connection/timeouts.ts'
-import { tlsOptions, type TlsMaterial } from '../../src/api/tls/options.ts'
+import { tlsOptions, type TlsMaterial } from '../../src/system/tls-options.ts'
 
 export const generous: Timeouts = {
   handshakeMs: 60_000,

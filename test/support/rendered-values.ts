@@ -1,7 +1,7 @@
-import type { Definition, Problem, Variable } from '../../src/cluster/definition.ts'
-import { renderDefinition } from '../../src/cluster/rules/macros.ts'
-import type { SystemFacts } from '../../src/cluster/rules/system-macros.ts'
-import type { GivenVariable } from '../../src/cluster/rules/variables.ts'
+import type { Definition, Problem, Variable } from '../../src/definition/definition.ts'
+import { renderDefinition } from '../../src/definition/rules/macros.ts'
+import type { SystemFacts } from '../../src/definition/rules/system-macros.ts'
+import type { GivenVariable } from '../../src/definition/rules/variables.ts'
 import { definitionOf, profileOf, profilePack } from './definitions.ts'
 
 export interface Given {

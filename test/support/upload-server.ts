@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { fastify } from 'fastify'
-import { clientFromAnywhere } from '../../src/system/client.ts'
+import { clientFromAnywhere } from '../../src/base/client.ts'
 import { createPeers } from '../../src/api/connection/peer.ts'
 import { leaveUnreadBodies } from '../../src/api/connection/unread-body.ts'
 import { addErrorReplies } from '../../src/api/errors.ts'
-import { formParts } from '../../src/api/form/form-parts.ts'
-import { addMultipart } from '../../src/api/form/multipart.ts'
-import { receiveUpload, uploadField, type Upload, type UploadOptions } from '../../src/content/receive.ts'
+import { formParts } from '../../src/upload/form-parts.ts'
+import { addMultipart } from '../../src/upload/multipart.ts'
+import { receiveUpload, uploadField, type Upload, type UploadOptions } from '../../src/upload/receive.ts'
 
 export interface UploadReply {
   readonly status: number

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { createHttpsServer, type HttpsServerOptions } from '../../src/api/connection/https-server.ts'
-import { clientFromAnywhere } from '../../src/system/client.ts'
+import { clientFromAnywhere } from '../../src/base/client.ts'
 import { captureLog, generous, makeMaterial } from './https-server.ts'
 import { createTestEdge, type TestEdge, type TestEdgeOptions } from './test-edge.ts'
 

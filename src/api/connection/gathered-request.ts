@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http'
-import { createGrowingBuffer, type GrowingBuffer } from '../../system/growing-buffer.ts'
+import { createGrowingBuffer, type GrowingBuffer } from '../../base/growing-buffer.ts'
 
 /**
  * A request whose body waits in one piece for the handler that reads it. Node keeps up to 64 KiB of a body that is not

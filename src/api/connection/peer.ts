@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { localAddress, unmapAddress } from '../../system/address.ts'
-import type { Client, ClientOf } from '../../system/client.ts'
+import { localAddress, unmapAddress } from '../../base/address.ts'
+import type { Client, ClientOf } from '../../base/client.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {

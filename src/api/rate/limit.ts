@@ -6,14 +6,14 @@ import type {
   preValidationHookHandler,
 } from 'fastify'
 import { AppError } from '../../errors/app-error.ts'
-import { networkFactor, type Client } from '../../system/client.ts'
+import { networkFactor, type Client } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
 import { accessTokenOf } from '../guard.ts'
 import { addField } from '../connection/reply-head.ts'
 import type { Rate } from './bucket.ts'
 import { createRateCounters, type RateCounter } from './counters.ts'
 import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
-import { createTally } from '../../system/tally.ts'
+import { createTally } from '../../base/tally.ts'
 
 /** As the configuration has it: `api.rateLimits`. */
 export interface RateLimitSettings extends Rate {

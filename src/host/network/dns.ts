@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { printable } from '../../errors/printable.ts'
+import { printable } from '../../base/printable.ts'
 import type { HostFiles } from '../files.ts'
 import { isServiceRunning } from '../services.ts'
 

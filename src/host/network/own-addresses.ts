@@ -1,4 +1,4 @@
-import { ownAddresses, type OwnAddresses } from '../../system/client.ts'
+import { ownAddresses, type OwnAddresses } from '../../base/client.ts'
 import type { HostFiles } from '../files.ts'
 import { formatIpv6, parseLocalAddresses } from './routing-table.ts'
 

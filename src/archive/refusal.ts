@@ -1,0 +1,57 @@
+import { AppError } from '../errors/app-error.ts'
+import type { ErrorCode } from '../errors/codes.ts'
+import { escapeEach } from '../base/printable.ts'
+
+/** Why an archive is refused; goes over the wire as `details.reason`. */
+export const reasons = {
+  NotCompressed: 'ArchiveDamaged',
+  Truncated: 'ArchiveDamaged',
+  Damaged: 'ArchiveDamaged',
+  TrailingBytes: 'ArchiveDamaged',
+  SumDiffers: 'ArchiveDamaged',
+  MemberMissing: 'ArchiveDamaged',
+  MemberUnlisted: 'ArchiveInvalid',
+  MemberTwice: 'ArchiveInvalid',
+  MemberKind: 'ArchiveInvalid',
+  MemberMode: 'ArchiveInvalid',
+  MemberOutside: 'ArchiveInvalid',
+  MemberName: 'ArchiveInvalid',
+  RecordInvalid: 'ArchiveInvalid',
+  DefinitionMissing: 'ArchiveInvalid',
+  DefinitionUnreadable: 'ArchiveInvalid',
+  FormatVersion: 'ArchiveInvalid',
+  TooManyMembers: 'ArchiveTooLarge',
+  MemberTooLarge: 'ArchiveTooLarge',
+  TooLarge: 'ArchiveTooLarge',
+  RatioTooHigh: 'ArchiveTooLarge',
+  WindowTooLarge: 'ArchiveTooLarge',
+  NameTooLong: 'ArchiveTooLarge',
+  MemoryLimit: 'ArchiveTooLarge',
+  TimeLimit: 'ArchiveTooLarge',
+} as const satisfies Record<string, ErrorCode>
+
+export type Reason = keyof typeof reasons
+
+// Beside what a terminal must not get, what says nothing: private characters, and U+FFFD, which was no UTF-8.
+const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffd]/gu
+const shownCharacters = 200
+
+/**
+ * The refusal of an archive, 400 with one of three codes.
+ * @param member name of the member it is about, in whatever bytes it came
+ * @param what the rest of the sentence, and what to do about it
+ */
+export function refuse(reason: Reason, member: string | undefined, what: string, cause?: unknown): AppError {
+  const shown = member === undefined ? undefined : showName(member)
+  const message = shown === undefined ? `the archive ${what}` : `${shown} ${what}`
+  return new AppError(reasons[reason], message, {
+    details: { reason, ...(shown === undefined ? {} : { member: shown }) },
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+/** A member's name as it may stand in a message: nothing invisible, not endless. */
+export function showName(name: string): string {
+  const cut = name.length > shownCharacters ? `${name.slice(0, shownCharacters)}...` : name
+  return escapeEach(cut, invisible)
+}

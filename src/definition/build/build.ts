@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { stat, type FileHandle } from 'node:fs/promises'
+import { placeFile } from '../../system/place-file.ts'
+import { tarEnd, tarPadding } from '../../archive/ustar.ts'
+import { decompress } from '../../archive/compression.ts'
+import { defaultLimits as limits } from '../../archive/limits.ts'
+import { createBlockWriter, type BlockWriter } from '../../archive/block-writer.ts'
+import type { BuildPlan, PlannedMember } from './build-plan.ts'
+import { definitionFile, formatDefinitionFile } from '../format/definition-file.ts'
+import { formatVersion } from '../format/format.ts'
+import { createFrameSink } from '../../archive/frame-sink.ts'
+import { createGzipSink } from '../../archive/gzip-sink.ts'
+import { memberHeader } from '../../archive/tar-member.ts'
+
+export interface BuildOptions {
+  readonly plan: BuildPlan
+  /** Ends in .tgz, .tar.gz or .tar.zst. */
+  readonly file: string
+  readonly name?: string | undefined
+  readonly version?: string | undefined
+  /** Told under which name the archive is going to grow. */
+  readonly onBegin?: (temporary: string) => void
+  /** Bytes that are packed, of how many. */
+  readonly onProgress?: (done: number, total: number) => void
+}
+
+/** An archive that was made. */
+export interface Built {
+  readonly file: string
+  readonly name: string
+  readonly version: string
+  readonly sizeBytes: number
+  readonly memberCount: number
+  /** Of all members, unpacked. */
+  readonly contentBytes: number
+}
+
+/** Whether a file's name says how to compress it. */
+export const isArchiveName = (file: string): boolean => /\.(?:tgz|tar\.gz|tar\.zst)$/.test(file)
+
+/**
+ * Writes an archive beside its place and moves it there when it is whole and on the disk. The same files give the
+ * same bytes with the same version of this program: sorted names, one owner, mode and time. Files are read once, and
+ * hashed while they are packed; so definition.yaml, which has their sums, comes last.
+ * @throws Error when a file changes meanwhile; AppError where the reader would refuse how small it became; the system's
+ *   errors as they are
+ */
+export async function buildArchive({
+  plan,
+  file,
+  onBegin = () => undefined,
+  onProgress,
+  ...title
+}: BuildOptions): Promise<Built> {
+  const name = title.name ?? plan.title.name
+  const version = title.version ?? plan.title.version
+  const { description } = plan.title
+  const contentBytes = plan.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  const pack = async (writer: BlockWriter): Promise<void> => {
+    const sums = new Map<string, string>()
+    let done = 0
+    for (const member of plan.members) {
+      await writer.put(memberHeader(member.name, member.sizeBytes))
+      sums.set(member.name, await packContent(member, writer))
+      await writer.put(tarPadding(member.sizeBytes))
+      done += member.sizeBytes
+      onProgress?.(done, contentBytes)
+    }
+    const profiles = [...plan.profiles]
+    const head = Buffer.from(
+      formatDefinitionFile({ formatVersion, name, version, description, profiles, sums }),
+    )
+    await writer.put(memberHeader(definitionFile, head.length))
+    await writer.put(head)
+    await writer.put(Buffer.concat([tarPadding(head.length), tarEnd()]))
+    await writer.end()
+  }
+  await placeFile({
+    // As any file that a person makes: the daemon that reads it may not be its owner.
+    ...{ path: file, mode: 0o666, onBegin },
+    async write(handle) {
+      const writer = createBlockWriter(
+        file.endsWith('.zst') ? createFrameSink(handle) : createGzipSink(handle),
+      )
+      try {
+        await pack(writer)
+      } catch (error) {
+        await writer.abandon()
+        throw error
+      }
+      if (contentBytes > limits.ratioFreeBytes) await unpackAll(handle)
+    },
+  })
+  const { size: sizeBytes } = await stat(file)
+  return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }
+}
+
+/** The compressed size is not known before; a reader refuses what looks like a bomb, at whatever place. */
+async function unpackAll(file: FileHandle): Promise<void> {
+  const source = file.createReadStream({ start: 0, autoClose: false, highWaterMark: 262_144 })
+  const unpacked = decompress(source, limits)
+  while (!(await unpacked.next()).done);
+}
+
+/** @returns SHA-256 of the content */
+async function packContent({ name, from, sizeBytes }: PlannedMember, writer: BlockWriter): Promise<string> {
+  const hash = createHash('sha256')
+  if (typeof from !== 'string') {
+    await writer.put(from)
+    return hash.update(from).digest('hex')
+  }
+  const changed = () => new Error(`${from} (${name}) changed while it was packed; build it again`)
+  const file = openSync(from, 'r')
+  try {
+    for (let total = 0; total < sizeBytes;) {
+      const room = writer.room()
+      // One more than there should be, where there is room: the file may have grown.
+      const read = readSync(file, room, 0, Math.min(room.length, sizeBytes - total + 1), null)
+      total += read
+      if (read === 0 || total > sizeBytes) throw changed()
+      hash.update(room.subarray(0, read))
+      const waiting = writer.filled(read)
+      if (waiting !== undefined) await waiting
+    }
+  } finally {
+    closeSync(file)
+  }
+  return hash.digest('hex')
+}

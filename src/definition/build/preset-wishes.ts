@@ -1,0 +1,69 @@
+import type { Static } from 'typebox'
+import type { Preset } from '../definition.ts'
+import { applyPreset } from './apply-preset.ts'
+import type { ProfileFile } from '../format/format.ts'
+
+/** A pack folder as far as presets go. */
+export interface PresetFolder {
+  readonly name: string
+  readonly version: string
+  readonly values: string
+  readonly presets: readonly Preset[]
+}
+
+export interface PresetWishes {
+  /** `PACK:NAME` each. */
+  readonly wishes: readonly string[]
+  readonly folders: readonly PresetFolder[]
+  /** Their values are replaced where a preset is applied. */
+  readonly profiles: readonly Static<typeof ProfileFile>[]
+  readonly report: (place: string, code: string, message: string) => void
+}
+
+/** Applies presets to the values that profiles give their packs, or to those of the pack where they give none. */
+export function applyPresets({ wishes, folders, profiles, report }: PresetWishes): void {
+  const groups = new Map<string, string>()
+  for (const wish of wishes) {
+    const colon = wish.indexOf(':')
+    const [name, wanted] = [wish.slice(0, colon), wish.slice(colon + 1)]
+    const say = (message: string) => report(`--preset ${wish}`, 'PresetInvalid', message)
+    if (colon < 1) {
+      say('must be written as PACK:NAME')
+      continue
+    }
+    const entries = profiles.flatMap(({ spec }) => spec.template.packs.filter((pack) => pack.name === name))
+    const [first, ...more] = folders.filter((folder) => folder.name === name)
+    if (entries.length === 0 || first === undefined) {
+      say(
+        first === undefined
+          ? `names a pack without a folder; give it with --pack`
+          : 'names a pack that no profile holds',
+      )
+      continue
+    }
+    for (const entry of entries) {
+      const folder = [first, ...more].find(({ version }) => version === entry.tag) ?? first
+      const preset = folder.presets.find((each) => each.name === wanted)
+      if (preset === undefined) {
+        const known = folder.presets.map((each) => each.name)
+        say(
+          `is no preset of ${name} ${folder.version}; ${known.length > 0 ? `it has ${known.join(', ')}` : 'it has none'}`,
+        )
+        break
+      }
+      const group = preset.group === '' ? undefined : groups.get(`${name}\0${preset.group}`)
+      if (group !== undefined && group !== wanted) {
+        say(`is of the group ${preset.group} like ${group}; choose one of them`)
+        break
+      }
+      groups.set(`${name}\0${preset.group}`, wanted)
+      const values = (entry.values ?? '').trim() === '' ? folder.values : (entry.values ?? '')
+      try {
+        entry.values = applyPreset(values, preset)
+      } catch (error) {
+        say((error as Error).message)
+        break
+      }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import type { Static } from 'typebox'
+import { parseDocument } from 'yaml'
+import { checkShape } from './check-shape.ts'
+import { DefinitionFile, formatVersion } from './format.ts'
+import type { ArchiveLimits } from '../../archive/limits.ts'
+import { refuse, showName } from '../../archive/refusal.ts'
+
+/** Its name in an archive. */
+export const definitionFile = 'definition.yaml'
+
+/** What definition.yaml says. */
+export interface DefinitionHead extends Omit<Static<typeof DefinitionFile>, 'sha256'> {
+  /** Name of a member -> SHA-256 of its content, hex. */
+  readonly sums: ReadonlyMap<string, string>
+}
+
+const sumsKey = /^sha256: *\|-?[ \t]*$/m
+const sumLine = /^ {2}([0-9a-f]{64}) {2}(\S.*)$/
+
+/**
+ * The text of definition.yaml, the same for the same content. The sums are one literal block, so that a reader needs
+ * no memory for a tree of ten thousand nodes; sorted by the bytes of the names.
+ */
+export function formatDefinitionFile({
+  formatVersion,
+  name,
+  version,
+  description = '',
+  profiles,
+  sums,
+}: DefinitionHead): string {
+  // JSON strings are YAML strings, and no library has to keep its layout for this to stay the same bytes.
+  const quoted = (value: string) => JSON.stringify(value)
+  const lines = [...sums]
+    .map(([member, sum]) => ({ member: Buffer.from(member), line: `  ${sum}  ${member}\n` }))
+    .sort((a, b) => Buffer.compare(a.member, b.member))
+  return [
+    `formatVersion: ${formatVersion}\nname: ${quoted(name)}\nversion: ${quoted(version)}\n`,
+    `description: ${quoted(description)}\nprofiles:\n`,
+    ...profiles.map(
+      (profile) =>
+        `  - uid: ${quoted(profile.uid)}\n    name: ${quoted(profile.name)}\n    version: ${quoted(profile.version)}\n`,
+    ),
+    'sha256: |\n',
+    ...lines.map(({ line }) => line),
+  ].join('')
+}
+
+/**
+ * @param text of definition.yaml
+ * @throws AppError DefinitionUnreadable or FormatVersion, with the place in the file
+ */
+export function parseDefinitionFile(text: string, limits: ArchiveLimits): DefinitionHead {
+  const block = sumsKey.exec(text)
+  if (block === null)
+    throw unreadable('lacks its last key: sha256, a literal block (sha256: |) of the lines of sha256sum')
+  const headEnd = block.index
+  if (headEnd > limits.headBytes)
+    throw unreadable(`has ${headEnd} characters before its sums; ${limits.headBytes} are allowed`)
+  const sums = parseSums(text.slice(headEnd + block[0].length), text.slice(0, headEnd).split('\n').length)
+  const value = parseHead(text.slice(0, headEnd))
+  const version = (value as { formatVersion?: unknown } | null)?.formatVersion
+  if (typeof version === 'number' && version > formatVersion)
+    throw refuse(
+      'FormatVersion',
+      definitionFile,
+      `is of format ${version}; this version of the software reads up to ${formatVersion}, so build it with an older one or update this one`,
+    )
+  const [problem, ...more] = checkShape(definitionFile, { ...(value as object), sha256: '' }, DefinitionFile)
+  if (problem !== undefined) {
+    const others = more.length === 0 ? '' : ` (and ${more.length} more)`
+    throw unreadable(`${problem.place.split('#')[1] ?? 'as a whole'} ${problem.message}${others}`)
+  }
+  return { ...(value as Omit<DefinitionHead, 'sums'>), sums }
+}
+
+function parseHead(text: string): unknown {
+  const document = parseDocument(text, { merge: false, prettyErrors: true, logLevel: 'silent' })
+  const [error] = [...document.errors, ...document.warnings]
+  if (error !== undefined) throw unreadable(`is not valid YAML: ${firstLine(error.message)}`)
+  let value: unknown
+  try {
+    value = document.toJS({ maxAliasCount: 20 })
+  } catch (cause) {
+    throw unreadable(`is not usable YAML: ${firstLine((cause as Error).message)}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw unreadable('holds no keys; see docs/definition-format.md')
+  if (Object.hasOwn(value, '__proto__')) throw unreadable('holds the key __proto__')
+  return value
+}
+
+function parseSums(block: string, firstNumber: number): Map<string, string> {
+  const sums = new Map<string, string>()
+  for (const [index, line] of block.split('\n').entries()) {
+    if (line === '') continue
+    const [, sum, name] = sumLine.exec(line) ?? []
+    const where = `line ${firstNumber + index}`
+    if (sum === undefined || name === undefined)
+      throw unreadable(
+        `${where} is no sum: two spaces, 64 hexadecimal digits, two spaces, a name; nothing may follow the sums`,
+      )
+    if (sums.has(name)) throw unreadable(`${where} names ${showName(name)} again`)
+    sums.set(name, sum)
+  }
+  return sums
+}
+
+const firstLine = (text: string) => showName(text.split('\n')[0] ?? '')
+const unreadable = (what: string) => refuse('DefinitionUnreadable', definitionFile, `cannot be read: ${what}`)

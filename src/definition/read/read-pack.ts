@@ -1,0 +1,135 @@
+import type { Static } from 'typebox'
+import type { Pack, PackDependency, Preset, Problem } from '../definition.ts'
+import { checkShape } from '../format/check-shape.ts'
+import { PackFile, PresetsFile } from '../format/format.ts'
+import { parseJson } from '../format/parse-json.ts'
+import { parseYaml } from '../format/parse-yaml.ts'
+import type { Text } from './read-profile.ts'
+
+/** The files of a pack folder. */
+export interface PackFolder {
+  /** `packs/<name>-<version>` */
+  readonly place: string
+  /** Paths below the folder. */
+  readonly files: readonly string[]
+  /** Text of one of them; nothing, and a problem reported, where it cannot be had. */
+  read(path: string): Promise<Text | undefined>
+}
+
+const yaml = /\.ya?ml$/i
+const logo = 'logo.png'
+// Charts and images: packed already, and never read as text.
+const packed = /\.(?:tgz|tar|gz|zst|xz|bz2|zip|iso|img|bin)$/i
+
+/** Whether reading a definition may want a member, for `extractDefinition`; what it does not want need not be unpacked. */
+export const isReadWhole = (path: string): boolean => !packed.test(path)
+
+/**
+ * A pack in the public layout. Manifests are those of pack.json and every YAML file below manifests/; charts those of
+ * pack.json and every archive in charts/.
+ * @returns no pack where pack.json cannot be used
+ */
+export async function readPack({
+  place,
+  files,
+  read,
+}: PackFolder): Promise<{ pack: Pack | undefined; problems: Problem[] }> {
+  const described = await read('pack.json')
+  if (described === undefined) return { pack: undefined, problems: [] }
+  const { file, problems } = parsePackFile(described)
+  if (file === undefined) return { pack: undefined, problems }
+  const inFolder = new Set(files)
+
+  const collect = (field: 'charts' | 'kubeManifests', belongs: (path: string) => boolean): string[] => {
+    const named = (file[field] ?? []).map((path) => path.replace(/^(?:\.\/)+/, ''))
+    for (const [index, path] of named.entries())
+      // A chart may be named by its folder.
+      if (!inFolder.has(path) && !files.some((each) => each.startsWith(`${path}/`)))
+        problems.push({
+          code: 'MemberMissing',
+          severity: 'error',
+          place: `${described.place}#${field}[${index}]`,
+          message: `names ${path}, which is not in the folder of the pack`,
+        })
+    return [...new Set([...named.filter((path) => inFolder.has(path)), ...files.filter(belongs)])].sort()
+  }
+
+  const manifests: Text[] = []
+  for (const path of collect('kubeManifests', (each) => each.startsWith('manifests/') && yaml.test(each))) {
+    const text = await read(path)
+    if (text !== undefined) manifests.push(text)
+  }
+  const charts = collect('charts', (path) => /^charts\/[^/]+\.tgz$/.test(path))
+  const schema = inFolder.has('schema.yaml') ? await read('schema.yaml') : undefined
+  const presetsText = inFolder.has('presets.yaml') ? await read('presets.yaml') : undefined
+  const found = presetsText ? readPresets(presetsText) : { presets: [], problems: [] }
+  problems.push(...found.problems)
+  const pack: Pack = {
+    place,
+    name: file.name,
+    version: file.version,
+    displayName: file.displayName ?? file.name,
+    layer: file.layer,
+    values: inFolder.has('values.yaml') ? (await read('values.yaml'))?.content : undefined,
+    manifests,
+    charts: charts.map((path) => `${place}/${path}`),
+    logo: inFolder.has(logo) ? `${place}/${logo}` : undefined,
+    dependencies: (file.constraints?.dependencies ?? []).map(toDependency),
+    schema,
+    presets: found.presets,
+  }
+  return { pack, problems }
+}
+
+type WrittenDependency = NonNullable<
+  NonNullable<Static<typeof PackFile>['constraints']>['dependencies']
+>[number]
+
+const toDependency = ({
+  packName,
+  layer,
+  minVersion,
+  maxVersion,
+  type,
+}: WrittenDependency): PackDependency => ({
+  packName,
+  layer: layer ?? '',
+  minVersion: minVersion ?? '',
+  maxVersion: maxVersion ?? '',
+  type: type ?? '',
+})
+
+/** The presets of a presets.yaml; none, and a warning, where anything in it is wrong: a pack can be used without them. */
+export function readPresets({ place, content }: Text): { presets: Preset[]; problems: Problem[] } {
+  const { value, problems } = parseYaml(place, content)
+  const wrong = problems.length > 0 ? problems : checkShape(place, value, PresetsFile)
+  if (wrong.length > 0)
+    return {
+      presets: [],
+      problems: wrong.map((problem) => ({ ...problem, code: 'PresetInvalid', severity: 'warning' })),
+    }
+  const { presets } = value as Static<typeof PresetsFile>
+  return {
+    presets: presets.map(({ name, displayName, group, remove, add }) => ({
+      name,
+      displayName: displayName ?? '',
+      group: group ?? '',
+      remove: remove ?? [],
+      add: add ?? '',
+    })),
+    problems: [],
+  }
+}
+
+/**
+ * What a pack.json says.
+ * @returns nothing of it where anything in it is wrong
+ */
+export function parsePackFile({ place, content }: Text): {
+  file: Static<typeof PackFile> | undefined
+  problems: Problem[]
+} {
+  const { value, problems: found } = parseJson(place, content)
+  const problems = found.length > 0 ? found : checkShape(place, value, PackFile)
+  return { file: problems.length > 0 ? undefined : (value as Static<typeof PackFile>), problems }
+}

@@ -1,0 +1,144 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { formParts } from '../upload/form-parts.ts'
+import { addMultipart, formSchema } from '../upload/multipart.ts'
+import { holds } from '../api/etag.ts'
+import { errorReplies, notModified } from '../api/schemas.ts'
+import type { Definitions } from './definitions.ts'
+import {
+  AcceptedResponseWithMessage,
+  ClusterConfigArchiveDetails,
+  UploadResponse,
+  ValidateVariables,
+  ValidateVariablesResponse,
+} from './schemas.ts'
+import { slotNames } from './slots/definition-table.ts'
+
+export type ClusterRoutesOptions = Pick<Definitions, 'slots' | 'take'>
+
+const slotTexts = {
+  embedded: 'The definition that came with this host',
+  overridden: 'The definition that was uploaded',
+  update: 'The definition that waits to update the cluster, and how it differs from what runs',
+} as const
+
+/** Cluster definitions: `/v1/edge-mgmt/clusters/archive/...`, their upload, and their variables. */
+export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = async (app, options) => {
+  const { slots, take } = options
+  const tags = ['clusters']
+  const archive = '/v1/edge-mgmt/clusters/archive'
+
+  for (const slot of slotNames)
+    app.get(
+      `${archive}/${slot}/details`,
+      {
+        // For administrators: values of packs may hold what nobody marked as a secret.
+        config: { access: 'admin' },
+        schema: {
+          operationId: `get${slot[0]?.toUpperCase()}${slot.slice(1)}ArchiveDetails`,
+          tags,
+          summary: slotTexts[slot],
+          description:
+            'An empty slot has no profiles. Values of sensitive variables are masked. It may be megabytes: send the ETag of the reply you hold in If-None-Match to get 304 until something changes.',
+          response: { 200: ClusterConfigArchiveDetails, ...notModified, ...errorReplies(401, 403, 503) },
+        },
+      },
+      async (request, reply) => {
+        const details = await slots.details(slot, (etag) => holds(request, etag))
+        void reply.header('etag', details.etag)
+        if (!details.reply) return reply.code(304).send(undefined as never)
+        const { sizeBytes, content } = details.reply
+        void reply.header('content-type', 'application/json; charset=utf-8')
+        return reply.header('content-length', sizeBytes).send(content as never)
+      },
+    )
+
+  app.delete(
+    `${archive}/update`,
+    {
+      config: { access: 'admin', audit: { action: 'delete', kind: 'definition' } },
+      schema: {
+        operationId: 'rejectArchiveUpdate',
+        tags,
+        summary: 'Throw the waiting update away',
+        response: { 202: AcceptedResponseWithMessage, ...errorReplies(401, 403) },
+      },
+    },
+    async (request, reply) => {
+      const removed = await slots.removeUpdate()
+      if (removed) request.auditResource = { name: `${removed.name} ${removed.version}`, uid: removed.uid }
+      const message = removed
+        ? `the update ${removed.name} ${removed.version} was thrown away`
+        : 'no update was waiting'
+      return reply.code(202).send({ message })
+    },
+  )
+
+  app.post(
+    '/v1/edge-mgmt/cluster/profiles/variables/validate',
+    {
+      config: { access: 'admin', airgapOnly: true, audit: false },
+      schema: {
+        operationId: 'validateProfileVariables',
+        tags,
+        summary: 'Whether values may be given to the variables of a definition',
+        description:
+          'Always 200: isValid says it for each variable given, and for each that was not given and has its default.',
+        body: ValidateVariables,
+        response: { 200: ValidateVariablesResponse, ...errorReplies(400, 401, 403, 503) },
+      },
+    },
+    async ({ body: { archiveUploadPath, variables = [] } }) => ({
+      variables: [
+        ...(await slots.validate(
+          archiveUploadPath,
+          variables.map(({ name, profileUid = '', value = '' }) => ({ name, profileUid, value })),
+        )),
+      ],
+    }),
+  )
+
+  await addMultipart(app, async (scope) => {
+    scope.post(
+      '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig',
+      {
+        config: { access: 'admin', audit: { action: 'create', kind: 'definition' } },
+        schema: {
+          operationId: 'uploadClusterConfig',
+          tags: ['content'],
+          summary: 'Upload a cluster definition',
+          description:
+            'Checked while it arrives, so a wrong one is refused before its end. It takes the slot overridden, or update while there is a cluster, in one step; after a refusal the slot holds what it held.',
+          ...formSchema(
+            {
+              uploadFile: 'The archive, .tgz or .tar.zst.',
+              signature:
+                'Where the host has a signing key: the detached signature, SHA-256 with RSA or ECDSA, as bytes, hex or base64.',
+            },
+            ['uploadFile'],
+          ),
+          response: {
+            201: UploadResponse,
+            ...errorReplies(400, 401, 403, 408, 413, 415, 503, 507),
+          },
+        },
+      },
+      async (request, reply) => {
+        const length = request.headers['content-length']
+        const definition = await take({
+          parts: formParts(request, 'uploadFile'),
+          expectedBytes: length === undefined ? undefined : Number(length),
+          // Nothing moves on the connection while the rest is checked; where somebody listens, Node does not end it.
+          signal: request.sessionEnd,
+          onReceived: () => void reply.raw.on('timeout', () => undefined),
+        })
+        const { uid, name, version } = definition
+        request.auditResource = { name: `${name} ${version}`, uid }
+        return reply.code(201).send({
+          uid,
+          message: `definition ${name} ${version} is in the slot ${definition.slot}`,
+          uploadPath: slots.pathOf(definition),
+        })
+      },
+    )
+  })
+}

@@ -1,0 +1,73 @@
+import { printable } from '../../base/printable.ts'
+import type { Definition, Problem } from '../definition.ts'
+import { checkComposition } from './composition.ts'
+import { createMacroReading } from './macros.ts'
+import { createProblemList, type Report } from './problem-list.ts'
+import { readSourceTexts, type OnDocument, type SourceText } from './source-texts.ts'
+import { checkDependencies } from './pack-dependencies.ts'
+import type { Patterns } from './pattern.ts'
+import { createValueSchemas } from './value-schemas.ts'
+import { readVariables, type VariableRules } from './variables.ts'
+
+export interface CheckEdges {
+  /** Sees every YAML document on the way. */
+  readonly onDocument?: OnDocument
+  /** Collects the patterns of the variables. */
+  readonly patterns?: Patterns
+}
+
+/**
+ * Everything that is wrong with a definition, and what somebody should know before a deployment, all at once: codes of
+ * codes.ts. Variables count with their defaults; what nobody has filled in yet is no problem here. Takes about 1 s for 3 MB
+ * of YAML, so not on an event loop that somebody waits for.
+ */
+export function checkDefinition(
+  definition: Definition,
+  { onDocument, patterns }: CheckEdges = {},
+): Problem[] {
+  const problems = createProblemList()
+  const { report } = problems
+  checkComposition(definition, report)
+  checkDependencies(definition, report)
+  const variables = readVariables(definition.profiles, patterns)
+  problems.adopt(variables.problems)
+  const holdAgainstSchemas = createValueSchemas(definition, report)
+  const sources = readSourceTexts(definition, report, (text, document, unmask) => {
+    holdAgainstSchemas(text, document, unmask)
+    onDocument?.(text, document, unmask)
+  })
+  createMacroReading({
+    sources,
+    profiles: definition.profiles,
+    variables,
+    facts: {},
+    report,
+    givenTo: () => undefined,
+    isComplete: false,
+  }).check()
+  reportUnused(variables, sources, report)
+  return problems.list()
+}
+
+function reportUnused({ declared }: VariableRules, sources: readonly SourceText[], report: Report): void {
+  for (const { profile, rules } of declared) {
+    const used = new Set(
+      sources
+        .filter((source) => source.profile === profile)
+        .flatMap(({ macros }) =>
+          macros.flatMap(({ references }) =>
+            references.flatMap(({ kind, name }) => (kind === 'var' ? [name] : [])),
+          ),
+        ),
+    )
+    profile.variables.forEach(({ name }, index) => {
+      if (used.has(name) || rules.get(name)?.variable !== profile.variables[index]) return
+      const place = `${profile.place}#spec.variables[${index}]`
+      report(
+        'VariableUnused',
+        place,
+        `variable ${printable(name)} is declared but no values or manifests use it`,
+      )
+    })
+  }
+}

@@ -1,0 +1,257 @@
+import { printable } from '../../base/printable.ts'
+import type { Problem, Profile } from '../definition.ts'
+import type { DefinitionCode } from './codes.ts'
+import { requiredLayers } from './composition.ts'
+import { evaluate, writeValue, type Known } from './evaluate.ts'
+import type { Expression, Reference } from './expression.ts'
+import type { ValueKind } from './formats.ts'
+import { Refusal, type Value } from './functions/value.ts'
+import type { Macro } from './macro.ts'
+import { createPackValues, textOf, type PackValue } from './pack-values.ts'
+import { plainKind } from './plain-scalar.ts'
+import type { Report } from './problem-list.ts'
+import type { SourceText } from './source-texts.ts'
+import { createSuggest } from './suggestion.ts'
+import { createSystemMacros, type SystemFacts } from './system-macros.ts'
+
+/** What a macro stands for. */
+export interface MacroValue {
+  /** Undefined: not known, now or at all. */
+  readonly text: string | undefined
+  readonly kind: ValueKind | undefined
+  /** Why there is none. */
+  readonly problem?: MacroProblem
+}
+
+export interface MacroProblem {
+  readonly code: DefinitionCode
+  readonly message: string
+  /** Where it is not that of its code. */
+  readonly severity?: Problem['severity']
+}
+
+export interface MacroEdges {
+  readonly sources: readonly SourceText[]
+  readonly profiles: readonly Profile[]
+  readonly facts: SystemFacts
+  /** Undefined: the profile does not declare it. */
+  readonly variableOf: (profile: Profile, name: string) => MacroValue | undefined
+  readonly variableNames: (profile: Profile) => Iterable<string>
+  /** Is told of circles. */
+  readonly report: Report
+}
+
+interface Target extends PackValue {
+  /** Indices of the macros in it. */
+  readonly macros: readonly number[]
+  /** What these ask for, each with the place of its macro. */
+  readonly asks: readonly { readonly reference: Reference; readonly braces: number }[]
+  state: 'new' | 'open' | 'done'
+  /** How many of `asks` have been looked at. */
+  done: number
+  value: MacroValue
+}
+
+const unknown: MacroValue = { text: undefined, kind: undefined }
+// What values of packs may grow to by holding each other: 30 doublings would fill the memory.
+const lengthLimit = 1_048_576
+const cycleTold = 50
+// What functions may make, all together, in characters: some seconds of work.
+const workLimit = 10_000_000
+// To describe one takes as long as it is.
+const cyclesTold = 1_000
+
+/** What each macro of a definition stands for. Values of packs may hold macros: those are resolved first, each once. */
+export function createMacroValues(edges: MacroEdges) {
+  const { sources, profiles, facts, variableOf, variableNames, report } = edges
+  const findValue = createPackValues(sources, profiles)
+  const targets = new Map<PackValue['scalar'], Target>()
+  const system = createSystemMacros(facts, profiles)
+  const suggest = createSuggest(50)
+  let cycles = cyclesTold
+  let work = workLimit
+
+  const problem = (code: DefinitionCode, message: string): MacroValue => ({
+    ...unknown,
+    problem: { code, message },
+  })
+  /** An error where the cluster cannot begin without the value. */
+  const platformOnly = ({ layer }: SourceText, message: string): MacroValue => ({
+    ...unknown,
+    problem: {
+      ...{ code: 'MacroPlatformOnly', message },
+      ...(requiredLayers.includes(layer) ? { severity: 'error' } : {}),
+    },
+  })
+
+  const targetOf = (value: PackValue): Target => {
+    const earlier = targets.get(value.scalar)
+    if (earlier) return earlier
+    const macros = value.source.yaml.masked.indicesIn(textOf(value.scalar))
+    const asks = macros.flatMap((index) => {
+      const { references = [], braces = 0 } = value.source.macros[index] ?? {}
+      return references.map((reference) => ({ reference, braces }))
+    })
+    const target: Target = { ...value, macros, asks, state: 'new', done: 0, value: unknown }
+    targets.set(value.scalar, target)
+    return target
+  }
+
+  /** What is asked for, as far as that needs no other value of a pack to be resolved first. */
+  const look = (source: SourceText, { kind, name }: Reference): MacroValue | Target => {
+    const { profile } = source
+    if (profile === undefined) return unknown
+    switch (kind) {
+      case 'var': {
+        const declared = variableOf(profile, name)
+        if (declared) return declared
+        const hint = suggest(name, variableNames(profile))
+        return problem(
+          'VariableUndeclared',
+          `profile ${printable(profile.name)} declares no variable ${printable(name)}${hint}`,
+        )
+      }
+      case 'system': {
+        const known = system.find(profile, name)
+        if (known?.by === 'host') return { text: known.text, kind: 'text' }
+        if (known) return platformOnly(source, `only the platform knows ${printable(name)}`)
+        return problem(
+          'MacroSystemUnknown',
+          `there is no system fact ${printable(name)}${suggest(name, system.names)}`,
+        )
+      }
+      case 'macro':
+        return platformOnly(
+          source,
+          `${printable(name)} is a macro of a project or tenant, which only the platform knows`,
+        )
+      case 'pack': {
+        const found = findValue(name)
+        if (found?.value) return targetOf(found.value)
+        if (!found) return unknown
+        const reason = problem(found.code, found.message)
+        // As the platform resolves it.
+        return found.code === 'MacroPathEmpty' ? { ...reason, text: '' } : reason
+      }
+    }
+  }
+
+  const finish = (target: Target): void => {
+    const { source, scalar, macros } = target
+    const written = textOf(scalar)
+    const values = new Map(macros.map((index) => [index, settled(source, index)]))
+    target.state = 'done'
+    let length = written.length
+    for (const index of macros) length += values.get(index)?.text?.length ?? 0
+    if (length > lengthLimit) {
+      target.value = problem(
+        'MacroTooLong',
+        `${printable(target.name)} becomes longer than ${lengthLimit} characters`,
+      )
+      return
+    }
+    if ([...values.values()].some(({ text }) => text === undefined)) return
+    const text = source.yaml.masked.unmask(written, (index) => values.get(index)?.text ?? '')
+    target.value = { text, kind: kindOf(scalar, text) }
+  }
+
+  const spend = (length: number): void => {
+    work -= length
+    if (work < 0) throw new Refusal('would make too much, together with all before it')
+  }
+
+  const compute = (expression: Expression, asked: (reference: Reference) => MacroValue): MacroValue => {
+    let absent: MacroValue | undefined
+    let wrong: MacroValue | undefined
+    const result = evaluate(expression, {
+      spend,
+      valueOf: (reference): Known => {
+        const found = asked(reference)
+        if (found.problem === undefined)
+          return found.text === undefined ? { missing: 'later' } : { value: found.text }
+        if (absentCodes.has(found.problem.code)) absent ??= found
+        else wrong ??= found
+        return { missing: 'never' }
+      },
+    })
+    if (wrong) return wrong
+    if ('refusal' in result) return problem('MacroFunctionFailed', result.refusal)
+    if ('missing' in result) return result.missing === 'never' && absent ? absent : unknown
+    return { text: writeValue(result.value), kind: kindOfValue(result.value) }
+  }
+
+  /** What a macro stands for, by what it asks for. */
+  const combine = (macro: Macro, asked: (reference: Reference) => MacroValue): MacroValue => {
+    const { fault, expression } = macro
+    if (expression === undefined) return fault ? problem(fault.code, fault.message) : unknown
+    return expression.kind === 'reference' ? asked(expression.reference) : compute(expression, asked)
+  }
+
+  const settled = (source: SourceText, index: number): MacroValue => {
+    const macro = source.macros[index]
+    if (macro === undefined) return unknown
+    return combine(macro, (reference) => {
+      const value = look(source, reference)
+      return 'state' in value ? value.value : value
+    })
+  }
+
+  /** Depth first with a stack of its own: a chain may be as long as the definition is large. */
+  const resolve = (root: Target): MacroValue => {
+    const stack = [root]
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      top.state = 'open'
+      const ask = top.asks[top.done]
+      if (ask === undefined) {
+        finish(top)
+        stack.pop()
+        continue
+      }
+      const next = look(top.source, ask.reference)
+      if ('state' in next && next.state === 'new') {
+        stack.push(next)
+        continue
+      }
+      if ('state' in next && next.state === 'open' && --cycles >= 0)
+        report('MacroCycle', top.source.at(ask.braces), describeCycle(stack, next))
+      top.done += 1
+    }
+    return root.value
+  }
+
+  /** What the macro stands for, with the reason where it stands for nothing. */
+  const valueOf = (source: SourceText, macro: Macro): MacroValue => {
+    if (source.profile === undefined) return unknown
+    return combine(macro, (reference) => {
+      const value = look(source, reference)
+      if (!('state' in value)) return value
+      return value.state === 'done' ? value.value : resolve(value)
+    })
+  }
+  return { valueOf }
+}
+
+// What has no value here may have a default.
+const absentCodes: ReadonlySet<DefinitionCode> = new Set([
+  ...(['MacroPlatformOnly', 'MacroPackUnknown', 'MacroPathEmpty'] as const),
+])
+
+function kindOfValue(value: Value): ValueKind {
+  if (typeof value === 'boolean') return 'boolean'
+  return typeof value === 'number' || typeof value === 'bigint' ? 'number' : 'text'
+}
+
+function describeCycle(stack: readonly Target[], back: Target): string {
+  const names = [...stack.slice(stack.indexOf(back)), back].map(({ name }) => printable(name))
+  const told = names.length > cycleTold ? [...names.slice(0, cycleTold), '...', back.name] : names
+  return `values refer to each other in a circle: ${told.join(' -> ')}`
+}
+
+function kindOf({ value, type, tag }: PackValue['scalar'], text: string): ValueKind {
+  if (type === 'PLAIN' && tag === undefined) {
+    const kind = plainKind(text)
+    return kind === 'null' ? 'text' : kind
+  }
+  if (typeof value === 'boolean') return 'boolean'
+  return typeof value === 'number' ? 'number' : 'text'
+}

@@ -1,0 +1,134 @@
+import { printable } from '../../base/printable.ts'
+import type { Definition, Problem, Profile } from '../definition.ts'
+import { findFormat } from './formats.ts'
+import { replaceMacros, type Macro } from './macro.ts'
+import { createMacroValues, type MacroProblem, type MacroValue } from './macro-values.ts'
+import { checkPlacements, findOutside } from './placements.ts'
+import { createProblemList, type Report } from './problem-list.ts'
+import { readSourceTexts, type SourceText } from './source-texts.ts'
+import type { SystemFacts } from './system-macros.ts'
+import { readVariables, valueOf, type GivenVariable, type VariableRules } from './variables.ts'
+
+/** A text of a definition with values in the place of macros; all else as it was, byte for byte. */
+export interface RenderedText {
+  /** Of the text it was made from. */
+  readonly place: string
+  readonly profileUid: string
+  readonly packName: string
+  /** With the name says which pack of the profile; empty where it has none. */
+  readonly displayName: string
+  readonly role: 'values' | 'manifest'
+  readonly content: string
+}
+
+export interface RenderEdges {
+  readonly given: readonly GivenVariable[]
+  readonly facts: SystemFacts
+  /** What readVariables gave for the same profiles, where there is one already. */
+  readonly variables?: VariableRules
+}
+
+// Of one text, and of all together: more than any cluster is given, and less than memory holds.
+const textLimit = 16_777_216
+const totalLimit = 268_435_456
+
+/**
+ * Renders values and manifests of all profiles. Problems of macros come with `place:line:column`; a macro that stands for
+ * nothing is left as it is. Whether the given values are right is for validateVariables to say.
+ */
+export function renderDefinition(
+  definition: Definition,
+  { given, facts, variables = readVariables(definition.profiles) }: RenderEdges,
+): { texts: RenderedText[]; problems: Problem[] } {
+  const problems = createProblemList()
+  const byName = new Map(given.map((each) => [`${each.profileUid ?? ''}\0${each.name}`, each.value]))
+  const givenTo = ({ uid }: Profile, name: string) => byName.get(`${uid}\0${name}`) ?? byName.get(`\0${name}`)
+  const sources = readSourceTexts(definition, problems.report)
+  const { report } = problems
+  const { profiles } = definition
+  const edges = { sources, profiles, variables, facts, report, givenTo }
+  const reading = createMacroReading({ ...edges, isComplete: true })
+  reading.check()
+  const texts = sources.flatMap((source): RenderedText[] => {
+    const { profile, place, packName, displayNames, role, content, macros } = source
+    if (profile === undefined) return []
+    const rendered = reading.isTooLong(source)
+      ? content
+      : replaceMacros(content, macros, (macro) => reading.valueOf(source, macro).text)
+    return [...displayNames].map((displayName) => ({
+      ...{ place, profileUid: profile.uid, packName, displayName, role },
+      content: rendered,
+    }))
+  })
+  return { texts, problems: problems.list() }
+}
+
+export interface MacroReadingEdges {
+  readonly sources: readonly SourceText[]
+  readonly profiles: readonly Profile[]
+  readonly variables: VariableRules
+  readonly facts: SystemFacts
+  readonly report: Report
+  readonly givenTo: (profile: Profile, name: string) => string | undefined
+  /** Whether everything that will be given is given: each macro must have a value then. */
+  readonly isComplete: boolean
+}
+
+/** The macros of texts together with what they stand for. */
+export function createMacroReading(edges: MacroReadingEdges) {
+  const { sources, profiles, variables, facts, report, givenTo, isComplete } = edges
+  const rules = new Map(variables.declared.map((each) => [each.profile, each.rules]))
+  const tooLong = new Set<SourceText>()
+
+  const variableOf = (profile: Profile, name: string): MacroValue | undefined => {
+    const rule = rules.get(profile)?.get(name)
+    if (rule === undefined) return undefined
+    const text = valueOf(rule, givenTo(profile, name))
+    const kind = findFormat(rule.variable.format)?.kind ?? 'text'
+    // Empty is the value of what nobody had to fill in, once everybody was asked.
+    const isKnown = text !== '' || (isComplete && rule.variable.required !== true)
+    return { text: isKnown ? text : undefined, kind }
+  }
+  const variableNames = (profile: Profile) => rules.get(profile)?.keys() ?? []
+  const reading = { sources, profiles, facts, variableOf, variableNames, report }
+  const { valueOf: valueIn } = createMacroValues(reading)
+
+  /** Reports what is wrong with the macros of one text; its length with all values. */
+  const checkMacros = (source: SourceText): number => {
+    const inComments = new Set(findOutside(source))
+    let length = source.content.length
+    source.macros.forEach((macro, index) => {
+      const value = valueIn(source, macro)
+      length += value.text?.length ?? 0
+      const problem = value.problem ?? (isComplete ? missing(macro, value) : undefined)
+      // Nobody reads a comment, so what is wrong in one breaks nothing.
+      const severity = inComments.has(index) ? 'warning' : problem?.severity
+      if (problem) report(problem.code, source.at(macro.braces), problem.message, severity)
+    })
+    return length
+  }
+
+  const check = (): void => {
+    let total = 0
+    for (const source of sources) {
+      if (source.profile === undefined || source.macros.length === 0) continue
+      const length = checkMacros(source)
+      total += length
+      if (length <= textLimit && total <= totalLimit)
+        checkPlacements(source, (macro) => valueIn(source, macro), report)
+      else {
+        tooLong.add(source)
+        report('MacroTooLong', source.place, `would be ${length} characters long, all texts so far ${total}`)
+      }
+    }
+  }
+  return { check, valueOf: valueIn, isTooLong: (source: SourceText) => tooLong.has(source) }
+}
+
+function missing({ references }: Macro, { text }: MacroValue): MacroProblem | undefined {
+  const asked = references.find(({ kind }) => kind === 'var' || kind === 'system')
+  if (text !== undefined || asked === undefined) return undefined
+  const name = printable(asked.name)
+  const what = asked.kind === 'var' ? `variable ${name} is required` : `${name} is not known`
+  return { code: 'MacroUnset', message: `${what} and has no value` }
+}

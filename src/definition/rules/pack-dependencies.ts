@@ -1,0 +1,87 @@
+import { printable } from '../../base/printable.ts'
+import type { Definition, PackDependency, ProfilePack } from '../definition.ts'
+import type { Report } from './problem-list.ts'
+
+/**
+ * What packs say in `constraints.dependencies` of their pack.json, held against the packs of all profiles: a required pack
+ * must be there, a required or optional one of a version in its range, one that is not supported of no version in its
+ * range. What is of type `upgrade`, or of an unknown one, is shown and not judged.
+ */
+export function checkDependencies({ profiles, packs }: Definition, report: Report): void {
+  const present = profiles.flatMap((profile) => profile.packs)
+  const named = new Set(present.map(({ name, tag }) => `${name}\0${tag}`))
+  const byName = Map.groupBy(present, ({ name }) => name)
+  for (const { place, name, version, dependencies } of packs) {
+    if (!named.has(`${name}\0${version}`)) continue
+    dependencies.forEach((dependency, index) => {
+      const found = (byName.get(dependency.packName) ?? []).filter(
+        ({ layer }) => dependency.layer === '' || layer === '' || layer === dependency.layer,
+      )
+      const problem = judge(dependency, found)
+      if (problem)
+        report(
+          problem.code,
+          `${place}/pack.json#constraints.dependencies[${index}]`,
+          `pack ${printable(name)} ${problem.message}`,
+        )
+    })
+  }
+}
+
+function judge(dependency: PackDependency, found: readonly ProfilePack[]) {
+  const { packName, layer, type } = dependency
+  const wanted = printable(`${packName}${describeRange(dependency)}`)
+  const inRange = (pack: ProfilePack) => isInRange(pack.tag, dependency)
+  if (type === 'required' && found.length === 0) {
+    const where = layer === '' ? '' : ` of layer ${printable(layer)}`
+    return {
+      code: 'PackDependencyMissing' as const,
+      message: `needs pack ${wanted}${where}, which no profile holds; add it`,
+    }
+  }
+  const wrong =
+    type === 'required' || type === 'optional'
+      ? found.find((pack) => !inRange(pack))
+      : type === 'notSupported' && describeRange(dependency) !== ''
+        ? found.find(inRange)
+        : undefined
+  if (wrong === undefined) return undefined
+  const verb = type === 'notSupported' ? 'does not work with' : 'works with'
+  return {
+    code: 'PackDependencyVersion' as const,
+    message: `${verb} pack ${wanted}; a profile holds ${printable(wrong.tag)}`,
+  }
+}
+
+/** ` 1.17 to 1.18.6`, ` from 1.17`, ` up to 1.18`, or nothing. */
+export function describeRange({ minVersion, maxVersion }: PackDependency): string {
+  if (minVersion !== '' && maxVersion !== '') return ` ${minVersion} to ${maxVersion}`
+  if (minVersion !== '') return ` from ${minVersion}`
+  return maxVersion === '' ? '' : ` up to ${maxVersion}`
+}
+
+/** `1.18.6` is within a maximum of `1.18`. A version that cannot be compared is taken. */
+function isInRange(version: string, { minVersion, maxVersion }: PackDependency): boolean {
+  const own = numbersOf(version)
+  const low = numbersOf(minVersion)
+  const high = numbersOf(maxVersion)
+  return (
+    (minVersion === '' || compare(own, low, Math.max(own.length, low.length)) >= 0) &&
+    (maxVersion === '' || compare(own, high, high.length) <= 0)
+  )
+}
+
+/** Versions of packs need not be semver: the numbers at their begin, up to what is none, as in `1.33.x` or `1.2-rc1`. */
+function numbersOf(version: string): number[] {
+  const [digits = ''] = /^v?[0-9]+(?:\.[0-9]+)*/.exec(version) ?? []
+  return digits.replace('v', '').split('.').filter(Boolean).map(Number)
+}
+
+function compare(one: readonly number[], other: readonly number[], length: number): number {
+  if (one.length === 0 || other.length === 0) return 0
+  for (let at = 0; at < length; at += 1) {
+    const difference = (one[at] ?? 0) - (other[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}

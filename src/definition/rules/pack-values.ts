@@ -1,0 +1,143 @@
+import { isMap, isScalar, isSeq } from 'yaml'
+import type { Scalar, YAMLMap } from 'yaml'
+import { printable } from '../../base/printable.ts'
+import type { Profile } from '../definition.ts'
+import type { SourceText } from './source-texts.ts'
+import { createSuggest } from './suggestion.ts'
+
+/** A single value in the values of a pack. */
+export interface PackValue {
+  readonly source: SourceText
+  /** `pack.path.to.value` */
+  readonly name: string
+  readonly scalar: Scalar
+}
+
+/** A value, why there is none, or nothing of either where the values could not be read, which is told elsewhere. */
+export type Found =
+  | { readonly value: PackValue; readonly code?: never }
+  | {
+      readonly code: 'MacroPackUnknown' | 'MacroPackAmbiguous' | 'MacroPathEmpty' | 'MacroPathUnknown'
+      readonly message: string
+      readonly value?: never
+    }
+  | undefined
+
+/** Finds values of packs by `pack.dotted.path`. Sequences are entered by index. Keys of a mapping are indexed once. */
+export function createPackValues(
+  sources: readonly SourceText[],
+  profiles: readonly Profile[],
+): (name: string) => Found {
+  const packs = profiles.flatMap((profile) => profile.packs)
+  const timesOf = new Map(
+    [...Map.groupBy(packs, ({ name }) => name)].map(([name, all]) => [
+      name,
+      new Set(all.map(({ displayName }) => displayName)).size,
+    ]),
+  )
+  const valuesOf = Map.groupBy(
+    sources.filter(({ role, profile }) => role === 'values' && profile),
+    ({ packName }) => packName,
+  )
+  const indices = new Map<YAMLMap, Map<string, unknown>>()
+  const known = new Map<string, Found>()
+  const suggest = createSuggest(50)
+
+  const indexOf = (map: YAMLMap) => {
+    const earlier = indices.get(map)
+    if (earlier) return earlier
+    const index = new Map<string, unknown>()
+    for (const { key, value } of map.items) if (isScalar(key)) index.set(textOf(key), value)
+    indices.set(map, index)
+    return index
+  }
+
+  const walk = (source: SourceText, pack: string, segments: readonly string[]): Found => {
+    let node: unknown = source.root
+    for (let at = 0; at < segments.length;) {
+      const before = [pack, ...segments.slice(0, at)].join('.')
+      const segment = segments[at] ?? ''
+      if (isSeq(node) && /^(?:0|[1-9][0-9]{0,6})$/.test(segment) && Number(segment) < node.items.length) {
+        node = node.items[Number(segment)]
+        at += 1
+      } else if (isMap(node)) {
+        // A key may hold dots itself: of those that fit, the shortest.
+        const index = indexOf(node)
+        const { key, next } = shortestKey(index, segments, at)
+        if (key === undefined)
+          return {
+            code: 'MacroPathEmpty',
+            message: `${printable(before)} has no ${printable(segment)}${suggest(segment, index.keys())}`,
+          }
+        node = index.get(key)
+        at = next
+      } else return { code: 'MacroPathEmpty', message: `${printable(before)} has nothing below it` }
+    }
+    const name = [pack, ...segments].join('.')
+    if (isScalar(node) && node.value !== null) return { value: { source, name, scalar: node } }
+    if (!isMap(node) && !isSeq(node))
+      return { code: 'MacroPathEmpty', message: `${printable(name)} has no value` }
+    return {
+      code: 'MacroPathUnknown',
+      message: `${printable(name)} is no single value; go on to a text, number or boolean`,
+    }
+  }
+
+  /** @param times how many packs of that name are in the profile */
+  const findIn = (pack: string, times: number, segments: readonly string[]): Found => {
+    const texts = valuesOf.get(pack) ?? []
+    if (texts.length === 0)
+      return { code: 'MacroPathEmpty', message: `pack ${printable(pack)} has no values` }
+    if (texts.some(({ root, yaml }) => !root && yaml.problems.length > 0)) return undefined
+    const found = texts.map((source) => walk(source, pack, segments))
+    const written = new Set(found.map((each) => (each?.value ? writtenIn(each.value) : undefined)))
+    const withValues = texts.reduce((sum, { displayNames }) => sum + displayNames.size, 0)
+    if (withValues >= times && written.size === 1) return found[0]
+    const name = printable([pack, ...segments].join('.'))
+    return {
+      code: 'MacroPackAmbiguous',
+      message: `${name} is not the same in all ${times} packs of that name; write the value out`,
+    }
+  }
+
+  const find = (name: string): Found => {
+    const parts = name.split('.')
+    for (let length = parts.length; length > 0; length -= 1) {
+      const pack = parts.slice(0, length).join('.')
+      const times = timesOf.get(pack)
+      if (times !== undefined) return findIn(pack, times, parts.slice(length))
+    }
+    const [pack = ''] = parts
+    return {
+      code: 'MacroPackUnknown',
+      message: `no profile holds a pack ${printable(pack)}${suggest(pack, timesOf.keys())}`,
+    }
+  }
+
+  return (name) => {
+    if (!known.has(name)) known.set(name, find(name))
+    return known.get(name)
+  }
+}
+
+function shortestKey(index: ReadonlyMap<string, unknown>, segments: readonly string[], at: number) {
+  let key = ''
+  for (let next = at + 1; next <= segments.length; next += 1) {
+    key = next === at + 1 ? (segments[at] ?? '') : `${key}.${segments[next - 1] ?? ''}`
+    if (index.has(key)) return { key, next }
+  }
+  return { key: undefined, next: at }
+}
+
+/** The same for two values that are the same: their text, macros in it as they are written. */
+function writtenIn({ source, scalar }: PackValue): string {
+  const { macros, content, yaml } = source
+  return yaml.masked.unmask(textOf(scalar), (index) =>
+    content.slice(macros[index]?.start, macros[index]?.end),
+  )
+}
+
+/** The text of a scalar as it is written, without its quotes: `1.10` stays `1.10`. */
+export function textOf({ value, source }: Scalar): string {
+  return typeof value === 'string' ? value : (source ?? String(value))
+}

@@ -1,0 +1,156 @@
+import { printable } from '../../base/printable.ts'
+import type { DeclaringProfile, Problem } from '../definition.ts'
+import { checkDeclarations, readRules, type Declared } from './declarations.ts'
+import { createPatterns, type Patterns } from './pattern.ts'
+import { createProblemList } from './problem-list.ts'
+import { createSuggest } from './suggestion.ts'
+import type { VariableRule, Work } from './variable-rule.ts'
+
+/** A value that somebody gives. Without `profileUid`: of the one profile that declares the name. */
+export interface GivenVariable {
+  readonly name: string
+  readonly profileUid?: string
+  readonly value: string
+}
+
+/** What the API says of one variable; `validationFailureReason` is empty when it is valid. */
+export interface ValidatedVariable {
+  readonly name: string
+  readonly profileUid: string
+  readonly profileName: string
+  readonly isValid: boolean
+  readonly regex: string
+  /** Never holds the value. */
+  readonly validationFailureReason: string
+}
+
+/** Variables of profiles, read once, for any number of validations. */
+export interface VariableRules {
+  readonly declared: readonly Declared[]
+  /**
+   * Judges each given value in the order given, then each declared variable that was not given by its default, in the
+   * order of the declarations. All of it is valid when every `isValid` is true. Never throws.
+   */
+  readonly validate: (given: readonly GivenVariable[]) => ValidatedVariable[]
+  /** The same where it takes no more than the work that is left, and undefined where it would. Uses up that work. */
+  readonly validateWithin: (given: readonly GivenVariable[], work: Work) => ValidatedVariable[] | undefined
+}
+
+// Seconds of RE2 for one call.
+const stepLimit = 50_000_000
+// Names are compared with every known one; a client may send any number of unknown ones.
+const suggestionLimit = 10
+
+/** Like `readVariables(profiles).validate(given)`: for one call; keep what readVariables gives where there are more. */
+export function validateVariables(
+  profiles: readonly DeclaringProfile[],
+  given: readonly GivenVariable[],
+): ValidatedVariable[] {
+  return readVariables(profiles).validate(given)
+}
+
+/**
+ * Reads the variables of profiles and what is wrong with their declarations. Patterns are compiled and defaults judged
+ * here, which takes seconds at worst.
+ */
+export function readVariables(
+  profiles: readonly DeclaringProfile[],
+  patterns = createPatterns(),
+): VariableRules & { readonly problems: readonly Problem[] } {
+  const problems = createProblemList()
+  checkDeclarations(profiles, patterns, problems.report)
+  return { ...createVariableRules(profiles, patterns), problems: problems.list() }
+}
+
+/** Reads the variables of profiles, whatever is wrong with their declarations. */
+export function createVariableRules(
+  profiles: readonly DeclaringProfile[],
+  patterns: Patterns,
+): VariableRules {
+  const declared = readRules(profiles, patterns)
+  const byUid = new Map(declared.map((each) => [each.profile.uid, each]))
+  const byName = new Map<string, Declared[]>()
+  for (const each of declared) {
+    for (const name of each.rules.keys()) {
+      const owners = byName.get(name)
+      if (owners) owners.push(each)
+      else byName.set(name, [each])
+    }
+  }
+
+  const find = (name: string, uid: string | undefined): { owner?: Declared; reason?: string } => {
+    if (uid) {
+      const owner = byUid.get(uid)
+      return owner ? { owner } : { reason: 'profileUid names no profile of this definition' }
+    }
+    const owners = byName.get(name) ?? []
+    const [owner] = owners
+    if (owners.length > 1) return { reason: `is declared by ${owners.length} profiles; give its profileUid` }
+    return owner ? { owner } : {}
+  }
+
+  const judgeAll = (given: readonly GivenVariable[], work: Work): ValidatedVariable[] => {
+    const seen = new Set<VariableRule>()
+    const suggest = createSuggest(suggestionLimit)
+    const results = given.map(({ name, profileUid, value }) => {
+      const { owner, reason } = find(name, profileUid)
+      const rule = owner?.rules.get(name)
+      if (rule === undefined) {
+        const unknown = () => `is not declared${suggest(name, (owner?.rules ?? byName).keys())}`
+        return toResult(name, profileUid ?? '', owner, undefined, reason ?? unknown())
+      }
+      if (seen.has(rule)) return toResult(name, '', owner, rule, 'is given twice')
+      seen.add(rule)
+      return toResult(name, '', owner, rule, judge(rule, value, work))
+    })
+    for (const owner of declared) {
+      for (const [name, rule] of owner.rules) {
+        if (!seen.has(rule)) results.push(toResult(name, '', owner, rule, judge(rule, undefined, work)))
+      }
+    }
+    return results
+  }
+  return {
+    declared,
+    validate: (given) => judgeAll(given, { steps: stepLimit }),
+    validateWithin(given, work) {
+      const results = judgeAll(given, work)
+      return work.steps < 0 ? undefined : results
+    },
+  }
+}
+
+/** Why a value is refused; undefined given: nobody gave one. Empty means not set. */
+function judge(rule: VariableRule, given: string | undefined, work: Work): string | undefined {
+  const { required, immutable } = rule.variable
+  if (immutable === true) {
+    if (rule.default === undefined) return 'is immutable and has no default: correct the definition'
+    if (given && given !== rule.default) return 'is immutable: leave its default'
+  }
+  const value = valueOf(rule, given)
+  if (value === '') return required === true ? 'is required' : undefined
+  return rule.refuse(value, work)
+}
+
+/** The value a variable has: the given one, its default where none was given, empty where there is no default. */
+export function valueOf(rule: VariableRule, given: string | undefined): string {
+  const isLeft = given === undefined || (given === '' && rule.variable.immutable === true)
+  return (isLeft ? rule.default : given) ?? ''
+}
+
+function toResult(
+  name: string,
+  givenUid: string,
+  owner: Declared | undefined,
+  rule: VariableRule | undefined,
+  reason: string | undefined,
+): ValidatedVariable {
+  return {
+    name,
+    profileUid: owner?.profile.uid ?? givenUid,
+    profileName: owner?.profile.name ?? '',
+    isValid: reason === undefined,
+    regex: rule?.variable.regex ?? '',
+    validationFailureReason: reason === undefined ? '' : `${printable(name)} ${reason}`,
+  }
+}

@@ -1,0 +1,130 @@
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { SystemEntry } from '../../audit/own-entries.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Logger } from '../../system/log.ts'
+import type { ArchiveLimits } from '../../archive/limits.ts'
+import type { Problem } from '../definition.ts'
+import type { DefinitionStore } from './definition-store.ts'
+import type { SlotDefinition } from './definition-table.ts'
+import type { Examiner } from './examiner.ts'
+
+export interface EmbeddedOptions {
+  /** Where an installer puts it; it need not be there. */
+  readonly file: string
+  readonly store: DefinitionStore
+  readonly examiner: Examiner
+  readonly limits: Partial<ArchiveLimits>
+  /** What stays free on the disk. */
+  readonly reserveBytes: number
+  /** What was found by another version is found anew. */
+  readonly version: string
+  readonly record: (entry: SystemEntry) => void
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+}
+
+/** The slot `embedded`, which follows a file. The file may be replaced at any time and needs no signature. */
+export interface Embedded {
+  /**
+   * Looks at the file; when it has changed, examines it. Resolves when the slot holds what the file holds.
+   * @throws AppError NotReady when the daemon stops meanwhile
+   */
+  refresh(): Promise<void>
+  /** Why the file cannot be used, if that is so. */
+  problems(): readonly Problem[]
+}
+
+export function createEmbedded(options: EmbeddedOptions): Embedded {
+  const { file, store, examiner, limits, reserveBytes, version, record, clock, log } = options
+  let refused:
+    { readonly source: string; readonly code: string; readonly problems: readonly Problem[] } | undefined
+  let looking: Promise<void> | undefined
+
+  const refuse = (source: string, error: unknown): void => {
+    const { code = 'Internal', message, details = {} } = error as NodeJS.ErrnoException & { details?: object }
+    const { problems } = details as { problems?: readonly Problem[] }
+    const isKnown = source === refused?.source && code === refused.code
+    refused = { source, code, problems: problems ?? [{ code, severity: 'error', place: file, message }] }
+    if (isKnown) return
+    log.warn(
+      { file, code, reason: message },
+      `the embedded definition cannot be used; see all of it with: edgehostctl definition validate ${file}`,
+    )
+  }
+
+  async function look(): Promise<void> {
+    const source = await sourceOf(file, version).catch((error: unknown) => error as Error)
+    if (source instanceof Error) {
+      refuse(source.message, source)
+      return
+    }
+    if (source === undefined) {
+      refused = undefined
+      const removed = await store.remove('embedded')
+      if (removed) record(entryOf(removed, 'delete', 'Forget the embedded definition, whose file has gone'))
+      return
+    }
+    if (source === store.find('embedded')?.source) return
+    // A full disk says nothing about the file, and somebody may have made room.
+    if (source === refused?.source && refused.code !== 'StorageFull') return
+    try {
+      const definition = await take(source)
+      refused = undefined
+      const { name, version: ofDefinition } = definition
+      record(entryOf(definition, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
+    } catch (error) {
+      // A stop says nothing about the file either; the next start looks again.
+      if (!(error instanceof AppError) || error.code === 'NotReady') throw error
+      // What the slot held was another file, which is no more.
+      await store.remove('embedded')
+      refuse(source, error)
+    }
+  }
+
+  async function take(source: string): Promise<SlotDefinition> {
+    const staging = await store.stage()
+    try {
+      const examination = examiner.begin({
+        ...{ file, folder: staging.folder, limits, reserveBytes, isHashed: true },
+      })
+      examination.written(Number(source.split(' ')[0]))
+      examination.end()
+      const definition: SlotDefinition = {
+        ...{ ...(await examination.result), uid: staging.uid, slot: 'embedded' },
+        ...{ fileName: basename(file), addedAt: clock.now(), source },
+      }
+      await store.commit(staging, definition)
+      return definition
+    } catch (error) {
+      await store.discard(staging)
+      throw error
+    }
+  }
+
+  return {
+    refresh: () => (looking ??= look().finally(() => (looking = undefined))),
+    problems: () => refused?.problems ?? [],
+  }
+}
+
+/** Size first; changes with whatever may change the content. Nothing where there is no file. */
+async function sourceOf(file: string, version: string): Promise<string | undefined> {
+  const found = await stat(file, { bigint: true }).catch((error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
+  })
+  if (!found) return undefined
+  if (!found.isFile()) throw new Error(`${file} is no file`)
+  const { size, mtimeNs, ctimeNs, ino } = found
+  return `${size} ${mtimeNs} ${ctimeNs} ${ino} ${version}`
+}
+
+const entryOf = (
+  { uid, name, version }: SlotDefinition,
+  action: 'create' | 'delete',
+  message: string,
+): SystemEntry => ({
+  ...{ action, kind: 'definition', resourceName: `${name} ${version}`, resourceUid: uid, message },
+})

@@ -1,0 +1,209 @@
+import { AppError } from '../../errors/app-error.ts'
+import type { Logger } from '../../system/log.ts'
+import {
+  CommandFailed,
+  type CommandResult,
+  type CommandRunner,
+  type RunOptions,
+} from '../../system/runner.ts'
+import { refuse } from '../../archive/refusal.ts'
+import {
+  endLine,
+  type Examined,
+  type ExaminationOrder,
+  type Finding,
+  type Judgement,
+  type JudgementOrder,
+} from '../examination/protocol.ts'
+
+/** What an examination may cost. */
+export interface ExaminationLimits {
+  /** From the last byte of the archive. */
+  readonly seconds: number
+  readonly memoryMiB: number
+}
+
+export interface ExaminerOptions {
+  readonly runner: CommandRunner
+  /** Path of `examine.cjs`. */
+  readonly program: string
+  readonly settings: ExaminationLimits
+  readonly log: Logger
+}
+
+/** An archive that is being examined while it arrives. */
+export interface Examination {
+  /** So many bytes of the archive can be read now. */
+  written(sizeBytes: number): void
+  /** There are no more. */
+  end(): void
+  /** @throws AppError why the archive is refused, maybe before its end */
+  readonly result: Promise<Examined>
+  /** Resolves when nothing is written any more. @param reason what `result` throws then */
+  cancel(reason?: AppError): Promise<void>
+}
+
+export interface Examiner {
+  begin(order: ExaminationOrder): Examination
+  /**
+   * Judges values, one order after the other.
+   * @throws AppError BadRequest where it takes too long or too much memory, NotReady where too many wait
+   */
+  judge(order: JudgementOrder): Promise<Judgement>
+  /** Cancels all that run and begins no more; their results throw NotReady. */
+  stop(): Promise<void>
+}
+
+// An upload may take as long as it likes while it moves; from its end on the limit counts.
+const longestMs = 7 * 86_400_000
+const maxOutputBytes = 4_194_304
+// To judge values: what the largest patterns that are allowed take, some times over. A request waits for it.
+const judgement = { timeoutMs: 20_000, memoryMiB: 192, maxOutputBytes: 16_777_216, waiting: 4 }
+// With V8's own 16 MiB, 50 MB of YAML take 480 MiB instead of 310; the unit has 512 before it is slowed down.
+const memoryFlags = ['--max-semi-space-size=4']
+// V8 says it by abort(3), the kernel by SIGKILL; neither leaves an exit code.
+const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exitCode > 128
+
+/** Examines archives, and judges values, in a process of its own: src/definition/examination. */
+export function createExaminer({ runner, program, settings, log }: ExaminerOptions): Examiner {
+  const running = new Set<Examination>()
+  const judging = new AbortController()
+  let waiting = 0
+  let lastJudgement: Promise<unknown> = Promise.resolve()
+  let stopped: AppError | undefined
+
+  /** @throws CommandFailed; an Error where the program says that it could not do its work */
+  async function run(memoryMiB: number, options: RunOptions, tooMuch: () => AppError): Promise<Finding> {
+    const args = [...memoryFlags, `--max-old-space-size=${memoryMiB}`, program]
+    const result = await runner.run(process.execPath, args, options).catch((error: unknown) => {
+      throw options.signal?.reason instanceof AppError ? options.signal.reason : error
+    })
+    if (isKilled(result)) throw tooMuch()
+    if (result.exitCode !== 0) {
+      log.error({ stderr: result.stderr.slice(0, 4_096) }, 'an archive could not be examined')
+      throw new Error('an archive could not be examined; see the line before')
+    }
+    return JSON.parse(result.stdout) as Finding
+  }
+
+  async function judgeNow(order: JudgementOrder): Promise<Judgement> {
+    const { memoryMiB, timeoutMs, maxOutputBytes: most } = judgement
+    const options = { timeoutMs, maxOutputBytes: most, signal: judging.signal }
+    const input = `${JSON.stringify(order)}\n`
+    const finding = await run(memoryMiB, { ...options, input }, () =>
+      tooCostly(`take more than ${memoryMiB} MiB`),
+    ).catch((error: unknown) => {
+      if (!(error instanceof CommandFailed)) throw error
+      if (error.reason === 'timed-out') throw tooCostly(`take longer than ${timeoutMs / 1_000} s`)
+      if (error.reason === 'output-too-large') throw tooCostly(`give a reply of more than ${most} bytes`)
+      throw error
+    })
+    if ('judged' in finding) return finding.judged
+    throw unexpected(finding)
+  }
+
+  return {
+    async stop() {
+      stopped = new AppError('NotReady', 'the daemon stops; ask again when it is back', { retryAfterSec: 30 })
+      judging.abort(stopped)
+      await Promise.all([
+        lastJudgement.catch(() => undefined),
+        ...[...running].map((examination) => examination.cancel(stopped)),
+      ])
+    },
+    async judge(order) {
+      if (waiting >= judgement.waiting)
+        throw new AppError('NotReady', 'values for other variables are being judged; try again', {
+          retryAfterSec: 5,
+        })
+      waiting += 1
+      const turn = lastJudgement.then(
+        () => judgeNow(order),
+        () => judgeNow(order),
+      )
+      lastJudgement = turn
+      return turn.finally(() => (waiting -= 1))
+    },
+    begin(order) {
+      const stop = new AbortController()
+      const progress = createProgress(order)
+      if (stopped) stop.abort(stopped)
+      let timer: NodeJS.Timeout | undefined
+      const { memoryMiB } = settings
+      const options = { timeoutMs: longestMs, maxOutputBytes, input: progress.lines, signal: stop.signal }
+      const result = run(memoryMiB, options, () =>
+        refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be checked`),
+      )
+        .then((finding) => {
+          if ('examined' in finding) return finding.examined
+          throw unexpected(finding)
+        })
+        .finally(() => {
+          clearTimeout(timer)
+          running.delete(examination)
+        })
+      // Whoever begins may first have the upload to look after.
+      result.catch(() => undefined)
+      const examination: Examination = {
+        result,
+        written: progress.written,
+        end() {
+          progress.end()
+          const overdue = () =>
+            stop.abort(refuse('TimeLimit', undefined, `takes longer than ${settings.seconds} s to check`))
+          timer = setTimeout(overdue, settings.seconds * 1_000).unref()
+        },
+        async cancel(reason) {
+          stop.abort(reason)
+          await result.catch(() => undefined)
+        },
+      }
+      running.add(examination)
+      return examination
+    },
+  }
+}
+
+function unexpected(finding: Finding): Error {
+  if (!('refused' in finding)) return new Error('the program answered another order')
+  const { code, message, details } = finding.refused
+  return new AppError(code, message, details ? { details } : {})
+}
+
+const tooCostly = (what: string) =>
+  new AppError(
+    'BadRequest',
+    `to judge values by the patterns of this definition would ${what}; give fewer and shorter values, or upload the definition with smaller patterns`,
+    { details: { field: 'variables' } },
+  )
+
+/** What the examination is told, the newest number only. */
+function createProgress(order: ExaminationOrder) {
+  let available = 0
+  let isEnded = false
+  let news = Promise.withResolvers()
+  const tell = () => {
+    news.resolve(undefined)
+    news = Promise.withResolvers()
+  }
+  async function* lines(): AsyncGenerator<string> {
+    yield `${JSON.stringify(order)}\n`
+    for (let said = 0; ;) {
+      if (available > said) yield `${(said = available)}\n`
+      else if (isEnded) break
+      else await news.promise
+    }
+    yield `${endLine}\n`
+  }
+  return {
+    lines: lines(),
+    written(sizeBytes: number) {
+      available = sizeBytes
+      tell()
+    },
+    end() {
+      isEnded = true
+      tell()
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import { join } from 'node:path'
+import { receiveUpload, type UploadPart } from '../../upload/receive.ts'
+import type { SigningKey } from '../../upload/signing.ts'
+import { AppError } from '../../errors/app-error.ts'
+import type { Clock } from '../../system/clock.ts'
+import { spaceOf } from '../../system/file-sizes.ts'
+import type { ArchiveLimits } from '../../archive/limits.ts'
+import type { DefinitionStore, Staging } from './definition-store.ts'
+import type { SlotDefinition, SlotName } from './definition-table.ts'
+import type { Examination, Examiner } from './examiner.ts'
+
+export interface UploadSettings {
+  /** Most bytes of an archive. */
+  readonly limitBytes: number
+  /** What stays free on the disk. */
+  readonly reserveBytes: number
+  /** At one time. */
+  readonly maximum: number
+}
+
+export interface UploadsOptions {
+  readonly store: DefinitionStore
+  readonly examiner: Examiner
+  readonly settings: UploadSettings
+  readonly limits: Partial<ArchiveLimits>
+  readonly signingKey: SigningKey | undefined
+  /** Where an upload goes now. */
+  readonly slotOf: () => SlotName
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** A form as it arrives. */
+export interface UploadForm {
+  readonly parts: AsyncIterable<UploadPart>
+  /** Content-Length, where it is known. */
+  readonly expectedBytes: number | undefined
+  /** Told when all bytes are there; the check may still take a while. */
+  readonly onReceived: () => void
+  /** Ends the upload with its reason, an AppError, also while it is checked. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Takes an upload: received, examined while it arrives, and put into its slot when all of it is good and on the disk.
+ * With a key, it is examined only once its signature is found right.
+ * @throws AppError of `receiveUpload` and of the examination; the slot then holds what it held
+ */
+export type TakeUpload = (form: UploadForm) => Promise<SlotDefinition>
+
+export interface Uploads {
+  readonly take: TakeUpload
+  /** Ends those that go on, each with a refusal; resolves when nothing of them is left. */
+  stop(): Promise<void>
+}
+
+const retryAfterSec = 30
+
+export function createUploads(options: UploadsOptions): Uploads {
+  const { store, examiner, settings, limits, signingKey, slotOf, clock } = options
+  const running = new Map<AbortController, Promise<SlotDefinition>>()
+
+  async function take(
+    { parts, expectedBytes, onReceived }: UploadForm,
+    staging: Staging,
+    refused: AbortController,
+  ): Promise<SlotDefinition> {
+    let examination: Examination | undefined
+    refused.signal.addEventListener('abort', () => void examination?.cancel())
+    const begin = () => {
+      const order = {
+        ...{ file: join(staging.folder, 'archive'), folder: staging.folder, isHashed: false },
+        ...{ limits, reserveBytes: settings.reserveBytes },
+      }
+      const begun = examiner.begin(order)
+      begun.result.catch((reason: unknown) => refused.abort(reason))
+      return begun
+    }
+    try {
+      const { sizeBytes, sha256, fileName } = await receiveUpload({
+        ...{ parts, expectedBytes, signingKey, signal: refused.signal },
+        folder: staging.folder,
+        limitBytes: settings.limitBytes,
+        reserveBytes: settings.reserveBytes,
+        // Where nobody can say it, the write itself will.
+        freeBytes: async () => (await spaceOf(store.folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER,
+        ...(signingKey ? {} : { onWritten: (bytes) => (examination ??= begin()).written(bytes) }),
+      })
+      onReceived()
+      examination ??= begin()
+      examination.written(sizeBytes)
+      examination.end()
+      const { name, version, problems } = await examination.result
+      refused.signal.throwIfAborted()
+      const definition: SlotDefinition = {
+        ...{ uid: staging.uid, slot: slotOf(), name, version, sha256, sizeBytes, fileName, problems },
+        addedAt: clock.now(),
+        source: '',
+      }
+      await store.commit(staging, definition, refused.signal)
+      return definition
+    } catch (error) {
+      // What ended it, and not what that led to.
+      const reason: unknown = refused.signal.aborted ? refused.signal.reason : error
+      await examination?.cancel()
+      await store.discard(staging)
+      throw reason
+    }
+  }
+
+  return {
+    async take(form) {
+      if (running.size >= settings.maximum)
+        throw new AppError(
+          'TooManyUploads',
+          `${settings.maximum} definitions are being uploaded; wait until one is done`,
+          { retryAfterSec },
+        )
+      const refused = new AbortController()
+      const { signal } = form
+      const end = () => refused.abort(signal.reason)
+      if (signal.aborted) end()
+      signal.addEventListener('abort', end, { once: true })
+      const taken = store.stage().then((staging) => take(form, staging, refused))
+      running.set(refused, taken)
+      return taken.finally(() => running.delete(refused))
+    },
+    async stop() {
+      const reason = new AppError('NotReady', 'the daemon stops; send the file again when it is back', {
+        retryAfterSec,
+      })
+      const all = [...running]
+      for (const [refused] of all) refused.abort(reason)
+      await Promise.all([examiner.stop(), Promise.allSettled(all.map(([, taken]) => taken))])
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { chmod } from 'node:fs/promises'
+import { replaceFile } from '../system/files.ts'
+import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
+
+/** Name of the file in the state folder that all keys come from. */
+export const secretFile = 'secret'
+
+/**
+ * Reads a secret of the state folder, and makes it on the first start: mode 0600, never empty.
+ * @param make gives the bytes of a new one; told whether it takes the place of one that was damaged
+ */
+export async function readOrMakeSecret(
+  file: string,
+  bytes: number,
+  make: (isReplaced: boolean) => Buffer,
+): Promise<Buffer> {
+  const present = await readRegularFile(file, textFileBytes).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return undefined
+  })
+  if (present?.bytes.length === bytes) {
+    // A restored backup may have lost the mode.
+    if ((present.stats.mode & 0o077) !== 0) await chmod(file, 0o600)
+    return present.bytes
+  }
+  // A short file is what a power cut leaves of a copy by hand; a new secret only ends sessions.
+  const secret = make(present !== undefined)
+  await replaceFile(file, secret, 0o600)
+  return secret
+}

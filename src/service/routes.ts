@@ -1,0 +1,101 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { AppError } from '../errors/app-error.ts'
+import { errorBody } from '../api/errors.ts'
+import type { Health } from './health.ts'
+import { errorReplies } from '../api/schemas.ts'
+import { ServiceStatus } from './schemas.ts'
+
+export interface ApiRoutesOptions {
+  readonly health: Health
+  readonly status: () => Promise<ServiceStatus>
+}
+
+const Well = Type.Object({ status: Type.Literal('ok') })
+
+/** What the edge itself answers: it lives, and what it can be asked. */
+export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app, { health, status }) => {
+  app.get(
+    '/v1/ping',
+    {
+      config: { access: 'open', limited: false },
+      schema: {
+        operationId: 'ping',
+        tags: ['service'],
+        summary: 'Whether the daemon answers',
+        response: { 200: Type.Object({ msg: Type.String() }) },
+      },
+    },
+    async () => ({ msg: 'pong' }),
+  )
+
+  // Asked every few seconds by whoever watches: a no is no failure of the request, so it makes no line in the journal.
+  const sayWhether = (isWell: () => boolean) => async (request: FastifyRequest, reply: FastifyReply) =>
+    isWell()
+      ? { status: 'ok' as const }
+      : reply.code(503).send(errorBody(new AppError('NotReady', 'not now'), request.id))
+
+  app.get(
+    '/healthz',
+    {
+      config: { access: 'open', limited: false },
+      schema: {
+        operationId: 'getHealth',
+        tags: ['service'],
+        summary: 'Whether the daemon is alive; if not, a restart helps',
+        response: { 200: Well, ...errorReplies(503) },
+      },
+    },
+    sayWhether(() => health.isAlive()),
+  )
+
+  app.get(
+    '/readyz',
+    {
+      config: { access: 'open', limited: false },
+      schema: {
+        operationId: 'getReadiness',
+        tags: ['service'],
+        summary: 'Whether the daemon can do all its work now',
+        response: { 200: Well, ...errorReplies(503) },
+      },
+    },
+    sayWhether(() => health.isReady()),
+  )
+
+  app.get(
+    '/v1/edge-mgmt/edgehosts/current/status',
+    {
+      config: { access: 'admin' },
+      schema: {
+        operationId: 'getServiceStatus',
+        tags: ['service'],
+        summary: 'How the daemon is: since when, where, its certificate, its disk',
+        response: { 200: ServiceStatus, ...errorReplies(401, 403) },
+      },
+    },
+    async () => status(),
+  )
+
+  app.get(
+    '/openapi.json',
+    {
+      config: { access: 'open' },
+      schema: {
+        operationId: 'getOpenapi',
+        tags: ['service'],
+        summary: 'This API as an OpenAPI document',
+        response: { 200: Type.Record(Type.String(), Type.Unknown()) },
+      },
+    },
+    async (_request, reply) => {
+      // Made at build time from the routes, read only when somebody asks.
+      const { default: document } = await import('../../docs/openapi.json', { with: { type: 'json' } })
+      return reply
+        .type('application/json; charset=utf-8')
+        .serializer((body: unknown) => JSON.stringify(body))
+        .send(document)
+    },
+  )
+}

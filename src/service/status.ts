@@ -1,0 +1,41 @@
+import { statfs } from 'node:fs/promises'
+import type { Clock } from '../system/clock.ts'
+import type { Certificates } from '../certificate/certificates.ts'
+import type { ServiceStatus } from './schemas.ts'
+
+export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'mode' | 'port'> {
+  readonly stateDirectory: string
+  readonly clock: Clock
+  readonly addresses: () => readonly string[]
+  readonly certificates: Pick<Certificates, 'fingerprint' | 'notAfter' | 'isSelfSigned'>
+  /** Checks of readiness and liveness that fail. */
+  readonly failing: () => string[]
+  /** Audit records that only the journal has. */
+  readonly unwrittenAudits: () => number
+}
+
+/** Says how the daemon itself is; it counts as started when this is made. */
+export function createServiceStatus(options: ServiceStatusOptions): () => Promise<ServiceStatus> {
+  const { version, mode, port, stateDirectory, clock, certificates } = options
+  const startedAt = clock.monotonic()
+  return async () => {
+    const { bsize, bavail, blocks } = await statfs(stateDirectory)
+    const upMs = clock.monotonic() - startedAt
+    return {
+      version,
+      mode,
+      startTimestamp: new Date(clock.now() - upMs).toISOString(),
+      uptimeSeconds: Math.floor(upMs / 1_000),
+      addresses: [...options.addresses()],
+      port,
+      certificate: {
+        fingerprint: certificates.fingerprint(),
+        expirationTimestamp: certificates.notAfter().toISOString(),
+        isOwn: certificates.isSelfSigned,
+      },
+      failing: options.failing(),
+      state: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
+      unwrittenAudits: options.unwrittenAudits(),
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import type { MultipartFile } from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
+import type { Readable } from 'node:stream'
+import { AppError } from '../errors/app-error.ts'
+import { drainedBytes } from '../api/connection/unread-body.ts'
+import { connectionEnded } from '../api/errors.ts'
+
+/** A part of a form. What is left unread of it when the next one is asked for is read and thrown away. */
+export interface FormPart {
+  readonly fieldName: string
+  /** As the client calls it; nothing where it is no file. */
+  readonly fileName: string | undefined
+  /** To be read once. Throws what `formParts` throws; ending early is fine. */
+  readonly content: AsyncIterable<Buffer>
+}
+
+// Of headers, boundaries, signature and parts nobody asked for, with what is on its way through the parser. The bytes
+// of the file itself do not count here.
+const besideBytes = 524_288
+
+/**
+ * The parts of a multipart body, with what the library leaves open: what comes beside the part `fileField` is bounded,
+ * so that a body without boundaries, of endless headers or of endless other parts is not read to its end; and the body
+ * is let go of once nobody wants more parts.
+ * @throws AppError BadRequest or PayloadTooLarge for a form that is none, cut off or too much; what ended the request
+ *   as it is, where that is an AppError (`RequestTimeout`)
+ */
+export async function* formParts(request: FastifyRequest, fileField: string): AsyncGenerator<FormPart> {
+  const { raw } = request
+  // The library waits for an event that has been.
+  if (raw.destroyed && !raw.readableEnded) throw connectionEnded()
+  const parts = request.parts()
+  let received = 0
+  let current: MultipartFile | undefined
+  let file: MultipartFile | undefined
+  const refusal = Promise.withResolvers<never>()
+  refusal.promise.catch(() => undefined)
+
+  function count({ length }: Buffer): void {
+    received += length
+    if (received - (file?.file.bytesRead ?? 0) <= besideBytes) return
+    const error = new AppError(
+      'PayloadTooLarge',
+      `the form holds too much beside ${fileField}; send that and signature, parted by the boundary that Content-Type names`,
+    )
+    raw.off('data', count)
+    raw.unpipe()
+    current?.file.destroy(error)
+    refusal.reject(error)
+  }
+
+  let finished = false
+  try {
+    for (;;) {
+      const next = parts.next()
+      // After the parser has begun to listen, so that it has seen a chunk before the chunk is counted.
+      if (raw.listenerCount('data', count) === 0) raw.on('data', count)
+      const result = await Promise.race([next, refusal.promise]).catch(refuse)
+      if (result.done === true) break
+      // The plugin is told that every part is a file, see multipart.ts.
+      current = result.value as MultipartFile
+      if (current.fieldname === fileField) file ??= current
+      const { fieldname, filename, file: content } = current
+      yield { fieldName: fieldname, fileName: filename, content: chunksOf(content) }
+      // The parser goes on only then; how much that may be is bounded.
+      if (!content.destroyed) await drain(chunksOf(content))
+    }
+    finished = true
+  } finally {
+    raw.off('data', count)
+    if (!finished) letGo()
+  }
+
+  // Of more than is thrown away nothing is read, and the end of the reply ends the connection.
+  function letGo(): void {
+    raw.unpipe()
+    let bytes = 0
+    raw.on('data', ({ length }: Buffer) => {
+      bytes += length
+      if (bytes > drainedBytes) raw.pause()
+    })
+    raw.resume()
+  }
+}
+
+/** Errors of the body, told apart from those of whoever reads it. */
+async function* chunksOf(content: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of content as AsyncIterable<Buffer>) yield chunk
+  } catch (error) {
+    refuse(error)
+  }
+}
+
+async function drain(chunks: AsyncGenerator<Buffer>): Promise<void> {
+  while ((await chunks.next()).done !== true);
+}
+
+const gone = new Set(['FST_MP_PREMATURE_CLOSE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])
+
+/** What a client learns of an error of the library or of the connection. */
+function refuse(error: unknown): never {
+  if (error instanceof AppError) throw error
+  const { code = '', message } = error as NodeJS.ErrnoException
+  if (gone.has(code)) throw connectionEnded()
+  if (code === 'FST_PARTS_LIMIT' || code === 'FST_FILES_LIMIT')
+    throw new AppError('PayloadTooLarge', 'the form has too many parts; send uploadFile and signature')
+  if (message.includes('Unexpected end') || message.includes('terminated early'))
+    throw new AppError('BadRequest', 'the form is cut off: its last boundary is missing; send it whole')
+  throw new AppError(
+    'BadRequest',
+    'the body is not a form; send multipart/form-data with the boundary that Content-Type names',
+    { cause: error },
+  )
+}

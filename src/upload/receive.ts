@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { AppError } from '../errors/app-error.ts'
+import { storageFull } from '../errors/storage-full.ts'
+import { letBuffersGo } from './buffer-garbage.ts'
+import { createGrowingBuffer } from '../base/growing-buffer.ts'
+import { createArchiveFile, type ArchiveFile } from './upload-file.ts'
+import { labelOf } from './file-label.ts'
+import {
+  createSignatureCheck,
+  parseSignature,
+  signatureLimitBytes,
+  signatureTooLong,
+  type SigningKey,
+} from './signing.ts'
+
+/** A part of a form; what is not read of it is lost. */
+export interface UploadPart {
+  readonly fieldName: string
+  readonly fileName: string | undefined
+  readonly content: AsyncIterable<Buffer>
+}
+
+/** The part that holds the file. */
+export const uploadField = 'uploadFile'
+const signatureField = 'signature'
+
+export interface UploadOptions {
+  /** Of the form, in the order they come. */
+  readonly parts: AsyncIterable<UploadPart>
+  /** Where the file goes, under the name `archive`; it has to be there, and the file must not. */
+  readonly folder: string
+  /** Most bytes of the file. */
+  readonly limitBytes: number
+  /** What has to stay free on the disk. */
+  readonly reserveBytes: number
+  /** What is free on the disk of the folder now. */
+  readonly freeBytes: () => Promise<number>
+  /** Content-Length, where the client says it: what the body has, so a little more than the file. */
+  readonly expectedBytes: number | undefined
+  /** Told after each write how many bytes of the file can be read now. */
+  readonly onWritten?: (sizeBytes: number) => void
+  /** Ends the upload with its reason, an AppError. */
+  readonly signal?: AbortSignal
+  /** Without one a signature is read and thrown away, since nothing says whose it is; no upload is refused for it. */
+  readonly signingKey: SigningKey | undefined
+}
+
+export interface Upload {
+  /** Its path. */
+  readonly file: string
+  readonly sizeBytes: number
+  /** Hex. */
+  readonly sha256: string
+  /** What the client called it, to show and never to open; may be empty. */
+  readonly fileName: string
+}
+
+// A form is a little larger than its file.
+const formBytes = 524_288
+// A look takes a millisecond at most. A program that unpacks at the same time leaves some times as much.
+const betweenLooksBytes = 1_048_576
+
+/**
+ * Writes the file of a form to the disk while it arrives, with memory that does not depend on its size: hashed, and
+ * checked against its signature, which may come before or after it. On return file and name are on the disk.
+ * @throws AppError BadRequest, PayloadTooLarge, StorageFull, SignatureMissing, SignatureInvalid; then, and after any
+ *   other error, the file is gone, and the rest of the body is left unread
+ */
+export async function receiveUpload(options: UploadOptions): Promise<Upload> {
+  const { parts, folder, limitBytes, expectedBytes = 0, signingKey } = options
+  if (expectedBytes > limitBytes + formBytes) throw tooLarge(limitBytes)
+  await lookAtRoom(options, 0)
+  const hash = createHash('sha256')
+  const check = signingKey && createSignatureCheck(signingKey)
+  const file = join(folder, 'archive')
+  const archive = await createArchiveFile({
+    folder,
+    file,
+    onWritten: options.onWritten,
+    onBatch(batch) {
+      hash.update(batch)
+      check?.update(batch)
+    },
+  })
+  try {
+    const { sizeBytes, fileName, signature } = await readForm(parts, archive, options)
+    await archive.flush()
+    if (check) verify(check.verify, signature)
+    await archive.finish()
+    return { file, sizeBytes, sha256: hash.digest('hex'), fileName }
+  } catch (error) {
+    await archive.discard()
+    throw error
+  }
+}
+
+async function readForm(parts: AsyncIterable<UploadPart>, archive: ArchiveFile, options: UploadOptions) {
+  let uploaded: { sizeBytes: number; fileName: string } | undefined
+  let signature: Buffer | undefined
+  for await (const { fieldName, fileName, content } of parts) {
+    if (fieldName === uploadField) {
+      if (uploaded) throw second(uploadField)
+      uploaded = { sizeBytes: await readFile(content, archive, options), fileName: labelOf(fileName) }
+    } else if (fieldName === signatureField) {
+      if (signature) throw second(signatureField)
+      signature = await readSignature(content)
+    }
+  }
+  if (!uploaded) {
+    const message = `the form has no part ${uploadField}; send the archive as the file ${uploadField}`
+    throw new AppError('BadRequest', message, { details: { field: uploadField } })
+  }
+  return { ...uploaded, signature }
+}
+
+async function readFile(
+  content: AsyncIterable<Buffer>,
+  archive: ArchiveFile,
+  options: UploadOptions,
+): Promise<number> {
+  let sizeBytes = 0
+  let lookAt = betweenLooksBytes
+  for await (const chunk of content) {
+    options.signal?.throwIfAborted()
+    sizeBytes += chunk.length
+    if (sizeBytes > options.limitBytes) throw tooLarge(options.limitBytes)
+    await archive.write(chunk)
+    letBuffersGo(chunk.length)
+    if (sizeBytes < lookAt) continue
+    lookAt = sizeBytes + betweenLooksBytes
+    await lookAtRoom(options, sizeBytes)
+  }
+  return sizeBytes
+}
+
+async function readSignature(content: AsyncIterable<Buffer>): Promise<Buffer> {
+  const signature = createGrowingBuffer(signatureLimitBytes)
+  for await (const chunk of content) if (!signature.add(chunk)) throw signatureTooLong()
+  return parseSignature(signature.bytes())
+}
+
+async function lookAtRoom(
+  { freeBytes, reserveBytes, expectedBytes = 0 }: UploadOptions,
+  writtenBytes: number,
+): Promise<void> {
+  const missing = reserveBytes + Math.max(0, expectedBytes - writtenBytes) - (await freeBytes())
+  if (missing > 0) throw storageFull(missing)
+}
+
+function verify(isValid: (signature: Buffer) => boolean, signature: Buffer | undefined): void {
+  const details = { field: signatureField }
+  if (!signature?.length)
+    throw new AppError(
+      'SignatureMissing',
+      'this host takes signed uploads only; send the detached signature as the part signature',
+      { details },
+    )
+  if (!isValid(signature))
+    throw new AppError(
+      'SignatureInvalid',
+      'the signature is not one of this file (SHA-256) by the key of this host; sign the very file that is sent',
+      { details },
+    )
+}
+
+const second = (field: string) =>
+  new AppError('BadRequest', `the form has more than one part ${field}; send one`, { details: { field } })
+
+const tooLarge = (limitBytes: number) =>
+  new AppError('PayloadTooLarge', `the file is larger than the ${limitBytes} bytes that this host takes`, {
+    details: { limitBytes },
+  })

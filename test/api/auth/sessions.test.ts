@@ -1,0 +1,333 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  createTestEdge,
+  currentPath,
+  logoutPath,
+  renewalPath,
+  resetPath,
+  sessionsPath,
+  type ErrorReply,
+  type LoginReply,
+  type TestEdge,
+} from '../../support/test-edge.ts'
+
+let edge: TestEdge
+beforeEach(async () => {
+  edge = await createTestEdge()
+})
+afterEach(() => edge.stop())
+
+interface SessionList {
+  items: { uid: string; userName: string; isCurrent: boolean; address: string }[]
+  listmeta: Record<string, unknown>
+}
+type Tokens = LoginReply['Token']
+
+const bearing = (token: string) => ({ headers: { authorization: token } })
+const status = async (token: string) => (await edge.get(currentPath, token)).statusCode
+
+describe('a renewal', () => {
+  it('gives a new pair, also without a valid access token', async () => {
+    const { refresh } = await edge.login('bob')
+    const reply = await edge.post(renewalPath, { refreshToken: refresh })
+    expect(reply.statusCode).toBe(200)
+    const tokens = reply.json<Tokens>()
+    expect(Object.keys(tokens)).toEqual(['Authorization', 'RefreshToken'])
+    expect(await status(tokens.Authorization)).toBe(200)
+    expect(reply.headers).not.toHaveProperty('set-cookie')
+  })
+
+  it('gives the same pair when the reply was lost, and ends the session when the old token comes late', async () => {
+    const { refresh } = await edge.login('bob')
+    const first = await edge.post(renewalPath, { refreshToken: refresh })
+    const again = await edge.post(renewalPath, { refreshToken: refresh })
+    expect(again.json()).toEqual(first.json())
+    edge.clock.turn(31_000)
+    const late = await edge.post(renewalPath, { refreshToken: refresh })
+    expect([late.statusCode, late.json<ErrorReply>().code]).toEqual([401, 'Unauthenticated'])
+    expect(await status(first.json<Tokens>().Authorization)).toBe(401)
+  })
+
+  it('takes the cookie when there is no body, and then sets both cookies anew', async () => {
+    const { refresh } = await edge.login('bob')
+    const reply = await edge.app.inject({
+      method: 'POST',
+      url: renewalPath,
+      headers: { cookie: `RefreshToken=${refresh}`, 'sec-fetch-site': 'same-origin' },
+    })
+    expect(reply.statusCode).toBe(200)
+    expect(reply.cookies.map(({ name }) => name)).toEqual(['Authorization', 'RefreshToken'])
+  })
+
+  it.each<[string, unknown]>([
+    ['nothing', {}],
+    ['an empty token', { refreshToken: '' }],
+    ['a number', { refreshToken: 5 }],
+    ['a list', { refreshToken: ['x'] }],
+  ])('with %s is a 400', async (_what, body) => {
+    const reply = await edge.post(renewalPath, body)
+    expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([400, 'BadRequest'])
+  })
+
+  it.each(['x', 'x.y', 'A'.repeat(5_000), 'YQ.YQ'])('with the token %j is a 401', async (refreshToken) => {
+    expect((await edge.post(renewalPath, { refreshToken })).statusCode).toBe(401)
+  })
+
+  it('does not take an access token, nor is a refresh token good for access', async () => {
+    const { access, refresh } = await edge.login('bob')
+    expect((await edge.post(renewalPath, { refreshToken: access })).statusCode).toBe(401)
+    expect(await status(refresh)).toBe(401)
+  })
+
+  it('of a locked, deleted or expired account ends the session', async () => {
+    for (const change of ['locked', 'account-expired', 'deleted'] as const) {
+      const account = { name: `user-${change}`, uid: 2000, password: 'some pass' }
+      edge.host.accounts.set(account.name, account)
+      await edge.host.write()
+      const { access, refresh } = await edge.login(account.name)
+      if (change === 'deleted') edge.host.accounts.delete(account.name)
+      else edge.host.accounts.set(account.name, { ...account, state: change })
+      await edge.host.write()
+      expect((await edge.post(renewalPath, { refreshToken: refresh })).statusCode, change).toBe(401)
+      expect(await status(access), change).toBe(401)
+    }
+  })
+})
+
+describe('logout', () => {
+  it('ends the session at once: neither token is good any more, and the cookies go', async () => {
+    const { access, refresh } = await edge.login('bob')
+    const reply = await edge.post(logoutPath, undefined, bearing(access))
+    expect([reply.statusCode, reply.json()]).toEqual([200, {}])
+    expect(reply.cookies.map(({ name, value, maxAge }) => [name, value, maxAge])).toEqual([
+      ['Authorization', '', 0],
+      ['RefreshToken', '', 0],
+    ])
+    expect(await status(access)).toBe(401)
+    expect((await edge.post(renewalPath, { refreshToken: refresh })).statusCode).toBe(401)
+  })
+
+  it('ends only its own session', async () => {
+    const [one, two] = [await edge.login('bob'), await edge.login('bob')]
+    await edge.post(logoutPath, undefined, bearing(one.access))
+    expect(await status(two.access)).toBe(200)
+  })
+
+  it('also ends access tokens of earlier renewals', async () => {
+    const { access, refresh } = await edge.login('bob')
+    const { Authorization } = (await edge.post(renewalPath, { refreshToken: refresh })).json<Tokens>()
+    await edge.post(logoutPath, undefined, bearing(Authorization))
+    expect(await status(access)).toBe(401)
+  })
+})
+
+describe('the token', () => {
+  it.each([
+    ['bare', (token: string) => token],
+    ['behind Bearer', (token: string) => `Bearer ${token}`],
+    ['behind bearer', (token: string) => `bearer ${token}`],
+  ])('is taken %s', async (_how, write) => {
+    expect(await status(write((await edge.login('bob')).access))).toBe(200)
+  })
+
+  it('in the header counts alone, even where a good cookie comes with a bad header', async () => {
+    const { access } = await edge.login('bob')
+    for (const authorization of ['', 'garbage', 'Bearer ', 'Basic Ym9iOnBhc3M=']) {
+      const reply = await edge.app.inject({
+        url: currentPath,
+        headers: { authorization, cookie: `Authorization=${access}` },
+      })
+      expect(reply.statusCode, authorization).toBe(401)
+    }
+  })
+})
+
+describe('the list of sessions', () => {
+  const list = async (token: string) => (await edge.get(sessionsPath, token)).json<SessionList>()
+
+  it('holds the own ones for a viewer, and marks the current one', async () => {
+    await edge.login('alice')
+    await edge.login('bob')
+    const { access } = await edge.login('bob', { remoteAddress: '192.0.2.5' })
+    const { items, listmeta } = await list(access)
+    expect(items.map(({ userName }) => userName)).toEqual(['bob', 'bob'])
+    expect(items.filter(({ isCurrent }) => isCurrent).map(({ address }) => address)).toEqual(['192.0.2.5'])
+    expect(listmeta).toMatchObject({ count: 2, continue: '' })
+  })
+
+  it('holds those of everyone for an administrator', async () => {
+    await edge.login('bob')
+    const { access } = await edge.login('alice')
+    expect((await list(access)).items.map(({ userName }) => userName).sort()).toEqual(['alice', 'bob'])
+  })
+
+  it('holds nothing that a session could be taken over with', async () => {
+    const { access } = await edge.login('alice')
+    const [item] = (await list(access)).items
+    expect(Object.keys(item ?? {}).sort()).toEqual([
+      'address',
+      'creationTimestamp',
+      'expirationTimestamp',
+      'isCurrent',
+      'lastRenewalTimestamp',
+      'role',
+      'uid',
+      'userName',
+    ])
+  })
+})
+
+describe('ending a session by its uid', () => {
+  const remove = async (token: string, uid: string) =>
+    (await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/${uid}`, ...bearing(token) })).statusCode
+  const uidOf = (token: string) => edge.sessions.authenticate(token)?.sessionUid ?? ''
+
+  it('is possible for an own one, the current one included', async () => {
+    const [one, two] = [await edge.login('bob'), await edge.login('bob')]
+    expect(await remove(one.access, uidOf(two.access))).toBe(204)
+    expect(await status(two.access)).toBe(401)
+    expect(await remove(one.access, uidOf(one.access))).toBe(204)
+    expect(await status(one.access)).toBe(401)
+  })
+
+  it('of someone else is possible for an administrator only', async () => {
+    const [alice, bob] = [await edge.login('alice'), await edge.login('bob')]
+    expect(await remove(bob.access, uidOf(alice.access))).toBe(403)
+    expect(await status(alice.access)).toBe(200)
+    expect(await remove(alice.access, uidOf(bob.access))).toBe(204)
+    expect(await status(bob.access)).toBe(401)
+  })
+
+  it.each([
+    ['0b9e1d3c-1f5a-4a4e-9d53-6f1c2b3a4d5e', 'not there', 404],
+    ['x', 'no uid', 400],
+    ['%00', 'no uid', 400],
+    ['..%2f', 'no uid', 400],
+  ])('%s, which is %s, is refused', async (uid, _what, status) => {
+    expect(await remove((await edge.login('bob')).access, uid)).toBe(status)
+  })
+})
+
+describe('a password change', () => {
+  const change = { oldPassword: 'bob pass', newPassword: 'another pass' }
+
+  it('with a token ends all sessions of the user, and no others', async () => {
+    const [one, two, alice] = [await edge.login('bob'), await edge.login('bob'), await edge.login('alice')]
+    const reply = await edge.post(resetPath, change, bearing(one.access))
+    expect([reply.statusCode, reply.body]).toEqual([204, ''])
+    expect(await Promise.all([one, two, alice].map(({ access }) => status(access)))).toEqual([401, 401, 200])
+    expect((await edge.post(renewalPath, { refreshToken: two.refresh })).statusCode).toBe(401)
+    await edge.host.write()
+    await edge.login('bob')
+  })
+
+  it('with a user name and no token lets in an account that has to change its password', async () => {
+    const body = { username: 'fresh', oldPassword: 'fresh pass', newPassword: 'another pass' }
+    expect((await edge.post(resetPath, body)).statusCode).toBe(204)
+    expect((await edge.tryLogin('fresh', 'another pass')).statusCode).toBe(200)
+  })
+
+  it('gives both passwords on standard input only', async () => {
+    await edge.post(resetPath, { username: 'bob', ...change }, { remoteAddress: '192.0.2.8' })
+    expect(edge.pamCalls().at(-1)).toEqual({
+      program: '/opt/fake/pamtester',
+      args: ['-I', 'rhost=192.0.2.8', 'other', 'bob', 'chauthtok(PAM_CHANGE_EXPIRED_AUTHTOK)'],
+      input: 'bob pass\nanother pass\nanother pass\n',
+    })
+  })
+
+  it("is refused by the host's policy with PAM's own words, and nothing ends", async () => {
+    const { access } = await edge.login('bob')
+    const reply = await edge.post(resetPath, { ...change, newPassword: 'short' }, bearing(access))
+    expect(reply.statusCode).toBe(400)
+    expect(reply.json()).toMatchObject({
+      code: 'PasswordRefused',
+      message: 'You must choose a longer password.',
+      details: { field: 'newPassword' },
+    })
+    expect(await status(access)).toBe(200)
+  })
+
+  it.each(['new\npass', 'new\0pass', 'new pass\r', 'x'.repeat(512)])(
+    'to what PAM cannot be given whole is a 400 before anything is asked: %j',
+    async (newPassword) => {
+      const reply = await edge.post(resetPath, { username: 'bob', oldPassword: 'bob pass', newPassword })
+      expect(reply.json()).toMatchObject({ code: 'BadRequest', details: { field: 'newPassword' } })
+      expect(edge.host.calls).toEqual([])
+    },
+  )
+
+  it('without user name and token is a 401, whatever else is right', async () => {
+    for (const extra of [{}, bearing('garbage')]) {
+      const reply = await edge.post(resetPath, change, extra)
+      expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([401, 'Unauthenticated'])
+    }
+    expect(edge.host.calls).toEqual([])
+  })
+
+  it('of someone else looks like a login, also for an administrator', async () => {
+    const { access } = await edge.login('alice')
+    const body = { username: 'bob', oldPassword: 'wrong', newPassword: 'another pass' }
+    const reply = await edge.post(resetPath, body, bearing(access))
+    expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([401, 'InvalidCredentials'])
+  })
+
+  it.each([
+    ['username', 5],
+    ['oldPassword', 5],
+    ['newPassword', ['x']],
+    ['newPassword', ''],
+    ['oldPassword', undefined],
+  ])('with %s being %j is a 400 that names it', async (field, value) => {
+    const reply = await edge.post(resetPath, { username: 'bob', ...change, [field]: value })
+    expect(reply.json()).toMatchObject({ code: 'BadRequest', details: { field } })
+  })
+})
+
+describe('an account that changes', () => {
+  it.each(['locked', 'account-expired', 'deleted', 'not an administrator', 'another password'])(
+    'and is %s loses its sessions when the files are looked at',
+    async (how) => {
+      const { access } = await edge.login('alice')
+      const alice = edge.host.accounts.get('alice')!
+      if (how === 'deleted') edge.host.accounts.delete('alice')
+      else if (how === 'not an administrator') alice.groups = []
+      else if (how === 'another password') alice.password = 'another'
+      else alice.state = how as 'locked'
+      await edge.host.write()
+      await edge.watch.check()
+      expect(await status(access)).toBe(401)
+    },
+  )
+
+  it('while a login of it is being judged gets no session that outlives the change', async () => {
+    for (const how of ['another password', 'locked', 'account-expired', 'deleted']) {
+      const account = { name: `user ${how}`, uid: 3000, password: 'some pass' }
+      edge.host.accounts.set(account.name, account)
+      await edge.host.write()
+      edge.host.pam = 'slow'
+      const children = edge.pamCalls().length
+      const login = edge.tryLogin(account.name, 'some pass')
+      await expect.poll(() => edge.pamCalls().length).toBe(children + 1)
+      if (how === 'deleted') edge.host.accounts.delete(account.name)
+      else if (how === 'another password') account.password = 'another'
+      else edge.host.accounts.set(account.name, { ...account, state: how as 'locked' })
+      await edge.host.write()
+      edge.host.release()
+      await login
+      await edge.watch.check()
+      expect(edge.sessions.list(), how).toEqual([])
+    }
+  })
+
+  it('is noticed by itself within 2 seconds of a change of the files', async () => {
+    const { access } = await edge.login('bob')
+    edge.watch.start()
+    edge.host.accounts.get('bob')!.state = 'locked'
+    await edge.host.write()
+    const began = performance.now()
+    await expect.poll(() => status(access), { timeout: 5_000, interval: 20 }).toBe(401)
+    expect(performance.now() - began).toBeLessThan(2_000)
+    edge.watch.stop()
+  })
+})

@@ -1,0 +1,191 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Server } from 'node:https'
+import { fastify } from 'fastify'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { watchBodyRate } from '../../../src/api/connection/body-rate.ts'
+import type { TlsMaterial } from '../../../src/system/tls-options.ts'
+import { AppError } from '../../../src/errors/app-error.ts'
+import { makeMaterial, openTls, startServer, type Client } from '../../support/https-server.ts'
+
+const rate = { minimumBytesPerSecond: 1_024, windowSeconds: 0.5 }
+const head = (length: number) =>
+  `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+
+let material: TlsMaterial
+beforeAll(async () => {
+  material = await makeMaterial()
+})
+
+let server: Server
+let port: number
+let stop: () => Promise<void>
+let handle: (request: IncomingMessage, response: ServerResponse) => void
+let drips: NodeJS.Timeout[]
+beforeEach(async () => {
+  drips = []
+  ;({ server, port, stop } = await startServer(material, (request, response) => handle(request, response)))
+  const unwatch = watchBodyRate(server, rate)
+  const stopServer = stop
+  stop = async () => {
+    unwatch()
+    await stopServer()
+  }
+})
+afterEach(async () => {
+  for (const drip of drips) clearInterval(drip)
+  await stop()
+})
+
+/** Sends `bytes` every `ms` milliseconds until the connection closes. */
+function drip(client: Client, bytes: number, ms = 100): void {
+  const timer = setInterval(() => {
+    if (!client.closed) client.socket.write('x'.repeat(bytes))
+  }, ms)
+  drips.push(timer)
+}
+
+/** Milliseconds until the connection is closed. */
+async function lifeOf(client: Client): Promise<number> {
+  const start = performance.now()
+  await vi.waitFor(() => expect(client.closed).toBe(true), { timeout: 10_000, interval: 10 })
+  return performance.now() - start
+}
+
+const read = (request: IncomingMessage, response: ServerResponse) => {
+  let length = 0
+  request.on('data', (chunk: Buffer) => (length += chunk.length))
+  request.on('end', () => response.end(`got ${length}`))
+}
+
+describe('watchBodyRate', () => {
+  it('answers 408 and closes when a body drips', async () => {
+    handle = read
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(100_000))
+    drip(client, 10)
+    const life = await lifeOf(client)
+    expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
+    expect(client.received).toMatch(/x-request-id: (\S+)\r\n[^]*"code":"RequestTimeout"[^]*"ref":"\1"/)
+    expect(life).toBeGreaterThan(400)
+    expect(life).toBeLessThan(5_000)
+  })
+
+  it('counts what the client says, not what TLS wraps around it', async () => {
+    handle = read
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(100_000))
+    drip(client, 1, 10)
+    await lifeOf(client)
+    expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  it('closes a body that never begins, and a chunked one that stops', async () => {
+    handle = read
+    const silent = await openTls(port, material.cert)
+    silent.socket.write(head(10))
+    const chunked = await openTls(port, material.cert)
+    chunked.socket.write(
+      'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
+    )
+    await lifeOf(silent)
+    await lifeOf(chunked)
+    expect([silent.received, chunked.received].every((text) => text.startsWith('HTTP/1.1 408 '))).toBe(true)
+  })
+
+  it('lets a body live that is slow but steady, for many windows', async () => {
+    handle = read
+    const client = await openTls(port, material.cert)
+    const total = 20 * 300
+    client.socket.write(head(total))
+    drip(client, 300)
+    await vi.waitFor(() => expect(client.received).toContain(`got ${total}`), { timeout: 10_000 })
+    expect(client.received).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  it('closes a body that begins fast and then stops', async () => {
+    handle = read
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(100_000) + 'x'.repeat(50_000))
+    await lifeOf(client)
+    expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  it('does not count the time in which the handler does not read', async () => {
+    let started = 0
+    handle = (request, response) => {
+      started = performance.now()
+      // Four windows long nobody reads what has come; the rest cannot even leave the client.
+      void vi
+        .waitFor(() => expect(performance.now() - started).toBeGreaterThan(2_000), { timeout: 5_000 })
+        .then(() => read(request, response))
+    }
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(20_000_000) + 'x'.repeat(20_000_000))
+    await vi.waitFor(() => expect(client.received).toContain('got 20000000'), { timeout: 10_000 })
+  })
+
+  it('leaves alone a request whose body is there while its answer takes long', async () => {
+    handle = (request, response) => {
+      const started = performance.now()
+      request.resume()
+      void vi
+        .waitFor(() => expect(performance.now() - started).toBeGreaterThan(1_500), { timeout: 5_000 })
+        .then(() => response.end('late'))
+    }
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(2) + '{}')
+    await vi.waitFor(() => expect(client.received).toContain('late'), { timeout: 5_000 })
+  })
+
+  it('only closes when the answer has begun already', async () => {
+    handle = (request, response) => {
+      request.resume()
+      response.write('begun')
+    }
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(100))
+    await lifeOf(client)
+    expect(client.received).toMatch(/^HTTP\/1\.1 200 /)
+    expect(client.received).not.toContain('408')
+  })
+
+  it('has a timer only while a body is on its way', async () => {
+    handle = read
+    const begun = vi.spyOn(globalThis, 'setInterval')
+    const ended = vi.spyOn(globalThis, 'clearInterval')
+    const period = (rate.windowSeconds * 1_000) / 10
+    const timers = () => begun.mock.results.filter((_result, index) => begun.mock.calls[index]![1] === period)
+    const client = await openTls(port, material.cert)
+    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n')
+    await vi.waitFor(() => expect(client.received).toContain('got 0'))
+    const before = timers().length
+    client.socket.write(head(2))
+    await vi.waitFor(() => expect(timers()).toHaveLength(before + 1))
+    client.socket.write('{}')
+    await vi.waitFor(() => expect(client.received).toContain('got 2'))
+    await vi.waitFor(() => expect(ended).toHaveBeenCalledWith(timers().at(-1)!.value))
+  })
+
+  it('gives Fastify the error, so that the application answers in its own form', async () => {
+    const seen: unknown[] = []
+    const app = fastify()
+    app.setErrorHandler((error, request, reply) => {
+      seen.push(error)
+      return reply
+        .code(error instanceof AppError ? error.status : 500)
+        .send({ code: 'FromTheApp', ref: request.id })
+    })
+    app.post('/', async () => 'never')
+    await app.ready()
+    handle = (request, response) => app.routing(request, response)
+    const client = await openTls(port, material.cert)
+    client.socket.write(head(1_000))
+    await lifeOf(client)
+    expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
+    expect(client.received).toContain('"code":"FromTheApp"')
+    expect(client.received.toLowerCase()).toContain('connection: close')
+    expect(seen).toHaveLength(1)
+    expect(seen[0]).toBeInstanceOf(AppError)
+    await app.close()
+  })
+})

@@ -1,0 +1,371 @@
+import type { ServerResponse } from 'node:http'
+import type { Server } from 'node:https'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Caller } from '../../../src/api/access.ts'
+import { limitConnections, type Connections } from '../../../src/api/connection/connections.ts'
+import { unmapAddress } from '../../../src/base/address.ts'
+import { networkFactor, type ClientOf } from '../../../src/base/client.ts'
+import type { TlsMaterial } from '../../../src/system/tls-options.ts'
+import {
+  captureLog,
+  makeMaterial,
+  openTcp,
+  openTls,
+  startServer,
+  type Client,
+} from '../../support/https-server.ts'
+
+const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+
+const callerOf = (userName: string): Caller => ({ userName, role: 'admin', sessionUid: 's1' })
+// Clients of a test are all on this host.
+const byAddress: ClientOf = (address) => ({ name: unmapAddress(address), network: undefined })
+
+let material: TlsMaterial
+beforeAll(async () => {
+  material = await makeMaterial()
+})
+
+let server: Server
+let port: number
+let stop: () => Promise<void>
+let connections: Connections
+let logged: ReturnType<typeof captureLog>
+/** Whose token `/login` brings. */
+let user: string
+/** Responses of `/wait`, which the test ends. */
+let waiting: ServerResponse[]
+
+beforeEach(async () => {
+  waiting = []
+  logged = captureLog()
+  ;({ server, port, stop } = await startServer(material, (request, response) => {
+    if (request.url === '/login') connections.markAuthenticated(request.socket, callerOf(user))
+    if (request.url === '/wait') waiting.push(response)
+    else response.end('done')
+  }))
+  user = 'alice'
+  connections = limitConnections(server, {
+    ...{ maximum: 5, maximumPerAddress: 3, clientOf: byAddress, log: logged.log },
+  })
+})
+afterEach(async () => {
+  connections.stop()
+  await stop()
+})
+
+async function login(client: Client): Promise<void> {
+  client.socket.write(ask('/login'))
+  await vi.waitFor(() => expect(client.received).toContain('done'))
+}
+
+async function hold(client: Client): Promise<ServerResponse> {
+  const before = waiting.length
+  client.socket.write(ask('/wait'))
+  await vi.waitFor(() => expect(waiting).toHaveLength(before + 1))
+  return waiting.at(-1)!
+}
+
+const states = (...clients: Client[]) => clients.map(({ closed }) => closed)
+const closes = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true))
+
+describe('limitConnections', () => {
+  it('counts connections from the accept to the close', async () => {
+    const raw = await openTcp(port)
+    const tls = await openTls(port, material.cert)
+    await vi.waitFor(() => expect(connections.count()).toBe(2))
+    raw.socket.destroy()
+    tls.socket.destroy()
+    await vi.waitFor(() => expect(connections.count()).toBe(0))
+  })
+
+  it('closes the longest idle connection of an address for a new one at its cap', async () => {
+    const clients = [1, 2, 3].map(() => openTls(port, material.cert))
+    const [one, two, three] = (await Promise.all(clients)) as [Client, Client, Client]
+    // Whoever had a request is the last to have become idle.
+    one.socket.write(ask('/'))
+    await vi.waitFor(() => expect(one.received).toContain('done'))
+    const four = await openTls(port, material.cert)
+    await vi.waitFor(() => expect(states(two, three).filter(Boolean)).toHaveLength(1))
+    expect(states(one, four)).toEqual([false, false])
+    expect(connections.count()).toBe(3)
+  })
+
+  it('closes one that has not even begun its handshake', async () => {
+    const raw = await openTcp(port)
+    const others = [await openTls(port, material.cert), await openTls(port, material.cert)]
+    const fresh = await openTls(port, material.cert)
+    await closes(raw)
+    expect(states(...others, fresh)).toEqual([false, false, false])
+  })
+
+  it('spares connections with a request in flight until it has ended', async () => {
+    const busy = await openTls(port, material.cert)
+    const response = await hold(busy)
+    const idle = [await openTls(port, material.cert), await openTls(port, material.cert)] as const
+    await openTls(port, material.cert)
+    await closes(idle[0])
+    await openTls(port, material.cert)
+    await closes(idle[1])
+    expect(busy.closed).toBe(false)
+    response.end('late')
+    await vi.waitFor(() => expect(busy.received).toContain('late'))
+    await openTls(port, material.cert)
+    await openTls(port, material.cert)
+    await openTls(port, material.cert)
+    await closes(busy)
+  })
+
+  it('counts pipelined requests one by one', async () => {
+    const busy = await openTls(port, material.cert)
+    busy.socket.write(ask('/wait') + ask('/wait'))
+    await vi.waitFor(() => expect(waiting).toHaveLength(2))
+    waiting[0]!.end('first')
+    await vi.waitFor(() => expect(busy.received).toContain('first'))
+    for (let i = 0; i < 4; i++) await openTls(port, material.cert)
+    expect(busy.closed).toBe(false)
+  })
+
+  it('spares connections that brought a valid token', async () => {
+    const known = await openTls(port, material.cert)
+    await login(known)
+    for (let i = 0; i < 5; i++) await openTls(port, material.cert)
+    expect(known.closed).toBe(false)
+    // It no longer counts by its address.
+    expect(connections.count()).toBe(4)
+  })
+
+  it('closes a connection again whose session has ended, idle or busy, and spares it after another login', async () => {
+    const idle = await openTls(port, material.cert)
+    await login(idle)
+    connections.forget(({ sessionUid }) => sessionUid === 's2')
+    for (let i = 0; i < 4; i++) await openTls(port, material.cert)
+    expect(idle.closed).toBe(false)
+    const busy = await openTls(port, material.cert)
+    await login(busy)
+    const response = await hold(busy)
+    connections.forget(({ sessionUid }) => sessionUid === 's1')
+    // They count by their address again, behind the two that are idle there for longer.
+    for (let i = 0; i < 3; i++) await openTls(port, material.cert)
+    await closes(idle)
+    expect(busy.closed).toBe(false)
+    response.end('late')
+    await vi.waitFor(() => expect(busy.received).toContain('late'))
+    await login(busy)
+    for (let i = 0; i < 4; i++) await openTls(port, material.cert)
+    expect(busy.closed).toBe(false)
+    connections.forget(() => true)
+    for (let i = 0; i < 4; i++) await openTls(port, material.cert)
+    await closes(busy)
+  })
+
+  it('closes the new one when every other of its address is busy', async () => {
+    const known = await openTls(port, material.cert)
+    await login(known)
+    const clients = []
+    for (let i = 0; i < 3; i++) {
+      const client = await openTls(port, material.cert)
+      await hold(client)
+      clients.push(client)
+    }
+    const fresh = await openTls(port, material.cert)
+    await closes(fresh)
+    expect(states(known, ...clients)).toEqual([false, false, false, false])
+    expect(connections.count()).toBe(4)
+    // The place is free again once somebody goes.
+    clients[0]!.socket.destroy()
+    await vi.waitFor(() => expect(connections.count()).toBe(3))
+    const next = await openTls(port, material.cert)
+    expect(next.closed).toBe(false)
+  })
+
+  it('leaves other addresses alone when one is at its cap', async () => {
+    const other = await openTls(port, material.cert, '127.0.0.2')
+    for (let i = 0; i < 6; i++) await openTls(port, material.cert)
+    expect(other.closed).toBe(false)
+    expect(connections.count()).toBe(4)
+  })
+
+  it('closes the longest idle connection of all at the cap in all', async () => {
+    const oldest = await openTls(port, material.cert, '127.0.0.9')
+    for (const end of [1, 1, 2, 2]) await openTls(port, material.cert, `127.0.0.${end}`)
+    expect(connections.count()).toBe(5)
+    const fresh = await openTls(port, material.cert, '127.0.0.3')
+    await closes(oldest)
+    expect(fresh.closed).toBe(false)
+    expect(connections.count()).toBe(5)
+  })
+
+  it('closes the oldest request without a login, of the address that has most, when nobody is idle', async () => {
+    const known = await openTls(port, material.cert, '127.0.0.2')
+    await login(known)
+    const lone = await openTls(port, material.cert, '127.0.0.3')
+    await hold(lone)
+    const many = []
+    for (let i = 0; i < 3; i++) {
+      const client = await openTls(port, material.cert)
+      await hold(client)
+      many.push(client)
+    }
+    const fresh = await openTls(port, material.cert, '127.0.0.4')
+    await closes(many[0]!)
+    await login(fresh)
+    expect(states(known, lone, many[1]!, many[2]!, fresh)).toEqual([false, false, false, false, false])
+    // An answer in the end makes it idle again, and then it goes first.
+    waiting[0]!.end('late')
+    await vi.waitFor(() => expect(lone.received).toContain('late'))
+    await login(await openTls(port, material.cert, '127.0.0.5'))
+    await closes(lone)
+    expect(states(many[1]!, many[2]!)).toEqual([false, false])
+  })
+
+  it('ends, when asked to, every connection without a request in flight', async () => {
+    const raw = await openTcp(port)
+    const silent = await openTls(port, material.cert, '127.0.0.2')
+    const half = await openTls(port, material.cert, '127.0.0.2')
+    half.socket.write('GET / HTTP/1.1\r\nHost')
+    const known = await openTls(port, material.cert, '127.0.0.3')
+    await login(known)
+    const busy = await openTls(port, material.cert, '127.0.0.4')
+    const response = await hold(busy)
+    connections.closeIdle()
+    await vi.waitFor(() => expect(states(raw, silent, half, known)).not.toContain(false))
+    expect(busy.closed).toBe(false)
+    response.end('late')
+    await vi.waitFor(() => expect(busy.received).toContain('late'))
+  })
+
+  it('lets a known client in while a flood of raw connections comes', async () => {
+    const known = await openTls(port, material.cert)
+    await login(known)
+    const flood = await Promise.all(Array.from({ length: 300 }, () => openTcp(port)))
+    known.received = ''
+    await login(known)
+    expect(connections.count()).toBeLessThanOrEqual(4)
+    await vi.waitFor(() => expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(3))
+  })
+
+  it('logs a flood in two lines with its numbers', async () => {
+    const flood = await Promise.all(Array.from({ length: 40 }, () => openTcp(port)))
+    await vi.waitFor(() => expect(flood.filter(({ closed }) => closed)).toHaveLength(37), { timeout: 5_000 })
+    connections.stop()
+    const warnings = logged.lines.filter(({ level }) => level === 40)
+    expect(warnings.map(({ evicted }) => evicted)).toEqual([1, 36])
+  })
+
+  it('survives handshakes that fail, and says so at debug only', async () => {
+    for (const bytes of [
+      'GET / HTTP/1.0\r\n\r\n',
+      '\u0016\u0003\u0001\u0000\u0002\u0001\u0000',
+      '\u0000'.repeat(2000),
+    ]) {
+      const client = await openTcp(port)
+      client.socket.end(bytes)
+      await closes(client)
+    }
+    const client = await openTls(port, material.cert)
+    await login(client)
+    connections.stop()
+    expect(logged.lines.length).toBeGreaterThan(0)
+    expect(logged.lines.every(({ level }) => level === 20)).toBe(true)
+  })
+})
+
+describe('connections of a user', () => {
+  it('leave the room of their address to others', async () => {
+    for (let i = 0; i < 3; i++) await login(await openTls(port, material.cert))
+    const others = []
+    for (let i = 0; i < 2; i++) {
+      const client = await openTls(port, material.cert)
+      await hold(client)
+      others.push(client)
+    }
+    expect(states(...others)).toEqual([false, false])
+    expect(connections.count()).toBe(5)
+  })
+
+  it('are spared up to the cap of a user, from whatever address; one more gives way as others do', async () => {
+    const known = []
+    for (const end of [1, 2, 3]) {
+      const client = await openTls(port, material.cert, `127.0.0.${end}`)
+      await login(client)
+      known.push(client)
+    }
+    const surplus = await openTls(port, material.cert, '127.0.0.4')
+    await login(surplus)
+    user = 'bob'
+    const other = await openTls(port, material.cert, '127.0.0.5')
+    await login(other)
+    await openTls(port, material.cert, '127.0.0.6')
+    await closes(surplus)
+    expect(states(...known, other)).toEqual([false, false, false, false])
+  })
+
+  it('make room for the next of that user when they end', async () => {
+    const known = []
+    for (let i = 0; i < 3; i++) {
+      const client = await openTls(port, material.cert)
+      await login(client)
+      known.push(client)
+    }
+    known[0]!.socket.destroy()
+    await vi.waitFor(() => expect(connections.count()).toBe(2))
+    const next = await openTls(port, material.cert)
+    await login(next)
+    for (let i = 0; i < 5; i++) await openTls(port, material.cert)
+    expect(states(known[1]!, known[2]!, next)).toEqual([false, false, false])
+  })
+})
+
+describe('an on-link /64', () => {
+  let neighbours: Connections
+  beforeEach(() => {
+    connections.stop()
+    // 127.0.1.x stands for the addresses of one network; one connection each, eight in all.
+    neighbours = connections = limitConnections(server, {
+      ...{ maximum: 100, maximumPerAddress: 1, log: logged.log },
+      clientOf: (address) => {
+        const name = unmapAddress(address)
+        return { name, network: name.startsWith('127.0.1.') ? 'network' : undefined }
+      },
+    })
+  })
+  const near = (end: number) => openTls(port, material.cert, `127.0.1.${end}`)
+
+  it('has eight times the connections of a client, and closes its longest idle one beyond', async () => {
+    const clients = []
+    for (let end = 1; end <= networkFactor; end += 1) clients.push(await near(end))
+    const elsewhere = await openTls(port, material.cert, '127.0.2.1')
+    expect(neighbours.count()).toBe(networkFactor + 1)
+    const fresh = await near(100)
+    await closes(clients[0]!)
+    expect(states(...clients.slice(1), fresh, elsewhere)).not.toContain(true)
+    expect(neighbours.count()).toBe(networkFactor + 1)
+  })
+
+  it('lets a newcomer in also where nobody in it is idle', async () => {
+    const clients = []
+    for (let end = 1; end <= networkFactor; end += 1) {
+      const client = await near(end)
+      await hold(client)
+      clients.push(client)
+    }
+    const elsewhere = await openTls(port, material.cert, '127.0.2.1')
+    await hold(elsewhere)
+    const fresh = await near(100)
+    await closes(clients[0]!)
+    await login(fresh)
+    expect(states(...clients.slice(1), fresh, elsewhere)).not.toContain(true)
+  })
+
+  it('has room again when those in it are logged in: they count by their user', async () => {
+    for (let end = 1; end <= networkFactor; end += 1) {
+      user = `user ${end}`
+      await login(await near(end))
+    }
+    const clients = []
+    for (let end = 1; end <= networkFactor; end += 1) clients.push(await near(end + 50))
+    expect(neighbours.count()).toBe(2 * networkFactor)
+    expect(states(...clients)).not.toContain(true)
+  })
+})

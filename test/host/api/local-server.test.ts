@@ -1,0 +1,385 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { request, type IncomingHttpHeaders } from 'node:http'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createLocalServer, type LocalServer } from '../../../src/api/connection/local-server.ts'
+import { listen } from '../../../src/api/connection/listen.ts'
+import { StartError } from '../../../src/errors/start-error.ts'
+import { auditsPath } from '../../support/audits.ts'
+import { captureLog, generous } from '../../support/https-server.ts'
+import {
+  createTestEdge,
+  currentPath,
+  loginPath,
+  logoutPath,
+  renewalPath,
+  resetPath,
+  sessionsPath,
+  type LoginReply,
+  type TestEdge,
+} from '../../support/test-edge.ts'
+
+const isRoot = process.getuid?.() === 0
+
+let folder: string
+let path: string
+const undo: (() => unknown)[] = []
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'edgehostd-local-'))
+  path = join(folder, 'run', 'edgehostd.sock')
+})
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const makeLocal = (at = path) => createLocalServer({ path: at, timeouts: generous, log: captureLog().log })
+
+interface Reply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+function ask(
+  method: string,
+  url: string,
+  { body, headers = {}, at = path }: { body?: unknown; headers?: Record<string, string>; at?: string } = {},
+): Promise<Reply> {
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+  const type = body === undefined ? {} : { 'content-type': 'application/json' }
+  const sent = request(
+    { socketPath: at, method, path: url, agent: false, headers: { ...type, ...headers } },
+    (reply) => {
+      let text = ''
+      reply.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text }))
+    },
+  )
+  sent.on('error', reject)
+  sent.end(body === undefined ? undefined : JSON.stringify(body))
+  return promise
+}
+
+const limits = {
+  enabled: true,
+  ...{ requestsPerSecond: 1, burst: 2 },
+  login: { requestsPerSecond: 1, burst: 2 },
+  ...{ resources: [], trackedKeys: 100 },
+}
+
+/** A whole edge on the local socket and on a TCP port of the loopback. */
+async function startEdge(options: Parameters<typeof createTestEdge>[0] = {}) {
+  const local = makeLocal()
+  const edge = await createTestEdge({ isLocal: local.hasAccepted, rateLimits: limits, ...options })
+  const { port } = await listen(edge.app, { address: '127.0.0.1', port: 0, inherited: 0, local })
+  undo.push(
+    () => edge.stop(),
+    () => local.close(),
+  )
+  return { edge, local, port }
+}
+
+const actors = (edge: TestEdge) =>
+  edge.database.sql
+    .prepare('SELECT actor FROM audit')
+    .all()
+    .map(({ actor }) => actor)
+
+describe('the socket', () => {
+  it('lets its owner read and write and nobody else, from its first moment', async () => {
+    const local = makeLocal()
+    const before = process.umask(0)
+    undo.push(
+      () => process.umask(before),
+      () => local.close(),
+    )
+    const listening = local.listen((_request, reply) => reply.end('here'))
+    await vi.waitFor(() => expect(existsSync(path)).toBe(true), { interval: 1 })
+    expect(lstatSync(path).mode & 0o7777).toBe(0o600)
+    await listening
+    expect(lstatSync(path).mode & 0o7777).toBe(0o600)
+    expect(process.umask(0)).toBe(0)
+    expect((await ask('GET', '/')).text).toBe('here')
+  })
+
+  it('brings its folder along, for its owner alone', async () => {
+    const local = makeLocal()
+    await local.listen(() => undefined)
+    expect(statSync(join(folder, 'run')).mode & 0o777).toBe(0o700)
+    await local.close()
+  })
+
+  it('is gone after the close', async () => {
+    const local = makeLocal()
+    await local.listen(() => undefined)
+    await local.close()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('is not there when the path is empty', async () => {
+    const local = makeLocal('')
+    await local.listen(() => undefined)
+    await local.close()
+  })
+
+  it('takes the place of one that a killed daemon left', async () => {
+    rmSync(join(folder, 'run'), { recursive: true, force: true })
+    const script = `const s=require('node:http').createServer();process.umask(0o177);
+      require('node:fs').mkdirSync(${JSON.stringify(join(folder, 'run'))});
+      s.listen({path:${JSON.stringify(path)}},()=>console.log('up'))`
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(lstatSync(path).isSocket()).toBe(true)
+
+    const local = makeLocal()
+    undo.push(() => local.close())
+    await local.listen((_request, reply) => reply.end('new'))
+    expect((await ask('GET', '/')).text).toBe('new')
+  })
+
+  it('of another process that lives is left alone, and the error names it', async () => {
+    const first = makeLocal()
+    undo.push(() => first.close())
+    await first.listen((_request, reply) => reply.end('first'))
+    const refused = await makeLocal()
+      .listen(() => undefined)
+      .catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(StartError)
+    expect((refused as Error).message).toBe(
+      `another process listens on ${path}: find it with ss -lxp src ${path} and end it, or set api.socket.path`,
+    )
+    expect((await ask('GET', '/')).text).toBe('first')
+  })
+
+  it('does not take the place of a file', async () => {
+    const file = join(folder, 'notes')
+    writeFileSync(file, 'mine')
+    await expect(makeLocal(file).listen(() => undefined)).rejects.toThrow(
+      `${file} is there and is no socket: look at it with ls -l ${file}`,
+    )
+    expect(statSync(file).size).toBe(4)
+  })
+
+  it('says why its folder cannot be made, and where to look', async () => {
+    const at = join(folder, 'no', 'where', 'edgehostd.sock')
+    await expect(makeLocal(at).listen(() => undefined)).rejects.toThrow(
+      `the local socket ${at} cannot be made (ENOENT): see namei -l ${join(folder, 'no', 'where')}`,
+    )
+  })
+
+  it.skipIf(!isRoot)('is refused to another user by the kernel', async () => {
+    const local = makeLocal(join(folder, 'edgehostd.sock'))
+    undo.push(() => local.close())
+    await local.listen((_request, reply) => reply.end('open'))
+    // The folder is open to everybody here: what refuses is the socket's own mode.
+    chmodSync(folder, 0o755)
+    const script = `require('node:net').connect(${JSON.stringify(join(folder, 'edgehostd.sock'))})
+      .on('connect',()=>{console.log('in');process.exit()}).on('error',(e)=>console.log(e.code))`
+    const output = async (args: string[]) => {
+      const child = spawn('setpriv', [...args, process.execPath, '-e', script])
+      let text = ''
+      child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      await once(child, 'close')
+      return text.trim()
+    }
+    expect(await output(['--reuid=65534', '--regid=65534', '--clear-groups'])).toBe('EACCES')
+    expect(await output(['--reuid=0'])).toBe('in')
+  })
+})
+
+describe('a request over the socket', () => {
+  it('is that of root, an administrator, without a token', async () => {
+    await startEdge()
+    expect(JSON.parse((await ask('GET', currentPath)).text)).toMatchObject({
+      userName: 'root',
+      role: 'admin',
+    })
+    expect((await ask('GET', auditsPath)).status).toBe(200)
+  })
+
+  it('reaches every route as with the token of an administrator', async () => {
+    const { edge } = await startEdge({ rateLimits: { ...limits, enabled: false } })
+    for (const { method, url, access } of edge.routes.routes) {
+      if (access === 'open' || url === logoutPath) continue
+      const { status, text } = await ask(method, url.replace(/:[A-Za-z]+/g, 'some-id'))
+      expect([401, 403], `${method} ${url}: ${text}`).not.toContain(status)
+    }
+    for (const url of ['/v1/ping', '/healthz', '/readyz', '/openapi.json'])
+      expect((await ask('GET', url)).status, url).toBe(200)
+  })
+
+  it('is not limited in its rate, where one over TCP is', async () => {
+    const { edge } = await startEdge()
+    for (let i = 0; i < 20; i++) {
+      const reply = await ask('GET', sessionsPath)
+      expect(reply.status).toBe(200)
+      expect(reply.headers).not.toHaveProperty('ratelimit')
+    }
+    for (let i = 0; i < 20; i++) expect((await ask('GET', '/v1/nowhere')).status).toBe(404)
+    for (let i = 0; i < 20; i++) expect((await ask('GET', '/v1/%zz')).status).toBe(400)
+    const overTcp = [1, 2, 3].map(() => edge.get(sessionsPath))
+    expect((await Promise.all(overTcp)).map(({ statusCode }) => statusCode)).toContain(429)
+  })
+
+  it('is known by the server that accepted it and by nothing that is sent', async () => {
+    const { edge, port } = await startEdge()
+    const spoof = { 'x-forwarded-for': 'local', forwarded: 'for=local', 'x-real-ip': 'local', host: path }
+    const reply = await fetch(`http://127.0.0.1:${port}${currentPath}`, { headers: spoof })
+    expect(reply.status).toBe(401)
+    // A TCP connection that was reset has no address either, as those of the local socket.
+    for (let i = 0; i < 20; i++) {
+      const socket = connect({ port, host: '127.0.0.1' })
+      await once(socket, 'connect')
+      socket.write(`POST ${logoutPath} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      socket.resetAndDestroy()
+    }
+    await ask('GET', '/v1/ping')
+    expect(actors(edge)).not.toContain('root')
+  })
+
+  it('does not look at a token that is sent along', async () => {
+    const { edge } = await startEdge()
+    const { access } = await edge.login('bob')
+    for (const authorization of [access, 'garbage']) {
+      const reply = await ask('GET', currentPath, { headers: { authorization } })
+      expect(JSON.parse(reply.text)).toMatchObject({ userName: 'root', role: 'admin' })
+    }
+  })
+
+  it('is audited as root, at the address local', async () => {
+    const { edge } = await startEdge()
+    const { access } = await edge.login('bob')
+    const uid = edge.sessions.authenticate(access)?.sessionUid
+    const reply = await ask('DELETE', `${sessionsPath}/${uid}`)
+    expect(reply.status).toBe(204)
+    const audits = await ask('GET', `${auditsPath}?filters=metadata.uid=${String(reply.headers.audituid)}`)
+    expect(JSON.parse(audits.text)).toMatchObject({
+      items: [{ spec: { actor: { actorType: 'user', uid: 'root', role: 'admin', address: 'local' } } }],
+    })
+    expect(edge.sessions.authenticate(access)).toBeUndefined()
+  })
+
+  it('about its own session is refused with NoSession, since it has none', async () => {
+    await startEdge()
+    for (const [url, body] of [
+      [logoutPath, undefined],
+      [resetPath, { oldPassword: 'root pass', newPassword: 'another pass' }],
+    ] as const) {
+      const reply = await ask('POST', url, { body })
+      expect(reply.status, url).toBe(400)
+      expect(JSON.parse(reply.text), url).toMatchObject({ code: 'NoSession' })
+    }
+    const renewal = await ask('POST', renewalPath, { body: {} })
+    expect(renewal.status).toBe(400)
+  })
+
+  it('may log somebody in, whom PAM then takes for local', async () => {
+    const { edge } = await startEdge()
+    const reply = await ask('POST', loginPath, { body: { username: 'bob', password: 'bob pass' } })
+    expect(reply.status).toBe(200)
+    expect(edge.pamCalls().at(-1)?.args.join(' ')).not.toContain('rhost')
+    const { Token } = JSON.parse(reply.text) as LoginReply
+    expect(edge.sessions.list().map(({ userName, address }) => [userName, address])).toEqual([
+      ['bob', 'local'],
+    ])
+    expect((await edge.get(currentPath, Token.Authorization)).statusCode).toBe(200)
+  })
+
+  it('that is no HTTP gets the one error body', async () => {
+    await startEdge()
+    const socket = connect({ path })
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    socket.write('nonsense\r\n\r\n')
+    await once(socket, 'close')
+    expect(text).toMatch(/^HTTP\/1\.1 400 /)
+    expect(text).toContain('"code":"BadRequest"')
+  })
+})
+
+describe('the close', () => {
+  async function startWaiting() {
+    const local = makeLocal()
+    const held = Promise.withResolvers<() => void>()
+    await local.listen((_request, reply) => held.resolve(() => reply.end('late')))
+    return { local, held: held.promise }
+  }
+
+  it('waits for what is in flight, and ends what is idle', async () => {
+    const { local, held } = await startWaiting()
+    const idle = connect({ path })
+    await once(idle, 'connect')
+    const reply = ask('GET', '/')
+    const answer = await held
+    let isClosed = false
+    const closing = local.close().then(() => (isClosed = true))
+    await expect(ask('GET', '/')).rejects.toThrow(/ENOENT|ECONNREFUSED/)
+    expect(isClosed).toBe(false)
+    answer()
+    expect((await reply).text).toBe('late')
+    await closing
+    expect(existsSync(path)).toBe(false)
+    idle.destroy()
+  })
+
+  it('does not wait for a client that keeps its connection', async () => {
+    const { local, held } = await startWaiting()
+    const client = connect({ path })
+    client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    const answer = await held
+    const ended = once(client.resume(), 'close')
+    const closing = local.close()
+    answer()
+    await closing
+    await ended
+  })
+
+  it('by force ends what is still open', async () => {
+    const { local, held } = await startWaiting()
+    const reply = ask('GET', '/').catch((error: unknown) => error)
+    await held
+    const closing = local.close()
+    local.closeConnections()
+    await closing
+    expect(await reply).toBeInstanceOf(Error)
+  })
+})
+
+describe('a port that cannot be had', () => {
+  it('is a start error with the command that finds who has it, and leaves no socket behind', async () => {
+    const other = createServer()
+    other.listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    undo.push(() => other.close())
+    const { port } = other.address() as AddressInfo
+    const local = makeLocal()
+    const edge = await createTestEdge({ isLocal: local.hasAccepted })
+    undo.push(() => edge.stop())
+    const refused = listen(edge.app, { address: '127.0.0.1', port, inherited: 0, local })
+    await expect(refused).rejects.toThrow(
+      `cannot listen on 127.0.0.1:${port}: another process listens there: ` +
+        `find it with ss -ltnp 'sport = :${port}' and end it, or set api.port`,
+    )
+    await expect(refused).rejects.toBeInstanceOf(StartError)
+    expect(existsSync(path)).toBe(false)
+  })
+
+  it('is a start error that names the address where this host does not have it', async () => {
+    const local: LocalServer = makeLocal('')
+    const edge = await createTestEdge()
+    undo.push(() => edge.stop())
+    await expect(
+      listen(edge.app, { address: '192.0.2.77', port: 5080, inherited: 0, local }),
+    ).rejects.toThrow(
+      'cannot listen on 192.0.2.77:5080: this host does not have the address: see ip -brief address, and correct api.address',
+    )
+  })
+})

@@ -1,0 +1,238 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { uploadPath } from '../../support/definition-upload.ts'
+import { definitionArchive } from '../../support/definition-archives.ts'
+import { examineProgram } from '../../support/examine-program.ts'
+import { openTls, type Client } from '../../support/https-server.ts'
+import { logoutPath, sessionsPath, type TestEdgeOptions } from '../../support/test-edge.ts'
+import { form } from '../../support/upload-server.ts'
+import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
+
+const waiting = { timeout: 10_000, interval: 5 }
+
+let program: string
+beforeAll(() => {
+  program = examineProgram()
+})
+let wire: WireEdge
+afterEach(() => wire.stop())
+
+async function start(options: TestEdgeOptions = {}, connections = { maximum: 100, maximumPerAddress: 100 }) {
+  wire = await createWireEdge({ examineProgram: program, ...options }, { connections })
+  return wire.edge
+}
+const head = (method: string, path: string, token: string, ...fields: string[]) =>
+  `${[`${method} ${path} HTTP/1.1`, 'Host: box', `Authorization: ${token}`, ...fields].join('\r\n')}\r\n\r\n`
+const replied = (client: Client, status: number) =>
+  vi.waitFor(() => expect(client.received).toContain(`HTTP/1.1 ${status} `), waiting)
+const closed = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true), waiting)
+
+/** Names in the folder of definitions, and in its staging folder. */
+const onDisk = () => {
+  const folder = join(wire.edge.definitionsFolder, 'definitions')
+  return [...readdirSync(folder), ...readdirSync(join(folder, 'staging'))].sort()
+}
+const lastRecord = () =>
+  wire.edge.database.sql.prepare('SELECT status, actor FROM audit ORDER BY seq DESC LIMIT 1').get()
+
+const { type, body } = form({ name: 'uploadFile', fileName: 'factory.tgz', content: definitionArchive() })
+
+/** An upload of which so many bytes are sent. */
+async function upload(token: string, bytes: number): Promise<Client> {
+  const client = await openTls(wire.port, wire.cert)
+  const fields = [`Content-Type: ${type}`, `Content-Length: ${body.length}`, 'Expect: 100-continue']
+  client.socket.write(head('POST', uploadPath, token, ...fields))
+  // Said when the form is being read.
+  await replied(client, 100)
+  client.socket.write(body.subarray(0, bytes))
+  return client
+}
+const isUnderWay = () => vi.waitFor(() => expect(onDisk()).toHaveLength(2), waiting)
+
+async function expectRefused(client: Client): Promise<void> {
+  await replied(client, 401)
+  expect(client.received).toContain(
+    '"code":"Unauthenticated","message":"the session of this request has ended',
+  )
+  await vi.waitFor(() => expect(onDisk()).toEqual(['staging']), waiting)
+  expect(wire.edge.database.sql.prepare('SELECT count(*) AS count FROM definition').get()).toEqual({
+    count: 0,
+  })
+}
+
+describe('an upload', () => {
+  it('whose session logs out in the middle gets 401 though no byte comes any more, and nothing stays', async () => {
+    const edge = await start()
+    const { access } = await edge.login('alice')
+    const client = await upload(access, 600)
+    await isUnderWay()
+    expect((await edge.post(logoutPath, {}, { headers: { authorization: access } })).statusCode).toBe(200)
+    await expectRefused(client)
+    expect(edge.sessions.list()).toEqual([])
+    await vi.waitFor(() => expect(lastRecord()).toMatchObject({ status: 401 }), waiting)
+    await closed(client)
+  })
+
+  it('whose session another administrator ends gets 401, and the session that ended it goes on', async () => {
+    const edge = await start()
+    const [uploader, other] = [await edge.login('alice'), await edge.login('alice')]
+    const [{ uid } = { uid: '' }] = edge.sessions.list()
+    const client = await upload(uploader.access, 600)
+    await isUnderWay()
+    const url = `${sessionsPath}/${uid}`
+    const reply = await edge.app.inject({
+      method: 'DELETE',
+      url,
+      headers: { authorization: other.access },
+    })
+    expect(reply.statusCode).toBe(204)
+    await expectRefused(client)
+    expect(edge.sessions.list()).toHaveLength(1)
+  })
+
+  it('of an account that is locked ends with it', async () => {
+    const edge = await start()
+    const { access } = await edge.login('alice')
+    const client = await upload(access, 600)
+    await isUnderWay()
+    edge.host.accounts.get('alice')!.state = 'locked'
+    await edge.host.write()
+    await edge.watch.check()
+    await expectRefused(client)
+  })
+
+  it('of an administrator who is one no longer ends with the role', async () => {
+    const edge = await start()
+    const { access, refresh } = await edge.login('alice')
+    const client = await upload(access, 600)
+    await isUnderWay()
+    const account = edge.host.accounts.get('alice')!
+    edge.host.accounts.set('alice', { ...account, groups: [] })
+    await edge.host.write()
+    await edge.post('/v1/users/default/token/renewal', { refreshToken: refresh })
+    await expectRefused(client)
+  })
+
+  it('that is whole ends while it is checked', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'edgehostd-slow-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const slow = join(folder, 'examine.cjs')
+    // Comes to no finding.
+    writeFileSync(slow, 'setInterval(() => undefined, 1000)')
+    const edge = await start({ examineProgram: slow })
+    const { access } = await edge.login('alice')
+    const client = await upload(access, body.length)
+    await isUnderWay()
+    const [session] = edge.sessions.list()
+    edge.sessions.end([session!], 'test')
+    await expectRefused(client)
+  })
+
+  it('goes on when another session of the same user ends', async () => {
+    const edge = await start()
+    const { access } = await edge.login('alice')
+    const other = await edge.login('alice')
+    const client = await upload(access, 600)
+    await isUnderWay()
+    await edge.post(logoutPath, {}, { headers: { authorization: other.access } })
+    client.socket.write(body.subarray(600))
+    await replied(client, 201)
+  })
+})
+
+describe('a request', () => {
+  it('whose body is on its way when its session ends gets 401', async () => {
+    const edge = await start()
+    const { access } = await edge.login('bob')
+    const client = await openTls(wire.port, wire.cert)
+    const json = 'Content-Type: application/json'
+    const length = 'Content-Length: 1000'
+    client.socket.write(head('POST', logoutPath, access, json, length, 'Expect: 100-continue'))
+    // Said by whoever begins to read the body.
+    await replied(client, 100)
+    client.socket.write('{"a":')
+    await edge.post(logoutPath, {}, { headers: { authorization: access } })
+    await replied(client, 401)
+    await closed(client)
+  })
+
+  it('that ends its own session gets its reply, and its connection lives on', async () => {
+    const edge = await start({ longRequestMs: 0 })
+    const { access } = await edge.login('bob')
+    const client = await openTls(wire.port, wire.cert)
+    client.socket.write(head('POST', logoutPath, access, 'Content-Length: 0'))
+    await replied(client, 200)
+    client.received = ''
+    client.socket.write(head('GET', '/v1/users/current', access))
+    await replied(client, 401)
+    expect(client.closed).toBe(false)
+    client.socket.destroy()
+  })
+})
+
+describe('a reply', () => {
+  const size = 40_000_000
+  const hostBody = JSON.stringify({ text: 'x'.repeat(size) })
+  const current = '/v1/edge-mgmt/edgehosts/current'
+
+  async function slowReader(token: string): Promise<Client> {
+    const client = await openTls(wire.port, wire.cert)
+    client.socket.write(head('GET', current, token))
+    await replied(client, 200)
+    client.socket.pause()
+    return client
+  }
+  const isCut = (client: Client) => expect(client.received.length).toBeLessThan(size)
+
+  it('that has lasted longer than the limit is cut off with its session', async () => {
+    const edge = await start({ hostBody, longRequestMs: 0 })
+    const { access } = await edge.login('bob')
+    const client = await slowReader(access)
+    await edge.post(logoutPath, {}, { headers: { authorization: access } })
+    client.socket.resume()
+    await closed(client)
+    isCut(client)
+  })
+
+  it('that is younger is cut off when it gets as old', async () => {
+    const edge = await start({ hostBody, longRequestMs: 500 })
+    const { access } = await edge.login('bob')
+    const client = await slowReader(access)
+    await edge.post(logoutPath, {}, { headers: { authorization: access } })
+    expect(client.closed).toBe(false)
+    await vi.waitFor(async () => expect(await connectionsOf()).toBe(0), waiting)
+    client.socket.resume()
+    await closed(client)
+    isCut(client)
+  })
+  const connectionsOf = () =>
+    new Promise<number>((resolve) => wire.edge.app.server.getConnections((_error, count) => resolve(count)))
+
+  it('that is younger than a minute comes to its end', async () => {
+    const edge = await start({ hostBody })
+    const { access } = await edge.login('bob')
+    const client = await slowReader(access)
+    await edge.post(logoutPath, {}, { headers: { authorization: access } })
+    client.socket.resume()
+    await vi.waitFor(() => expect(client.received.length).toBeGreaterThan(size), waiting)
+    client.socket.destroy()
+  })
+})
+
+it('after a logout a connection is one without a login again, and gives way to others', async () => {
+  const edge = await start({}, { maximum: 10, maximumPerAddress: 3 })
+  const { access } = await edge.login('bob')
+  const client = await openTls(wire.port, wire.cert)
+  client.socket.write(head('GET', '/v1/users/current', access))
+  await replied(client, 200)
+  for (let count = 0; count < 4; count += 1) await openTls(wire.port, wire.cert)
+  expect(client.closed).toBe(false)
+  client.received = ''
+  client.socket.write(head('POST', logoutPath, access, 'Content-Length: 0'))
+  await replied(client, 200)
+  // It has been idle for the shortest time: the three others of its address go first.
+  for (let count = 0; count < 4; count += 1) await openTls(wire.port, wire.cert)
+  await closed(client)
+})

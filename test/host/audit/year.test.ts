@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Value from 'typebox/value'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createFlood } from '../../../src/audit/flood.ts'
+import { chainRecord, type AuditEntry } from '../../../src/audit/record.ts'
+import { createRefusalSum } from '../../../src/audit/refusal-sum.ts'
+import { createTrailStore } from '../../../src/audit/trail-store.ts'
+import { ConfigSchema } from '../../../src/config/schema.ts'
+import { errorCodes } from '../../../src/errors/codes.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { captureLog } from '../../support/https-server.ts'
+import { createTurningClock, minuteMs } from '../../support/turning-clock.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'audit-year-'))
+})
+afterEach(() => {
+  vi.useRealTimers()
+  rmSync(folder, { recursive: true })
+})
+
+const minutesOfYear = 366 * 24 * 60
+
+/** What a flood that never pauses adds in a year. */
+function recordsOfYear(): { singles: number; sums: number } {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const clock = createTurningClock()
+  const found = { singles: 0, sums: 0 }
+  const trail = {
+    begin: () => 'uid',
+    finish: () => void (found.sums += 1),
+    newUid: () => 'uid',
+    append: () => 'uid',
+  }
+  const flood = createFlood({ trail, callers: 'without a session', monotonic: clock.monotonic })
+  for (let minute = 0; minute < minutesOfYear; minute += 1) {
+    for (let each = 0; each < 12; each += 1)
+      if (flood.admit()) found.singles += 1
+      else flood.count('192.0.2.1', 401)
+    clock.turn(minuteMs)
+    vi.advanceTimersByTime(minuteMs)
+  }
+  return found
+}
+
+/** Bytes that a record takes in a database of many such, indexes included. */
+function bytesOf(name: string, entryOf: (index: number) => AuditEntry): number {
+  const file = join(folder, name)
+  const database = openDatabase(file, captureLog().log)
+  const store = createTrailStore(database)
+  const before = store.usedBytes()
+  const count = 5_000
+  database.transaction(() => {
+    let head = store.head()
+    for (let index = 0; index < count; index += 1) {
+      const uid = `0195a0e0-0000-7000-8000-${String(index).padStart(12, '0')}`
+      const record = chainRecord(head, entryOf(index), uid, Date.UTC(2026, 0, 1) + index)
+      store.insert(record)
+      head = record
+    }
+  })
+  const bytes = (store.usedBytes() - before) / count
+  database.close()
+  expect(statSync(file).size).toBeGreaterThan(count * 500)
+  return bytes
+}
+
+const longest = (texts: readonly string[]) =>
+  texts.reduce((one, other) => (other.length > one.length ? other : one))
+// The longest name that useradd(8) gives, and the longest way to write an address.
+const longestName = 'n'.repeat(32)
+const addressOf = (index: number) => `2001:db8:aaaa:bbbb:cccc:dddd:eeee:${(0x1000 + index).toString(16)}`
+
+it('a year of any flood fits into the default size of the trail', () => {
+  const { audit } = Value.Create(ConfigSchema)
+  const { singles, sums } = recordsOfYear()
+  const single = bytesOf('singles.db', (index) => ({
+    ...{ actorType: 'user', actor: longestName, role: 'viewer', address: addressOf(index) },
+    ...{ action: 'activity', kind: 'definition', resourceName: longestName },
+    resourceUid: `0195a0e0-0000-7000-8000-${String(index).padStart(12, '0')}`,
+    message: `${'What a route says of itself '.repeat(4)}, unknown user: ${longest(Object.keys(errorCodes))}`,
+    ...{ outcome: 'refused', status: 401, requestId: 'r'.repeat(64) },
+  }))
+  const statuses = new Set(Object.values(errorCodes).map(({ status }) => status))
+  const sum = bytesOf('sums.db', (index) => {
+    const all = createRefusalSum('without a session')
+    for (const status of statuses)
+      for (let each = 0; each < 100; each += 1) all.add(addressOf(index + (each % 4)), status)
+    return all.entry(15)
+  })
+  // Callers without a session have one budget, logged-in users another.
+  const total = 2 * (singles * single + sums * sum)
+  expect(total).toBeLessThan(audit.limitBytes)
+}, 60_000)

@@ -1,0 +1,413 @@
+import { createPublicKey, X509Certificate } from 'node:crypto'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createCertificates } from '../../../src/certificate/certificates.ts'
+import { CertificateUnusable } from '../../../src/certificate/pair.ts'
+import { captureLog, makeMaterial } from '../../support/https-server.ts'
+
+const day = 86_400_000
+const hour = 3_600_000
+const built = Date.UTC(2026, 0, 1)
+let folder: string
+let time: number
+/** Where it does not go as the time does. */
+let monotonic: number | undefined
+let hostName: string
+let addresses: readonly string[]
+let logged: ReturnType<typeof captureLog>
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'certificates-'))
+  time = built + day
+  monotonic = undefined
+  hostName = 'box'
+  addresses = ['192.0.2.7']
+  logged = captureLog()
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const at = (name: string) => join(folder, 'tls', name)
+const modeOf = (name: string) => (statSync(at(name)).mode & 0o777).toString(8)
+const keyOf = (cert: string) => createPublicKey(cert).export({ type: 'spki', format: 'der' }).toString('hex')
+const create = (own?: { certificateFile: string; keyFile: string }, directory = join(folder, 'tls')) =>
+  createCertificates({
+    directory,
+    own,
+    buildDate: built,
+    clock: { now: () => time, monotonic: () => monotonic ?? time },
+    log: logged.log,
+    names: () => ({ hostName, addresses }),
+  })
+
+describe("the daemon's own certificate", () => {
+  it('is made on the first start: key 0600, certificate 0644, fingerprint logged', async () => {
+    const certificates = create()
+    expect(() => certificates.material()).toThrow('ensure')
+    expect(await certificates.ensure()).toBe(true)
+    expect([modeOf('key.pem'), modeOf('certificate.pem')]).toEqual(['600', '644'])
+    const { cert, key } = certificates.material()
+    expect([readFileSync(at('certificate.pem'), 'utf8'), readFileSync(at('key.pem'), 'utf8')]).toEqual([
+      cert,
+      key,
+    ])
+    expect(certificates.fingerprint()).toBe(new X509Certificate(cert).fingerprint256)
+    expect(certificates.fingerprint()).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
+    expect(certificates.notAfter().getTime()).toBe(time + 825 * day)
+    expect(logged.lines.at(-1)).toMatchObject({ fingerprint: certificates.fingerprint() })
+    expect(JSON.stringify(logged.lines)).not.toContain('PRIVATE KEY')
+  })
+
+  it('stays the same over starts and looks, silently', async () => {
+    const first = create()
+    await first.ensure()
+    logged.lines.length = 0
+    const second = create()
+    expect(await second.ensure()).toBe(true)
+    expect(second.fingerprint()).toBe(first.fingerprint())
+    expect(await second.ensure()).toBe(false)
+    expect(await second.reload()).toBe(false)
+    expect(logged.lines).toEqual([])
+  })
+
+  it.each([
+    ['at two thirds of its life', () => (time += 551 * day)],
+    ['when the host has another name', () => (hostName = 'box2')],
+    ['when it is missing', () => rmSync(at('certificate.pem'))],
+    ['when it is damaged', () => writeFileSync(at('certificate.pem'), 'nonsense')],
+    ['when it is empty', () => writeFileSync(at('certificate.pem'), '')],
+  ])('is renewed %s, with the same key', async (_when, change) => {
+    const certificates = create()
+    await certificates.ensure()
+    const before = { ...certificates.material(), fingerprint: certificates.fingerprint() }
+    change()
+    const next = create()
+    await next.ensure()
+    expect(next.fingerprint()).not.toBe(before.fingerprint)
+    expect(keyOf(next.material().cert)).toBe(keyOf(before.cert))
+    expect(next.material().key).toBe(before.key)
+    expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(next.material().cert)
+  })
+
+  it('is renewed while the daemon runs, with the same key', async () => {
+    const certificates = create()
+    await certificates.ensure()
+    const { cert } = certificates.material()
+    hostName = 'box2'
+    expect(await certificates.ensure()).toBe(true)
+    expect(certificates.material().cert).not.toBe(cert)
+    expect(keyOf(certificates.material().cert)).toBe(keyOf(cert))
+    expect(await certificates.ensure()).toBe(false)
+  })
+
+  it('is made once, and is the one in the file, when several look after it at once', async () => {
+    const certificates = create()
+    const looks = () => Promise.all([certificates.ensure(), certificates.ensure(), certificates.reload()])
+    const made = () => logged.lines.filter(({ msg }) => msg === 'a certificate was made').length
+    expect(await looks()).toEqual([true, false, false])
+    addresses = [...addresses, '198.51.100.1']
+    time += hour
+    expect(await looks()).toEqual([true, false, false])
+    expect(made()).toBe(2)
+    expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
+  })
+
+  describe('for new addresses', () => {
+    const made = () => logged.lines.filter(({ msg }) => msg === 'a certificate was made').length
+    const advertise = (count: number) => (addresses = [...addresses, `2001:db8:${count}::7`])
+
+    it('is made once an hour at most, however many come, and then for all of them', async () => {
+      const certificates = create()
+      await certificates.ensure()
+      for (let count = 1; count <= 300; count += 1) {
+        advertise(count)
+        time += 10_000
+        await certificates.ensure()
+      }
+      // In 50 minutes.
+      expect(made()).toBe(1)
+      expect(logged.lines.filter(({ minutes }) => minutes !== undefined)).toMatchObject([{ minutes: 60 }])
+      time += hour / 6
+      expect(await certificates.ensure()).toBe(true)
+      const { cert } = certificates.material()
+      expect(new X509Certificate(cert).checkIP('2001:db8:300::7')).toBe('2001:db8:300::7')
+      advertise(301)
+      expect(await certificates.ensure()).toBe(false)
+      expect(made()).toBe(2)
+    })
+
+    it('waits over restarts too', async () => {
+      await create().ensure()
+      advertise(1)
+      for (let starts = 0; starts < 11; starts += 1) {
+        time += hour / 12
+        await create().ensure()
+      }
+      expect(made()).toBe(1)
+      time += hour / 12
+      await create().ensure()
+      expect(made()).toBe(2)
+    })
+
+    it('is made at once on a reload, and for a host name', async () => {
+      const certificates = create()
+      await certificates.ensure()
+      advertise(1)
+      expect(await certificates.ensure()).toBe(false)
+      expect(await certificates.reload()).toBe(true)
+      hostName = 'box2'
+      expect(await certificates.ensure()).toBe(true)
+      expect(made()).toBe(3)
+    })
+
+    it('is made at once where the first start was before there was a network', async () => {
+      addresses = ['fe80::7', '169.254.1.2']
+      const certificates = create()
+      await certificates.ensure()
+      addresses = [...addresses, '192.0.2.7']
+      expect(await certificates.ensure()).toBe(true)
+      advertise(1)
+      expect(await certificates.ensure()).toBe(false)
+    })
+
+    it.each([
+      ['back', -700 * day],
+      ['back to 1970', -built - day],
+    ])('waits an hour and no longer where the clock was set %s', async (_where, byMs) => {
+      await create().ensure()
+      advertise(1)
+      time += byMs
+      monotonic = 0
+      const certificates = create()
+      await certificates.ensure()
+      monotonic = hour - 1
+      expect(await certificates.ensure()).toBe(false)
+      monotonic = hour
+      expect(await certificates.ensure()).toBe(true)
+    })
+  })
+
+  it('is looked after again when a look failed', async () => {
+    const certificates = create()
+    await certificates.ensure()
+    rmSync(at('certificate.pem'))
+    mkdirSync(at('certificate.pem'))
+    const failed = certificates.ensure()
+    const next = certificates.ensure()
+    await expect(failed).rejects.toThrow('is a folder')
+    await expect(next).rejects.toThrow('is a folder')
+    rmSync(at('certificate.pem'), { recursive: true })
+    expect(await certificates.ensure()).toBe(false)
+    expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
+  })
+
+  it('comes back to the disk as it is when its files go away while the daemon runs', async () => {
+    const certificates = create()
+    await certificates.ensure()
+    const { cert, key } = certificates.material()
+    rmSync(at('certificate.pem'))
+    rmSync(at('key.pem'))
+    expect(await certificates.ensure()).toBe(false)
+    expect([readFileSync(at('certificate.pem'), 'utf8'), readFileSync(at('key.pem'), 'utf8')]).toEqual([
+      cert,
+      key,
+    ])
+  })
+
+  it('is made anew with the old key when it belongs to another', async () => {
+    const certificates = create()
+    await certificates.ensure()
+    writeFileSync(at('certificate.pem'), (await makeMaterial()).cert)
+    await certificates.ensure()
+    expect(keyOf(certificates.material().cert)).toBe(keyOf(certificates.material().key))
+    expect(String(logged.lines.at(-1)!.reason)).toContain('does not belong to the key')
+  })
+
+  it('is made anew when what stands behind it is one that TLS refuses', async () => {
+    await create().ensure()
+    const cert = readFileSync(at('certificate.pem'), 'utf8')
+    writeFileSync(
+      at('certificate.pem'),
+      `${cert}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
+    )
+    const certificates = create()
+    await certificates.ensure()
+    expect(keyOf(certificates.material().cert)).toBe(keyOf(cert))
+    expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
+    expect(certificates.material().cert.match(/BEGIN/g)).toHaveLength(1)
+  })
+
+  it.each(['', 'nonsense', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n'])(
+    'gets a new pair, and a warning that says why, when the key is %j',
+    async (text) => {
+      await create().ensure()
+      const before = readFileSync(at('certificate.pem'), 'utf8')
+      writeFileSync(at('key.pem'), text)
+      const certificates = create()
+      await certificates.ensure()
+      expect(keyOf(certificates.material().cert)).not.toBe(keyOf(before))
+      expect(modeOf('key.pem')).toBe('600')
+      const warning = logged.lines.find((line) => line.level === 40)
+      expect(warning).toMatchObject({ file: at('key.pem'), reason: expect.any(String) as string })
+    },
+  )
+
+  it('gets a new pair when the key is missing', async () => {
+    await create().ensure()
+    rmSync(at('key.pem'))
+    const certificates = create()
+    await certificates.ensure()
+    expect(keyOf(certificates.material().cert)).toBe(keyOf(readFileSync(at('key.pem'), 'utf8')))
+  })
+
+  it('closes a key that others could read, and says so', async () => {
+    await create().ensure()
+    chmodSync(at('key.pem'), 0o644)
+    await create().ensure()
+    expect(modeOf('key.pem')).toBe('600')
+    expect(logged.lines.at(-1)).toMatchObject({ level: 40, mode: '644' })
+  })
+
+  it('is served from memory, with an error in the log, when the disk does not take it', async () => {
+    // Nobody can make a folder there, root included.
+    const certificates = create(undefined, '/proc/tls')
+    await certificates.ensure()
+    expect(keyOf(certificates.material().cert)).toBe(keyOf(certificates.material().key))
+    expect(logged.lines.some((line) => line.level === 50)).toBe(true)
+    expect(await certificates.ensure()).toBe(false)
+  })
+
+  it('never writes through a link', async () => {
+    mkdirSync(join(folder, 'tls'))
+    writeFileSync(join(folder, 'elsewhere'), 'kept')
+    symlinkSync(join(folder, 'elsewhere'), at('certificate.pem'))
+    await expect(create().ensure()).rejects.toThrow('not a regular file')
+    expect(readFileSync(join(folder, 'elsewhere'), 'utf8')).toBe('kept')
+  })
+})
+
+describe("an administrator's own certificate", () => {
+  const own = () => ({ certificateFile: join(folder, 'own.crt'), keyFile: join(folder, 'own.key') })
+  const put = async () => {
+    const material = await makeMaterial()
+    writeFileSync(own().certificateFile, material.cert)
+    writeFileSync(own().keyFile, material.key)
+    return material
+  }
+
+  it('is used as it is, and nothing is made', async () => {
+    time = Date.now()
+    const material = await put()
+    const certificates = create(own())
+    expect(await certificates.ensure()).toBe(true)
+    expect(certificates.material()).toEqual(material)
+    expect(() => statSync(join(folder, 'tls'))).toThrow('ENOENT')
+  })
+
+  it('is read again on reload only', async () => {
+    time = Date.now()
+    await put()
+    const certificates = create(own())
+    await certificates.ensure()
+    const next = await put()
+    expect(await certificates.ensure()).toBe(false)
+    expect(await certificates.reload()).toBe(true)
+    expect(certificates.material()).toEqual(next)
+    expect(await certificates.reload()).toBe(false)
+  })
+
+  const faults: [string, () => Promise<void> | void, RegExp][] = [
+    [
+      'the certificate file is missing',
+      () => rmSync(own().certificateFile),
+      /own\.crt: .*ENOENT.*: see namei -l .*own\.crt, or take api\.tls out/,
+    ],
+    ['the key file is missing', () => rmSync(own().keyFile), /own\.key: .*ENOENT.*: see namei -l .*own\.key/],
+    [
+      'the certificate is nonsense',
+      () => writeFileSync(own().certificateFile, 'x'),
+      /own\.crt: .*: it must be PEM: look at it with openssl storeutl -noout -text .*own\.crt$/,
+    ],
+    ['the key is nonsense', () => writeFileSync(own().keyFile, 'x'), /own\.key: /],
+    [
+      'the key belongs to another certificate',
+      async () => writeFileSync(own().keyFile, (await makeMaterial()).key),
+      /own\.crt: its first certificate does not belong to the key in .*own\.key: .*openssl x509 -noout -pubkey -in .*own\.crt; openssl pkey -pubout -in .*own\.key$/,
+    ],
+    [
+      'the chain behind the certificate is damaged',
+      () =>
+        writeFileSync(
+          own().certificateFile,
+          readFileSync(own().certificateFile, 'utf8') +
+            '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+        ),
+      /own\.crt: /,
+    ],
+  ]
+
+  it.each(faults)(
+    'is refused at the start when %s, naming file and reason',
+    async (_what, fault, message) => {
+      await put()
+      await fault()
+      const failed = await create(own())
+        .ensure()
+        .catch((error: unknown) => error)
+      expect(failed).toBeInstanceOf(CertificateUnusable)
+      expect((failed as Error).message).toMatch(message)
+    },
+  )
+
+  it.each(faults)('stays in use at a reload when %s, and the log says so', async (_what, fault, message) => {
+    time = Date.now()
+    const material = await put()
+    const certificates = create(own())
+    await certificates.ensure()
+    await fault()
+    expect(await certificates.reload()).toBe(false)
+    expect(certificates.material()).toEqual(material)
+    const error = logged.lines.at(-1)!
+    expect(error.level).toBe(50)
+    expect(error.reason).toMatch(message)
+  })
+
+  it('warns from 30 days before its end, once a day', async () => {
+    await put()
+    const certificates = create(own())
+    time = Date.now()
+    await certificates.ensure()
+    const end = certificates.notAfter().getTime()
+    time = end - 31 * day
+    await certificates.ensure()
+    expect(logged.texts()).toEqual([])
+    time = end - 29 * day
+    await certificates.ensure()
+    await certificates.ensure()
+    expect(logged.texts()).toEqual([
+      expect.stringMatching(/^the certificate expires soon; .*: systemctl (reload|restart) edgehostd$/),
+    ])
+    time += day
+    await certificates.ensure()
+    expect(logged.texts()).toHaveLength(2)
+  })
+
+  it('is used with a warning when it has expired', async () => {
+    await put()
+    time = Date.now() + 4_000 * day
+    await create(own()).ensure()
+    const { certificateFile, keyFile } = own()
+    expect(logged.texts()).toEqual([
+      `the certificate has expired; put a new pair at ${certificateFile} and ${keyFile}, then: systemctl reload edgehostd`,
+    ])
+  })
+})

@@ -1,0 +1,192 @@
+import { X509Certificate } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createCtl, type Ctl } from '../../support/ctl.ts'
+import { makeMaterial, startServer } from '../../support/https-server.ts'
+
+/** A daemon's logins and renewals, strict: a refresh token is good once and never again. */
+function createAccounts() {
+  let generation = 0
+  let isEnded = false
+  const renewals: string[] = []
+  const pair = () => ({ Authorization: `access-${generation}`, RefreshToken: `refresh-${generation}` })
+  return {
+    renewals,
+    /** The access token is good no longer. */
+    age: () => void (generation += 0.5),
+    end: () => void (isEnded = true),
+    reply(url: string, token: string | undefined, body: Record<string, string>): [number, unknown] {
+      const refused: [number, unknown] = [401, { code: 'Unauthenticated', message: 'log in again' }]
+      if (url.startsWith('/v1/users/default/login')) {
+        if (body.password === 'old one') return [401, { code: 'PasswordExpired', message: 'it has expired' }]
+        if (body.password !== 'right pass')
+          return [401, { code: 'InvalidCredentials', message: 'no\u001b[31m' }]
+        return [200, { Token: pair(), IsFirstLogin: true }]
+      }
+      if (url === '/v1/users/default/token/renewal') {
+        renewals.push(body.refreshToken ?? '')
+        if (isEnded || body.refreshToken !== `refresh-${Math.floor(generation)}`) return refused
+        generation = Math.floor(generation) + 1
+        return [200, pair()]
+      }
+      if (url === '/v1/ping') return [200, { msg: 'pong' }]
+      if (token !== `access-${generation}`) return refused
+      if (url === '/v1/users/current') return [200, { userName: 'alice', role: 'admin' }]
+      if (url.startsWith('/v1/users/sessions')) return [200, page(url)]
+      return [200, {}]
+    },
+  }
+}
+
+const time = '2026-01-31T08:00:00.000Z'
+const sessionOf = (number: number) => ({
+  ...{ uid: `s${number}`, userName: 'alice', role: 'admin', address: '192.0.2.7', isCurrent: false },
+  ...{ creationTimestamp: time, lastRenewalTimestamp: time, expirationTimestamp: time },
+})
+
+/** Sessions 0 to 119 in pages. */
+function page(url: string) {
+  const query = new URL(url, 'https://box').searchParams
+  const [from, limit] = [Number(query.get('continue') ?? 0), Number(query.get('limit'))]
+  const items = Array.from({ length: Math.min(limit, 120 - from) }, (_, index) => sessionOf(from + index))
+  const next = from + items.length
+  return {
+    items,
+    listmeta: { continue: next < 120 ? String(next) : '', count: 120, limit: items.length, offset: next },
+  }
+}
+
+let ctl: Ctl
+let accounts: ReturnType<typeof createAccounts>
+let server: Awaited<ReturnType<typeof startServer>>
+let fingerprint: string
+beforeEach(async () => {
+  ctl = createCtl()
+  accounts = createAccounts()
+  const material = await makeMaterial()
+  fingerprint = new X509Certificate(material.cert).fingerprint256
+  server = await startServer(material, (request, response) => {
+    void readJson(request).then((body) => {
+      const [status, reply] = accounts.reply(request.url ?? '', request.headers.authorization, body)
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
+    })
+  })
+})
+afterEach(async () => {
+  await server.stop()
+  rmSync(ctl.home, { recursive: true })
+})
+
+async function readJson(request: IncomingMessage): Promise<Record<string, string>> {
+  let text = ''
+  for await (const part of request) text += String(part)
+  return text === '' ? {} : (JSON.parse(text) as Record<string, string>)
+}
+
+const run = (...args: string[]) => ctl.run(['--host', `localhost:${server.port}`, ...args])
+const logIn = (password = 'right pass\n') =>
+  ctl.run(
+    [
+      '--host',
+      `localhost:${server.port}`,
+      '--fingerprint',
+      fingerprint,
+      'login',
+      'alice',
+      '--password-stdin',
+    ],
+    password,
+  )
+const folder = () => join(ctl.home, '.config/edgehostctl/sessions')
+const kept = () =>
+  readdirSync(folder())
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => readFileSync(join(folder(), file), 'utf8'))
+    .join('')
+
+describe('a login', () => {
+  it('keeps the tokens in a file for this user alone and says who it is', async () => {
+    const ended = await logIn()
+    expect(ended).toMatchObject({ exitCode: 0, stdout: '' })
+    expect(ended.stderr).toMatch(/Logged in on .* as alice \(admin\); the first login/)
+    expect(kept()).toContain('access-0')
+    for (const file of readdirSync(folder())) expect(statSync(join(folder(), file)).mode & 0o777).toBe(0o600)
+    expect(kept()).not.toContain('right pass')
+  })
+
+  it('that is refused is 4 and keeps nothing', async () => {
+    const ended = await logIn('wrong\n')
+    expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(ended.stderr).toContain('no\\u001b[31m (InvalidCredentials)')
+    expect(await run('sessions', 'list')).toMatchObject({ exitCode: 4 })
+  })
+
+  it('with an expired password says what to do without a terminal', async () => {
+    expect((await logIn('old one')).stderr).toMatch(/expired; log in on a terminal/)
+  })
+
+  it('without a terminal and without --password-stdin is a wrong command line', async () => {
+    await logIn()
+    expect(await run('login', 'alice')).toMatchObject({ exitCode: 2 })
+  })
+})
+
+describe('a session', () => {
+  it('is renewed by itself', async () => {
+    await logIn()
+    accounts.age()
+    expect(await run('sessions', 'list', '--limit=1')).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(kept()).toContain('refresh-1')
+  })
+
+  it('is renewed once by invocations that run at once, and none of them loses it', async () => {
+    await logIn()
+    accounts.age()
+    const ended = await Promise.all(Array.from({ length: 4 }, () => run('sessions', 'list', '--limit=1')))
+    expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(ended.map(() => [0, '']))
+    expect(accounts.renewals).toEqual(['refresh-0'])
+    expect(await run('sessions', 'list', '--limit=1')).toMatchObject({ exitCode: 0 })
+  })
+
+  it('that has ended is 4, with what to type, and its tokens go', async () => {
+    await logIn()
+    accounts.age()
+    accounts.end()
+    const ended = await run('status')
+    expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(ended.stderr).toMatch(/not logged in.*--host localhost:\d+ login/)
+    expect(kept()).toBe('')
+  })
+
+  it('of another account than --user is not used', async () => {
+    await logIn()
+    expect(await run('--user=bob', 'sessions', 'list')).toMatchObject({ exitCode: 4 })
+    expect(await run('--user=alice', 'sessions', 'list')).toMatchObject({ exitCode: 0 })
+  })
+
+  it('is gone after a logout', async () => {
+    await logIn()
+    expect(await run('logout')).toMatchObject({ exitCode: 0 })
+    expect(kept()).toBe('')
+    expect(await run('logout')).toMatchObject({ exitCode: 4 })
+  })
+})
+
+describe('a list', () => {
+  it('comes over all its pages', async () => {
+    await logIn()
+    const { stdout } = await run('sessions', 'list', '-o', 'json')
+    const { items, listmeta } = JSON.parse(stdout) as { items: { uid: string }[]; listmeta: object }
+    expect(items.map(({ uid }) => uid)).toEqual(Array.from({ length: 120 }, (_, index) => `s${index}`))
+    expect(listmeta).toEqual({ continue: '', count: 120, limit: 120, offset: 120 })
+  })
+
+  it('ends at --limit', async () => {
+    await logIn()
+    const { stdout } = await run('sessions', 'list', '--limit=70', '-o', 'json')
+    expect((JSON.parse(stdout) as { items: unknown[] }).items).toHaveLength(70)
+    expect(await run('sessions', 'list', '--limit=few')).toMatchObject({ exitCode: 2 })
+  })
+})

@@ -1,0 +1,111 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundleProgram } from '../../support/bundle-program.ts'
+import { createCtl, type Ctl } from '../../support/ctl.ts'
+import { compressions, exportedProfile, rawTar, signedMembers } from '../../support/tar-bytes.ts'
+
+let ctl: Ctl
+beforeAll(() => {
+  ctl = createCtl()
+  bundleProgram('authoring', join(ctl.home, 'definition.cjs'))
+  const packs = [
+    ['one', 'edge-k3s'],
+    ['two', 'web-shop'],
+  ].map(([folder = '', name = '']) => {
+    mkdirSync(at(folder))
+    writeFileSync(join(at(folder), 'pack.json'), JSON.stringify({ name, version: '1.0', layer: 'addon' }))
+    const values = 'pw: "{{ .spectro.var.secret }}"\ncharts: { x: { image: { repository: a/hunter2 } } }\n'
+    return { name, layer: 'addon', tag: '1.0', uid: name, type: 'spectro', values }
+  })
+  const variables = [{ name: 'secret', isSensitive: true, defaultValue: 'hunter2' }]
+  writeFileSync(at('p.json'), JSON.stringify(exportedProfile('u1', { type: 'add-on', packs }, { variables })))
+})
+afterAll(() => rmSync(ctl.home, { recursive: true }))
+
+const at = (name: string) => join(ctl.home, name)
+
+describe('edgehostctl definition', () => {
+  it('builds from lists of files, shows what it built without secrets, and finds it valid', async () => {
+    const built = await ctl.run([
+      ...['definition', 'build', '--pack', at('one'), at('two'), '--profile', at('p.json')],
+      ...['--output', at('d.tar.zst'), '-o', 'json'],
+    ])
+    expect(built, built.stderr).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(JSON.parse(built.stdout)).toMatchObject({ name: 'profile u1', memberCount: 5 })
+    const shown = await ctl.run(['definition', 'inspect', at('d.tar.zst')])
+    expect(shown).toMatchObject({ exitCode: 0 })
+    expect(shown.stdout).toContain('edge-k3s')
+    expect(shown.stdout).toContain('********')
+    expect(shown.stdout).toMatch(/web-shop +a\/\*{8} +guessed, tag unknown/)
+    expect(shown.stdout).not.toContain('hunter2')
+    const valid = await ctl.run(['definition', 'validate', at('d.tar.zst')])
+    expect(valid, valid.stdout).toMatchObject({ exitCode: 0, stdout: '' })
+  })
+
+  it.each(['l.tgz', 'l.tar.zst'])('builds %s not through a link that lies beside it', async (name) => {
+    writeFileSync(at('victim'), 'old')
+    symlinkSync(at('victim'), at(`${name}.part`))
+    const built = await ctl.run([
+      ...['definition', 'build', '--pack', at('one'), at('two'), '--profile', at('p.json')],
+      ...['--file', at(name)],
+    ])
+    expect(built, built.stderr).toMatchObject({ exitCode: 0 })
+    rmSync(at(`${name}.part`))
+    expect(readFileSync(at('victim'), 'utf8')).toBe('old')
+    expect(await ctl.run(['definition', 'validate', at(name)])).toMatchObject({ exitCode: 0 })
+  })
+
+  it('takes all packs of a folder, and names an output folder that is missing', async () => {
+    mkdirSync(at('packs'))
+    for (const name of ['one', 'two']) cpSync(at(name), join(at('packs'), name), { recursive: true })
+    const args = ['definition', 'build', '--pack', at('packs'), '--profile', at('p.json')]
+    const built = await ctl.run([...args, '--output', at('folder.tgz'), '-o', 'json'])
+    expect(built, built.stderr).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(JSON.parse(built.stdout)).toMatchObject({ memberCount: 5 })
+    const refused = await ctl.run([...args, '--file', at('missing/d.tgz')])
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `edgehostctl: the folder ${at('missing')} is missing; make it first: mkdir -p ${at('missing')}\n`,
+    })
+  })
+
+  it('validate ends with 1 and tells every problem with code and place', async () => {
+    const files = { 'profiles/u1/profile.json': '{', 'packs/a-1/pack.json': '{}' }
+    writeFileSync(at('bad.tgz'), compressions.gzip(rawTar(signedMembers(files))))
+    const ended = await ctl.run(['definition', 'validate', at('bad.tgz'), '--output=json'])
+    expect(ended.exitCode).toBe(1)
+    const { isValid, problems } = JSON.parse(ended.stdout) as {
+      isValid: boolean
+      problems: { code: string }[]
+    }
+    expect(isValid).toBe(false)
+    expect(problems.map(({ code }) => code)).toContain('JsonInvalid')
+    const evil = rawTar([...signedMembers(files), { name: '../evil' }])
+    writeFileSync(at('evil.tgz'), compressions.gzip(evil))
+    const refused = await ctl.run(['definition', 'validate', at('evil.tgz')])
+    expect(refused).toMatchObject({ exitCode: 1 })
+    expect(refused.stdout).toContain('../evil: error ArchiveInvalid')
+  })
+
+  it.each([
+    [['definition', 'build'], 2],
+    [['definition', 'build', '--profile', 'none.json', '--file', 'd.zip'], 2],
+    [['definition', 'build', '--profile', '/nowhere/none.json', '--file', '/nowhere/d.tgz'], 1],
+    [['definition', 'build', '--profile', 'none.json', '--file', 'd.tgz', '--name=', '--no-color'], 2],
+    [['definition', 'inspect'], 2],
+    [['definition', 'inspect', '/nowhere/none.tgz'], 1],
+    [['definition', 'inspect', 'x.tgz', '--host', 'box'], 2],
+    [['status', '--output', 'x.tgz'], 2],
+  ])('%j ends with %d and a sentence', async (args, code) => {
+    const ended = await ctl.run(args)
+    expect(ended.exitCode).toBe(code)
+    expect(ended.stderr).toMatch(/^edgehostctl: /)
+    expect(ended.stderr).not.toContain('    at ')
+  })
+
+  it('leaves nothing but what was asked for', () => {
+    expect(readdirSync(ctl.home).filter((name) => name.endsWith('.part'))).toEqual([])
+  })
+})

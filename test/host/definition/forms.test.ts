@@ -1,0 +1,118 @@
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Problem } from '../../../src/definition/definition.ts'
+import type { ClusterConfigArchiveDetails, Pack } from '../../../src/definition/schemas.ts'
+import { bundleProgram } from '../../support/bundle-program.ts'
+import { createCtl, type Ctl } from '../../support/ctl.ts'
+import { uploadFile } from '../../support/definition-upload.ts'
+import { examineProgram } from '../../support/examine-program.ts'
+import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
+
+/** What a form is expected to be: `test/fixtures/definition-forms/<form>/expected.json`. */
+interface Expected {
+  /** More words of `definition build`. */
+  readonly build?: readonly string[]
+  /** What keeps it from being built; nothing where it is built. */
+  readonly refused?: readonly string[]
+  /** `code severity place` of each problem, in order. An error also refuses the upload. */
+  readonly problems?: readonly string[]
+  /** Packs as inspect and details show them: `name[/display name] version`, then images, guessed ones with a question mark. */
+  readonly packs?: readonly (readonly string[])[]
+}
+
+const folder = join(import.meta.dirname, '../../fixtures/definition-forms')
+const forms = readdirSync(folder)
+
+let ctl: Ctl
+let edge: TestEdge
+let token: string
+beforeAll(async () => {
+  ctl = createCtl()
+  bundleProgram('authoring', join(ctl.home, 'definition.cjs'))
+  edge = await createTestEdge({ examineProgram: examineProgram() })
+  token = (await edge.login('alice')).access
+})
+afterAll(async () => {
+  await edge.stop()
+  rmSync(ctl.home, { recursive: true })
+})
+
+const read = (form: string) =>
+  JSON.parse(readFileSync(join(folder, form, 'expected.json'), 'utf8')) as Expected
+
+async function run(...args: readonly string[]): Promise<{ exitCode: number | undefined; output: unknown }> {
+  const { exitCode, stdout, stderr } = await ctl.run(['definition', ...args, '-o', 'json'])
+  if (stdout === '') throw new Error(stderr)
+  return { exitCode, output: JSON.parse(stdout) as unknown }
+}
+
+/** Builds a form from its files and its folder of packs. */
+function build(form: string, file: string) {
+  const at = join(folder, form)
+  const profiles = readdirSync(at).filter((name) => /\.(json|yaml)$/.test(name) && name !== 'expected.json')
+  const packs = existsSync(join(at, 'packs')) ? ['--pack', join(at, 'packs')] : []
+  const args = ['--profile', ...profiles.map((name) => join(at, name)), ...packs, ...(read(form).build ?? [])]
+  return run('build', ...args, '--file', file)
+}
+
+/** @param root is taken away from places */
+const told = (problems: readonly Problem[], root?: string) =>
+  problems.map(
+    ({ code, severity, place }) =>
+      `${code} ${severity} ${root === undefined ? place : place.replace(`${root}/`, '')}`,
+  )
+
+const summary = ({
+  name,
+  displayName,
+  version,
+  images,
+  guessedImages = [],
+}: Pick<Pack, 'name' | 'displayName' | 'version' | 'images' | 'guessedImages'>) => [
+  `${name}${displayName ? `/${displayName}` : ''} ${version}`.trim(),
+  ...images,
+  ...guessedImages.map(({ image, isTagKnown }) => `${image} ?${isTagKnown ? '' : ' tag'}`),
+]
+
+describe.each(forms)('a definition whose form is %s', (form) => {
+  const expected = read(form)
+  const file = () => join(ctl.home, `${form}.tgz`)
+
+  it(expected.refused ? 'is not built, for these reasons' : 'is built', async () => {
+    const { exitCode, output } = await build(form, file())
+    const { problems = [] } = output as { problems?: Problem[] }
+    expect(told(problems, join(folder, form))).toEqual(expected.refused ?? [])
+    expect(exitCode).toBe(expected.refused ? 1 : 0)
+  })
+
+  it.skipIf(expected.refused)('is inspected, with the packs and images that are expected', async () => {
+    const { exitCode, output } = await run('inspect', file())
+    expect(exitCode).toBe(0)
+    expect((output as { packs: Pack[] }).packs.map(summary)).toEqual(expected.packs)
+  })
+
+  it.skipIf(expected.refused)('has the problems that are expected', async () => {
+    const { exitCode, output } = await run('validate', file())
+    const { problems } = output as { problems: Problem[] }
+    expect(told(problems)).toEqual(expected.problems)
+    expect(exitCode).toBe(problems.some(({ severity }) => severity === 'error') ? 1 : 0)
+  })
+
+  it.skipIf(expected.refused)('is taken as an upload, and shown, unless it has an error', async () => {
+    const reply = await uploadFile(edge, token, readFileSync(file()))
+    const errors = (expected.problems ?? []).filter((line) => line.includes(' error '))
+    if (errors.length > 0) {
+      expect(reply.statusCode).toBe(400)
+      const { code, details } = reply.json<ErrorReply>()
+      expect(code).toBe('DefinitionInvalid')
+      expect(told((details as { problems: Problem[] }).problems)).toEqual(errors)
+      return
+    }
+    expect(reply.statusCode, reply.body).toBe(201)
+    const shown = await edge.get('/v1/edge-mgmt/clusters/archive/overridden/details', token)
+    const { clusterProfileDetails, problems = [] } = shown.json<ClusterConfigArchiveDetails>()
+    expect(clusterProfileDetails.flatMap(({ packs }) => packs).map(summary)).toEqual(expected.packs)
+    expect(told(problems).sort()).toEqual([...(expected.problems ?? [])].sort())
+  })
+})

@@ -1,0 +1,162 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { AppError } from '../../../src/errors/app-error.ts'
+import { createReader, type Reader } from '../../../src/store/reader.ts'
+
+let folder: string
+let sql: DatabaseSync
+let reader: Reader
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reader-'))
+  sql = new DatabaseSync(join(folder, 'it.db'))
+  sql.exec('PRAGMA journal_mode = WAL; CREATE TABLE number (n INTEGER PRIMARY KEY) STRICT')
+  sql.exec('INSERT INTO number VALUES (1), (2), (3)')
+  reader = createReader(sql)
+})
+afterEach(async () => {
+  await reader.close()
+  sql.close()
+  await rm(folder, { recursive: true })
+})
+
+const greater = (than: number) => ({ sql: 'SELECT n FROM number WHERE n > ? ORDER BY n', values: [than] })
+const count = { sql: 'SELECT count(*) AS count FROM number', values: [] }
+// Some hundred milliseconds of work for any processor.
+const slow = {
+  sql: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < ?) SELECT count(*) AS count FROM c',
+  values: [1_000_000],
+}
+
+describe('a reader', () => {
+  it('gives the rows of each statement, with what was committed just before', async () => {
+    sql.exec('INSERT INTO number VALUES (4)')
+    const [rows, [total] = []] = await reader.read([greater(2), count])
+    expect(rows?.map(({ n }) => n)).toEqual([3, 4])
+    expect(total?.count).toBe(4)
+  })
+
+  it('reads all statements of a call from one state of the database', async () => {
+    const reading = reader.read([count, slow, count])
+    const timer = setInterval(() => sql.exec('INSERT INTO number SELECT max(n) + 1 FROM number'), 1)
+    const [[before] = [], , [after] = []] = await reading
+    clearInterval(timer)
+    expect(after?.count).toBe(before?.count)
+    expect((await reader.read([count]))[0]?.[0]?.count).toBeGreaterThan(Number(before?.count))
+  })
+
+  it('lets the event loop go on', async () => {
+    await reader.read([count])
+    let turns = 0
+    const timer = setInterval(() => (turns += 1), 1)
+    await reader.read([slow])
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(10)
+  })
+
+  it('answers each of many calls with its own rows', async () => {
+    const calls = Array.from({ length: 50 }, (_none, index) => reader.read([greater(index % 4)]))
+    const lengths = (await Promise.all(calls)).map(([rows]) => rows?.length)
+    expect(lengths).toEqual(Array.from({ length: 50 }, (_none, index) => 3 - (index % 4)))
+  })
+
+  it('can only read', async () => {
+    const write = { sql: 'DELETE FROM number', values: [] }
+    await expect(reader.read([write])).rejects.toThrow('readonly')
+    expect(sql.prepare(count.sql).get()?.count).toBe(3)
+  })
+
+  it('refuses a statement that cannot be read, and reads the next', async () => {
+    await expect(reader.read([{ sql: 'SELECT missing', values: [] }])).rejects.toThrow('no such column')
+    expect(await reader.read([greater(2)])).toEqual([[{ n: 3 }]])
+  })
+
+  it('refuses what is still being read when it is closed, and nothing is left to wait for', async () => {
+    const reading = reader.read([slow])
+    const refused = expect(reading).rejects.toThrow('has ended')
+    await reader.close()
+    await refused
+  })
+
+  it('ends its thread when nobody asks, and starts it anew for the next', async () => {
+    const impatient = createReader(sql, { idleMs: 1 })
+    const threads = () => process.getActiveResourcesInfo().filter((name) => name === 'Worker').length
+    for (let round = 0; round < 3; round += 1) {
+      expect(await impatient.read([greater(2)])).toEqual([[{ n: 3 }]])
+      await expect.poll(() => threads()).toBe(0)
+    }
+  })
+
+  it('gives a read up that takes too long, names the way out, and reads the next', async () => {
+    const strict = createReader(sql, { limitMs: 200 })
+    const long = strict.read([{ ...slow, values: [3_000_000] }])
+    await expect(long).rejects.toMatchObject({
+      code: 'QueryTooLong',
+      status: 503,
+      message: expect.stringContaining('narrow the filter'),
+    })
+    // SQLite cannot be interrupted: until it comes back, whoever asks is refused in time.
+    const until = performance.now() + 15_000
+    let found: unknown
+    while (found === undefined && performance.now() < until) {
+      const begun = performance.now()
+      found = await strict.read([greater(2)]).catch((error: unknown) => {
+        expect((error as AppError).code).toMatch(/^(TooManyQueries|QueryTooLong)$/)
+        return undefined
+      })
+      expect(performance.now() - begun).toBeLessThan(2_000)
+    }
+    expect(found).toEqual([[{ n: 3 }]])
+    await strict.close()
+  })
+
+  it('lets only so many wait, and says when to ask again', async () => {
+    const narrow = createReader(sql, { maximumWaiting: 2 })
+    const running = narrow.read([slow])
+    const waiting = [0, 1].map((than) => narrow.read([greater(than)]))
+    await expect(narrow.read([greater(2)])).rejects.toMatchObject({
+      code: 'TooManyQueries',
+      status: 503,
+      retryAfterSec: 5,
+    })
+    await running
+    expect((await Promise.all(waiting)).map(([rows]) => rows?.length)).toEqual([3, 2])
+    await narrow.close()
+  })
+
+  it('lets none wait longer than it may', async () => {
+    const brief = createReader(sql, { limitMs: 300 })
+    const running = expect(brief.read([{ ...slow, values: [3_000_000] }])).rejects.toThrow('narrow')
+    const begun = performance.now()
+    await expect(brief.read([count])).rejects.toMatchObject({ code: 'TooManyQueries' })
+    expect(performance.now() - begun).toBeLessThan(2_000)
+    await running
+    await brief.close()
+  })
+
+  it('reads equal calls that wait once', async () => {
+    const running = reader.read([slow])
+    const [one, two, other] = [reader.read([count]), reader.read([count]), reader.read([greater(2)])]
+    expect(two).toBe(one)
+    expect(other).not.toBe(one)
+    sql.exec('INSERT INTO number VALUES (4)')
+    expect((await two)[0]?.[0]?.count).toBe(4)
+    await Promise.all([running, other])
+  })
+
+  it('says why when the database cannot be opened', async () => {
+    const gone = new DatabaseSync(join(folder, 'gone.db'))
+    await rm(join(folder, 'gone.db'))
+    const other = createReader(gone)
+    await expect(other.read([count])).rejects.toThrow('unable to open')
+    gone.close()
+  })
+
+  it('reads a database in memory through its only connection', async () => {
+    const memory = new DatabaseSync(':memory:')
+    const [rows] = await createReader(memory).read([{ sql: 'SELECT ? AS one', values: [1] }])
+    expect(rows).toEqual([{ one: 1 }])
+  })
+})

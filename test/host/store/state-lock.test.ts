@@ -1,0 +1,93 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { lockState, StateInUse, type StateLock } from '../../../src/store/state-lock.ts'
+import { captureLog } from '../../support/https-server.ts'
+
+let folder: string
+let child: ChildProcess | undefined
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'edgehostd-lock-'))
+})
+afterEach(async () => {
+  child?.kill('SIGKILL')
+  await chmod(folder, 0o700)
+  await rm(folder, { recursive: true })
+})
+
+const { log, texts } = captureLog()
+const lock = (): StateLock => lockState(folder, log)
+
+/** A process that has the folder. */
+async function holder() {
+  const started = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../../support/state-holder.ts'), folder],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
+  child = started
+  expect(String(await once(started.stdout, 'data'))).toBe('held\n')
+  return started
+}
+
+describe('the state folder', () => {
+  it('belongs to one process; another is told the folder and what to do', async () => {
+    await holder()
+    expect(lock).toThrow(StateInUse)
+    expect(lock).toThrow(`${folder} is in use by another edgehostd: see systemctl status edgehostd`)
+  })
+
+  it('belongs to one holder within a process, too', () => {
+    const held = lock()
+    expect(lock).toThrow(StateInUse)
+    held.release()
+    lock().release()
+  })
+
+  it('is free as soon as its process was killed, five times in a row', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const held = await holder()
+      const gone = once(held, 'exit')
+      held.kill('SIGKILL')
+      await gone
+      lock().release()
+    }
+  })
+
+  it('is free once it was given up', async () => {
+    const held = await holder()
+    held.stdin.write('\n')
+    await once(held.stdout, 'data')
+    lock().release()
+  })
+
+  it('stays free when a second holder was refused and is gone', async () => {
+    const held = lock()
+    expect(lock).toThrow(StateInUse)
+    const refused = spawn(
+      process.execPath,
+      [join(import.meta.dirname, '../../support/state-holder.ts'), folder],
+      { stdio: ['pipe', 'pipe', 'pipe'] },
+    )
+    expect(await once(refused, 'exit')).toEqual([1, null])
+    held.release()
+    lock().release()
+  })
+
+  it('has a lock that takes no room', async () => {
+    const held = lock()
+    expect((await stat(join(folder, 'lock'))).size).toBe(0)
+    held.release()
+  })
+
+  it('where no lock can be made is used all the same, and the log says so', async () => {
+    await mkdir(join(folder, 'lock'))
+    lock().release()
+    expect(texts().at(-1)).toBe('the state folder cannot be locked; a second daemon would not notice')
+  })
+})

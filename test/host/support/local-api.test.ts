@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { askDaemon } from '../../../src/support/local-api.ts'
+
+/** Path of a socket on which every request gets this answer. */
+async function listen(answer: RequestListener): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'edgehostd-local-'))
+  const path = join(folder, 'daemon.sock')
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => void server.listen(path, resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    rmSync(folder, { recursive: true })
+  })
+  return path
+}
+
+it('the answer of the daemon is read as text, also where a letter comes in two pieces', async () => {
+  const socket = await listen((_request, response) => {
+    const [start, end] = [Buffer.from('B\u00fchne').subarray(0, 2), Buffer.from('B\u00fchne').subarray(2)]
+    response.write(start, () => response.end(end))
+  })
+  expect(await askDaemon(socket, '/')).toBe('B\u00fchne')
+})
+
+it('another answer than 200 is an error with its begin', async () => {
+  const socket = await listen((_request, response) => response.writeHead(503).end('not now'))
+  await expect(askDaemon(socket, '/')).rejects.toThrow('the daemon answered with status 503: not now')
+})
+
+it('an answer without end is an error, and is not read on', async () => {
+  let sent = 0
+  const socket = await listen((_request, response) => {
+    const more = () => {
+      if (response.destroyed) return
+      sent += 1
+      response.write(Buffer.alloc(1_048_576, 'a'), more)
+    }
+    more()
+  })
+  await expect(askDaemon(socket, '/')).rejects.toThrow('its answer is larger than 16777216 bytes')
+  expect(sent).toBeLessThan(100)
+})

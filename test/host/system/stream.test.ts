@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { CommandFailed, createRunner, type StreamOptions } from '../../../src/system/runner.ts'
+
+const runner = createRunner()
+const timeoutMs = 10_000
+
+/** Runs a script of the shell. */
+function stream(script: string, options: Partial<StreamOptions> = {}) {
+  const lines: string[] = []
+  const onLine = (line: string, from: string) => lines.push(`${from}: ${line}`)
+  return { lines, ended: runner.stream('sh', ['-c', script], { timeoutMs, onLine, ...options }) }
+}
+const failure = (run: Promise<unknown>) =>
+  run.then(
+    () => 'no error',
+    (error: unknown) => (error instanceof CommandFailed ? error.reason : String(error)),
+  )
+
+describe('a program whose lines are handed over', () => {
+  it('is heard line by line while it runs', async () => {
+    const heard = Promise.withResolvers<string>()
+    async function* afterTheFirst() {
+      yield `${await heard.promise}\n`
+    }
+    const { ended, lines } = stream('echo one; read answer; echo "$answer"; printf "the last"; exit 3', {
+      input: afterTheFirst(),
+      onLine: (line) => {
+        lines.push(line)
+        heard.resolve(`heard ${line}`)
+      },
+    })
+    expect(await ended).toEqual({ exitCode: 3, signal: undefined, tail: 'one\nheard one\nthe last\n' })
+    expect(lines).toEqual(['one', 'heard one', 'the last'])
+  })
+
+  it('says which of its lines are errors', async () => {
+    const { ended, lines } = stream('echo out; echo err >&2')
+    await ended
+    expect(lines.sort()).toEqual(['stderr: err', 'stdout: out'])
+  })
+
+  it('may say as much as it likes: every line comes, and the tail has the last of them', async () => {
+    let count = 0
+    const { ended } = stream('seq 1000000', { onLine: () => (count += 1), tailLength: 20 })
+    expect((await ended).tail).toBe('999999\n1000000\n')
+    expect(count).toBe(1_000_000)
+  })
+
+  it('names the signal that ended it', async () => {
+    const { ended } = stream('echo begun; kill -9 $$')
+    expect(await ended).toEqual({ exitCode: undefined, signal: 'SIGKILL', tail: 'begun\n' })
+  })
+
+  it('is ended by its time and by its signal, and a child that it left is not waited for', async () => {
+    const began = performance.now()
+    const held = 'sleep 6 & exec sleep 60'
+    expect(await failure(stream(held, { timeoutMs: 200 }).ended)).toBe('timed-out')
+    expect(await failure(stream(held, { signal: AbortSignal.timeout(200) }).ended)).toBe('ended')
+    expect(performance.now() - began).toBeLessThan(5_000)
+  })
+
+  it('that is not there could not be started', async () => {
+    const ended = runner.stream('/no/such/program', [], { timeoutMs, onLine: () => undefined })
+    expect(await failure(ended)).toBe('not-started')
+  })
+})

@@ -1,0 +1,38 @@
+import { fastify, type FastifyReply } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { addRequestCounts } from '../../../src/api/request-counts.ts'
+
+describe('requests that meet no route', () => {
+  it('are one row, a million of them', () => {
+    const counts = addRequestCounts(fastify())
+    const reply = { elapsedTime: 1 } as FastifyReply
+    for (let index = 0; index < 1_000_000; index += 1) counts.countUnrouted(404, reply)
+    const [row, ...more] = counts.figures()
+    expect(more).toEqual([])
+    expect(row).toMatchObject({ method: 'other', route: 'none', statuses: new Map([[404, 1_000_000]]) })
+    expect(row?.durations.counts).toHaveLength(15)
+  })
+})
+
+describe('requests of a route', async () => {
+  const app = fastify()
+  const counts = addRequestCounts(app)
+  app.route({ method: ['GET', 'PUT'], url: '/things/:uid', handler: async () => ({}) })
+  await app.ready()
+
+  it('are a row for each method, whatever the parameter is', async () => {
+    for (let index = 0; index < 100; index += 1) await app.inject(`/things/${index}`)
+    await app.inject({ method: 'PUT', url: '/things/5' })
+    await app.inject({ method: 'HEAD', url: '/things/5' })
+    const rows = counts.figures().map(({ method, route, statuses }) => [method, route, statuses.get(200)])
+    expect(rows).toEqual([
+      ['GET', '/things/:uid', 100],
+      ['PUT', '/things/:uid', 1],
+      ['HEAD', '/things/:uid', 1],
+    ])
+  })
+
+  it('that nobody asked for are not shown', () => {
+    expect(addRequestCounts(fastify()).figures()).toEqual([])
+  })
+})

@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTrail } from '../../../src/audit/trail.ts'
+import { migrations } from '../../../src/store/migrations.ts'
+import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
+
+let rig: TestTrail
+beforeEach(() => {
+  rig = createTestTrail()
+})
+afterEach(() => rig.database.close())
+
+describe('a change that was begun', () => {
+  it('becomes one record, with the uid that was given out', () => {
+    const { trail, store } = rig.open()
+    const uid = trail.begin(entry('change'))!
+    expect(trail.head().seq).toBe(0)
+    trail.finish(uid, entry('changed'))
+    expect(store.read(1)).toMatchObject({ uid, message: 'changed' })
+    expect(store.intents()).toEqual([])
+  })
+
+  it('and never ended becomes a record with an unknown outcome at the next start', () => {
+    const uid = rig.open().trail.begin(entry('change'))
+    const { store } = rig.open()
+    expect(store.read(1)).toMatchObject({ uid, message: 'change', outcome: 'unknown' })
+    expect(store.intents()).toEqual([])
+  })
+
+  it('is recorded on the disk, and told to the journal, when the call returns', () => {
+    const { store, trail: opened } = rig.open()
+    const uid = opened.begin(entry('change'))!
+    const synchronous: unknown[] = []
+    const insert: typeof store.insert = (record) => {
+      synchronous.push(rig.database.sql.prepare('PRAGMA synchronous').get()?.synchronous)
+      store.insert(record)
+    }
+    const { database, clock, captured } = rig
+    const trail = createTrail({ store: { ...store, insert }, database, clock, log: captured.log })
+    expect(synchronous).toEqual([full])
+    expect(store.intents()).toEqual([])
+    expect(rig.auditLines()).toMatchObject([{ uid, msg: 'change', outcome: 'unknown' }])
+    trail.finish(trail.begin(entry('change'))!, entry('changed'))
+    expect(synchronous).toEqual([full, full])
+    expect(rig.auditLines().at(-1)).toMatchObject({ msg: 'changed', seq: 2 })
+  })
+
+  it('leaves no intent behind where many could not be recorded', () => {
+    const { trail, store } = rig.open()
+    const [one, another, ...many] = Array.from({ length: 27 }, () => trail.begin(entry('change'))!)
+    const finish = (uid: string) => trail.finish(uid, entry('changed'))
+    rig.full()
+    many.forEach(finish)
+    rig.freed()
+    finish(one!)
+    finish(another!)
+    expect(store.intents()).toEqual([])
+    expect(store.slice(1, 99)).toHaveLength(27)
+  })
+
+  it('by a version that removed intents later keeps its one record', () => {
+    const { store } = rig.fill(1)
+    store.putIntent({ uid: store.read(1)!.uid, entry: entry('change') })
+    rig.database.sql.exec(migrations.find((each) => each.includes('FROM audit_intent'))!)
+    expect(
+      rig
+        .open()
+        .store.slice(1, 9)
+        .map(({ message }) => message),
+    ).toEqual(['record 1'])
+    expect(store.intents()).toEqual([])
+  })
+})
+
+// Of `PRAGMA synchronous`: a commit waits for the disk.
+const full = 2

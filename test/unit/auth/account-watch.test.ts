@@ -1,0 +1,227 @@
+import { writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, vi } from 'vitest'
+import { createAccountWatch } from '../../../src/auth/account-watch.ts'
+import type { Account } from '../../../src/auth/account.ts'
+import type { SessionRecord } from '../../../src/auth/session-store.ts'
+import type { Sessions } from '../../../src/auth/sessions.ts'
+import { captureLog } from '../../support/https-server.ts'
+import { bob as account, bobsSession as session } from '../../support/test-account.ts'
+import { createTurningClock } from '../../support/turning-clock.ts'
+
+const dave: Account = { ...account, name: 'dave', source: 'directory' }
+const daves: SessionRecord = { ...session, userName: 'dave', accountSource: 'directory' }
+
+/** @param local what the files say; an Error where they cannot be read */
+function setUp(records: SessionRecord[], local: Record<string, Account> | Error, etc?: string) {
+  const { log, texts, lines } = captureLog()
+  const ended: string[] = []
+  const asked: string[] = []
+  const answers = new Map<string, { give: (account?: Account) => void; fail: () => void }>()
+  let list = records
+  const sessions: Pick<Sessions, 'list' | 'end' | 'expire'> = {
+    list: () => list,
+    end: (gone, reason) => {
+      list = list.filter((each) => !gone.includes(each))
+      ended.push(...gone.map(({ uid }) => `${uid}: ${reason}`))
+    },
+    expire: () => undefined,
+  }
+  const clock = createTurningClock(1_000)
+  const watch = createAccountWatch({
+    accounts: {
+      isLocal: () => true,
+      readLocal: () => {
+        if (local instanceof Error) throw local
+        return { find: (name) => local[name] }
+      },
+      read: (name) => {
+        asked.push(name)
+        return new Promise((give, reject) =>
+          answers.set(name, { give, fail: () => reject(new Error('getent: timed-out')) }),
+        )
+      },
+    },
+    sessions: sessions as Sessions,
+    clock,
+    log,
+    ...(etc === undefined ? {} : { etc }),
+  })
+  return {
+    watch,
+    clock,
+    ended,
+    asked,
+    texts,
+    lines,
+    add: (record: SessionRecord) => void (list = [...list, record]),
+    answer: (name: string, found?: Account) => answers.get(name)?.give(found),
+    fail: (name: string) => answers.get(name)?.fail(),
+  }
+}
+
+/** Sessions of directory users of these names. */
+const sessionsOf = (...names: string[]) => names.map((name) => ({ ...daves, uid: name, userName: name }))
+
+describe('a look into the files', () => {
+  it('ends the sessions that may not go on, and no others, without a question to NSS', () => {
+    const { watch, ended, asked } = setUp(
+      [
+        { ...session, uid: 'old', accountMark: 'before' },
+        { ...session, uid: 'good' },
+        { ...session, uid: 'gone', userName: 'carol' },
+        { ...daves, uid: 'directory' },
+      ],
+      { bob: account },
+    )
+    watch.start()
+    watch.stop()
+    expect(ended).toEqual(['old: password changed', 'gone: account deleted'])
+    expect(asked).toEqual([])
+  })
+
+  it('ends those of a locked account while a directory is silent about others', () => {
+    const { watch, ended, asked } = setUp([...sessionsOf('d1', 'd2', 'd3', 'd4', 'd5'), session], {
+      bob: { ...account, locked: true },
+    })
+    void watch.check()
+    expect(ended).toEqual(['uid: account locked'])
+    expect(asked).toEqual(['d1', 'd2', 'd3', 'd4'])
+  })
+
+  it('ends those of an administrator by file, where a directory cannot be asked for the role', () => {
+    const { watch, ended, asked } = setUp(
+      [
+        { ...session, uid: 'by file', role: 'admin' },
+        { ...session, uid: 'by directory', role: 'admin', roleSource: 'directory' },
+      ],
+      { bob: { ...account, isRoleKnown: false } },
+    )
+    void watch.check()
+    expect(ended).toEqual(['by file: left the administrators'])
+    expect(asked).toEqual(['bob'])
+  })
+
+  it('needs no answer of NSS for a local viewer or an administrator by file', async () => {
+    const { watch, asked, ended } = setUp(
+      [session, { ...session, uid: 'chief', userName: 'chief', role: 'admin' }],
+      { bob: { ...account, isRoleKnown: false }, chief: { ...account, role: 'admin' } },
+    )
+    await watch.check()
+    expect([asked, ended]).toEqual([[], []])
+  })
+
+  it('ends nothing when the files cannot be read', async () => {
+    const carols = { ...session, uid: 'c', userName: 'carol' }
+    const { watch, ended, asked, texts } = setUp([session, carols], new Error('EIO'))
+    await watch.check()
+    expect([ended, asked]).toEqual([[], []])
+    expect(texts()).toEqual([
+      'local accounts cannot be read, all sessions continue; see ls -l /etc/passwd /etc/group',
+    ])
+  })
+})
+
+describe('a round of questions to NSS', () => {
+  it('asks once for each user, and ends what may not go on', async () => {
+    const records = ['1', '2', '3'].map((uid) => ({ ...daves, uid }))
+    const { watch, asked, ended, answer } = setUp([...records, ...sessionsOf('erin')], {})
+    const checked = watch.check()
+    expect(asked).toEqual(['dave', 'erin'])
+    answer('dave', { ...dave, mark: 'other' })
+    answer('erin')
+    await checked
+    expect(ended.toSorted()).toEqual([
+      '1: password changed',
+      '2: password changed',
+      '3: password changed',
+      'erin: account deleted',
+    ])
+  })
+
+  it('lets sessions go on when NSS does not answer', async () => {
+    const { watch, ended, texts, fail } = setUp([daves], {})
+    const checked = watch.check()
+    fail('dave')
+    await checked
+    expect(ended).toEqual([])
+    expect(texts()).toEqual([
+      'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+    ])
+  })
+
+  it('goes on with the others while one of them hangs', async () => {
+    const names = ['hangs', 'd1', 'd2', 'd3', 'd4', 'd5']
+    const { watch, ended, asked, answer, fail } = setUp(sessionsOf(...names), {})
+    const checked = watch.check()
+    for (const name of names.slice(1)) {
+      await vi.waitFor(() => expect(asked).toContain(name))
+      answer(name)
+    }
+    await vi.waitFor(() => expect(ended).toHaveLength(5))
+    fail('hangs')
+    await checked
+    expect(ended).not.toContain('hangs: account deleted')
+  })
+
+  it('ends after half a minute; the next one begins with those who were not asked', async () => {
+    const names = ['d1', 'd2', 'd3', 'd4', 'd5', 'd6']
+    const { watch, asked, clock, fail, lines } = setUp(sessionsOf(...names), {})
+    const first = watch.check()
+    clock.turn(30_000)
+    for (const name of names) fail(name)
+    await first
+    expect(asked).toEqual(['d1', 'd2', 'd3', 'd4'])
+    expect(lines).toContainEqual(expect.objectContaining({ accounts: 2 }))
+    void watch.check()
+    expect(asked.slice(4)).toEqual(['d5', 'd6', 'd1', 'd2'])
+  })
+
+  it('is not begun twice: a look in the meantime waits for the one that runs', async () => {
+    const { watch, asked, answer } = setUp([daves], {})
+    const both = [watch.check(), watch.check()]
+    answer('dave', dave)
+    await Promise.all(both)
+    expect(asked).toEqual(['dave'])
+  })
+
+  it('does not end a session that began after the question', async () => {
+    const { watch, ended, add, answer } = setUp([daves], {})
+    const checked = watch.check()
+    add({ ...daves, uid: 'new', accountMark: 'other' })
+    answer('dave', { ...dave, mark: 'changed' })
+    await checked
+    expect(ended).toEqual(['uid: password changed'])
+  })
+})
+
+describe('the watch of the files', () => {
+  it('stands before their first look, so that no change falls in between', async () => {
+    const etc = await mkdtemp(join(tmpdir(), 'edgehostd-watch-'))
+    const looks = [account]
+    const local = {
+      // Locked right behind the back of the first look.
+      get bob() {
+        writeFileSync(join(etc, 'shadow'), '')
+        return looks.pop() ?? { ...account, locked: true }
+      },
+    }
+    const { watch, ended } = setUp([session], local, etc)
+    watch.start()
+    expect(ended).toEqual([])
+    await vi.waitFor(() => expect(ended).toEqual(['uid: account locked']), { timeout: 2_000 })
+    watch.stop()
+    await rm(etc, { recursive: true })
+  })
+
+  it('that cannot begin is reported, and is no reason not to start', () => {
+    const { watch, texts } = setUp([], {}, '/no/such/folder')
+    watch.start()
+    watch.stop()
+    expect(texts()).toEqual([
+      'account files are not watched; they are looked at every minute; make room for watches with: sysctl fs.inotify.max_user_instances=1024',
+    ])
+  })
+})

@@ -1,0 +1,336 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { createFailureLog } from '../../../src/auth/failure-log.ts'
+import { createCounters } from '../../../src/auth/guess-counter.ts'
+import type { Attempt } from '../../../src/auth/guess-guard.ts'
+import { setUpGuard as setUp } from '../../support/guess-guard.ts'
+import { hourMs, minuteMs } from '../../support/turning-clock.ts'
+
+describe('the pair of user and address', () => {
+  it('may fail three times without a wait, then waits 1 s and 2 s, then is locked for 15 minutes', () => {
+    const { clock, begin, fail } = setUp()
+    for (const expected of [0, 0, 1, 2]) {
+      fail('bob', '192.0.2.1')
+      if (expected > 0) {
+        expect(begin('bob', '192.0.2.1')).toBe(expected)
+        clock.turn(expected * 1_000 - 1)
+        expect(begin('bob', '192.0.2.1')).toBe(1)
+        clock.turn(1)
+      }
+    }
+    fail('bob', '192.0.2.1')
+    expect(begin('bob', '192.0.2.1')).toBe(15 * 60)
+  })
+
+  it('is told the seconds that are left, rounded up and never 0', () => {
+    const { clock, begin, lock } = setUp()
+    lock('bob', '192.0.2.1')
+    clock.turn(15 * minuteMs - 1)
+    expect(begin('bob', '192.0.2.1')).toBe(1)
+  })
+
+  it('may try again when the lock ends, with a clean slate', () => {
+    const { clock, lock, fail, allowed } = setUp()
+    lock('bob', '192.0.2.1')
+    clock.turn(15 * minuteMs)
+    fail('bob', '192.0.2.1')
+    fail('bob', '192.0.2.1')
+    allowed('bob', '192.0.2.1').cancel()
+  })
+
+  it('is not locked longer by tries during the lock', () => {
+    const { clock, lock, begin, allowed } = setUp()
+    lock('bob', '192.0.2.1')
+    for (let minute = 1; minute < 15; minute += 1) {
+      clock.turn(minuteMs)
+      expect(begin('bob', '192.0.2.1')).toBe((15 - minute) * 60)
+    }
+    clock.turn(minuteMs)
+    allowed('bob', '192.0.2.1').cancel()
+  })
+
+  it('doubles the wait with each failure where the lock is far away, up to the length of a lock', () => {
+    const { clock, begin, fail } = setUp({
+      lockAfterFailures: 100,
+      addressLockAfterFailures: 1_000,
+      lockMinutes: 1,
+    })
+    const waits: number[] = []
+    for (let count = 0; count < 11; count += 1) {
+      fail('bob', '192.0.2.1')
+      const wait = begin('bob', '192.0.2.1')
+      if (typeof wait !== 'number') {
+        wait.cancel()
+        continue
+      }
+      waits.push(wait)
+      clock.turn(wait * 1_000)
+      if (wait === 60) break
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60])
+  })
+
+  it('is one pair whatever the case of the name', () => {
+    const { begin, fail } = setUp()
+    for (const name of ['bob', 'BOB', 'Bob']) fail(name, '192.0.2.1')
+    expect(begin('bOB', '192.0.2.1')).toBe(1)
+  })
+
+  it('is counted for a name that nobody has', () => {
+    const { begin, lock } = setUp()
+    lock('no such user', '192.0.2.1')
+    expect(begin('no such user', '192.0.2.1')).toBe(900)
+  })
+
+  it('is not confused with another pair', () => {
+    const { allowed, lock } = setUp()
+    lock('bob', '192.0.2.1')
+    allowed('bob', '192.0.2.2').cancel()
+    allowed('alice', '192.0.2.1').cancel()
+  })
+
+  it('is forgotten after 15 quiet minutes', () => {
+    const { clock, begin, fail } = setUp()
+    for (let count = 0; count < 4; count += 1) {
+      fail('bob', '192.0.2.1')
+      clock.turn(2_000)
+    }
+    clock.turn(15 * minuteMs)
+    for (let count = 0; count < 3; count += 1) fail('bob', '192.0.2.1')
+    expect(begin('bob', '192.0.2.1')).toBe(1)
+  })
+})
+
+describe('a success', () => {
+  it('starts its own pair anew', () => {
+    const { begin, fail, allowed, clock } = setUp()
+    for (let count = 0; count < 3; count += 1) fail('bob', '192.0.2.1')
+    clock.turn(1_000)
+    allowed('bob', '192.0.2.1').succeed()
+    for (let count = 0; count < 2; count += 1) fail('bob', '192.0.2.1')
+    const attempt = begin('bob', '192.0.2.1')
+    expect(attempt).not.toBeTypeOf('number')
+  })
+
+  it('leaves the address and other users of it alone', () => {
+    const { begin, fail, allowed } = setUp({ addressLockAfterFailures: 6 })
+    for (let count = 0; count < 3; count += 1) fail('bob', '192.0.2.1')
+    for (let count = 0; count < 2; count += 1) fail('carol', '192.0.2.1')
+    allowed('alice', '192.0.2.1').succeed()
+    expect(begin('bob', '192.0.2.1')).toBe(1)
+    fail('carol', '192.0.2.1')
+    expect(begin('alice', '192.0.2.1')).toBe(900)
+  })
+})
+
+describe('an address', () => {
+  it('is locked after 20 failures, whoever the users were', () => {
+    const { begin, fail, clock, allowed } = setUp()
+    for (let count = 0; count < 20; count += 1) fail(`user ${count}`, '192.0.2.1')
+    expect(begin('another', '192.0.2.1')).toBe(900)
+    allowed('another', '192.0.2.2').cancel()
+    clock.turn(15 * minuteMs)
+    allowed('another', '192.0.2.1').cancel()
+  })
+
+  it('is a whole /64 of IPv6', () => {
+    const { begin, fail, allowed } = setUp()
+    for (let count = 1; count <= 20; count += 1) fail(`user ${count}`, `2001:db8:0:1::${count.toString(16)}`)
+    expect(begin('another', '2001:db8:0:1:ffff:ffff:ffff:ffff')).toBe(900)
+    allowed('another', '2001:db8:0:2::1').cancel()
+  })
+
+  it('is the same with and without its v4-mapped form', () => {
+    const { begin, fail } = setUp()
+    for (let count = 0; count < 20; count += 1) fail(`user ${count}`, '::ffff:192.0.2.1')
+    expect(begin('another', '192.0.2.1')).toBe(900)
+  })
+})
+
+describe('a user over all addresses', () => {
+  function afterHundred() {
+    const parts = setUp()
+    for (let count = 0; count < 100; count += 1) parts.fail('bob', `198.51.100.${count}`)
+    return parts
+  }
+
+  it('is closed to strangers after 100 failures in an hour', () => {
+    const { begin, allowed } = afterHundred()
+    expect(begin('bob', '203.0.113.1')).toBe(3_600)
+    expect(begin('BOB', '203.0.113.1')).toBe(3_600)
+    allowed('alice', '203.0.113.1').cancel()
+  })
+
+  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])('is open to loopback: %s', (address) => {
+    const { allowed } = afterHundred()
+    allowed('bob', address).cancel()
+  })
+
+  it('is open to an address that has succeeded before', () => {
+    const { allowed, known, begin } = afterHundred()
+    known.add('bob 203.0.113.1')
+    allowed('bob', '203.0.113.1').cancel()
+    expect(begin('bob', '203.0.113.2')).toBe(3_600)
+  })
+
+  it('holds a known address to the limits of its pair', () => {
+    const { lock, known, begin } = afterHundred()
+    known.add('bob 203.0.113.1')
+    lock('bob', '203.0.113.1')
+    expect(begin('bob', '203.0.113.1')).toBe(900)
+  })
+
+  it('is open to all when the failures are an hour old', () => {
+    const { allowed, clock } = afterHundred()
+    clock.turn(hourMs)
+    allowed('bob', '203.0.113.1').cancel()
+  })
+
+  it('cannot be tried more than 100 times by attempts side by side', () => {
+    const { begin } = setUp()
+    const attempts: Attempt[] = []
+    for (let count = 0; count < 200; count += 1) {
+      const attempt = begin('bob', `198.51.100.${count}`)
+      if (typeof attempt !== 'number') attempts.push(attempt)
+    }
+    expect(attempts).toHaveLength(100)
+    expect(begin('bob', '203.0.113.1'), 'they end in seconds, so nobody waits an hour for them').toBe(1)
+    for (const attempt of attempts) attempt.cancel()
+    expect(begin('bob', '203.0.113.1')).not.toBeTypeOf('number')
+  })
+
+  it('is still counted after a flood of other names', () => {
+    const { fail, begin } = setUp({ trackedKeys: 50 })
+    for (let count = 0; count < 100; count += 1) fail('bob', `198.51.100.${count}`)
+    for (let count = 0; count < 500; count += 1) fail(`user ${count}`, `10.0.${count >> 8}.${count & 255}`)
+    expect(begin('bob', '203.0.113.1')).toBe(3_600)
+  })
+})
+
+describe('attempts side by side', () => {
+  it('are at most three of one pair, and its failures never pass the lock', () => {
+    const { begin, clock } = setUp()
+    let tried = 0
+    for (let round = 0; round < 10; round += 1) {
+      const attempts = Array.from({ length: 50 }, () => begin('bob', '192.0.2.1')).filter(
+        (each) => typeof each !== 'number',
+      )
+      tried += attempts.length
+      for (const attempt of attempts) attempt.fail()
+      clock.turn(2_000)
+    }
+    expect(tried).toBe(5)
+  })
+
+  it('are one at a time once the pair has to wait', () => {
+    const { begin, fail, clock } = setUp()
+    for (let count = 0; count < 3; count += 1) fail('bob', '192.0.2.1')
+    clock.turn(1_000)
+    expect(begin('bob', '192.0.2.1')).not.toBeTypeOf('number')
+    expect(begin('bob', '192.0.2.1')).toBe(1)
+  })
+
+  it('are at most twenty of one address', () => {
+    const { begin } = setUp()
+    const results = Array.from({ length: 100 }, (_, count) => begin(`user ${count}`, '192.0.2.1'))
+    expect(results.filter((each) => typeof each !== 'number')).toHaveLength(20)
+    for (const attempt of results) if (typeof attempt !== 'number') attempt.fail()
+    expect(begin('another', '192.0.2.1')).toBe(900)
+  })
+
+  it('that PAM gave no answer to leave nothing behind', () => {
+    const { allowed } = setUp()
+    for (let count = 0; count < 50; count += 1) allowed('bob', '192.0.2.1').cancel()
+  })
+
+  it('do not lose their count when the pair succeeds meanwhile', () => {
+    const { allowed, begin, fail } = setUp()
+    const [slow, good] = [allowed('bob', '192.0.2.1'), allowed('bob', '192.0.2.1')]
+    good.succeed()
+    slow.fail()
+    fail('bob', '192.0.2.1')
+    fail('bob', '192.0.2.1')
+    expect(begin('bob', '192.0.2.1')).toBe(1)
+  })
+})
+
+describe('memory', () => {
+  it('holds a bounded number of counters, and lets go of the one untouched for longest', () => {
+    const counters = createCounters(3)
+    for (const key of ['a', 'b', 'c', 'a', 'd']) counters.touch(key, 0)
+    expect(counters.size).toBe(3)
+    expect(counters.peek('b')).toBeUndefined()
+    expect(counters.peek('a')).toBeDefined()
+  })
+
+  it('lets go of a counter that is blocked only when all are', () => {
+    const counters = createCounters(2)
+    for (const key of ['first', 'second']) counters.touch(key, 0).blockedUntil = 10
+    counters.touch('third', 9)
+    expect(counters.peek('first')).toBeUndefined()
+    for (let count = 0; count < 10; count += 1) counters.touch(`key ${count}`, 9)
+    expect(counters.peek('second')).toBeDefined()
+    counters.touch('after its end', 10).pending = 1
+    counters.touch('another', 10)
+    expect(counters.peek('second')).toBeUndefined()
+    expect(counters.size).toBe(2)
+  })
+
+  it('never lets go of a counter that is in use', () => {
+    const counters = createCounters(2)
+    counters.touch('busy', 0).pending = 1
+    for (let count = 0; count < 10; count += 1) counters.touch(`key ${count}`, 0)
+    expect(counters.peek('busy')?.pending).toBe(1)
+    expect(counters.size).toBe(2)
+  })
+
+  it('holds nothing of the length of a name', () => {
+    const { fail } = setUp({ trackedKeys: 100, addressLockAfterFailures: 1_000 })
+    const before = process.memoryUsage().heapUsed
+    // As long as a body may be; each one its own.
+    for (let count = 0; count < 100; count += 1)
+      fail(randomBytes(2 ** 19).toString('base64'), `192.0.2.${count % 50}`)
+    // What was made on the way and nobody holds may still be there.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 2 ** 20)
+  })
+
+  const failureLog = () => {
+    const log = createFailureLog({ maximumKeys: 2, perKey: 3, windowMs: 1_000 })
+    const fail = (key: string, at: number) => {
+      log.begin(key, at)
+      log.end(key, at)
+    }
+    return { log, fail }
+  }
+
+  it('holds a bounded number of failures for a user', () => {
+    const { log, fail } = failureLog()
+    for (let time = 0; time < 10; time += 1) fail('bob', time)
+    expect(log.count('bob', 10)).toBe(3)
+    expect(log.nextFreeAt('bob', 10)).toBe(1_007)
+    expect(log.count('bob', 1_008)).toBe(1)
+    expect(log.count('bob', 1_009)).toBe(0)
+  })
+
+  it('holds a bounded number of users, and lets go of those with the fewest failures', () => {
+    const { log, fail } = failureLog()
+    for (const [time, name] of ['a', 'a', 'b', 'c', 'd'].entries()) fail(name, time)
+    expect(['a', 'b', 'c', 'd'].map((name) => log.count(name, 5))).toEqual([2, 0, 0, 1])
+  })
+
+  it('lets go of users whose failures are older than the window first, however many they were', () => {
+    const { log, fail } = failureLog()
+    for (const name of ['old', 'older']) for (let count = 0; count < 3; count += 1) fail(name, 0)
+    fail('a', 2_000)
+    fail('b', 2_001)
+    expect(['a', 'b'].map((name) => log.count(name, 2_002))).toEqual([1, 1])
+  })
+
+  it('holds nothing of a user who did not fail', () => {
+    const { log } = failureLog()
+    log.begin('bob', 0)
+    expect(log.count('bob', 0)).toBe(1)
+    log.end('bob', undefined)
+    expect(log.count('bob', 0)).toBe(0)
+  })
+})

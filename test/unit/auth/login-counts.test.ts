@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest'
+import { countLogins } from '../../../src/auth/login-counts.ts'
+import type { Login, LoginRequest } from '../../../src/auth/login.ts'
+import { AppError } from '../../../src/errors/app-error.ts'
+import type { ErrorCode } from '../../../src/errors/codes.ts'
+
+const request = {} as LoginRequest
+
+function endingWith(error?: Error) {
+  const end = () => (error ? Promise.reject(error) : Promise.resolve({} as never))
+  const { login, figures } = countLogins({ login: end, check: end } satisfies Login)
+  const counted = () => figures().filter(({ count }) => count > 0)
+  return { login, figures, counted }
+}
+
+it('has every outcome from the start, so that a first failure is a change', () => {
+  const { figures } = endingWith()
+  expect(figures()).toHaveLength(12)
+  expect(figures().every(({ count }) => count === 0)).toBe(true)
+})
+
+it('counts a login and a check for a password change apart, and hands on what they gave', async () => {
+  const { login, counted } = endingWith()
+  expect(await login.login(request, false)).toEqual({})
+  await login.login(request, false)
+  await login.check(request, 'password change')
+  expect(counted()).toEqual([
+    { purpose: 'login', outcome: 'accepted', count: 2 },
+    { purpose: 'password-change', outcome: 'accepted', count: 1 },
+  ])
+})
+
+it.each([
+  ['InvalidCredentials', 'refused'],
+  ['OldPasswordWrong', 'refused'],
+  ['PasswordExpired', 'expired'],
+  ['TooManyAttempts', 'limited'],
+  ['TooManyLogins', 'busy'],
+  ['PamUnavailable', 'failed'],
+] as const satisfies [ErrorCode, string][])('%s counts as %s, and is thrown on', async (code, outcome) => {
+  const error = new AppError(code, 'no')
+  const { login, counted } = endingWith(error)
+  await expect(login.login(request, false)).rejects.toBe(error)
+  expect(counted()).toEqual([{ purpose: 'login', outcome, count: 1 }])
+})
+
+it('an error that nobody expected counts as failed', async () => {
+  const { login, counted } = endingWith(new Error('disk'))
+  await expect(login.check(request, 'x')).rejects.toThrow('disk')
+  expect(counted()).toEqual([{ purpose: 'password-change', outcome: 'failed', count: 1 }])
+})

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest'
+import { parseCommandLine } from '../../../src/ctl/command-line.ts'
+import { commandNames, commands, options } from '../../../src/ctl/commands.ts'
+import { exitCodes, Failure } from '../../../src/ctl/exit-codes.ts'
+import { helpText } from '../../../src/ctl/help.ts'
+import { manualMarkdown, manualPage } from '../../../build/manual.ts'
+
+const parse = (line: string) => parseCommandLine(line.split(' ').filter(Boolean))
+const refusal = (line: string): string => {
+  try {
+    parse(line)
+  } catch (error) {
+    expect(error).toBeInstanceOf(Failure)
+    expect((error as Failure).exitName).toBe('usage')
+    return (error as Failure).message
+  }
+  throw new Error(`${line} was not refused`)
+}
+
+describe('a command line', () => {
+  it.each([
+    ['status', 'status', [], {}],
+    [
+      '-o json --host=box sessions list --limit 3',
+      'sessions list',
+      [],
+      { output: 'json', host: 'box', limit: '3' },
+    ],
+    ['sessions revoke 12-ab', 'sessions revoke', ['12-ab'], {}],
+    ['api post /v1/x --data -', 'api post', ['/v1/x'], { data: '-' }],
+    ['login', 'login', [], {}],
+    ['login alice --password-stdin', 'login', ['alice'], { 'password-stdin': '' }],
+    ['--output=json --output=yaml status', 'status', [], { output: 'yaml' }],
+    ['sessions list --help', 'help', ['sessions', 'list'], {}],
+    ['--version', 'version', [], {}],
+    ['help audit verify', 'help', ['audit', 'verify'], {}],
+  ])('%s is read', (line, command, rest, given) => {
+    expect(parse(line)).toEqual({ command, arguments: rest, options: given })
+  })
+
+  it.each([
+    ['statsu', 'unknown command statsu; did you mean status?'],
+    ['sesions list', 'did you mean sessions?'],
+    ['sessions lits', 'did you mean sessions list?'],
+    ['audit', 'audit needs one of: list, verify, download'],
+    ['', 'a command is missing'],
+    ['status --ouptut=json', 'unknown option --ouptut; did you mean --output?'],
+    ['status -o xml', '-o is xml; it must be one of: table, json, yaml'],
+    ['status --output', '--output needs a value: FORMAT'],
+    ['status --host --no-color', '--host needs a value: HOST[:PORT]'],
+    ['status --no-color=yes', '--no-color takes no value'],
+    ['status --limit=3', 'status takes no --limit'],
+    ['status now', 'unexpected argument now'],
+    ['sessions revoke', 'sessions revoke needs UID'],
+    ['status --data=\u001b[31m', 'status takes no --data'],
+    ['\u001b[31m', 'unknown command \\u001b[31m'],
+  ])('%s is refused in words', (line, words) => {
+    expect(refusal(line)).toContain(words)
+  })
+})
+
+describe('the help of a group', () => {
+  it.each([
+    ['host', ['host show']],
+    ['audit', ['audit list', 'audit verify', 'audit download']],
+    ['definition', ['definition build', 'definition inspect', 'definition validate']],
+    ['config', ['config check']],
+  ])('%s shows its commands and no others', (group, names) => {
+    const shown = /Commands:\n([^]*?)\n\n/.exec(helpText([group]))?.[1] ?? ''
+    for (const name of commandNames) expect(shown.includes(`  ${name} `)).toBe(names.includes(name))
+    expect(helpText(parse(`${group} --help`).arguments)).toBe(helpText(parse(`help ${group}`).arguments))
+  })
+
+  it('is named by the refusal of a group without a command', () => {
+    expect(refusal('audit')).toContain('See: edgehostctl help audit')
+    expect(refusal('audit lsit')).toContain('See: edgehostctl help audit')
+  })
+})
+
+describe('what is made from the table', () => {
+  it('the help fits a narrow terminal without a break inside a word', () => {
+    const words = new Set(helpText([]).split(/\s+/))
+    for (const topic of [[], ['audit'], ['audit', 'list']]) {
+      const text = helpText(topic, 40)
+      for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(40)
+      if (topic.length === 0) for (const word of text.split(/\s+/)) expect(words).toContain(word)
+    }
+  })
+
+  it('the help names every command, option and exit code, in lines that fit', () => {
+    const text = helpText([])
+    for (const name of commandNames) expect(text).toContain(`  ${name}`)
+    for (const { code } of Object.values(exitCodes)) expect(text).toMatch(new RegExp(`^  ${code} `, 'm'))
+    for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
+  })
+
+  it('each command has its help', () => {
+    for (const name of commandNames) {
+      const text = helpText(name.split(' '))
+      expect(text).toContain(`Usage: edgehostctl ${name}`)
+      expect(text).toContain(commands[name].summary.slice(0, 20))
+    }
+  })
+
+  it('manual page and documentation hold every command and option', () => {
+    const [page, markdown] = [manualPage(), manualMarkdown()]
+    for (const name of commandNames) {
+      expect(page).toContain(`.B ${name.replaceAll('-', '\\-')}`)
+      expect(markdown).toContain(`| \`${name}`)
+    }
+    for (const name of Object.keys(options)) expect(markdown).toContain(`--${name}`)
+  })
+})

@@ -1,0 +1,49 @@
+import { execa } from 'execa'
+import { expect, it } from 'vitest'
+import { bashCompletion } from '../../../src/ctl/completion.ts'
+
+/** What bash offers for the last word. */
+async function complete(...words: readonly string[]): Promise<string[]> {
+  const script = `${bashCompletion()}
+COMP_WORDS=(edgehostctl "$@"); COMP_CWORD=$#; _edgehostctl; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { stdout } = await execa('bash', ['--norc', '-c', script, 'bash', ...words])
+  return stdout.split('\n')
+}
+
+it.each<[string[], string[]]>([
+  [['st'], ['status']],
+  [['s'], ['status', 'sessions', 'support']],
+  [
+    ['sessions', ''],
+    ['list', 'revoke', 'revoke-all'],
+  ],
+  [['--host', 'box', 'audit', 'd'], ['download']],
+  [['--host', 'box', ':', '5081', 'audit', 'v'], ['verify']],
+  [
+    ['--output', ''],
+    ['table', 'json', 'yaml'],
+  ],
+  [['-o', 'j'], ['json']],
+  [
+    ['--output', '=', ''],
+    ['table', 'json', 'yaml'],
+  ],
+  [['--output', '=', 'y'], ['yaml']],
+  [['status', '--out'], ['--output']],
+  [['sessions', 'list', '--li'], ['--limit']],
+  [['status', '--li'], ['']],
+  [['help', 'au'], ['audit']],
+  [
+    ['help', 'audit', ''],
+    ['list', 'verify', 'download'],
+  ],
+  [['completion', ''], ['bash']],
+  [['nonsense', ''], ['']],
+])('bash completes %j', async (words, offered) => {
+  expect(await complete(...words)).toEqual(offered)
+})
+
+it('a file is completed where a file is meant', async () => {
+  expect(await complete('config', 'check', '/etc/host')).toContain('/etc/hostname')
+  expect(await complete('api', 'post', '/v1', '--data', '/etc/hostn')).toEqual(['/etc/hostname'])
+})

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import type { AuditView } from '../../../src/audit/schemas.ts'
+import { displayWidth } from '../../../src/ctl/text.ts'
+import { renderStatus, type HostStatus } from '../../../src/ctl/status-screen.ts'
+import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
+import { hostBody } from '../../support/host-body.ts'
+import { serviceStatus } from '../../support/test-edge.ts'
+
+const now = Date.parse('2026-01-31T09:30:00Z')
+const host = JSON.parse(await hostBody()) as EdgeHostInfo
+const service = serviceStatus('airgap')
+const well: HostStatus = { host, service, sessions: [], errors: [] }
+const narrow = { columns: 80, isColoured: false }
+const piped = { columns: Infinity, isColoured: false }
+const render = (found: Partial<HostStatus>, paper = piped) =>
+  renderStatus({ ...well, ...found }, { paper, command: 'edgehostctl', now })
+const next = (found: Partial<HostStatus>) => render(found).split('Next: ')[1]
+
+const failed: AuditView = {
+  metadata: { createTimestamp: '2026-01-31T08:00:00.123Z', edgeHostId: 'edge', number: 1, uid: 'u' },
+  spec: {
+    actionType: 'update',
+    actor: { actorType: 'user', uid: 'alice' },
+    message: `Change the password\u001b[2J ${'and more '.repeat(20)}`,
+    outcome: 'failed',
+    resource: { kind: 'user' },
+  },
+}
+const withCondition: EdgeHostInfo = {
+  ...host,
+  status: {
+    ...host.status,
+    conditions: [{ type: 'disks', message: 'lsblk: \u009b31m no', reason: 'CannotBeRead', status: 'False' }],
+  },
+}
+
+describe('the screen', () => {
+  it('of a host that is well says so', () => {
+    const text = render({})
+    expect(text).toContain('State: running\n')
+    expect(text).toContain('Uptime: 1 h 30 min, since 2026-01-31 08:00:00Z\n')
+    expect(text).toContain('Address: https://192.0.2.7:5080\n')
+    expect(text).toContain('https://[2001:db8::7]:5080\n')
+    expect(text).toContain(`Fingerprint: ${service.certificate.fingerprint}\n`)
+    expect(text).toContain('Certificate: until 2028-05-05, 824 days left\n')
+    expect(next({})).toBe('nothing to do\n')
+  })
+
+  it('of a viewer leaves out what only administrators see', () => {
+    const text = render({ service: undefined, errors: undefined })
+    expect(text).not.toContain('Fingerprint')
+    expect(text).toContain('Errors: only administrators see them\n')
+  })
+
+  it('fits 80 columns whatever the host says, and never steers the terminal', () => {
+    const text = render({ host: withCondition, errors: [failed] }, narrow)
+    for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(80)
+    // eslint-disable-next-line no-control-regex -- this is what is looked for
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+  })
+})
+
+describe('what to do next', () => {
+  const certificate = { ...service.certificate, expirationTimestamp: '2026-02-10T00:00:00Z' }
+  it.each<[string, Partial<HostStatus>, RegExp]>([
+    ['a host that is not ready', { service: { ...service, failing: ['database'] } }, /journalctl.*ready/],
+    ['a full disk', { service: { ...service, state: { freeBytes: 1, totalBytes: 100 } } }, /df -h/],
+    ['audits that could not be written', { service: { ...service, unwrittenAudits: 2 } }, /audit verify/],
+    ['facts that could not be read', { host: withCondition }, /journalctl -u edgehostd -p warning/],
+    ['an own certificate near its end', { service: { ...service, certificate } }, /should have been renewed/],
+    [
+      "an administrator's certificate near its end",
+      { service: { ...service, certificate: { ...certificate, isOwn: false } } },
+      /systemctl reload edgehostd/,
+    ],
+    ['a failure', { errors: [failed] }, /edgehostctl audit list/],
+  ])('for %s', (_, found, words) => {
+    expect(next(found)).toMatch(words)
+  })
+
+  it('a refused login needs nobody', () => {
+    const refused = { ...failed, spec: { ...failed.spec, outcome: 'refused' as const } }
+    expect(next({ errors: [refused] })).toBe('nothing to do\n')
+  })
+})

@@ -1,0 +1,248 @@
+import { Compile } from 'typebox/compile'
+import { describe, expect, it } from 'vitest'
+import type { Definition, Variable } from '../../../src/definition/definition.ts'
+import { ClusterProfileDetail } from '../../../src/definition/schemas.ts'
+import { detailsOf } from '../../../src/definition/slots/details.ts'
+import { masked } from '../../../src/base/mask.ts'
+import { definitionOf, imagesIn, packOf, profileOf, profilePack } from '../../support/definitions.ts'
+
+const details = (definition: Definition) =>
+  detailsOf(definition, {
+    images: imagesIn(definition),
+    logo: ({ logo }) => (logo ? `data:${logo}` : ''),
+  })
+const first = (definition: Definition) => details(definition)[0]!
+
+describe('the details of a definition', () => {
+  it('say of a profile what it is', () => {
+    const profile = profileOf([], [], {
+      ...{ uid: 'u7', name: 'edge', version: '2.1.0', type: 'infra', description: 'For shops' },
+      tags: ['line:3', 'shop'],
+    })
+    expect(details(definitionOf([profile]))).toEqual([
+      {
+        profileUid: 'u7',
+        profileName: 'edge',
+        profileVersion: '2.1.0',
+        profileType: 'infra',
+        profileDescription: 'For shops',
+        profileTags: 'line:3,shop',
+        packs: [],
+        variables: [],
+      },
+    ])
+  })
+
+  it('say of a pack what its folder has', () => {
+    const profile = profileOf([profilePack('a', 'x: 1\n', { tag: '1.2.3', layer: 'cni' })])
+    const manifest = 'spec: { containers: [{ image: "b:2" }] }'
+    const folder = packOf('a', {
+      version: '1.2.3',
+      logo: 'logo.png',
+      manifests: [{ place: 'm', content: manifest }],
+    })
+    expect(first(definitionOf([profile], [packOf('a'), folder])).packs).toEqual([
+      {
+        name: 'a',
+        version: '1.2.3',
+        layer: 'cni',
+        values: 'x: 1\n',
+        logo: 'data:logo.png',
+        images: ['b:2'],
+        guessedImages: [],
+      },
+    ])
+  })
+
+  it('leave out what a pack without a folder cannot have', () => {
+    const { packs } = first(definitionOf([profileOf([profilePack('a')])], []))
+    expect(packs).toEqual([
+      { name: 'a', version: '1.0.0', layer: 'addon', values: '', logo: '', images: [], guessedImages: [] },
+    ])
+  })
+
+  it('tell packs of one name apart by their display names', () => {
+    const packs = [profilePack('a'), profilePack('a', '', { displayName: 'a-2' })]
+    expect(first(definitionOf([profileOf(packs)])).packs).toMatchObject([
+      { name: 'a' },
+      { name: 'a', displayName: 'a-2' },
+    ])
+    expect(first(definitionOf([profileOf(packs)])).packs[0]).not.toHaveProperty('displayName')
+  })
+
+  it('show the images that a pack seems to use apart from those that it names, secrets masked', () => {
+    const values =
+      'charts: { x: { image: { repository: a/hunter2, tag: v1 }, y: { image: { repository: b } } } }\n'
+    const variables = [{ name: 's', isSensitive: true, defaultValue: 'hunter2' }]
+    expect(first(definitionOf([profileOf([profilePack('a', values)], variables)])).packs[0]).toMatchObject({
+      images: [],
+      guessedImages: [
+        { image: `a/${masked}:v1`, isTagKnown: true },
+        { image: 'b', isTagKnown: false },
+      ],
+    })
+  })
+
+  it.each([
+    ['those of the profile', 'own: 1\n', 'own: 1\n'],
+    ['those of the folder where the profile has none', ' \n', 'folder: 1\n'],
+  ])('show as values %s', (_case, own, shown) => {
+    const definition = definitionOf(
+      [profileOf([profilePack('a', own)])],
+      [packOf('a', { values: 'folder: 1\n' })],
+    )
+    expect(first(definition).packs[0]?.values).toBe(shown)
+  })
+
+  it('keep to their schema, also where an export has null and fields of its own', () => {
+    const options = [{ value: 'x', label: null, extra: 1 }] as unknown as Variable['options'] & {}
+    const variable: Variable = { name: 'v', inputType: 'dropdown', options }
+    const found = first(definitionOf([profileOf([profilePack('a')], [variable])]))
+    expect([...Compile(ClusterProfileDetail).Errors(found)]).toEqual([])
+    expect(found.variables[0]?.options).toEqual([{ value: 'x' }])
+  })
+})
+
+describe('a variable in the details', () => {
+  const shown = (variable: Variable) => first(definitionOf([profileOf([], [variable])])).variables[0]
+  const options: Variable['options'] & {} = [
+    { value: 'small', label: 'Small', description: 'A small one', default: true },
+    { value: 'l' },
+  ]
+  const full: Variable = {
+    ...{ name: 'size', displayName: 'Size', description: 'Of it', format: 'string' },
+    inputType: 'dropdown',
+    ...{ regex: '^.+$', required: true, hidden: false, immutable: false, isSensitive: false },
+    defaultValue: 'small',
+    options,
+  }
+
+  it('has every field that is set, and no other', () => {
+    expect(shown(full)).toEqual(full)
+    expect(shown({ name: 'size' })).toEqual({ name: 'size' })
+  })
+
+  it('does not say default and options when it is sensitive, nor labels that repeat them', () => {
+    const sensitive = shown({
+      ...full,
+      isSensitive: true,
+      options: [...options, { value: 'x9', label: 'Code x9' }],
+    })
+    expect(sensitive).toEqual({
+      ...full,
+      isSensitive: true,
+      defaultValue: masked,
+      options: [
+        { value: masked, label: 'Small', description: masked, default: true },
+        { value: masked },
+        { value: masked, label: masked },
+      ],
+    })
+  })
+
+  it('has what its packs say of others, and their presets, secrets masked', () => {
+    const preset = { name: 'p', displayName: 'P', group: 'g', remove: ['a.b'], add: 'pw: hunter2\n' }
+    const dependency = { packName: 'b', layer: '', minVersion: '1.0', maxVersion: '', type: 'upgrade' }
+    const secret = { name: 'v', isSensitive: true, defaultValue: 'hunter2' }
+    const definition = definitionOf(
+      [profileOf([profilePack('a')], [secret])],
+      [packOf('a', { dependencies: [dependency], presets: [preset] })],
+    )
+    const [profile] = detailsOf(definition, { images: () => ({ images: [], guessed: [] }), logo: () => '' })
+    expect(profile?.packs).toMatchObject([
+      { dependencies: [dependency], presets: [{ ...preset, add: `pw: ${masked}\n` }] },
+    ])
+  })
+
+  it('has no default where an export masked it', () => {
+    const variable = { name: 'v', isSensitive: true, defaultValue: '******' }
+    const details = detailsOf(definitionOf([profileOf([], [variable])]), {
+      images: () => ({ images: [], guessed: [] }),
+      logo: () => '',
+    })
+    expect(details[0]?.variables).toEqual([{ ...variable, defaultValue: '' }])
+  })
+
+  it('has no masked default where there is none', () => {
+    expect(shown({ name: 'a', isSensitive: true, defaultValue: '' })?.defaultValue).toBe('')
+    expect(shown({ name: 'a', isSensitive: true })).not.toHaveProperty('defaultValue')
+  })
+})
+
+describe('the secrets of sensitive variables in values of packs', () => {
+  const valuesWith = (values: string, ...variables: Variable[]) =>
+    first(
+      definitionOf([
+        profileOf([profilePack('a', values)]),
+        profileOf([], variables, { uid: 'u2', name: 'second' }),
+      ]),
+    ).packs[0]?.values
+  const secret = (defaultValue: string): Variable => ({ name: 's', isSensitive: true, defaultValue })
+
+  const key = `-----BEGIN PRIVATE KEY-----\n${'QUJD'.repeat(16)}\n${'REVG'.repeat(9)}\n-----END PRIVATE KEY-----\n`
+  const body = ['QUJD'.repeat(16), 'REVG'.repeat(9)]
+
+  it.each([
+    ['a default of any profile', 'hunter2', 'a: hunter2 # hunter2\n', `a: ${masked} # ${masked}\n`],
+    ['one of four characters', 'h2o4', 'a: "xh2o4x"\n', `a: "x${masked}x"\n`],
+    ['what single quotes double', "it's 42", "a: 'it''s 42'\n", `a: '${masked}'\n`],
+    ['what double quotes escape', 'say "42"', 'a: "say \\"42\\""\n', `a: "${masked}"\n`],
+    ['its base64', 'hunter2', 'a: aHVudGVyMg==\n', `a: ${masked}\n`],
+    ['a default with spaces around it', ' hunter2\n', 'a: hunter2\n', `a: ${masked}\n`],
+    ['a long one', `${'k'.repeat(500)}!`, `a: ${'k'.repeat(500)}!\n`, `a: ${masked}\n`],
+  ])('%s is masked', (_case, value, values, expected) => {
+    expect(valuesWith(values, secret(value))).toBe(expected)
+  })
+
+  it('lines of a key are masked, however they are indented', () => {
+    const text = `a: |\n${key.replace(/^(?=.)/gm, '    ')}b: 1\n`
+    expect(valuesWith(text, secret(key))).toBe(
+      `a: |\n    -----BEGIN PRIVATE KEY-----\n    ${masked}\n    ${masked}\n    -----END PRIVATE KEY-----\nb: 1\n`,
+    )
+    for (const line of body)
+      expect(valuesWith(`a: ${JSON.stringify(key)}\n`, secret(key))).not.toContain(line)
+  })
+
+  it('what begins like a secret and is another text stays', () => {
+    const text = `a: ${'k'.repeat(100)}\n`
+    expect(valuesWith(text, secret(`${'k'.repeat(80)}!`))).toBe(text)
+  })
+
+  it('a secret that holds another one is masked as a whole', () => {
+    expect(valuesWith('a: abcdefgh\n', secret('abcd'), { ...secret('abcdefgh'), name: 't' })).toBe(
+      `a: ${masked}\n`,
+    )
+  })
+
+  it('an option of a sensitive dropdown is masked too', () => {
+    const options = [{ value: 'alpha-7' }, { value: 'beta-8' }]
+    expect(valuesWith('a: beta-8\n', { name: 's', isSensitive: true, inputType: 'dropdown', options })).toBe(
+      `a: ${masked}\n`,
+    )
+  })
+
+  it.each([
+    ['shorter defaults', secret('abc'), 'a: abc\n'],
+    ['defaults that are not sensitive', { name: 's', defaultValue: 'abcdef' }, 'a: abcdef\n'],
+    ['masks', secret('****'), 'a: "****"\n'],
+  ])('%s stay', (_case, variable, text) => {
+    expect(valuesWith(text, variable)).toBe(text)
+  })
+
+  it('images are masked like values', () => {
+    const values = 'pack: { content: { images: [{ image: "hub/hunter2:1" }] } }'
+    const profile = profileOf([profilePack('a')], [secret('hunter2')])
+    expect(first(definitionOf([profile], [packOf('a', { values })])).packs[0]?.images).toEqual([
+      `hub/${masked}:1`,
+    ])
+  })
+
+  it('values that take too long to search are masked as a whole', () => {
+    const variables = Array.from({ length: 2_000 }, (_, index) => ({
+      ...secret(`${index}`.padStart(64, 'x')),
+      name: `s${index}`,
+    }))
+    expect(valuesWith('a: 1\n'.repeat(30_000), ...variables)).toBe(masked)
+    expect(valuesWith('a: 1\n', ...variables)).toBe('a: 1\n')
+  })
+})

@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest'
+import type { Pack } from '../../../src/definition/definition.ts'
+import { parseYaml } from '../../../src/definition/format/parse-yaml.ts'
+import { deriveUid, readProfile } from '../../../src/definition/read/read-profile.ts'
+import { resolvePacks } from '../../../src/definition/read/resolve-packs.ts'
+import { packOf } from '../../support/definitions.ts'
+import { exportedProfile } from '../../support/tar-bytes.ts'
+
+const read = (profile: object, uid?: string) =>
+  readProfile({ place: 'p.json', content: JSON.stringify(profile) }, { uid })
+const withoutUid = (name: string, uid?: string | null) => {
+  const { metadata, spec } = exportedProfile('u1', { type: 'add-on' })
+  return { metadata: { ...metadata, name, uid }, spec }
+}
+
+describe('the uid of a profile', () => {
+  it('follows from the name where the export has none, the same in every version of this program', () => {
+    const uids = [undefined, null, ''].map((uid) => read(withoutUid('shop', uid)).profile?.uid)
+    expect(uids).toEqual(Array(3).fill('040c6ad989def1827f226955'))
+    expect(deriveUid('shop 2')).toMatch(/^[0-9a-f]{24}$/)
+    expect(deriveUid('shop 2')).not.toBe(deriveUid('shop'))
+  })
+
+  it('is the one that is said, before the name of its folder and what follows from its own', () => {
+    expect(read(withoutUid('shop', 'u7'), 'folder').profile?.uid).toBe('u7')
+    expect(read(withoutUid('shop'), 'folder').profile?.uid).toBe('folder')
+    expect(read(withoutUid('shop', '../u7')).problems).toMatchObject([
+      { code: 'FieldInvalid', place: 'p.json#metadata.uid' },
+    ])
+  })
+})
+
+describe('an exported profile', () => {
+  it('may be of type system', () => {
+    const { profile, problems } = read(exportedProfile('u1', { type: 'system' }))
+    expect(problems).toEqual([])
+    expect(profile?.type).toBe('system')
+  })
+
+  it('has its tags, which exports hold as labels', () => {
+    const tagsOf = (more: object) => {
+      const { metadata, spec } = exportedProfile('u1', { type: 'add-on' })
+      return read({ metadata: { ...metadata, ...more }, spec }).profile?.tags
+    }
+    const labels = { shop: 'spectro__tag', line: '3', none: '', other: null }
+    expect(tagsOf({ labels })).toEqual(['shop', 'line:3', 'none'])
+    expect(tagsOf({ labels, tags: ['own'] })).toEqual(['own'])
+    expect(tagsOf({ labels: null })).toEqual([])
+  })
+
+  it('may leave out tags of packs, names of manifests and what they hold', () => {
+    const packs = [{ name: 'a', type: 'manifest', manifests: [{ name: 'm' }, { content: 'kind: A' }] }]
+    const { profile, problems } = read(exportedProfile('u1', { type: 'add-on', packs }))
+    expect(problems).toEqual([])
+    expect(profile?.packs).toMatchObject([
+      {
+        tag: '',
+        manifests: [
+          { name: 'm', content: '' },
+          { name: '', content: 'kind: A' },
+        ],
+      },
+    ])
+  })
+})
+
+describe('an export in YAML', () => {
+  it('is read as JSON is, with aliases and merged keys', () => {
+    const yaml =
+      'base: &base\n  version: 1.0.0\nspec:\n  <<: *base\n  values: |\n    a: {{ .spectro.var.x }}\n  flag: true\n'
+    expect(parseYaml('p.yaml', yaml)).toEqual({
+      problems: [],
+      value: {
+        base: { version: '1.0.0' },
+        spec: { version: '1.0.0', values: 'a: {{ .spectro.var.x }}\n', flag: true },
+      },
+    })
+  })
+
+  it.each([
+    ['is not YAML', 'a: [1\nb: 2\n', 'p.yaml:2:1', 'is not valid YAML'],
+    ['has a key twice', 'a: 1\na: 2\n', 'p.yaml:2:1', 'is not valid YAML'],
+    ['is two documents', 'a: 1\n---\nb: 2\n', 'p.yaml:2:1', 'begins a second document'],
+    ['is empty', '', 'p.yaml', 'is empty'],
+    ['holds itself', 'a: 1\nb: &b { c: [*b] }\n', 'p.yaml:2:13', 'is an alias inside of what it repeats'],
+    ['holds __proto__', 'a:\n  __proto__: { b: 1 }\n', 'p.yaml#a.__proto__', 'is the key __proto__'],
+    [
+      'multiplies itself by aliases',
+      `a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]\n`,
+      'p.yaml',
+      'cannot be read',
+    ],
+  ])('that %s is a problem with its place', (_name, text, place, message) => {
+    const { value, problems } = parseYaml('p.yaml', text)
+    expect(value).toBeUndefined()
+    expect(problems).toMatchObject([{ severity: 'error', place }])
+    expect(problems[0]?.message).toContain(message)
+  })
+
+  it('names a field whose type is another one', () => {
+    const text = {
+      place: 'p.yaml',
+      content:
+        'metadata: { name: a }\nspec: { template: { type: infra, packs: [{ name: a, tag: 1.10 }] } }\n',
+    }
+    expect(readProfile(text, { parse: parseYaml }).problems).toMatchObject([
+      {
+        code: 'FieldInvalid',
+        place: 'p.yaml#spec.template.packs[0].tag',
+        message: 'is 1.1; it must be a text',
+      },
+    ])
+  })
+})
+
+describe('the version of a pack', () => {
+  const versionOf = (pack: object, ...present: string[]) => {
+    const profile = read(exportedProfile('u1', { type: 'add-on', packs: [{ name: 'a', ...pack }] })).profile
+    const packs = [packOf('b', { version: '9' }), ...present.map((version) => packOf('a', { version }))]
+    return resolvePacks(profile ? [profile] : [], packs)[0]?.packs[0]?.tag
+  }
+
+  it.each<[string, object, string[], string]>([
+    ['is its tag', { tag: '1.0' }, ['1.0', '1.1'], '1.0'],
+    ['is its tag also where no folder has it', { tag: '1.0', version: '1.1' }, ['1.1'], '1.0'],
+    ['without a tag is the version that the export says', { version: '1.0' }, ['1.0', '1.1'], '1.0'],
+    ['without a tag is the version that is said also without folder', { version: '1.0' }, [], '1.0'],
+    ['without tag and version is that of the one folder', {}, ['1.1'], '1.1'],
+    ['without tag and version is not known of several folders', {}, ['1.0', '1.1'], ''],
+    ['without tag, version and folder is not known', { tag: null }, [], ''],
+    [
+      'of a tag that floats is the version beside it',
+      { tag: '1.25.x', version: '1.25.2' },
+      ['1.25.2', '1.25.3'],
+      '1.25.2',
+    ],
+    [
+      'of a tag that floats is the one that fits',
+      { tag: '1.25.x' },
+      ['1.25.2', '1.251.0', '1.2.5'],
+      '1.25.2',
+    ],
+    ['of a tag that floats is not known where two fit', { tag: '1.25.x' }, ['1.25.2', '1.25.3'], '1.25.x'],
+    ['may itself end in .x', { tag: '1.25.x', version: '1.25.2' }, ['1.25.x', '1.25.2'], '1.25.x'],
+  ])('%s', (_name, pack, present, expected) => {
+    expect(versionOf(pack, ...present)).toBe(expected)
+  })
+})
+
+describe('the display name of a pack', () => {
+  const displayName = (pack: object, folder: Partial<Pack> = {}) => {
+    const packs = [{ name: 'a', tag: '1.0.0', ...pack }]
+    const profile = read(exportedProfile('u1', { type: 'add-on', packs })).profile
+    return resolvePacks(profile ? [profile] : [], [packOf('a', folder)])[0]?.packs[0]?.displayName
+  }
+  const key = 'spectrocloud.com/display-name'
+
+  it.each<[string, object, Partial<Pack>, string]>([
+    ['is empty where nothing says one', { values: 'a: 1\n' }, {}, ''],
+    ['stands below pack in its values', { values: `pack:\n  ${key}: a-1\n` }, {}, 'a-1'],
+    ['stands at the top of its values', { values: `pack:\n${key}: "a-1"\n` }, {}, 'a-1'],
+    [
+      'is that of the folder where the profile gives no values',
+      {},
+      { values: `pack: { ${key}: a-1 }\n` },
+      'a-1',
+    ],
+    [
+      'is not that of the folder where the profile gives values',
+      { values: 'a: 1\n' },
+      { values: `pack: { ${key}: a-1 }\n` },
+      '',
+    ],
+    [
+      'is first that of its annotations',
+      { annotations: { [key]: 'a-2' }, values: `pack: { ${key}: a-1 }\n` },
+      {},
+      'a-2',
+    ],
+    [
+      'keeps its macros',
+      { values: `pack:\n  ${key}: "a-{{ .spectro.var.x }}"\n` },
+      {},
+      'a-{{ .spectro.var.x }}',
+    ],
+    ['is no comment', { values: `pack:\n  # ${key}: a-1\n  b: 1\n` }, {}, ''],
+  ])('%s', (_name, pack, folder, expected) => {
+    expect(displayName(pack, folder)).toBe(expected)
+  })
+})

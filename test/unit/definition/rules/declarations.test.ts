@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest'
+import type { Variable } from '../../../../src/definition/definition.ts'
+import { readVariables } from '../../../../src/definition/rules/variables.ts'
+import { cpuNow } from '../../../support/cpu-time.ts'
+import { dropdown, profileOf } from '../../../support/definitions.ts'
+
+const problemsOf = (...variables: readonly Partial<Variable>[]) =>
+  readVariables([
+    profileOf(
+      [],
+      variables.map((variable) => ({ name: 'v', ...variable })),
+    ),
+  ]).problems.map(({ code, place }) => `${code} ${place.replace('profiles/u1/profile.json#spec.', '')}`)
+
+describe('a declaration', () => {
+  it.each<[string, Partial<Variable>[], string[]]>([
+    ['is fine', [{ name: 'a.b-c_d', format: 'IPv4', defaultValue: '1.2.3.4' }], []],
+    ['is fine where hidden and optional', [{ hidden: true }], []],
+    ['has an unknown format', [{ format: 'int' }], ['VariableFormatUnknown variables[0]']],
+    ['has an unknown input', [{ inputType: 'list' as 'text' }], ['VariableInputTypeUnknown variables[0]']],
+    ['has no name', [{ name: '' }], ['VariableNameInvalid variables[0]']],
+    ['has a name with a space', [{ name: 'a b' }], ['VariableNameInvalid variables[0]']],
+    ['has a name with a brace', [{ name: 'a}' }], ['VariableNameInvalid variables[0]']],
+    ['is there twice', [{}, { name: 'w' }, {}], ['VariableTwice variables[2]']],
+    ['has a pattern that RE2 refuses', [{ regex: 'a(?!b)' }], ['VariablePatternInvalid variables[0]']],
+    ['has a pattern with a back reference', [{ regex: '(a)\\1' }], ['VariablePatternInvalid variables[0]']],
+    ['has a pattern that is not closed', [{ regex: '(a' }], ['VariablePatternInvalid variables[0]']],
+    ['has a long pattern', [{ regex: 'a'.repeat(1_025) }], ['VariablePatternInvalid variables[0]']],
+    [
+      'has a pattern that repeats too much',
+      [{ regex: 'x{1000}'.repeat(140) }],
+      ['VariablePatternInvalid variables[0]'],
+    ],
+    ['is immutable without default', [{ immutable: true }], ['VariableDefaultMissing variables[0]']],
+    [
+      'is hidden and required without default',
+      [{ hidden: true, required: true }],
+      ['VariableDefaultMissing variables[0]'],
+    ],
+    [
+      'has a default of another format',
+      [{ format: 'number', defaultValue: 'x' }],
+      ['VariableDefaultInvalid variables[0]'],
+    ],
+    [
+      'has a default its regex refuses',
+      [{ regex: '^a', defaultValue: 'x' }],
+      ['VariableDefaultInvalid variables[0]'],
+    ],
+    ['is a dropdown without options', [{ inputType: 'dropdown' }], ['VariableOptionsInvalid variables[0]']],
+    ['has an option twice', [dropdown('a', 'a')], ['VariableOptionsInvalid variables[0]']],
+    ['has an option without value', [dropdown('a', '')], ['VariableOptionsInvalid variables[0]']],
+    [
+      'has an option of another format',
+      [{ ...dropdown('1', 'a'), format: 'number' }],
+      ['VariableDefaultInvalid variables[0]'],
+    ],
+    [
+      'has a default that is no option',
+      [{ ...dropdown('a'), defaultValue: 'b' }],
+      ['VariableDefaultInvalid variables[0]'],
+    ],
+    [
+      'has two defaults',
+      [
+        {
+          inputType: 'dropdown',
+          options: [{ value: 'a', default: true }, { value: 'b' }],
+          defaultValue: 'b',
+        },
+      ],
+      ['VariableOptionsInvalid variables[0]'],
+    ],
+    [
+      'has a default that an export masked',
+      [{ isSensitive: true, defaultValue: '********', regex: '^[a-z]+$' }],
+      ['VariableDefaultMasked variables[0]'],
+    ],
+    ['has a default of stars that is no secret', [{ defaultValue: '***' }], []],
+    [
+      'has a masked default that has to be there',
+      [{ isSensitive: true, defaultValue: '***', immutable: true }],
+      ['VariableDefaultMasked variables[0]', 'VariableDefaultMissing variables[0]'],
+    ],
+    [
+      'has masked options',
+      [{ ...dropdown('******', '******', 'abcd'), isSensitive: true, regex: '^[a-z]+$' }],
+      ['VariableDefaultMasked variables[0]', 'VariableDefaultMasked variables[0]'],
+    ],
+    ['has options that nobody sees', [{ options: [{ value: 'a' }] }], ['VariableOptionsUnused variables[0]']],
+    [
+      'has several problems, all told',
+      [{ format: 'x', regex: '(', immutable: true }],
+      [
+        'VariablePatternInvalid variables[0]',
+        'VariableFormatUnknown variables[0]',
+        'VariableDefaultMissing variables[0]',
+      ],
+    ],
+  ])('%s', (_name, variables, problems) => {
+    expect(problemsOf(...variables)).toEqual(problems)
+  })
+
+  it('says why RE2 refuses its pattern, and which format was meant', () => {
+    const { problems } = readVariables([profileOf([], [{ name: 'v', regex: 'a(?!b)', format: 'ipv4cdir' }])])
+    expect(problems.map(({ message }) => message)).toEqual([
+      'variable v has a regex that is refused by RE2: invalid or unsupported Perl syntax: `(?!`',
+      'variable v has an unknown format ipv4cdir; did you mean ipv4cidr?',
+    ])
+  })
+
+  it('cannot hold up a host with patterns that are slow to compile', () => {
+    const variables = Array.from({ length: 1_000 }, (_, index) => ({
+      name: `v${index}`,
+      regex: `(?i)${'\\pL'.repeat(300)}${index}`,
+    }))
+    const begin = cpuNow()
+    const { problems } = readVariables([profileOf([], variables)])
+    expect(cpuNow() - begin).toBeLessThan(15_000)
+    expect(problems.length).toBeGreaterThan(900)
+  })
+})

@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest'
+import type { HostFiles } from '../../../src/host/files.ts'
+import { parseResolvConf, readDns } from '../../../src/host/network/dns.ts'
+import { createLinkDns } from '../../../src/host/network/link-dns.ts'
+import { isServiceRunning } from '../../../src/host/services.ts'
+import { NoAnswer } from '../../../src/system/bus/failure.ts'
+import { services } from '../../fixtures/host/edges.ts'
+import { machine } from '../../fixtures/host/tree.ts'
+
+const group = (hierarchy: string, unit = 'systemd-resolved.service') => `${hierarchy}/system.slice/${unit}`
+const populated = (count: 0 | 1, hierarchy = '/sys/fs/cgroup') =>
+  `${group(hierarchy)}/cgroup.events <<\npopulated ${count}\nfrozen 0\n>>\n`
+
+describe('a service runs', () => {
+  const runs = (changes: string) => isServiceRunning(machine('', changes), 'systemd-resolved.service')
+
+  it.each(['/sys/fs/cgroup', '/sys/fs/cgroup/unified'])(
+    'where %s counts a process of it',
+    async (hierarchy) => {
+      expect(await runs(populated(1, hierarchy))).toBe(true)
+      expect(await runs(populated(0, hierarchy))).toBe(false)
+    },
+  )
+
+  it('where the old hierarchy lists a process of it', async () => {
+    expect(await runs(`${group('/sys/fs/cgroup/systemd')}/cgroup.procs = 417\n`)).toBe(true)
+    expect(await runs(`${group('/sys/fs/cgroup/systemd')}/cgroup.procs = \n`)).toBe(false)
+  })
+
+  it('not where no control group of it is left', async () => {
+    expect(await runs(`${group('/sys/fs/cgroup', 'ssh.service')}/cgroup.events = populated 1\n`)).toBe(false)
+  })
+})
+
+// Captured from systemd-resolved 252 with DNS=192.0.2.53 2001:db8::53#dns.example 192.0.2.55:5353 and
+// Domains=shop.example, and a link with DNS=192.0.2.153 192.0.2.154:5353 and DOMAINS=lan.example.
+const resolved = `/run/systemd/resolve/resolv.conf <<
+# This is /run/systemd/resolve/resolv.conf managed by man:systemd-resolved(8).
+# Do not edit.
+
+nameserver 192.0.2.53
+nameserver 2001:db8::53
+nameserver 192.0.2.153
+search shop.example lan.example
+>>
+`
+const stub =
+  '/etc/resolv.conf <<\nnameserver 127.0.0.53\noptions edns0 trust-ad\nsearch shop.example lan.example\n>>\n'
+const byHand = '/etc/resolv.conf <<\nnameserver 198.51.100.53\noptions rotate\nsearch hand.example\n>>\n'
+
+describe('name servers', () => {
+  it('are those that a running resolved asks, with the options of programs', async () => {
+    const known = {
+      nameservers: ['192.0.2.53', '2001:db8::53', '192.0.2.153'],
+      searchDomains: ['shop.example', 'lan.example'],
+    }
+    expect((await readDns(machine('', populated(1) + resolved + stub))).dns).toEqual({
+      ...known,
+      options: ['edns0', 'trust-ad'],
+    })
+    expect((await readDns(machine('', populated(1) + resolved + byHand))).dns).toEqual({
+      ...known,
+      options: ['rotate'],
+    })
+  })
+
+  it.each([
+    ['has stopped', populated(0)],
+    ['was never there', ''],
+  ])('are those of resolv.conf, not those that resolved left behind, when it %s', async (_, state) => {
+    expect((await readDns(machine('', state + resolved + byHand))).dns).toEqual({
+      nameservers: ['198.51.100.53'],
+      options: ['rotate'],
+      searchDomains: ['hand.example'],
+    })
+  })
+
+  it('are those behind the stub where nothing shows that resolved runs', async () => {
+    expect((await readDns(machine('', resolved + stub))).dns.nameservers).toEqual([
+      '192.0.2.53',
+      '2001:db8::53',
+      '192.0.2.153',
+    ])
+  })
+
+  it('are the stub itself where nothing says what is behind', async () => {
+    expect((await readDns(machine('', stub))).dns.nameservers).toEqual(['127.0.0.53'])
+  })
+
+  it('are none where a running resolved knows none', async () => {
+    const empty = '/run/systemd/resolve/resolv.conf <<\n# No DNS servers known.\nsearch .\n>>\n'
+    expect((await readDns(machine('', populated(1) + empty + stub))).dns).toEqual({
+      nameservers: [],
+      options: ['edns0', 'trust-ad'],
+      searchDomains: [],
+    })
+  })
+
+  it('follow resolv.conf(5): comments, the last search list, options that add up', () => {
+    const text = `# by hand
+domain old.example
+nameserver 192.0.2.53 # first
+nameserver\t2001:db8::53
+; nameserver 192.0.2.99
+search a.example b.example
+options ndots:5 timeout:1
+options rotate
+`
+    expect(parseResolvConf(text)).toEqual({
+      nameservers: ['192.0.2.53', '2001:db8::53'],
+      options: ['ndots:5', 'timeout:1', 'rotate'],
+      searchDomains: ['a.example', 'b.example'],
+      strangers: [],
+    })
+  })
+
+  it('leave out what is no address, with a problem that names it', async () => {
+    const text = `/etc/resolv.conf <<
+nameserver 10.0.0.300
+nameserver dns.example
+nameserver fe80::1%eth0
+nameserver 127.1
+nameserver 10.0.0.1:53
+>>`
+    expect(await readDns(machine('', text))).toEqual({
+      dns: { nameservers: ['fe80::1%eth0', '127.1'], options: [], searchDomains: [] },
+      problems: [
+        '/etc/resolv.conf: "10.0.0.300" is no address, so no resolver asks it, and 2 more; correct the line nameserver',
+      ],
+    })
+  })
+
+  it('are at most the three that the resolver of the C library asks, those that are none not counted', async () => {
+    const lines = ['no', '10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'].map((each) => `nameserver ${each}`)
+    const { dns } = await readDns(machine('', `/etc/resolv.conf <<\n${lines.join('\n')}\n>>`))
+    expect(dns.nameservers).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3'])
+  })
+
+  it('are none on a machine without a resolv.conf', async () => {
+    expect((await readDns(machine(''))).dns).toEqual({ nameservers: [], options: [], searchDomains: [] })
+  })
+})
+
+describe('name servers of a link', () => {
+  const networkd =
+    '/run/systemd/netif/links/2 = DNS=192.0.2.153 192.0.2.154:5353 fe80::53%eth0#dns.example [2001:db8::53]:5353\n'
+  const byNetworkd = new Map([[2, ['192.0.2.153', '192.0.2.154', 'fe80::53', '2001:db8::53']]])
+  const ipv4 = (...bytes: number[]) => [2, Uint8Array.from(bytes)] as const
+  const ipv6 = (digits: string) => [10, Uint8Array.from(Buffer.from(digits, 'hex'))] as const
+  // What resolved says when `resolvectl dns` shows
+  //   Global: 192.0.2.53 fe80::1%2
+  //   Link 2 (eth0): 203.0.113.53 203.0.113.55:5353
+  //   Link 3 (wlan0): 2001:db8::54%3#dns.example
+  // and one more server of the host, reached over eth4, which resolvectl leaves out.
+  const manager = '/org/freedesktop/resolve1'
+  const linkOwn = {
+    2: [ipv4(203, 0, 113, 53), ipv4(203, 0, 113, 55), ipv4(203, 0, 113, 53)],
+    3: [ipv6('20010db8000000000000000000000054')],
+  }
+  const said = {
+    [manager]: {
+      DNS: [
+        'a(iiay)',
+        [
+          [0, ...ipv4(192, 0, 2, 53)],
+          [2, ...ipv6('fe800000000000000000000000000001')],
+          [4, ...ipv4(192, 0, 2, 54)],
+          ...linkOwn[2].map((server) => [2, ...server]),
+          ...linkOwn[3].map((server) => [3, ...server]),
+          [12, ...ipv4(192, 0, 2, 12)],
+        ],
+      ],
+    },
+    [`${manager}/link/_32`]: { DNS: ['a(iay)', linkOwn[2]] },
+    [`${manager}/link/_33`]: { DNS: ['a(iay)', linkOwn[3]] },
+    [`${manager}/link/_34`]: { DNS: ['a(iay)', []] },
+    // Link 12 went away in between.
+  } as const
+  function reader(files: HostFiles, objects: Parameters<typeof services>[0] = said) {
+    const { bus, asked } = services(objects)
+    const state = { now: 0 }
+    return { read: createLinkDns({ files, bus, monotonic: () => state.now }), asked, state }
+  }
+
+  it('are those of networkd, as addresses, where resolved does not run', async () => {
+    const { read, asked } = reader(machine('', networkd + populated(0)))
+    expect(await read()).toEqual({ servers: byNetworkd, problems: [] })
+    expect(asked).toEqual([])
+  })
+
+  it('are those that a running resolved tells, none of the host among them', async () => {
+    const { read, asked } = reader(machine('', networkd + resolved + populated(1)))
+    expect(await read()).toEqual({
+      servers: new Map([
+        [2, ['203.0.113.53', '203.0.113.55']],
+        [3, ['2001:db8::54']],
+      ]),
+      problems: [],
+    })
+    expect(asked).toEqual(
+      [manager, ...[2, 3, 4, 12].map((index) => `${manager}/link/_3${index}`)].map((path) => `${path} DNS`),
+    )
+  })
+
+  it('are asked for again when the list of all servers has changed, and after five minutes', async () => {
+    const files = machine('', resolved + populated(1))
+    let list = 'nameserver 192.0.2.53'
+    const text = async (path: string) =>
+      path === '/run/systemd/resolve/resolv.conf' ? list : files.text(path)
+    const none = { [manager]: { DNS: ['a(iiay)', []] } } as const
+    const { read, asked, state } = reader({ ...files, text }, none)
+    await read()
+    await read()
+    expect(asked).toEqual([`${manager} DNS`])
+    list += '\nnameserver 192.0.2.54'
+    await read()
+    expect(asked).toHaveLength(2)
+    state.now = 300_000
+    await read()
+    expect(asked).toHaveLength(3)
+  })
+
+  it.each([manager, `${manager}/link/_33`])(
+    'are those of networkd where %s does not answer, which is a problem',
+    async (path) => {
+      const silent = { ...said, [path]: new NoAnswer('timed-out', '3000 ms') }
+      const { read } = reader(machine('', networkd + resolved + populated(1)), silent)
+      expect(await read()).toEqual({
+        servers: byNetworkd,
+        problems: ['org.freedesktop.resolve1: timed-out (3000 ms)'],
+      })
+    },
+  )
+
+  it.each([
+    ['2001db80000000000000000000000001', ['2001:db80::1']],
+    ['fe800000000000010000000000000001', ['fe80:0:0:1::1']],
+    ['20010db8000100020003000400050000', ['2001:db8:1:2:3:4:5:0']],
+    ['00000000000000000000ffffc0000201', ['::ffff:192.0.2.1']],
+    ['c00002', undefined],
+  ])('are spelled as the C library spells them: %s', async (digits, expected) => {
+    const { read } = reader(machine('', resolved + populated(1)), {
+      [manager]: { DNS: ['a(iiay)', [[2, ...ipv6(digits)]]] },
+      [`${manager}/link/_32`]: { DNS: ['a(iay)', [ipv6(digits)]] },
+    })
+    expect((await read()).servers.get(2)).toEqual(expected)
+  })
+})

@@ -1,0 +1,254 @@
+import { describe, expect, it } from 'vitest'
+import { checkValue } from '../../../src/config/check-value.ts'
+import { listKeys } from '../../../src/config/key.ts'
+import { ConfigSchema } from '../../../src/config/schema.ts'
+import { openHostRecord } from '../../../src/host/identity/host-record.ts'
+import {
+  idOfMachineId,
+  readIdentity,
+  usableProductUuid,
+  usableSerial,
+} from '../../../src/host/identity/identity.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { machine } from '../../fixtures/host/tree.ts'
+import { clockAt, recordingLog } from '../../fixtures/host/edges.ts'
+
+const uuid = '4C4C4544-0052-3510-8051-B7C04F4A3333'
+const machineId = '3d1219c7c4c5404aaa1f6d2a48adfda4'
+const usual = ['product-uuid', 'machine-id']
+
+describe('product UUID', () => {
+  it('is taken in lower case without dashes', () => {
+    expect(usableProductUuid(`${uuid}\n`)).toBe('4c4c4544005235108051b7c04f4a3333')
+  })
+
+  it.each([
+    '00000000-0000-0000-0000-000000000000',
+    'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
+    'fefefefe-fefe-fefe-fefe-fefefefefefe',
+    '03000200-0400-0500-0006-000700080009',
+    '03020100-0504-0706-0809-0a0b0c0d0e0f',
+    '10000000-0000-8000-0040-000000000000',
+    '56F49712-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
+    'DC698397-FA54-4CF2-82C8-B1B5307A6A7F',
+    'Not Settable',
+    'To Be Filled By O.E.M.',
+    '4c4c4544005235108051b7c04f4a3333',
+    '',
+  ])('refuses %j', (junk) => {
+    expect(usableProductUuid(junk)).toBeUndefined()
+  })
+
+  it('accepts one that holds the MAC address behind zeros', () => {
+    expect(usableProductUuid('00000000-0000-0000-0000-d05099c0ffee')).toBeDefined()
+  })
+})
+
+describe('machine-id', () => {
+  it('gives 128 bits that do not show it', () => {
+    const id = idOfMachineId(`${machineId}\n`)
+    expect(id).toMatch(/^[0-9a-f]{32}$/)
+    expect(id).not.toContain(machineId)
+  })
+
+  it('gives the same for ever', () => {
+    expect(idOfMachineId(machineId)).toBe('ce16a10221d81f285f28c81b01ad7195')
+  })
+
+  it.each(['uninitialized', '', '0'.repeat(32), undefined])('refuses %j', (junk) => {
+    expect(idOfMachineId(junk)).toBeUndefined()
+  })
+})
+
+describe('serial number', () => {
+  it.each([
+    ['CZ3214ABCD\n', 'cz3214abcd'],
+    ['.7V8KXX2.CNFCP0097A00T2.', '7v8kxx2cnfcp0097a00t2'],
+    ['VMware-56 4d 7b 1b 0c f2 33 1a-9e 01', 'vmware-564d7b1b0cf2331a-9e01'],
+    ['/PF-3XY21/', 'pf-3xy21'],
+    ['10000000f1e2d3c4\0', '10000000f1e2d3c4'],
+    ['first\nsecond', 'first'],
+    [uuid, '4c4c4544005235108051b7c04f4a3333'],
+    ['Seriennummer: 7', 'seriennummer7'],
+    ['1235', '1235'],
+  ])('%j is taken as %s', (text, value) => {
+    expect(usableSerial(text)).toBe(value)
+  })
+
+  it.each([
+    ...['', ' ', '\0', '0', 'n/a', '123', '-', 'a-b-c', '°°°°°'],
+    ...['00000000', '0000-0000', 'FFFFFFFFFFFF', 'xxxxxxxxxx', '........'],
+    ...[
+      '0123456789',
+      '1234567890',
+      '123456789',
+      '12345678',
+      '0123456789ABCDEF',
+      '987654321',
+      'MB-1234567890',
+    ],
+    ...[
+      'Not Settable',
+      'To be filled by O.E.M.',
+      'To Be Filled By O.E.M. by O.E.M.',
+      'Default string',
+      'Default',
+    ],
+    ...['System Serial Number', 'Chassis Serial Number', 'Base Board Serial Number', 'Board Serial Number'],
+    ...[
+      'Serial Number xxxxxx',
+      'Type2 - Board Serial Number',
+      'SerNum0',
+      'Unspecified Base Board Serial Number',
+    ],
+    ...['None', 'Not Specified', 'Not Applicable', 'Not Available', 'Not Present', 'Not Provided', 'INVALID'],
+    ...['Unknown', 'Undefined', 'null', 'Empty', 'OEM', 'No Asset Tag', '<BAD INDEX>', '<OUT OF SPEC>'],
+    ...['03000200-0400-0500-0006-000700080009', 'x'.repeat(60) + '-'.repeat(60) + 'q5'.repeat(60)],
+  ])('refuses %j', (junk) => {
+    expect(usableSerial(junk)).toBeUndefined()
+  })
+
+  it('is refused at once when it is long and almost a placeholder', () => {
+    const started = performance.now()
+    usableSerial(`${'xxx0'.repeat(30)}q`)
+    usableSerial(`${'serial'.repeat(20)}q`)
+    expect(performance.now() - started).toBeLessThan(50)
+  })
+})
+
+describe('sources', () => {
+  const { log, lines } = recordingLog()
+  const tree = `/sys/class/dmi/id/product_serial = CZ3214ABCD
+/sys/class/dmi/id/board_serial = BS-77001
+/sys/class/dmi/id/chassis_serial = CH-77001
+/proc/device-tree/serial-number = 10000000f1e2d3c4\0
+/etc/machine-id = ${machineId}
+/var/lib/dbus/machine-id = ${machineId}
+/etc/edge-id <<
+shop 12
+and more
+>>
+`
+  it.each([
+    [['product-serial'], 'edge-cz3214abcd', 'product-serial'],
+    [['board-serial'], 'edge-bs-77001', 'board-serial'],
+    [['chassis-serial'], 'edge-ch-77001', 'chassis-serial'],
+    [['device-tree-serial'], 'edge-10000000f1e2d3c4', 'device-tree-serial'],
+    [['machine-id'], 'edge-ce16a10221d81f285f28c81b01ad7195', 'machine-id'],
+    [['/etc/edge-id'], 'edge-shop12', '/etc/edge-id'],
+    [['product-uuid', '/etc/none', 'board-serial', 'machine-id'], 'edge-bs-77001', 'board-serial'],
+  ])('%j give %s', async (sources, id, source) => {
+    expect(await readIdentity(machine('', tree), sources, log)).toEqual({ id, source })
+  })
+
+  it.each(['/etc/machine-id', '/var/lib/dbus/machine-id'])(
+    'never show the machine-id, named as %s',
+    async (path) => {
+      const identity = await readIdentity(machine('', tree), [path], log)
+      expect(identity?.id).toBe('edge-ce16a10221d81f285f28c81b01ad7195')
+    },
+  )
+
+  it('pass over what a vendor left on every board', async () => {
+    const sources = ['product-uuid', 'product-serial', 'chassis-serial', 'board-serial']
+    expect(await readIdentity(machine('gpu-host'), sources, log)).toEqual({
+      id: 'edge-7v8kxx2cnfcp0097a00t2',
+      source: 'board-serial',
+    })
+  })
+
+  it('pass over one that cannot be read, and say so', async () => {
+    const identity = await readIdentity(machine('', tree), ['/etc', 'board-serial'], log)
+    expect(identity?.source).toBe('board-serial')
+    expect(lines).toMatchObject([{ level: 40, path: '/etc', err: { code: 'FileRefused' } }])
+  })
+
+  it('are none without any', async () => {
+    expect(await readIdentity(machine('', tree), [], log)).toBeUndefined()
+    expect(await readIdentity(machine('container'), usual, log)).toBeUndefined()
+  })
+})
+
+describe('setting', () => {
+  const key = listKeys(ConfigSchema).find(({ path }) => path === 'host.identitySources')!
+  const accepts =
+    'it must be product-uuid, product-serial, board-serial, chassis-serial, device-tree-serial, machine-id or the absolute path of a file'
+
+  it('is the product UUID before the machine-id', () => {
+    expect(key.schema.default).toEqual(usual)
+  })
+
+  it('takes every source there is, and paths', () => {
+    const names = ['product-serial', 'board-serial', 'chassis-serial', 'device-tree-serial']
+    expect(checkValue(key, [...usual, ...names, '/etc/edge id', '/a'])).toEqual([])
+  })
+
+  it.each([
+    ['product_uuid', '"product_uuid"'],
+    ['etc/edge-id', '"etc/edge-id"'],
+    ['/etc/', '"/etc/"'],
+    ['/', '"/"'],
+    ['', 'empty'],
+    [7, '7'],
+  ])('refuses %j by name and reason', (entry, found) => {
+    const [message, ...more] = checkValue(key, ['machine-id', entry])
+    expect(message).toMatch(`host.identitySources[1] is ${found}; ${accepts}`)
+    expect(more).toEqual([])
+  })
+})
+
+describe('record', () => {
+  const { log, lines } = recordingLog()
+  const open = (
+    database: ReturnType<typeof openDatabase>,
+    options: { configuredId?: string; now?: number; tree?: string } = {},
+  ) =>
+    openHostRecord({
+      files: machine(options.tree ?? 'rack-server'),
+      database,
+      clock: clockAt(options.now ?? 1_000),
+      log,
+      configuredId: options.configuredId,
+      identitySources: usual,
+    })
+
+  it('keeps the id when the hardware says otherwise later', async () => {
+    const database = openDatabase(':memory:', log)
+    const first = await open(database)
+    const later = await open(database, { tree: 'single-board', now: 9_000 })
+    expect(later.id).toBe(first.id)
+    expect(later.createdAt).toEqual(new Date(1_000))
+  })
+
+  it('lets a configured id win over the stored one, and keeps it when it leaves the configuration', async () => {
+    const database = openDatabase(':memory:', log)
+    await open(database)
+    expect((await open(database, { configuredId: 'kiosk-7' })).id).toBe('kiosk-7')
+    expect((await open(database)).id).toBe('kiosk-7')
+  })
+
+  it('keeps the id when other sources are asked later', async () => {
+    const database = openDatabase(':memory:', log)
+    const { id } = await open(database)
+    const files = machine('gpu-host')
+    const rest = { files, database, clock: clockAt(9_000), log, configuredId: undefined }
+    expect((await openHostRecord({ ...rest, identitySources: ['board-serial'] })).id).toBe(id)
+  })
+
+  it('makes a random id, kept and warned about, where the machine has nothing', async () => {
+    const database = openDatabase(':memory:', log)
+    const { id } = await open(database, { tree: 'container' })
+    expect(id).toMatch(/^edge-[0-9a-f]{32}$/)
+    expect((await open(database, { tree: 'container' })).id).toBe(id)
+    expect((await open(openDatabase(':memory:', log), { tree: 'container' })).id).not.toBe(id)
+    expect(lines.filter(({ level }) => level === 40)).toHaveLength(2)
+  })
+
+  it('moves the time of the last change with the facts only, over restarts', async () => {
+    const database = openDatabase(':memory:', log)
+    expect((await open(database, { now: 1_000 })).noteFacts('a')).toEqual(new Date(1_000))
+    const again = await open(database, { now: 2_000 })
+    expect(again.noteFacts('a')).toEqual(new Date(1_000))
+    expect(again.noteFacts('b')).toEqual(new Date(2_000))
+  })
+})

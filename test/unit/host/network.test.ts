@@ -1,0 +1,200 @@
+import { expect, it } from 'vitest'
+import { readNetwork, type Nic } from '../../../src/host/network/network.ts'
+import {
+  formatIpv6,
+  parseIpv4DefaultRoutes,
+  parseIpv6DefaultRoutes,
+} from '../../../src/host/network/routing-table.ts'
+import { machine } from '../../fixtures/host/tree.ts'
+
+const ipv4 = (addresses: Record<string, [ip: string, subnet: string][]>) => () =>
+  new Map(
+    Object.entries(addresses).map(([name, list]) => [name, list.map(([ip, subnet]) => ({ ip, subnet }))]),
+  )
+
+const withoutIndex = ({ index, ...nic }: Nic) => {
+  expect(index).toBeGreaterThan(0)
+  return nic
+}
+
+it('shows NICs, bond, VLAN and bridge of a rack server and nothing that belongs to pods', async () => {
+  const { nics, addresses } = await readNetwork(
+    machine('rack-server'),
+    ipv4({
+      br0: [
+        ['10.0.0.7', '255.255.0.0'],
+        ['10.0.0.8', '255.255.255.255'],
+      ],
+      'bond0.40': [['192.168.40.7', '255.255.192.0']],
+      cni0: [['10.42.0.1', '255.255.255.0']],
+      'flannel.1': [['10.42.0.0', '255.255.255.255']],
+      'kube-ipvs0': [['10.43.0.1', '255.255.255.255']],
+    }),
+  )
+  const mac = 'b0:7b:25:00:00:01'
+  expect(nics.map(withoutIndex)).toEqual([
+    { nicName: 'eno1', macAddr: mac, isDefault: false },
+    { nicName: 'eno2', macAddr: mac, isDefault: false },
+    { nicName: 'bond0', macAddr: mac, isDefault: false },
+    {
+      nicName: 'bond0.40',
+      macAddr: mac,
+      isDefault: false,
+      ip: '192.168.40.7',
+      subnet: '255.255.192.0',
+      gateway: '192.168.40.1',
+    },
+    {
+      nicName: 'br0',
+      macAddr: 'b0:7b:25:00:00:02',
+      isDefault: true,
+      ip: '10.0.0.7',
+      subnet: '255.255.0.0',
+      gateway: '10.0.0.1',
+    },
+  ])
+  expect(addresses).toEqual(['192.168.40.7', '10.0.0.7', '10.0.0.8', 'fd00::7'])
+})
+
+it('shows an IPv6-only interface with its lasting address, prefix and default route', async () => {
+  const { nics, addresses } = await readNetwork(machine('single-board'), ipv4({}))
+  expect(nics.map(withoutIndex)).toEqual([
+    { nicName: 'eth0', macAddr: 'dc:a6:32:00:00:01', isDefault: false },
+    {
+      nicName: 'wlan0',
+      macAddr: 'dc:a6:32:00:00:02',
+      isDefault: true,
+      ip: '2001:db8::10',
+      subnet: '64',
+      gateway: 'fe80::1',
+    },
+  ])
+  expect(addresses).toEqual(['2001:db8::10'])
+})
+
+it('knows the address of an interface whose cable is pulled', async () => {
+  const files = machine(
+    'single-board',
+    `/proc/net/route <<
+Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
+eth0\t00000000\t010C14AC\t0003\t0\t0\t0\t00000000\t0\t0\t0
+eth0\t000C14AC\t00000000\t0001\t0\t0\t0\t00FCFFFF\t0\t0\t0
+>>
+/proc/net/fib_trie <<
+Local:
+  +-- 0.0.0.0/0 3 0 5
+     |-- 127.0.0.1
+        /32 host LOCAL
+     +-- 172.20.12.0/22 2 0 2
+        |-- 172.20.12.0
+           /22 link UNICAST
+        |-- 172.20.13.9
+           /32 host LOCAL
+        |-- 172.20.15.255
+           /32 link BROADCAST
+     |-- 198.51.100.7
+        /32 host LOCAL
+>>
+`,
+  )
+  const { nics } = await readNetwork(files, ipv4({ wlan0: [['198.51.100.7', '255.255.255.0']] }))
+  expect(nics.find(({ nicName }) => nicName === 'eth0')).toMatchObject({
+    ip: '172.20.13.9',
+    subnet: '255.255.252.0',
+    gateway: '172.20.12.1',
+    isDefault: true,
+  })
+})
+
+it('gives the event loop a turn while it looks at hundreds of interfaces', async () => {
+  const names = Array.from({ length: 100 }, (_, count) => `x${count}`)
+  const files = machine(
+    'container',
+    names.map((name) => `/sys/class/net/${name} -> ../../devices/virtual/net/${name}`).join('\n'),
+  )
+  let turns = 0
+  const timer = setInterval(() => (turns += 1), 0)
+  await readNetwork(files, ipv4({}))
+  clearInterval(timer)
+  expect(turns).toBeGreaterThan(0)
+})
+
+it('shows the inner end of a veth pair where there is no hardware', async () => {
+  const { nics } = await readNetwork(machine('container'), ipv4({ host0: [['169.254.7.9', '255.255.0.0']] }))
+  expect(nics.map(withoutIndex)).toEqual([
+    {
+      nicName: 'host0',
+      macAddr: '02:00:00:00:00:05',
+      isDefault: false,
+      ip: '169.254.7.9',
+      subnet: '255.255.0.0',
+    },
+  ])
+})
+
+it('always shows the interface that holds a default route', async () => {
+  const files = machine(
+    'rack-server',
+    '/sys/class/net/wg0 -> ../../devices/virtual/net/wg0\n/sys/devices/virtual/net/wg0/uevent <<\nDEVTYPE=wireguard\nINTERFACE=wg0\nIFINDEX=20\n>>\n/proc/net/route <<\nwg0\t00000000\t00000000\t0001\t0\t0\t50\t00000000\t0\t0\t0\n>>\n',
+  )
+  const { nics } = await readNetwork(files, ipv4({ wg0: [['10.9.0.2', '255.255.255.0']] }))
+  expect(nics.filter(({ isDefault }) => isDefault).map(withoutIndex)).toEqual([
+    { nicName: 'wg0', isDefault: true, ip: '10.9.0.2', subnet: '255.255.255.0' },
+  ])
+})
+
+it('takes the lowest metric, and no route that rejects', () => {
+  const line = (name: string, flags: string, metric: number) =>
+    `${name}\t00000000\t010200C0\t${flags}\t0\t0\t${metric}\t00000000\t0\t0\t0`
+  const text = [line('a', '0003', 100), line('b', '0203', 1), line('c', '0003', 20)].join('\n')
+  expect(parseIpv4DefaultRoutes(text)).toEqual([
+    { nicName: 'c', gateway: '192.0.2.1', metric: 20 },
+    { nicName: 'a', gateway: '192.0.2.1', metric: 100 },
+  ])
+})
+
+it('does not take a half of the address space for a default route', () => {
+  expect(parseIpv4DefaultRoutes('tun0\t00000000\t0108080A\t0003\t0\t0\t0\t00000080\t0\t0\t0\n')).toEqual([])
+  const half = `${'0'.repeat(32)} 01 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00000400 1 0 00000001 tun0`
+  expect(parseIpv6DefaultRoutes(half)).toEqual([])
+})
+
+it.each([
+  ['fd000000000000000000000000000002', 'fd00::2'],
+  ['20010db8000000010001000100010001', '2001:db8:0:1:1:1:1:1'],
+  ['20010db8000000000001000000000001', '2001:db8::1:0:0:1'],
+])('writes %s as %s', (digits, short) => {
+  expect(formatIpv6(digits)).toBe(short)
+})
+
+it('shows a card and a bridge with a port of hardware though they are called as those of pods', async () => {
+  const { nics } = await readNetwork(
+    machine(
+      '',
+      `/sys/class/net/docker7 -> ../../devices/pci0000:00/0000:00:1f.6/net/docker7
+/sys/devices/pci0000:00/0000:00:1f.6/net/docker7/uevent = IFINDEX=2
+/sys/class/net/br-0123456789ab -> ../../devices/virtual/net/br-0123456789ab
+/sys/devices/virtual/net/br-0123456789ab/uevent <<
+DEVTYPE=bridge
+IFINDEX=3
+>>
+/sys/devices/virtual/net/br-0123456789ab/brif/docker7 = here
+/sys/class/net/br-ba9876543210 -> ../../devices/virtual/net/br-ba9876543210
+/sys/devices/virtual/net/br-ba9876543210/uevent <<
+DEVTYPE=bridge
+IFINDEX=4
+>>
+/sys/devices/virtual/net/br-ba9876543210/brif/veth1 = here
+/sys/class/net/veth1 -> ../../devices/virtual/net/veth1
+/sys/devices/virtual/net/veth1/uevent = IFINDEX=5
+/sys/class/net/tap0 -> ../../devices/virtual/net/tap0
+/sys/devices/virtual/net/tap0/uevent = IFINDEX=6`,
+    ),
+    ipv4({
+      'br-0123456789ab': [['10.0.0.7', '255.255.255.0']],
+      'br-ba9876543210': [['172.18.0.1', '255.255.0.0']],
+      tap0: [['10.9.0.1', '255.255.255.0']],
+    }),
+  )
+  expect(nics.map(({ nicName }) => nicName)).toEqual(['docker7', 'br-0123456789ab', 'tap0'])
+})

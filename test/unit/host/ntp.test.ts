@@ -1,0 +1,318 @@
+import { describe, expect, it } from 'vitest'
+import { parseChronySources } from '../../../src/host/time/chrony.ts'
+import { readNtp } from '../../../src/host/time/ntp.ts'
+import { ntpOfProperties, parseTimesyncdConf } from '../../../src/host/time/timesyncd.ts'
+import { NoAnswer } from '../../../src/system/bus/failure.ts'
+import type { CommandRunner } from '../../../src/system/runner.ts'
+import { programs, services } from '../../fixtures/host/edges.ts'
+import { machine } from '../../fixtures/host/tree.ts'
+
+const running = (unit: string) => `/sys/fs/cgroup/system.slice/${unit}/cgroup.events = populated 1\n`
+const read = async (changes: string, runner = programs().runner, bus = services().bus) =>
+  readNtp(machine('', changes), { runner, bus })
+
+describe('time servers of timesyncd', () => {
+  // What timesyncd 252 says with these servers.
+  const manager = '/org/freedesktop/timesync1'
+  const said = {
+    [manager]: {
+      LinkNTPServers: ['as', ['192.0.2.123']],
+      SystemNTPServers: ['as', ['ntp.shop.example', '192.0.2.123']],
+      RuntimeNTPServers: ['as', []],
+      FallbackNTPServers: ['as', ['0.debian.pool.ntp.org', '1.debian.pool.ntp.org']],
+      ServerName: ['s', 'ntp.shop.example'],
+      ServerAddress: ['(iay)', [2, Uint8Array.of(192, 0, 2, 123)]],
+      RootDistanceMaxUSec: ['t', 5_000_000n],
+      PollIntervalMinUSec: ['t', 32_000_000n],
+      PollIntervalMaxUSec: ['t', 2_048_000_000n],
+      PollIntervalUSec: ['t', 64_000_000n],
+      Frequency: ['x', 0n],
+    },
+  } as const
+  const socket = '/run/dbus/system_bus_socket = \n'
+  const runs = `${running('systemd-timesyncd.service')}${socket}`
+  const unit = '/usr/lib/systemd/system/systemd-timesyncd.service = [Unit]\n'
+
+  it('are what it says while it runs, with the figures that only its file states', async () => {
+    const { bus, asked } = services(said)
+    const conf = '/etc/systemd/timesyncd.conf <<\n[Time]\nNTP=ntp.shop.example\nSaveIntervalSec=2min\n>>\n'
+    expect(await read(runs + conf, undefined, bus)).toEqual({
+      ntp: {
+        fallbackNtpServers: ['0.debian.pool.ntp.org', '1.debian.pool.ntp.org'],
+        ntpServers: ['ntp.shop.example', '192.0.2.123'],
+        pollIntervalMaxSec: '2048',
+        pollIntervalMinSec: '32',
+        rootDistanceMaxSec: '5',
+        saveIntervalSec: '120',
+      },
+      problems: [],
+    })
+    expect(asked).toEqual([manager])
+  })
+
+  it('are none, and no figure is made up, where it has none', () => {
+    const none = { signature: 'as', value: [] }
+    const never = { signature: 't', value: 2n ** 64n - 1n }
+    const odd = { signature: 'u', value: 5_000_000 }
+    const properties = {
+      LinkNTPServers: none,
+      RootDistanceMaxUSec: never,
+      PollIntervalMinUSec: odd,
+      SystemNTPServers: odd,
+    }
+    expect(ntpOfProperties(new Map(Object.entries(properties)))).toEqual({
+      fallbackNtpServers: [],
+      ntpServers: [],
+    })
+  })
+
+  it('have figures that are no whole seconds', () => {
+    const properties = new Map([['RootDistanceMaxUSec', { signature: 't', value: 5_500_001n }]])
+    expect(ntpOfProperties(properties)).toMatchObject({ rootDistanceMaxSec: '5.500001' })
+  })
+
+  it('come from its file and drop-ins, and nobody is asked, where it does not run', async () => {
+    const { runner, ran } = programs()
+    const { bus, asked } = services(said)
+    const files = `${socket}${unit}/etc/systemd/timesyncd.conf <<
+[Time]
+NTP=old.example
+#FallbackNTP=0.debian.pool.ntp.org
+PollIntervalMinSec=64
+PollIntervalMaxSec=1h
+>>
+/usr/lib/systemd/timesyncd.conf.d/50-site.conf <<
+NTP=hidden.example
+>>
+/etc/systemd/timesyncd.conf.d/50-site.conf <<
+[Time]
+NTP=
+NTP=a.example b.example
+FallbackNTP=c.example
+ConnectionRetrySec=1min 30s
+>>
+/run/systemd/timesyncd.conf.d/60-more.conf <<
+[Time]
+NTP=d.example
+PollIntervalMinSec=128
+PollIntervalMaxSec=soon
+>>
+`
+    expect(await read(files, runner, bus)).toEqual({
+      ntp: {
+        connectionRetrySec: '90',
+        fallbackNtpServers: ['c.example'],
+        ntpServers: ['a.example', 'b.example', 'd.example'],
+        pollIntervalMaxSec: '3600',
+        pollIntervalMinSec: '128',
+      },
+      problems: [],
+    })
+    expect([ran, asked]).toEqual([[], []])
+  })
+
+  it('come from its file, and the failure is told, when it does not answer', async () => {
+    const { bus } = services({ [manager]: new NoAnswer('timed-out', '3000 ms') })
+    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`, undefined, bus)).toEqual({
+      ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
+      problems: ['org.freedesktop.timesync1: timed-out (3000 ms)'],
+    })
+  })
+
+  it('come from its file where there is no bus to ask it over', async () => {
+    const { bus, asked } = services(said)
+    const files = `${running('systemd-timesyncd.service')}/etc/systemd/timesyncd.conf = NTP=a.example\n`
+    expect(await read(files, undefined, bus)).toMatchObject({
+      ntp: { ntpServers: ['a.example'] },
+      problems: [],
+    })
+    expect(asked).toEqual([])
+  })
+
+  it('have the figures that its file states, none of its defaults', () => {
+    expect(parseTimesyncdConf('RootDistanceMaxSec=500ms\n#SaveIntervalSec=60\nFoo=5\n')).toEqual({
+      fallbackNtpServers: [],
+      ntpServers: [],
+      rootDistanceMaxSec: '0.5',
+    })
+  })
+})
+
+describe('time servers of chrony', () => {
+  // Captured from chronyc 4.3 and chronyd -x with these lines of configuration: a server, a pool of three, two
+  // addresses, a peer, a reference clock, and a pool whose name has no address.
+  const sourcesByName = `#,?,GPS,0,4,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,ntp.shop.example,0,4,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,pool.shop.example,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,pool.shop.example,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,pool.shop.example,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,192.0.2.40,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+=,?,peer.shop.example,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,unresolved.example,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,unresolved.example,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+`
+  const sourcesByAddress = `#,?,GPS,0,4,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,192.0.2.10,0,4,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,ID#0000000002,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+^,?,2001:db8::30,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+=,?,192.0.2.50,0,6,0,4294967295,0.000000000,0.000000000,0.000000000
+`
+  const byName = 'chronyc -N -c sources -a'
+  const byAddress = 'chronyc -n -c sources -a'
+  const conf = '/etc/chrony/chrony.conf = server conf.example minpoll 4 maxpoll 6\n'
+  /** A chronyc that ends so, whatever it is asked, but for what it can answer. */
+  const failing = (stdout: string, stderr: string, answers: Readonly<Record<string, string>> = {}) => {
+    const ran: string[] = []
+    const runner: CommandRunner = {
+      run: (program, args) => {
+        const line = [program, ...args].join(' ')
+        ran.push(line)
+        const answer = answers[line]
+        const result =
+          answer === undefined ? { exitCode: 1, stdout, stderr } : { exitCode: 0, stdout: answer, stderr: '' }
+        return Promise.resolve({ ...result })
+      },
+    }
+    return { runner, ran }
+  }
+
+  it.each(['chrony.service', 'chronyd.service'])('are what chronyd says while %s runs', async (unit) => {
+    const { runner, ran } = programs({ [byName]: sourcesByName })
+    expect(await read(running(unit) + conf, runner)).toEqual({
+      ntp: {
+        fallbackNtpServers: [],
+        ntpServers: [
+          'ntp.shop.example',
+          'pool.shop.example',
+          '192.0.2.40',
+          'peer.shop.example',
+          'unresolved.example',
+        ],
+        pollIntervalMaxSec: '64',
+        pollIntervalMinSec: '16',
+      },
+      problems: [],
+    })
+    expect(ran).toEqual([byName])
+  })
+
+  it('are addresses where chronyc does not know the names', async () => {
+    const { runner, ran } = failing('Usage: chronyc [OPTION]...\n', "chronyc: invalid option -- 'N'\n", {
+      [byAddress]: sourcesByAddress,
+    })
+    const { ntp, problems } = await read(running('chrony.service') + conf, runner)
+    expect([ntp.ntpServers, problems]).toEqual([['192.0.2.10', '2001:db8::30', '192.0.2.50'], []])
+    expect(ran).toEqual([byName, byAddress])
+  })
+
+  it('come from the configuration, and the failure is told, when chronyd does not answer', async () => {
+    const { runner, ran } = failing('506 Cannot talk to daemon\n', '')
+    expect(await read(running('chrony.service') + conf, runner)).toEqual({
+      ntp: {
+        fallbackNtpServers: [],
+        ntpServers: ['conf.example'],
+        pollIntervalMaxSec: '64',
+        pollIntervalMinSec: '16',
+      },
+      problems: ['chronyc -N -c sources -a: exit code 1 (506 Cannot talk to daemon)'],
+    })
+    expect(ran).toEqual([byName])
+  })
+
+  it('are none where there is a reference clock only', () => {
+    expect(parseChronySources('#,*,GPS,0,4,377,12,0.000000001,0.000000001,0.000000002\n')).toEqual([])
+  })
+
+  it('come from its files and folders where it does not run', async () => {
+    const { runner, ran } = programs()
+    const files = `/etc/chrony/chrony.conf <<
+# Use Debian vendor zone.
+! server no.example
+pool 2.debian.pool.ntp.org iburst
+Server Ntp.example iburst
+confdir /run/chrony/conf.d /etc/chrony/conf.d
+sourcedir /etc/chrony/sources.d
+include /etc/chrony/more/*.inc
+include /etc/chrony/chrony.conf
+>>
+/run/chrony/conf.d/site.conf = server first.example
+/etc/chrony/conf.d/site.conf = server hidden.example
+/etc/chrony/conf.d/tree.conf = server ntp.shop.example prefer
+/etc/chrony/sources.d/dhcp.sources = server 192.0.2.123 iburst
+/etc/chrony/sources.d/README = server no.example
+/etc/chrony/more/a.inc = peer peer.example
+/etc/chrony/more/a.conf = peer no.example
+`
+    expect(await read(files, runner)).toEqual({
+      ntp: {
+        fallbackNtpServers: [],
+        ntpServers: [
+          '2.debian.pool.ntp.org',
+          'Ntp.example',
+          'first.example',
+          'ntp.shop.example',
+          '192.0.2.123',
+          'peer.example',
+        ],
+      },
+      problems: [],
+    })
+    expect(ran).toEqual([])
+  })
+
+  it.each([
+    ['server a.example minpoll 4\npool b.example iburst minpoll 4 maxpoll 10', { pollIntervalMinSec: '16' }],
+    ['server a.example minpoll -2\npeer b.example key 1 minpoll 3', {}],
+    ['server a.example minpoll -2 maxpoll 0', { pollIntervalMinSec: '0.25', pollIntervalMaxSec: '1' }],
+    ['refclock SHM 0 poll 2', {}],
+  ])('state a poll interval only where all agree: %j', async (text, figures) => {
+    const { ntp } = await read(`/etc/chrony.conf <<\n${text}\n>>\n`)
+    const { fallbackNtpServers, ntpServers, ...stated } = ntp
+    expect([fallbackNtpServers, ntpServers.includes('SHM'), stated]).toEqual([[], false, figures])
+  })
+})
+
+describe('time servers of ntpd', () => {
+  const conf = `/etc/ntpsec/ntp.conf <<
+driftfile /var/lib/ntpsec/ntp.drift
+server 127.127.1.0
+server -4 a.example iburst minpoll 6
+includefile "site.conf"
+restrict default kod nomodify nopeer noquery limited
+>>
+/etc/ntpsec/site.conf = pool b.example minpoll 6
+/etc/ntpsec/ntp.d/lab.conf = server c.example minpoll 6 # of the lab
+/etc/ntpsec/ntp.d/lab.conf~ = server no.example
+`
+
+  it.each(['ntpsec.service', 'ntp.service', 'ntpd.service'])(
+    'are those of its configuration while %s runs, whatever else is installed',
+    async (unit) => {
+      const { runner, ran } = programs()
+      expect(await read(`${running(unit)}/etc/chrony.conf = server no.example\n${conf}`, runner)).toEqual({
+        ntp: {
+          fallbackNtpServers: [],
+          ntpServers: ['a.example', 'b.example', 'c.example'],
+          pollIntervalMinSec: '64',
+        },
+        problems: [],
+      })
+      expect(ran).toEqual([])
+    },
+  )
+
+  it('are those of the DHCP lease where the unit takes them', async () => {
+    const lease = '/run/ntpsec/ntp.conf.dhcp = server lease.example\n'
+    expect((await read(conf + lease)).ntp.ntpServers).toEqual(['lease.example'])
+    const ignored = '/etc/default/ntpsec = IGNORE_DHCP="yes"\n'
+    expect((await read(conf + lease + ignored)).ntp.ntpServers).toEqual([
+      'a.example',
+      'b.example',
+      'c.example',
+    ])
+  })
+})
+
+it('a machine without a time service has no time servers', async () => {
+  expect(await read('')).toEqual({ ntp: { fallbackNtpServers: [], ntpServers: [] }, problems: [] })
+})

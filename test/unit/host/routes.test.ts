@@ -1,0 +1,104 @@
+import type { FastifyReply } from 'fastify'
+import { fastify } from 'fastify'
+import { expect, it } from 'vitest'
+import { hostRoutes } from '../../../src/host/routes.ts'
+import { settingsOf } from '../../../src/host/settings.ts'
+import type { SnapshotReply } from '../../../src/host/snapshot.ts'
+
+// Spaced as no serialiser would, with a field that no schema knows.
+const reply: SnapshotReply = {
+  body: '{ "metadata": {  "id": "edge-1" }, "unknown": 1 }',
+  etag: '"a1"',
+}
+
+async function server(current: () => SnapshotReply | undefined = () => reply) {
+  const app = fastify()
+  const refreshed: string[] = []
+  const note = async (what: string) => void refreshed.push(what)
+  const snapshot = { current, refresh: note, firstLook: () => note('first look') }
+  const accesses: unknown[] = []
+  app.addHook('onRoute', ({ config }) => void accesses.push(config?.access))
+  let serialised = 0
+  app.addHook('preSerialization', async (_request, _reply: FastifyReply, payload) => {
+    serialised += 1
+    return payload
+  })
+  await app.register(hostRoutes, { snapshot, settings: settingsOf('airgap') })
+  const get = (url: string, headers = {}) => app.inject({ url, headers })
+  return { get, refreshed, accesses, snapshot, serialised: () => serialised }
+}
+
+const path = '/v1/edge-mgmt/edgehosts/current'
+
+it('sends the bytes of the snapshot as they are, never serialised again', async () => {
+  const { get, serialised } = await server()
+  const response = await get(path)
+  expect(response.statusCode).toBe(200)
+  expect(response.rawPayload.toString()).toBe(reply.body)
+  expect(response.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(reply.body.length),
+    etag: '"a1"',
+  })
+  expect(serialised()).toBe(0)
+})
+
+it.each(['"a1"', 'W/"a1"', '"zz", "a1"', '*'])(
+  'answers 304 without a body to If-None-Match %s',
+  async (tag) => {
+    const response = await (await server()).get(path, { 'if-none-match': tag })
+    expect(response.statusCode).toBe(304)
+    expect(response.body).toBe('')
+    expect(response.headers.etag).toBe('"a1"')
+  },
+)
+
+it.each(['"a2"', 'a1', '""'])('answers in full to If-None-Match %s', async (tag) => {
+  expect((await (await server()).get(path, { 'if-none-match': tag })).statusCode).toBe(200)
+})
+
+it('looks at the machine again only when asked to', async () => {
+  const { get, refreshed } = await server()
+  await get(path)
+  await get(`${path}?refresh=false`)
+  expect(refreshed).toEqual([])
+  await get(`${path}?refresh=true`)
+  expect(refreshed).toEqual(['all'])
+})
+
+it('refuses a refresh that is neither true nor false', async () => {
+  const response = await (await server()).get(`${path}?refresh=perhaps`)
+  expect(response.statusCode).toBe(400)
+  expect(response.json().message).toContain('refresh')
+})
+
+it('waits for the first look when nobody has looked yet', async () => {
+  const { get, refreshed } = await server(() => (refreshed.length > 0 ? reply : undefined))
+  expect((await get(path)).rawPayload.toString()).toBe(reply.body)
+  expect(refreshed).toEqual(['first look'])
+})
+
+it('answers 500 when there is no reply after the first look', async () => {
+  const { get } = await server(() => undefined)
+  expect((await get(path)).statusCode).toBe(500)
+})
+
+it('answers 500 when a look that was asked for fails', async () => {
+  const { get, snapshot } = await server()
+  snapshot.refresh = () => Promise.reject(new Error('broken'))
+  expect((await get(`${path}?refresh=true`)).statusCode).toBe(500)
+})
+
+it('tells how the host is installed and managed', async () => {
+  expect((await (await server()).get('/v1/edge-mgmt/settings')).json()).toEqual({
+    featureFlags: {},
+    installationMode: 'airgap',
+    managementMode: 'local',
+  })
+  expect(settingsOf('connected')).toMatchObject({ installationMode: 'connected', managementMode: 'central' })
+})
+
+it('lets every viewer read, and nobody without a token', async () => {
+  const { accesses } = await server()
+  expect(new Set(accesses)).toEqual(new Set(['viewer']))
+})

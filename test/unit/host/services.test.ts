@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { archTypeOf, countCpuList, readCores } from '../../../src/host/cpu.ts'
+import { toGiB, toMiB } from '../../../src/host/memory.ts'
+import { parseAssignments, readOperatingSystem } from '../../../src/host/operating-system.ts'
+import { machine } from '../../fixtures/host/tree.ts'
+
+describe('units', () => {
+  it('memory is MiB rounded down', () => {
+    expect(toMiB(7930.9 * 2 ** 20)).toBe(7930)
+  })
+
+  it('disk space is GiB rounded to the nearest', () => {
+    expect([0.49, 0.5, 299.6].map((gib) => toGiB(gib * 2 ** 30))).toEqual([0, 1, 300])
+  })
+})
+
+describe('processors', () => {
+  it.each([
+    ['0\n', 1],
+    ['0-3', 4],
+    ['0-31,64-95', 64],
+    ['0,2-3', 3],
+    ['', 0],
+  ])('%j is %i', (list, cores) => {
+    expect(countCpuList(list)).toBe(cores)
+  })
+
+  it('fail loudly when the kernel lists none', async () => {
+    await expect(readCores(machine('container'))).rejects.toThrow('online')
+  })
+
+  it('architecture is spelled as Debian does', () => {
+    expect(['x64', 'arm64', 'riscv64'].map(archTypeOf)).toEqual(['amd64', 'arm64', 'riscv64'])
+  })
+})
+
+describe('operating system', () => {
+  it('is what os-release and the kernel say', async () => {
+    expect(await readOperatingSystem(machine('rack-server'))).toEqual({
+      family: 'ubuntu',
+      version: '24.04',
+      kernel: 'Linux',
+      kernelVersion: '6.8.0-60-generic',
+    })
+  })
+
+  it('has no version where the distribution has none, and the family it is like where it has no name', async () => {
+    const files = machine('', '/etc/os-release <<\nID_LIKE="debian ubuntu"\n>>\n')
+    expect(await readOperatingSystem(files)).toEqual({ family: 'debian' })
+  })
+
+  it('reads quoting as the shell does', () => {
+    const values = parseAssignments('A="b \\"c\\" \\$d"\nB=\'e "f"\'\nC=g\n#D=h\n')
+    expect(Object.fromEntries(values)).toEqual({ A: 'b "c" $d', B: 'e "f"', C: 'g' })
+  })
+})

@@ -1,0 +1,359 @@
+import { describe, expect, it, vi } from 'vitest'
+import type { HostFiles } from '../../../src/host/files.ts'
+import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
+import { createSnapshot, type SnapshotOptions, type SnapshotReply } from '../../../src/host/snapshot.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { programs, recordingLog, services } from '../../fixtures/host/edges.ts'
+import { machine } from '../../fixtures/host/tree.ts'
+
+const identitySources = ['product-uuid', 'machine-id']
+/** What stat(1) says of 24 GiB, 2 of them kept for root. */
+const usage = (usedGib: number) => `${2 ** 30} 24 ${24 - usedGib} ${22 - usedGib}\n`
+
+/** A board whose parts a test can change: files in front of the fixture, figures, and the time. */
+function board(options: Partial<SnapshotOptions> = {}) {
+  const { log, lines } = recordingLog()
+  const files = machine('single-board')
+  const state = {
+    now: 1_000,
+    used: 9,
+    addresses: ['192.0.2.7'],
+    /** Text of a file, or a promise of it. */
+    files: new Map<string, string | Promise<string>>(),
+    reads: [] as string[],
+  }
+  const overlaid: HostFiles = {
+    ...files,
+    text: async (path) => {
+      state.reads.push(path)
+      return state.files.get(path) ?? files.text(path)
+    },
+  }
+  const { runner } = programs({ stat: () => usage(state.used) })
+  const runners = { runner, privileged: runner }
+  const database = options.database ?? openDatabase(':memory:', log)
+  const build = () =>
+    createSnapshot({
+      files: overlaid,
+      ...runners,
+      bus: services().bus,
+      clock: { now: () => state.now, monotonic: () => state.now },
+      log,
+      database,
+      config: { identitySources, mode: 'airgap' },
+      agentVersion: '0.1.0',
+      ipv4Addresses: () =>
+        new Map([['eth0', state.addresses.map((ip) => ({ ip, subnet: '255.255.255.0' }))]]),
+      totalMemory: async () => 7930.5 * 2 ** 20,
+      arch: 'arm64',
+      ...options,
+    })
+  return { build, state, lines }
+}
+
+// eslint-disable-next-line @typescript-eslint/no-unsafe-return -- the tests look at what is there
+const parse = (body: string) => JSON.parse(body)
+const modifiedOf = ({ body }: SnapshotReply) => (parse(body) as EdgeHostInfo).metadata.lastModifiedTimestamp
+const hostnameFile = '/proc/sys/kernel/hostname'
+
+describe('reply', () => {
+  it('is the whole shape, spelled as the API spells it', async () => {
+    const snapshot = await board().build()
+    expect(snapshot.current()).toBeUndefined()
+    await snapshot.refresh('all')
+    expect(parse(snapshot.current()!.body)).toEqual({
+      metadata: {
+        creationTimestamp: '1970-01-01T00:00:01.000Z',
+        id: 'edge-ce16a10221d81f285f28c81b01ad7195',
+        lastModifiedTimestamp: '1970-01-01T00:00:01.000Z',
+        name: 'edge-ce16a10221d81f285f28c81b01ad7195',
+      },
+      spec: {
+        connectionMode: 'airgap',
+        hardwareSpec: {
+          archType: 'arm64',
+          cpu: { cores: 4 },
+          disks: [
+            {
+              controller: 'MMC',
+              size: 29,
+              partitions: [
+                { fileSystemType: 'ext4', freeSpace: 13, mountPoint: '/', totalSpace: 24, usedSpace: 9 },
+              ],
+            },
+          ],
+          gpus: [],
+          memory: { sizeInMB: 7930 },
+          os: { family: 'debian', version: '12' },
+        },
+        managementMode: 'local',
+        networkInfo: [
+          {
+            dns: [],
+            ip: '192.0.2.7',
+            isDefault: false,
+            macAddr: 'dc:a6:32:00:00:01',
+            nicName: 'eth0',
+            subnet: '255.255.255.0',
+          },
+          {
+            dns: ['2001:db8::53'],
+            gateway: 'fe80::1',
+            ip: '2001:db8::10',
+            isDefault: true,
+            macAddr: 'dc:a6:32:00:00:02',
+            nicName: 'wlan0',
+            subnet: '64',
+          },
+        ],
+      },
+      status: {
+        agentVersion: '0.1.0',
+        configurationStatus: 'pending',
+        dns: { nameservers: ['2001:db8::53'], options: [], searchDomains: [] },
+        hostName: 'board',
+        ntp: { fallbackNtpServers: [], ntpServers: [] },
+        registrationStatus: 'not applicable',
+      },
+    })
+  })
+
+  it('names a connected host as one', async () => {
+    const snapshot = await board({
+      config: { identitySources, id: 'kiosk-7', name: 'Kiosk', mode: 'connected' },
+    }).build()
+    await snapshot.refresh('all')
+    const { metadata, spec, status } = parse(snapshot.current()!.body)
+    expect(metadata).toMatchObject({ id: 'kiosk-7', name: 'Kiosk' })
+    expect(spec).toMatchObject({ connectionMode: 'connected', managementMode: 'central' })
+    expect(status.registrationStatus).toBe('pending')
+  })
+
+  it('is the same buffer with the same tag until something changes', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    const first = snapshot.current()!
+    await snapshot.refresh('all')
+    expect(snapshot.current()).toBe(first)
+    state.files.set(hostnameFile, 'renamed\n')
+    await snapshot.refresh('seconds')
+    expect(snapshot.current()!.etag).not.toBe(first.etag)
+    expect(first.etag).toMatch(/^"[0-9a-f]{32}"$/)
+    expect(snapshot.hostName()).toBe('renamed')
+  })
+})
+
+describe('time of the last change', () => {
+  it('stays when only used and free space change, while body and tag follow', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    const first = snapshot.current()!
+    state.now = 5_000
+    state.used = 12
+    await snapshot.refresh('minutes')
+    const second = snapshot.current()!
+    expect(parse(second.body).spec.hardwareSpec.disks[0].partitions[0].usedSpace).toBe(12)
+    expect(second.etag).not.toBe(first.etag)
+    expect(modifiedOf(second)).toBe(modifiedOf(first))
+  })
+
+  it('survives a restart and moves with the facts', async () => {
+    const { build, state } = board()
+    await (await build()).refresh('all')
+    state.now = 60_000
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    expect(modifiedOf(snapshot.current()!)).toBe('1970-01-01T00:00:01.000Z')
+    state.files.set(hostnameFile, 'renamed\n')
+    await snapshot.refresh('all')
+    expect(parse(snapshot.current()!.body).metadata).toMatchObject({
+      creationTimestamp: '1970-01-01T00:00:01.000Z',
+      lastModifiedTimestamp: '1970-01-01T00:01:00.000Z',
+    })
+  })
+})
+
+describe('refresh', () => {
+  it('of one class leaves the others alone', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    const files = {
+      seconds: '/etc/resolv.conf',
+      mounts: '/proc/1/mountinfo',
+      network: '/proc/net/route',
+      minutes: '/sys/devices/system/cpu/online',
+    }
+    for (const scope of ['seconds', 'mounts', 'network', 'minutes'] as const) {
+      state.reads.length = 0
+      await snapshot.refresh(scope)
+      expect(Object.values(files).filter((file) => state.reads.includes(file))).toEqual([files[scope]])
+    }
+  })
+
+  it('never reads again what never changes', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    const read = () => state.reads.filter((path) => path.includes('SecureBoot')).length
+    const once = read()
+    expect(once).toBeGreaterThan(0)
+    await snapshot.refresh('all')
+    expect(read()).toBe(once)
+  })
+
+  it('that comes first is one for all who ask before it ends', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
+    await snapshot.refresh('seconds')
+    expect(snapshot.current()).toBeUndefined()
+    state.reads.length = 0
+    await Promise.all([snapshot.firstLook(), snapshot.firstLook()])
+    expect(snapshot.current()).toBeDefined()
+    expect(state.reads.filter((path) => path === hostnameFile)).toHaveLength(1)
+  })
+
+  it('is shared by those who ask while one is running, and sees what they changed before', async () => {
+    const { build, state } = board()
+    const snapshot = await build()
+    const first = snapshot.refresh('all')
+    await vi.waitFor(() => expect(state.reads).toContain(hostnameFile))
+    state.files.set(hostnameFile, 'renamed\n')
+    const waiting = Array.from({ length: 50 }, () => snapshot.refresh('all'))
+    await Promise.all([first, ...waiting])
+    expect(snapshot.hostName()).toBe('renamed')
+    expect(state.reads.filter((path) => path === hostnameFile)).toHaveLength(2)
+  })
+})
+
+describe('a fact that cannot be read', () => {
+  it('keeps its last value, is a condition, and is logged once until it comes back', async () => {
+    const { build, state, lines } = board()
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    const unreadable = Promise.reject(new Error('EIO: i/o error'))
+    // It is looked at only later, and until then nobody has caught it.
+    unreadable.catch(() => undefined)
+    state.files.set('/sys/devices/system/cpu/online', unreadable)
+    await snapshot.refresh('all')
+    await snapshot.refresh('all')
+    const { spec, status } = parse(snapshot.current()!.body)
+    expect(spec.hardwareSpec.cpu).toEqual({ cores: 4 })
+    expect(status.conditions).toEqual([
+      { type: 'cores', status: 'False', reason: 'CannotBeRead', message: 'EIO: i/o error' },
+    ])
+    expect(lines.filter(({ level, fact }) => level === 40 && fact === 'cores')).toHaveLength(1)
+    state.files.delete('/sys/devices/system/cpu/online')
+    await snapshot.refresh('all')
+    expect(parse(snapshot.current()!.body).status.conditions).toBeUndefined()
+    expect(lines.filter(({ level, fact }) => level === 30 && fact === 'cores')).toHaveLength(1)
+  })
+
+  it('is absent when it never could be read', async () => {
+    const snapshot = await board({ totalMemory: () => Promise.reject(new Error('no meminfo')) }).build()
+    await snapshot.refresh('all')
+    expect(parse(snapshot.current()!.body).spec.hardwareSpec.memory).toEqual({})
+  })
+
+  it('that hangs delays nothing but itself and is not started a second time', async () => {
+    let asked = 0
+    const answer = Promise.withResolvers<string>()
+    const { runner } = programs({
+      stat: () => {
+        asked += 1
+        return answer.promise
+      },
+    })
+    const snapshot = await board({ deadlineMs: 400, runner }).build()
+    await snapshot.refresh('all')
+    await snapshot.refresh('all')
+    const hanging = parse(snapshot.current()!.body)
+    expect(asked).toBe(1)
+    expect(hanging.spec.hardwareSpec.disks).toMatchObject([{ partitions: [{ mountPoint: '/' }] }])
+    expect(hanging.spec.hardwareSpec.disks[0].partitions[0].totalSpace).toBeUndefined()
+    expect(hanging.status.conditions).toMatchObject([
+      { type: 'space', message: '/: no answer within 400 ms' },
+    ])
+    answer.resolve(usage(9))
+    await snapshot.refresh('all')
+    const answered = parse(snapshot.current()!.body)
+    expect(answered.spec.hardwareSpec.disks[0].partitions[0].totalSpace).toBe(24)
+    expect(answered.status.conditions).toBeUndefined()
+  })
+
+  it('that takes its time keeps nobody from seeing the others, at the first look and later', async () => {
+    const answer = Promise.withResolvers<string>()
+    const { build, state } = board({ runner: programs({ stat: () => answer.promise }).runner })
+    const snapshot = await build()
+    await snapshot.firstLook()
+    const first = parse(snapshot.current()!.body)
+    expect(first.status.hostName).toBe('board')
+    expect(first.status.conditions).toMatchObject([{ type: 'space', message: '/: no answer yet' }])
+    state.files.set(hostnameFile, 'renamed\n')
+    await snapshot.refresh('seconds')
+    expect(snapshot.hostName()).toBe('renamed')
+    expect(parse(snapshot.current()!.body).status.hostName).toBe('renamed')
+    answer.resolve(usage(9))
+    await snapshot.refresh('all')
+    expect(parse(snapshot.current()!.body).status.conditions).toBeUndefined()
+  })
+
+  it('in part is a condition for that part', async () => {
+    const snapshot = await board({ runner: programs({ stat: 'stat: what?' }).runner }).build()
+    await snapshot.refresh('all')
+    const { status } = parse(snapshot.current()!.body)
+    expect(status.conditions).toMatchObject([{ type: 'space', message: '/: stat said stat: what?' }])
+  })
+})
+
+it('tells who listens when addresses or the name change, and only then', async () => {
+  const { build, state } = board()
+  const snapshot = await build()
+  const heard: string[] = []
+  const end = snapshot.onNamesChange(() =>
+    heard.push([snapshot.hostName(), ...snapshot.addresses()].join(' ')),
+  )
+  await snapshot.refreshNames()
+  await snapshot.refresh('all')
+  state.addresses = ['192.0.2.7', '192.0.2.8']
+  await snapshot.refresh('network')
+  state.files.set(hostnameFile, 'renamed\n')
+  await snapshot.refresh('seconds')
+  end()
+  state.addresses = []
+  await snapshot.refresh('network')
+  expect(heard).toEqual([
+    'board 192.0.2.7 2001:db8::10',
+    'board 192.0.2.7 192.0.2.8 2001:db8::10',
+    'renamed 192.0.2.7 192.0.2.8 2001:db8::10',
+  ])
+  expect(snapshot.addresses()).toEqual(['2001:db8::10'])
+})
+
+it('knows of each fact how old it is, how long it took and whether it can be read', async () => {
+  const { build, state } = board({ totalMemory: () => Promise.reject(new Error('no meminfo')) })
+  const snapshot = await build()
+  const readingOf = (name: string) => snapshot.readings().find((each) => each.name === name)
+  expect(readingOf('disks')).toEqual({ name: 'disks', refreshClass: 'seconds', isFailing: false })
+  await snapshot.refresh('all')
+  expect(readingOf('disks')).toMatchObject({ ageMs: 0, durationMs: 0, isFailing: false })
+  expect(readingOf('memory')).toMatchObject({ ageMs: undefined, durationMs: 0, isFailing: true })
+  state.now += 6_000
+  expect(readingOf('cores')).toMatchObject({ ageMs: 6_000 })
+  await snapshot.refresh('seconds')
+  expect(readingOf('disks')).toMatchObject({ ageMs: 0 })
+  expect(readingOf('cores')).toMatchObject({ ageMs: 6_000 })
+})
+
+it('answers although the database cannot be written to', async () => {
+  const { log } = recordingLog()
+  const database = openDatabase(':memory:', log)
+  const { build, lines } = board({ database })
+  const snapshot = await build()
+  database.sql.exec('DROP TABLE host')
+  await snapshot.refresh('all')
+  expect(parse(snapshot.current()!.body).status.hostName).toBe('board')
+  expect(lines.filter(({ level }) => level === 50)).toHaveLength(1)
+})

@@ -1,0 +1,167 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createJobs, type Job } from '../../../src/jobs/jobs.ts'
+import { cpuNow } from '../../support/cpu-time.ts'
+import { captureLog } from '../../support/https-server.ts'
+import { dayMs, hourMs, minuteMs } from '../../support/turning-clock.ts'
+
+let stop = () => {}
+beforeEach(() => void vi.useFakeTimers({ now: new Date('2026-01-01T00:00:00.500Z') }))
+afterEach(() => {
+  stop()
+  vi.useRealTimers()
+})
+
+function setUp(...table: Job[]) {
+  const { log, lines } = captureLog()
+  const jobs = createJobs(table, { log, monotonic: () => performance.now() })
+  jobs.start()
+  stop = () => jobs.stop()
+  return { jobs, lines }
+}
+const everySecond = { name: 'tick', schedule: '* * * * * *', stuckAfterMs: 3_000 }
+const everyFiveSeconds = { name: 'tick', schedule: '*/5 * * * * *', stuckAfterMs: 3_000 }
+const atHalfPast = { name: 'hourly', schedule: '0 30 * * * *', stuckAfterMs: 3_000 }
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+/** The wall clock alone; timers and the monotonic clock go on as before. */
+const setClock = (byMs: number) => vi.setSystemTime(Date.now() + byMs)
+
+describe('a job', () => {
+  it('runs by its schedule', async () => {
+    const run = vi.fn()
+    setUp({ ...everySecond, run })
+    await pass(5_000)
+    expect(run).toHaveBeenCalledTimes(5)
+  })
+
+  it('does not run before the start or after the stop', async () => {
+    const run = vi.fn()
+    const { jobs } = setUp({ ...everySecond, run })
+    jobs.stop()
+    expect(vi.getTimerCount()).toBe(0)
+    await pass(5_000)
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  it('never overlaps itself', async () => {
+    let end = () => {}
+    const run = vi.fn(() => new Promise<void>((done) => (end = done)))
+    setUp({ ...everySecond, run })
+    await pass(5_000)
+    expect(run).toHaveBeenCalledTimes(1)
+    end()
+    await pass(1_000)
+    expect(run).toHaveBeenCalledTimes(2)
+  })
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('broken'))],
+    [
+      'throws',
+      () => {
+        throw new Error('broken')
+      },
+    ],
+  ])('that %s is logged and runs again', async (_what, fail) => {
+    const run = vi.fn<() => Promise<void>>(fail)
+    const { lines, jobs } = setUp({ ...everySecond, run })
+    await pass(2_000)
+    expect(run).toHaveBeenCalledTimes(2)
+    expect(lines.filter(({ msg, job }) => msg === 'job failed' && job === 'tick')).toHaveLength(2)
+    expect(jobs.areMoving()).toBe(true)
+  })
+
+  it('that runs longer than its time is stuck, until it ends', async () => {
+    let end = () => {}
+    const { jobs } = setUp({ ...everySecond, run: () => new Promise<void>((done) => (end = done)) })
+    await pass(3_400)
+    expect(jobs.areMoving()).toBe(true)
+    await pass(300)
+    expect(jobs.areMoving()).toBe(false)
+    end()
+    await pass(0)
+    expect(jobs.areMoving()).toBe(true)
+  })
+
+  it('that is stuck stops the watchdog although others move', async () => {
+    const { jobs } = setUp(
+      { ...everySecond, run: () => undefined },
+      { ...everySecond, name: 'stuck', run: () => new Promise<void>(() => undefined) },
+    )
+    await pass(10_000)
+    expect(jobs.areMoving()).toBe(false)
+  })
+})
+
+describe('a wall clock that is set', () => {
+  it.each([
+    ['back by a day', -dayMs],
+    ['back by a minute', -minuteMs],
+    ['back by some seconds', -3_000],
+    ['forward by some seconds', 3_000],
+    ['forward by a minute', minuteMs],
+    ['forward by a day', dayMs],
+  ])('%s neither stops a job nor makes it run in a burst', async (_how, byMs) => {
+    const begun: number[] = []
+    const { jobs } = setUp({ ...everyFiveSeconds, run: () => void begun.push(performance.now()) })
+    await pass(11_000)
+    setClock(byMs)
+    await pass(3 * minuteMs)
+    expect(jobs.areMoving()).toBe(true)
+    expect(jobs.figures()[0]?.sinceSuccessMs).toBeLessThanOrEqual(5_000)
+    const pauses = begun.slice(1).map((at, index) => at - (begun[index] ?? 0))
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(10_000)
+    expect(begun.length).toBeGreaterThanOrEqual(36)
+  })
+
+  it('forward by weeks costs no more than any other moment', async () => {
+    setUp({ ...everyFiveSeconds, run: () => undefined })
+    await pass(11_000)
+    setClock(14 * dayMs)
+    const before = cpuNow()
+    await pass(10_000)
+    // Milliseconds. To walk over the quarter of a million runs in between takes several seconds.
+    expect(cpuNow() - before).toBeLessThan(500)
+  })
+
+  it('forward makes up for no run that was missed', async () => {
+    const run = vi.fn()
+    setUp({ ...atHalfPast, run })
+    setClock(5 * hourMs)
+    await pass(29 * minuteMs)
+    expect(run).not.toHaveBeenCalled()
+    await pass(minuteMs)
+    expect(run).toHaveBeenCalledTimes(1)
+  })
+
+  it('makes a job that waits for long run at its time by the new clock', async () => {
+    const run = vi.fn()
+    setUp({ ...atHalfPast, run })
+    // 23:29 of the day before.
+    setClock(-31 * minuteMs)
+    await pass(minuteMs)
+    expect(run).toHaveBeenCalledTimes(1)
+    await pass(hourMs)
+    expect(run).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('figures', () => {
+  it('count runs and failures, and know of the last success', async () => {
+    let fails = false
+    const { jobs } = setUp({
+      ...everySecond,
+      run: () => {
+        if (fails) throw new Error('broken')
+      },
+    })
+    expect(jobs.figures()).toEqual([
+      { name: 'tick', runs: 0, failures: 0, durationMs: undefined, sinceSuccessMs: undefined },
+    ])
+    await pass(2_000)
+    fails = true
+    await pass(3_000)
+    expect(jobs.figures()).toMatchObject([{ runs: 5, failures: 3, durationMs: 0 }])
+    expect(jobs.figures()[0]?.sinceSuccessMs).toBeGreaterThanOrEqual(3_000)
+  })
+})

@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createEventLoop } from '../../../src/metrics/event-loop.ts'
+import { writeExposition } from '../../../src/metrics/exposition.ts'
+import { families, type Family } from '../../../src/metrics/families.ts'
+import type { Figures } from '../../../src/metrics/figures.ts'
+import { prefersOpenMetrics } from '../../../src/metrics/format.ts'
+
+const figures = {} as Figures
+const family = (rest: Partial<Family>): Family => ({
+  name: 'x_total',
+  type: 'counter',
+  help: 'Some help.',
+  labels: [],
+  samples: () => [{ labels: {}, value: 5 }],
+  ...rest,
+})
+const linesOf = async (format: 'prometheus' | 'openmetrics', ...list: Family[]) =>
+  (await writeExposition(list, figures, format)).text.split('\n').filter(Boolean)
+
+describe('the text format', () => {
+  it('has help, type and a line for each sample', async () => {
+    expect(await linesOf('prometheus', family({}))).toEqual([
+      '# HELP x_total Some help.',
+      '# TYPE x_total counter',
+      'x_total 5',
+    ])
+  })
+
+  it('escapes what a label may hold', async () => {
+    const odd = family({ samples: () => [{ labels: { a: 'say "hi" \\ or\nbye' }, value: 1 }] })
+    expect((await linesOf('prometheus', odd)).at(-1)).toBe('x_total{a="say \\"hi\\" \\\\ or\\nbye"} 1')
+  })
+
+  it('adds the buckets of a histogram up, each holding those below it', async () => {
+    const histogram = family({
+      name: 'x_seconds',
+      type: 'histogram',
+      samples: () => [{ labels: { r: '/' }, value: { upperBounds: [0.5, 1], counts: [3, 0, 2], sum: 9.25 } }],
+    })
+    expect((await linesOf('prometheus', histogram)).slice(2)).toEqual([
+      'x_seconds_bucket{r="/",le="0.5"} 3',
+      'x_seconds_bucket{r="/",le="1"} 3',
+      'x_seconds_bucket{r="/",le="+Inf"} 5',
+      'x_seconds_sum{r="/"} 9.25',
+      'x_seconds_count{r="/"} 5',
+    ])
+  })
+
+  it('keeps help and type of a metric that has no value', async () => {
+    expect(await linesOf('prometheus', family({ samples: () => [] }))).toHaveLength(2)
+  })
+})
+
+it('OpenMetrics names a counter without _total, its sample with it, and has an end', async () => {
+  expect(await linesOf('openmetrics', family({}))).toEqual([
+    '# HELP x Some help.',
+    '# TYPE x counter',
+    'x_total 5',
+    '# EOF',
+  ])
+  // And is not what the next reader of the other format gets.
+  expect((await linesOf('prometheus', family({})))[1]).toBe('# TYPE x_total counter')
+})
+
+describe('the table of metrics', () => {
+  it('has each name once', () => {
+    expect(new Set(families.map(({ name }) => name)).size).toBe(families.length)
+  })
+
+  it.each(families)('$name is named as Prometheus wants it', ({ name, type, help }) => {
+    expect(name).toMatch(/^(edgehostd|process)_[a-z]+(_[a-z]+)*$/)
+    expect(name.endsWith('_total')).toBe(type === 'counter')
+    expect(help).toMatch(/\.$/)
+  })
+})
+
+describe('the format', () => {
+  it.each([
+    // What Prometheus 2.42 sends.
+    [
+      'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+      true,
+    ],
+    ['application/openmetrics-text; version=1.0.0; charset=utf-8', true],
+    ['application/openmetrics-text;q=0.3,text/plain;q=0.9', false],
+    ['application/openmetrics-text;q=0', false],
+    ['application/openmetrics-text;version=0.0.1', false],
+    ['text/plain;version=0.0.4', false],
+    ['*/*', false],
+    ['', false],
+    [';;,q=,,', false],
+    [undefined, false],
+  ])('for Accept %s: OpenMetrics %s', (accept, expected) => {
+    expect(prefersOpenMetrics(accept)).toBe(expected)
+  })
+})
+
+describe('the lag of the event loop', () => {
+  // Not performance: the faked one knows no event loop.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }))
+  afterEach(() => void vi.useRealTimers())
+  const counted = (loop: ReturnType<typeof createEventLoop>) =>
+    loop.read().lag.counts.reduce((sum, count) => sum + count, 0)
+
+  it('is not measured before somebody reads it', () => {
+    createEventLoop(() => Date.now())
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is measured each second from then on', async () => {
+    const loop = createEventLoop(() => Date.now())
+    loop.read()
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(counted(loop)).toBe(5)
+    expect(vi.getTimerCount()).toBe(1)
+  })
+
+  it('is what a timer came too late', async () => {
+    let heldUpMs = 0
+    const loop = createEventLoop(() => Date.now() + heldUpMs)
+    loop.read()
+    heldUpMs = 300
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(loop.read().lag.sum).toBeCloseTo(0.3)
+  })
+
+  it('is measured no longer ten minutes after the last who read it, and anew with the next', async () => {
+    const loop = createEventLoop(() => Date.now())
+    loop.read()
+    await vi.advanceTimersByTimeAsync(601_000)
+    expect(vi.getTimerCount()).toBe(0)
+    loop.read()
+    expect(vi.getTimerCount()).toBe(1)
+    loop.stop()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

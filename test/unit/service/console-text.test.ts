@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { greetingOf } from '../../../src/service/console-text.ts'
+
+const fingerprint = 'AB:CD:EF'
+const addresses = ['192.0.2.10', '198.51.100.7', '2001:db8::10']
+const first = (address: string, known: readonly string[] = addresses, port = 5080) =>
+  greetingOf({ bound: { address, port }, addresses: known, fingerprint }).split('\n')[0]
+
+describe('the greeting', () => {
+  it('is two lines: the addresses and the fingerprint', () => {
+    expect(greetingOf({ bound: { address: '::', port: 5080 }, addresses: ['192.0.2.10'], fingerprint })).toBe(
+      'edgehostd  https://192.0.2.10:5080\nSHA-256    AB:CD:EF\n',
+    )
+  })
+
+  it.each([
+    ['::', 'https://192.0.2.10:5080 https://198.51.100.7:5080 https://[2001:db8::10]:5080'],
+    ['0.0.0.0', 'https://192.0.2.10:5080 https://198.51.100.7:5080'],
+    ['198.51.100.7', 'https://198.51.100.7:5080'],
+    ['2001:db8::10', 'https://[2001:db8::10]:5080'],
+  ])('of a daemon that listens on %s names %s', (address, urls) => {
+    expect(first(address)).toBe(`edgehostd  ${urls}`)
+  })
+
+  it('puts IPv4 first and names no more than four', () => {
+    const many = ['2001:db8::1', '2001:db8::2', '192.0.2.1', '192.0.2.2', '192.0.2.3']
+    expect(first('::', many, 8443)).toBe(
+      'edgehostd  https://192.0.2.1:8443 https://192.0.2.2:8443 https://192.0.2.3:8443 https://[2001:db8::1]:8443',
+    )
+  })
+
+  it('says so when the host has no address yet', () => {
+    expect(first('::', [])).toBe('edgehostd  no network address yet, port 5080')
+  })
+})

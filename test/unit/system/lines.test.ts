@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { createLineSplitter, createTail } from '../../../src/system/lines.ts'
+
+const text = Buffer.from('one\n\nBühne\r\nthe last')
+
+function split(chunks: readonly Uint8Array[]) {
+  const lines: [string, number][] = []
+  const splitter = createLineSplitter((line, readBytes) => lines.push([line, readBytes]))
+  for (const chunk of chunks) splitter.add(chunk)
+  splitter.end()
+  return lines
+}
+
+describe('a line splitter', () => {
+  it.each([1, 2, 3, 5, 100])('cuts a text that comes in chunks of %i bytes', (size) => {
+    const chunks = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+      text.subarray(index * size, (index + 1) * size),
+    )
+    expect(split(chunks).map(([line]) => line)).toEqual(['one', '', 'Bühne\r', 'the last'])
+  })
+
+  it('says how many bytes are read, from where the next line can be read alone', () => {
+    const lines = split([text])
+    for (const [index, [, readBytes]] of lines.entries())
+      expect(split([text.subarray(readBytes)]).map(([line]) => line)).toEqual(
+        lines.slice(index + 1).map(([line]) => line),
+      )
+  })
+
+  it('leaves out what a line has beyond 64 KiB, and counts it', () => {
+    const long = Buffer.from(`${'x'.repeat(100_000)}\nnext\n`)
+    expect(split([long.subarray(0, 70_000), long.subarray(70_000)])).toEqual([
+      ['x'.repeat(65_536), 100_001],
+      ['next', 100_006],
+    ])
+  })
+})
+
+describe('a tail', () => {
+  it('has every line while there is room, and then as many of the last as fit whole', () => {
+    const tail = createTail(10)
+    tail.add('one')
+    expect(tail.text()).toBe('one\n')
+    for (let count = 0; count < 1_000; count += 1) tail.add(String(count))
+    expect(tail.text()).toBe('998\n999\n')
+    tail.add('')
+    expect(tail.text()).toBe('998\n999\n\n')
+  })
+
+  it('has the end of a line that is longer', () => {
+    const tail = createTail(5)
+    tail.add('one')
+    tail.add('0123456789')
+    expect(tail.text()).toBe('6789\n')
+  })
+})

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createStrangerLog, type StrangerLog } from '../../../src/system/stranger-log.ts'
+import { captureLog } from '../../support/https-server.ts'
+import { createTurningClock, type TurningClock } from '../../support/turning-clock.ts'
+
+let clock: TurningClock
+let captured: ReturnType<typeof captureLog>
+let strangers: StrangerLog
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  clock = createTurningClock()
+  captured = captureLog()
+  strangers = createStrangerLog(captured.log, clock.monotonic)
+})
+afterEach(() => {
+  strangers.stop()
+  vi.useRealTimers()
+})
+
+const said = (message: string) => captured.lines.filter(({ msg }) => msg === message).length
+const leftOut = () => captured.lines.filter(({ msg }) => String(msg).includes('were left out'))
+
+it('a flood is six lines in any second, and one a minute that counts the rest', () => {
+  for (let ms = 0; ms < 60_000; ms += 10) {
+    strangers.info({}, ms % 20 === 0 ? 'one' : 'other')
+    clock.turn(10)
+    vi.advanceTimersByTime(10)
+  }
+  const lines = said('one') + said('other')
+  expect(lines).toBeLessThanOrEqual(6 * 60)
+  expect(lines).toBeGreaterThan(6 * 55)
+  strangers.stop()
+  expect(leftOut().length).toBeLessThanOrEqual(3)
+  const counted = leftOut().flatMap(({ counts }) => Object.values(counts as Record<string, number>))
+  expect(lines + counted.reduce((sum, count) => sum + count, 0)).toBe(6_000)
+})
+
+it('lines that are written anyway take the place of others', () => {
+  for (let index = 0; index < 4; index += 1) strangers.reserve()
+  for (let index = 0; index < 4; index += 1) strangers.warn({}, 'one')
+  expect(said('one')).toBe(2)
+  clock.turn(1_000)
+  strangers.warn({}, 'one')
+  expect(said('one')).toBe(3)
+})
+
+it('a line below the level of the log takes no place', () => {
+  captured.log.level = 'info'
+  for (let index = 0; index < 20; index += 1) strangers.debug({}, 'quiet')
+  strangers.info({}, 'one')
+  expect(captured.lines.map(({ msg }) => msg)).toEqual(['one'])
+})
+
+it('an error has a place of its own beside a flood, and errors alone are nine a second', () => {
+  for (let index = 0; index < 20; index += 1) strangers.info({}, 'one')
+  strangers.error({}, 'to be mended')
+  expect([said('one'), said('to be mended')]).toEqual([6, 1])
+  clock.turn(1_000)
+  for (let index = 0; index < 20; index += 1) strangers.error({}, 'to be mended')
+  expect(said('to be mended')).toBe(1 + 9)
+})
