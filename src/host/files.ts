@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { readdir, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { readRegularFile, readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
@@ -31,21 +31,18 @@ const absent = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EACCE
 export function createHostFiles(root = '/'): HostFiles {
   return {
     text: async (path, maximumBytes = textFileBytes, encoding = 'utf8') => {
-      const file = isMemory(path)
-        ? await ifThere(join(root, path), (each) => readRegularFileSync(each, maximumBytes))
-        : await ifPresent(() => readRegularFile(join(root, path), maximumBytes))
+      const read = isMemory(path) ? readRegularFileSync : readRegularFile
+      const file = await ifPresent(() => read(join(root, path), maximumBytes))
       return file?.bytes.toString(encoding)
     },
     names: async (path) => {
-      const names = isMemory(path)
-        ? await ifThere(join(root, path), (folder) => readdirSync(folder))
-        : await ifPresent(() => readdir(join(root, path)))
+      const folder = join(root, path)
+      const names = await ifPresent(() => (isMemory(path) ? readdirSync(folder) : readdir(folder)))
       return names?.sort() ?? []
     },
     link: async (path) => {
-      const target = isMemory(path)
-        ? await ifThere(join(root, path), (link) => readlinkSync(link))
-        : await ifPresent(() => readlink(join(root, path)))
+      const read = isMemory(path) ? readlinkSync : readlink
+      const target = await ifPresent(() => read(join(root, path)))
       return target === undefined ? undefined : resolve(dirname(path), target)
     },
   }
@@ -58,12 +55,6 @@ export function createHostFiles(root = '/'): HostFiles {
  */
 function isMemory(path: string): boolean {
   return /^\/(sys|proc|run)\//.test(path)
-}
-
-/** Half of what is asked for is not there, and an exception costs ten times as much as a look before. */
-async function ifThere<T>(path: string, read: (path: string) => T): Promise<T | undefined> {
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined
-  return ifPresent(() => read(path))
 }
 
 async function ifPresent<T>(read: () => T | Promise<T>): Promise<T | undefined> {

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { defaultOrder } from './order.ts'
 import { makePage, type Page } from './page.ts'
 import type { ListQuery } from './query.ts'
@@ -34,13 +34,6 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
   const { resource, toItem, count, sql, read } = options
   const statements = createStatements(resource, options)
   const usual = JSON.stringify(defaultOrder(resource))
-  // The first page, one behind an offset, one behind a token: there are no more texts than these.
-  const prepared = new Map<string, (values: SqlText['values']) => SqlRow[]>()
-  const readAtOnce = (statement: SqlText) => {
-    const known = prepared.get(statement.sql) ?? prepareRows(sql, statement.sql)
-    prepared.set(statement.sql, known)
-    return known(statement.values)
-  }
 
   return {
     async page(query, condition) {
@@ -55,7 +48,8 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
           valuesOf: (row) => statements.valuesOf(query, row),
           toItem,
         })
-      if (isWhole && isNear && JSON.stringify(order) === usual) return found(readAtOnce(page), count())
+      if (isWhole && isNear && JSON.stringify(order) === usual)
+        return found(sql.prepare(page.sql).all(...page.values), count())
       if (isWhole) {
         const [rows = []] = await read([page])
         return found(rows, count())
@@ -63,23 +57,5 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
       const [rows = [], [total] = []] = await read([page, statements.count(query, condition)])
       return found(rows, Number(total?.count))
     },
-  }
-}
-
-/**
- * Reads rows into objects of one shape. SQLite's own have no shape: to make one and to read its fields takes twice as
- * long.
- */
-function prepareRows(sql: DatabaseSync, text: string): (values: SqlText['values']) => SqlRow[] {
-  const statement = sql.prepare(text)
-  const names = statement.columns().map(({ name }) => name)
-  statement.setReturnArrays(true)
-  return (values) => {
-    const rows = statement.all(...values) as unknown as SQLOutputValue[][]
-    return rows.map((each) => {
-      const row: Record<string, unknown> = {}
-      for (let index = 0; index < names.length; index += 1) row[names[index] ?? ''] = each[index]
-      return row
-    })
   }
 }

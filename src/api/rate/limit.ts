@@ -77,8 +77,6 @@ interface Resource {
   /** Of the networks around clients. */
   readonly networks: RateCounter
   readonly policy: string
-  /** The `RateLimit` field by the number of tokens left: a client that takes its time meets few of them. */
-  readonly limits: Map<number, string>
   readonly requestsPerSecond: number
 }
 
@@ -113,7 +111,6 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
       counter,
       networks,
       policy,
-      limits: new Map<number, string>(),
       requestsPerSecond: rate.requestsPerSecond,
     }
     resources.set(name, made)
@@ -213,16 +210,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   }
 }
 
-// Kept of each resource; a large bucket would else hold as many texts as it has tokens.
-const keptLimits = 1_000
-
 // What is left is promised for the time in which it flows in again, or a client that spreads the one over the other
 // would come too fast (section 8.5 of the draft).
-function limitOf({ name, limits, requestsPerSecond }: Resource, left: number): string {
-  const known = limits.get(left)
-  if (known !== undefined) return known
-  const text = `"${name}";r=${left};t=${Math.max(1, Math.ceil(left / requestsPerSecond))}`
-  if (limits.size >= keptLimits) limits.clear()
-  limits.set(left, text)
-  return text
-}
+const limitOf = ({ name, requestsPerSecond }: Resource, left: number) =>
+  `"${name}";r=${left};t=${Math.max(1, Math.ceil(left / requestsPerSecond))}`
