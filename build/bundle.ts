@@ -5,7 +5,7 @@
 // need them, each in a file of its own.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { build, type BuildOptions, type Plugin } from 'esbuild'
+import { build, type BuildOptions } from 'esbuild'
 import { readBuildDate } from './build-date.ts'
 import { neededNode, oldestSyntax, requireNode } from './needed-node.ts'
 
@@ -58,7 +58,6 @@ const daemon = await bundle({
     'import.meta.url': '__bundleUrl',
     'import.meta.filename': '__filename',
   },
-  plugins: [leaveOut()],
   banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
 })
 // The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
@@ -102,35 +101,6 @@ function startedByPeople(name: string) {
     'node-colon-prefix-require': true,
   }
   return { ...program, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
-}
-
-/** Puts next to nothing in the place of what the daemon's packages load at each start and do not use in it. */
-function leaveOut(): Plugin {
-  const places = [
-    { what: /^node:http2$/, of: /\/node_modules\/fastify\//, by: 'http2' },
-    { what: /^semver$/, of: /\/node_modules\/fastify\//, by: 'semver' },
-    { what: /^node:dns$/, of: /\/node_modules\/fastify\//, by: 'dns' },
-    { what: /^\.\/lib\/caller$/, of: /\/node_modules\/pino\//, by: 'caller' },
-  ]
-  return {
-    name: 'leave-out',
-    setup({ onResolve, onEnd }) {
-      const done = new Set<string>()
-      for (const { what, of, by } of places) {
-        onResolve({ filter: what }, ({ importer }) => {
-          if (!of.test(importer)) return undefined
-          done.add(by)
-          return { path: `${import.meta.dirname}/left-out/${by}.cjs` }
-        })
-      }
-      // A package that has changed must not bring them back in silence.
-      onEnd(() => ({
-        errors: places
-          .filter(({ by }) => !done.has(by))
-          .map(({ by }) => ({ text: `nothing loads ${by} any more: take it out of leaveOut` })),
-      }))
-    },
-  }
 }
 
 /** The text of a program; what went into it is noted for its terms. */

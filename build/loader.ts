@@ -1,7 +1,9 @@
 // dist/main.cjs: runs daemon.cjs beside it, compiled from a V8 cache where there is one. Node's own compile cache
 // holds only what was compiled at load; this one is taken from a daemon that has answered a request, which saves
 // a third of the start. Without a cache, or with one of another Node, the daemon starts all the same.
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import type { Script } from 'node:vm'
+import { createFailedStarts } from '../src/program/failed-starts.ts'
 import { compileProgram, runProgram } from './cached-script.ts'
 import { checksumBytes, checksumOf } from './checksum.ts'
 
@@ -12,12 +14,35 @@ const program = `${import.meta.dirname}/daemon.cjs`
 const cacheFile = `${process.env.CACHE_DIRECTORY ?? import.meta.dirname}/daemon-${__BUNDLE_HASH__}.cache`
 const isPriming = process.argv[2] === '--prime-cache'
 
-const cachedData = isPriming ? undefined : readCache()
-const script = compileProgram(program, cachedData)
-if (isPriming) void prime()
-else runProgram(script, program)
+// Fastify loads node:dns, which opens this file at once and waits for ever where nothing writes into a pipe.
+const nameServers = '/etc/resolv.conf'
 
-async function prime(): Promise<void> {
+if (isPipe(nameServers))
+  refuse(`${nameServers} is a named pipe, which the start would wait for: remove it with rm ${nameServers}`)
+else start()
+
+function start(): void {
+  const cachedData = isPriming ? undefined : readCache()
+  const script = compileProgram(program, cachedData)
+  if (isPriming) void prime(script)
+  else runProgram(script, program)
+}
+
+function isPipe(path: string): boolean {
+  try {
+    return statSync(path).isFIFO()
+  } catch {
+    return false
+  }
+}
+
+function refuse(reason: string): void {
+  // The level is for systemd, sd-daemon(3).
+  process.stderr.write(`<2>${reason}\n`)
+  setTimeout(() => process.exit(1), createFailedStarts(process.env.RUNTIME_DIRECTORY).note())
+}
+
+async function prime(script: Script): Promise<void> {
   const { prepareDaemon, writeCache } = await import('./prime.ts')
   await prepareDaemon(process.argv[3])
   runProgram(script, program)

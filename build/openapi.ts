@@ -239,11 +239,11 @@ const headers = {
     true,
   ),
   RateLimit: header(
-    'What is left of which limit, and in how many seconds it is whole again.',
+    'What is left of which limit, and in how many seconds that flows in again; said once less than half is left.',
     '"users";r=49;t=5',
   ),
   RateLimitPolicy: header(
-    'The limit: requests at once, and seconds until they are there again.',
+    'The limit: requests at once, and seconds until they are there again; said beside RateLimit.',
     '"users";q=50;w=5',
   ),
   RetryAfter: header('Seconds to wait.', 3),

@@ -147,6 +147,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
         https.closeConnections()
         local.closeConnections()
       }, drainMs)
+      https.closeIdle()
       await Promise.all([app.close(), local.close()])
       clearTimeout(deadline)
       https.stop()

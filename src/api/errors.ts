@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { errorCodes, type ErrorCode } from '../errors/codes.ts'
 import type { Lines } from '../system/stranger-log.ts'
 import type { Peer } from './connection/peer.ts'
-import { replyOn, securityLines } from './connection/reply-head.ts'
+import type { Replies } from './replies.ts'
 import type { RouteTable } from './route-table.ts'
 import { describeProblem } from './compilers.ts'
 import { describeRequest } from './request-log.ts'
@@ -29,19 +29,28 @@ declare module 'fastify' {
   }
 }
 
+export interface ErrorReplyOptions {
+  readonly replies: Replies
+  /** Told of the refusal of what meets no route, which is sent after it. */
+  readonly onUnrouted: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    error: AppError,
+  ) => Promise<void> | undefined
+  /** Takes the lines of callers without a session. */
+  readonly strangers?: Lines
+}
+
 /**
  * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside.
- * @param onUnrouted told of the refusal of what meets no route, which is sent after it
- * @param strangers takes the lines of callers without a session
  * @returns the reply to an error that Fastify hands to no error handler
  */
 export function addErrorReplies(
   app: FastifyInstance,
-  onUnrouted: (request: FastifyRequest, reply: FastifyReply, error: AppError) => Promise<void> | undefined,
-  strangers: Lines = app.log,
+  { replies, onUnrouted, strangers = app.log }: ErrorReplyOptions,
 ): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
-    const send = () => sendError(error, request, reply, request.caller ? request.log : strangers)
+    const send = () => sendError(error, request, reply, replies, request.caller ? request.log : strangers)
     const told = request.is404 ? onUnrouted(request, reply, error) : undefined
     if (!told) return send()
     void told
@@ -100,6 +109,7 @@ function sendError(
   error: AppError,
   request: FastifyRequest,
   reply: FastifyReply,
+  replies: Replies,
   lines: Lines,
 ): FastifyReply {
   void reply.code(error.status)
@@ -113,32 +123,33 @@ function sendError(
   }
   if (error.retryAfterSec !== undefined) void reply.header('retry-after', String(error.retryAfterSec))
   return reply
-    .type(contentType)
+    .type(replies.errorType)
     .serializer((body: unknown) => JSON.stringify(body))
-    .send(errorBody(error, request.id))
+    .send(replies.errorBody(error, request.id))
 }
 
 // Of a path that cannot be decoded, Fastify gives a request without what it is decorated with.
 const isTold = (request: Partial<Pick<FastifyRequest, 'isTold'>>) => request.isTold?.() ?? true
-
-/** Of the one body. */
-export const contentType = 'application/json; charset=utf-8'
-
-/** The one body of every refusal and failure. */
-export const errorBody = ({ code, message, details }: AppError, ref: string) => ({
-  code,
-  message,
-  ...(details ? { details } : {}),
-  ref,
-})
 
 const parserCodes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'HeadersTooLarge',
   ERR_HTTP_REQUEST_TIMEOUT: 'RequestTimeout',
 }
 
+export interface ParserErrorOptions {
+  readonly lines: Lines
+  readonly replies: Replies
+  readonly peerOf: (socket: Socket) => Peer
+  /** The reply that is in the making on a socket. */
+  readonly replyOn: (socket: Socket) => ServerResponse | undefined
+}
+
 /** Answers what is not even HTTP: the same body, then the connection is closed. */
-export function createParserErrorReply(lines: Lines, peerOf: (socket: Socket) => Peer) {
+export function createParserErrorReply({ lines, replies, peerOf, replyOn }: ParserErrorOptions) {
+  const { headers, errorType, errorBody } = replies
+  const fixed = Object.entries({ ...headers, 'Content-Type': errorType })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
   return (error: Error & { code?: string }, socket: Socket): void => {
     // In the middle of a reply, these bytes would be taken for a part of it.
     const isReplying = replyOn(socket)?.headersSent === true
@@ -154,7 +165,7 @@ export function createParserErrorReply(lines: Lines, peerOf: (socket: Socket) =>
     lines.debug({ ref, status, address, reason: error.code }, 'request could not be read')
     const body = JSON.stringify(errorBody(new AppError(code, 'the request could not be read as HTTP'), ref))
     socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${securityLines}Content-Type: ${contentType}\r\n` +
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${fixed}` +
         `X-Request-Id: ${ref}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     )
   }

@@ -1,6 +1,7 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
-import { AppError } from '../errors/app-error.ts'
+import type { AppError } from '../errors/app-error.ts'
+import { offBodyRefused, onBodyRefused } from './body-refusal.ts'
 import { connectionEnded } from './errors.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 
@@ -37,6 +38,7 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
   const body = createGrowingBuffer(limit)
   const finish: Done = (error, text) => {
     payload.off('data', onData).off('end', onEnd).off('error', onError)
+    offBodyRefused(payload, onRefused)
     done(error, text)
   }
   const onData = (chunk: Buffer) => {
@@ -48,7 +50,9 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
       finish(new errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH(), '')
     else finish(undefined, bytes.toString('utf8'))
   }
-  // What has ended the request says why; a connection that has broken says nothing that a client could use.
-  const onError = (error: Error) => finish(error instanceof AppError ? error : connectionEnded(), '')
+  const onRefused = (reason: AppError) => finish(reason, '')
+  // A connection that has broken says nothing that a client could use.
+  const onError = () => finish(connectionEnded(), '')
   payload.on('data', onData).on('end', onEnd).on('error', onError)
+  onBodyRefused(payload, onRefused)
 }

@@ -17,9 +17,10 @@ import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './
 import { addGuard, type GuardOptions } from './guard.ts'
 import { addLifecycle } from './lifecycle.ts'
 import { clientFromAnywhere, type ClientOf } from '../base/client.ts'
+import { watchReplies } from './connection/current-reply.ts'
 import { createPeers } from './connection/peer.ts'
-import { beginHead } from './connection/reply-head.ts'
 import { createRateLimiter, type RateLimitOptions } from './rate/limit.ts'
+import { apiReplies, type Replies } from './replies.ts'
 import { addRequestCounts } from './request-counts.ts'
 import { requestIdOf } from './request-id.ts'
 import { addJsonBodies } from './json-body.ts'
@@ -43,6 +44,8 @@ export interface ServerOptions extends GuardOptions {
   readonly clientOf?: ClientOf
   /** Whether a connection came over the local socket; without it none did. */
   readonly isLocal?: (socket: Socket) => boolean
+  /** How the app replies; without it as the service API does. */
+  readonly replies?: Replies
 }
 
 // Whoever is not logged in may have the daemon hold this much of a body, on as many connections as there may be.
@@ -63,42 +66,48 @@ export function createServer({
   audit,
   clientOf = clientFromAnywhere,
   isLocal = () => false,
+  replies = apiReplies,
   ...guard
 }: ServerOptions) {
   // Fastify's own chatter, a line for each address it listens on, is left out.
   const quiet: FastifyBaseLogger = log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level })
-  // A child logger for each request would cost more than the rest of a read; lines carry the ref themselves. A factory
-  // for this would do the same, but Fastify checks what comes out of one at each request.
-  quiet.child = () => quiet
 
   const peerOf = createPeers(isLocal, clientOf)
+  const begin = (request: FastifyRequest, reply: FastifyReply) => {
+    request.peer = peerOf(request.socket)
+    reply.headers(replies.headers).header('x-request-id', request.id)
+  }
   const limiter = rateLimits?.settings.enabled ? createRateLimiter({ ...rateLimits, log }) : undefined
   const app = fastify({
     loggerInstance: quiet,
+    // A child logger for each request would cost more than the rest of a read; lines carry the ref themselves.
+    childLoggerFactory: (logger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: ({ headers }) => requestIdOf(headers),
     bodyLimit: bodyLimitBytes,
     // In-flight requests end in peace; idle connections are closed at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    clientErrorHandler: createParserErrorReply(strangers, peerOf),
+    clientErrorHandler: createParserErrorReply({
+      ...{ lines: strangers, replies, peerOf },
+      replyOn: (socket) => replyOn(socket),
+    }),
     // A path that cannot be routed meets no hook.
     frameworkErrors(error, request, reply) {
-      request.peer = peerOf(request.socket)
-      beginHead(reply, request.id)
+      begin(request, reply)
       void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
     },
     routerOptions: { maxParamLength: 256 },
     ...(serverFactory ? { serverFactory } : {}),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  const replyOn = watchReplies(app.server)
   addJsonBodies(app)
   app.setValidatorCompiler(createValidatorCompiler())
   app.setSerializerCompiler(createSerializerCompiler())
   app.decorateRequest('peer')
   app.addHook('onRequest', (request, reply, done) => {
-    request.peer = peerOf(request.socket)
-    beginHead(reply, request.id)
+    begin(request, reply)
     done(refuseEarly(request, reply))
   })
   // What does not come as far as the limit of a route is counted here. Its body is not read.
@@ -123,14 +132,14 @@ export function createServer({
   addLifecycle(app)
   addRequestLog(app, log, strangers)
   const auditUnrouted = audit && addAudit(app, audit)
-  const refuse = addErrorReplies(
-    app,
-    (request, reply, error) => {
+  const refuse = addErrorReplies(app, {
+    replies,
+    onUnrouted(request, reply, error) {
       requests.countUnrouted(error.status, reply)
       return auditUnrouted?.(request, reply, error)
     },
     strangers,
-  )
+  })
   return { app, routes, requests, endRequests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }
 

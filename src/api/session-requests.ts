@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { AppError } from '../errors/app-error.ts'
 import type { Caller, IsGone } from './access.ts'
+import { refuseBody } from './body-refusal.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -70,11 +71,7 @@ export function addSessionRequests(app: FastifyInstance, longMs: number): Sessio
     )
     entry.abort?.abort(entry.ended)
     const hasBegun = reply.raw.headersSent
-    if (!raw.complete && !hasBegun && raw.listenerCount('error') > 0) {
-      // The reader of the body gets it as its error, and answers.
-      reply.raw.setHeader('connection', 'close')
-      raw.emit('error', entry.ended)
-    }
+    if (!raw.complete && !hasBegun) refuseBody(raw, reply.raw, entry.ended)
     const leftMs = longMs - (performance.now() - since)
     entry.timer = setTimeout(() => raw.socket.destroy(), Math.max(leftMs, hasBegun ? 0 : answerMs)).unref()
   }

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { AppError } from '../errors/app-error.ts'
-import { errorBody } from '../api/errors.ts'
+import { apiReplies } from '../api/replies.ts'
 import type { Health } from './health.ts'
 import { errorReplies } from '../api/schemas.ts'
 import { ServiceStatus } from './schemas.ts'
@@ -34,7 +34,7 @@ export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app
   const sayWhether = (isWell: () => boolean) => async (request: FastifyRequest, reply: FastifyReply) =>
     isWell()
       ? { status: 'ok' as const }
-      : reply.code(503).send(errorBody(new AppError('NotReady', 'not now'), request.id))
+      : reply.code(503).send(apiReplies.errorBody(new AppError('NotReady', 'not now'), request.id))
 
   app.get(
     '/healthz',

@@ -2,6 +2,7 @@ import type { MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'
+import { offBodyRefused, onBodyRefused } from '../api/body-refusal.ts'
 import { drainedBytes } from '../api/connection/unread-body.ts'
 import { connectionEnded } from '../api/errors.ts'
 
@@ -22,8 +23,8 @@ const besideBytes = 524_288
  * The parts of a multipart body, with what the library leaves open: what comes beside the part `fileField` is bounded,
  * so that a body without boundaries, of endless headers or of endless other parts is not read to its end; and the body
  * is let go of once nobody wants more parts.
- * @throws AppError BadRequest or PayloadTooLarge for a form that is none, cut off or too much; what ended the request
- *   as it is, where that is an AppError (`RequestTimeout`)
+ * @throws AppError BadRequest or PayloadTooLarge for a form that is none, cut off or too much; what the body was
+ *   refused with, for example `RequestTimeout`
  */
 export async function* formParts(request: FastifyRequest, fileField: string): AsyncGenerator<FormPart> {
   const { raw } = request
@@ -39,16 +40,22 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
   function count({ length }: Buffer): void {
     received += length
     if (received - (file?.file.bytesRead ?? 0) <= besideBytes) return
-    const error = new AppError(
-      'PayloadTooLarge',
-      `the form holds too much beside ${fileField}; send that and signature, parted by the boundary that Content-Type names`,
+    end(
+      new AppError(
+        'PayloadTooLarge',
+        `the form holds too much beside ${fileField}; send that and signature, parted by the boundary that Content-Type names`,
+      ),
     )
-    raw.off('data', count)
-    raw.unpipe()
-    current?.file.destroy(error)
-    refusal.reject(error)
   }
 
+  function end(reason: AppError): void {
+    raw.off('data', count)
+    raw.unpipe()
+    current?.file.destroy(reason)
+    refusal.reject(reason)
+  }
+
+  onBodyRefused(raw, end)
   let finished = false
   try {
     for (;;) {
@@ -68,6 +75,7 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
     finished = true
   } finally {
     raw.off('data', count)
+    offBodyRefused(raw, end)
     if (!finished) letGo()
   }
 

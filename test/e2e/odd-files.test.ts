@@ -48,7 +48,7 @@ describe.each([
   ['300 MB', 'truncate -s 300000000 "$1"', 'has more than 1048576 bytes'],
   ['a folder', 'mkdir "$1"', 'is a folder'],
 ])('where /etc/resolv.conf is %s', (_, make, said) => {
-  it('the daemon lives on and says so in a condition, which ends with it; a stop ends in time', async () => {
+  it('the daemon lives on and says so in a condition, which ends with it; a stop ends in time, a start too', async () => {
     const before = await host.mainPid()
     await host.sh(`rm -rf "$1"; ${make}`, '/etc/resolv.conf')
     expect(dnsCondition(await facts())).toContain(`/etc/resolv.conf ${said}`)
@@ -58,9 +58,18 @@ describe.each([
     expect(result).toBe('success')
     expect(tookMs).toBeLessThan(10_000)
 
+    if (said === 'is a named pipe') {
+      // Node opens it at each start and would wait for ever.
+      expect((await host.run(['systemctl', 'start', 'edgehostd.service'])).exitCode).not.toBe(0)
+      expect(await host.sh('journalctl -u edgehostd -p crit -o cat')).toContain(
+        '/etc/resolv.conf is a named pipe, which the start would wait for: remove it with rm /etc/resolv.conf',
+      )
+      await host.output(['systemctl', 'stop', 'edgehostd.socket', 'edgehostd.service'])
+      await host.sh('rm "$1"', '/etc/resolv.conf')
+    }
     // Also the first look at it is a condition.
     await host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service'])
-    expect(dnsCondition(await facts())).toContain(`/etc/resolv.conf ${said}`)
+    if (said !== 'is a named pipe') expect(dnsCondition(await facts())).toContain(`/etc/resolv.conf ${said}`)
 
     await host.sh('rm -rf "$1"', '/etc/resolv.conf')
     await host.write('/etc/resolv.conf', resolvConf)

@@ -9,7 +9,8 @@ import { promisify } from 'node:util'
 import { fastify } from 'fastify'
 import { clientFromAnywhere } from '../../src/base/client.ts'
 import { createPeers } from '../../src/api/connection/peer.ts'
-import { leaveUnreadBodies } from '../../src/api/connection/unread-body.ts'
+import { apiReplies } from '../../src/api/replies.ts'
+import { leaveUnreadBodies, LingeringResponse } from '../../src/api/connection/unread-body.ts'
 import { addErrorReplies } from '../../src/api/errors.ts'
 import { formParts } from '../../src/upload/form-parts.ts'
 import { addMultipart } from '../../src/upload/multipart.ts'
@@ -29,13 +30,13 @@ export async function startUploadServer(at?: string) {
   const folder = at ?? (await mkdtemp(join(tmpdir(), 'edgehostd-upload-')))
   const settings: { -readonly [Name in keyof UploadOptions]?: UploadOptions[Name] } = {}
   const outcomes: unknown[] = []
-  const app = fastify({ bodyLimit: 1_024 })
+  const app = fastify({ bodyLimit: 1_024, http: { ServerResponse: LingeringResponse } })
   const peerOf = createPeers(() => false, clientFromAnywhere)
   app.decorateRequest('peer')
   app.addHook('onRequest', async (request) => {
     request.peer = peerOf(request.socket)
   })
-  addErrorReplies(app, () => undefined)
+  addErrorReplies(app, { replies: apiReplies, onUnrouted: () => undefined })
   leaveUnreadBodies(app.server)
   app.post('/json', (request) => ({ body: request.body }))
   await addMultipart(app, async (scope) => {

@@ -36,6 +36,7 @@ export async function createWireEdge(
     cert: material.cert,
     async stop() {
       https.closeConnections()
+      https.closeIdle()
       await edge.stop()
       https.stop()
     },

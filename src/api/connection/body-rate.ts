@@ -1,9 +1,10 @@
+import type { ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { AppError } from '../../errors/app-error.ts'
-import { contentType, errorBody } from '../errors.ts'
+import { refuseBody } from '../body-refusal.ts'
+import type { Replies } from '../replies.ts'
 import { requestIdOf } from '../request-id.ts'
 import type { GatheredRequest } from './gathered-request.ts'
-import type { HeadedResponse } from './reply-head.ts'
 
 export interface BodyRate {
   readonly minimumBytesPerSecond: number
@@ -13,7 +14,7 @@ export interface BodyRate {
 
 interface Body {
   readonly request: GatheredRequest
-  readonly response: HeadedResponse
+  readonly response: ServerResponse
   /** Monotonic milliseconds and bytes of the connection at the begin of the window. */
   since: number
   bytes: number
@@ -23,19 +24,21 @@ interface Body {
 /**
  * Closes requests whose body arrives below a rate, and none by its total time. Time in which the handler does not
  * read what has arrived does not count: then it is the host that is slow.
- * Whoever reads the body gets `RequestTimeout` as its error and may answer; where nobody does, this answers 408.
+ * The reader of the body is told (`body-refusal.ts`) and answers; where nothing reads it, this answers 408.
+ * @param replies how it does so
  * @returns stops looking
  */
 export function watchBodyRate(
-  server: Server<typeof GatheredRequest, typeof HeadedResponse>,
+  server: Server<typeof GatheredRequest>,
   { minimumBytesPerSecond, windowSeconds }: BodyRate,
+  { headers, errorType, errorBody }: Replies,
 ): () => void {
   const bodies = new Set<Body>()
   const windowMs = windowSeconds * 1_000
   const message = `The body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds.`
   let timer: NodeJS.Timeout | undefined
 
-  function onRequest(request: GatheredRequest, response: HeadedResponse): void {
+  function onRequest(request: GatheredRequest, response: ServerResponse): void {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     if (encoding === undefined && (length === undefined || Number(length) === 0)) return
     const body = {
@@ -88,15 +91,16 @@ export function watchBodyRate(
       request.socket.destroy()
       return
     }
-    response.setHeader('connection', 'close')
     const error = new AppError('RequestTimeout', message)
-    if (request.listenerCount('error') > 0) {
-      request.emit('error', error)
-      return
-    }
-    response.requestId ||= requestIdOf(request.headers)
-    response.writeHead(error.status, { 'content-type': contentType })
-    response.end(JSON.stringify(errorBody(error, response.requestId)))
+    if (refuseBody(request, response, error)) return
+    const id = requestIdOf(request.headers)
+    const text = JSON.stringify(errorBody(error, id))
+    response.writeHead(error.status, {
+      ...headers,
+      ...{ 'content-type': errorType, 'content-length': Buffer.byteLength(text) },
+      ...{ 'x-request-id': id, connection: 'close' },
+    })
+    response.end(text)
   }
 
   server.on('request', onRequest)

@@ -7,7 +7,6 @@ import type { Logger } from '../../system/log.ts'
 import type { Lines } from '../../system/stranger-log.ts'
 import { createTally } from '../../base/tally.ts'
 import type { Caller, IsGone } from '../access.ts'
-import { replyOn } from './reply-head.ts'
 
 export interface ConnectionLimits {
   /** Open connections in all. */
@@ -236,9 +235,9 @@ export function limitConnections(
     },
     count: () => count,
     closeIdle() {
-      for (const { raw, tls } of byTuple.values()) {
+      for (const { raw, tls, requests } of byTuple.values()) {
         if (tls === undefined) raw.destroy()
-        else if (!replyOn(tls)) tls.destroySoon()
+        else if (requests === 0) tls.destroySoon()
       }
     },
     stop() {

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { Lines } from '../../system/stranger-log.ts'
 import type { ClientOf } from '../../base/client.ts'
 import type { Caller, IsGone } from '../access.ts'
+import { apiReplies, type Replies } from '../replies.ts'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
 import { applyTimeouts, serverOptions, type Timeouts } from './timeouts.ts'
@@ -18,6 +19,8 @@ export interface HttpsServerOptions {
   readonly clientOf: ClientOf
   readonly body: BodyRate
   readonly material: TlsMaterial
+  /** How the app replies that it serves; without it as the service API does. */
+  readonly replies?: Replies
   readonly log: Logger
   /** Takes the lines that callers without a session cause; without it the log does. */
   readonly strangers?: Lines
@@ -34,6 +37,11 @@ export interface HttpsServer {
   forget(isGone: IsGone): void
   /** Open connections, from the accepted TCP connection on. */
   connections(): number
+  /**
+   * Ends connections on which no request is in flight, for the stop: Node's own `closeIdleConnections()` passes over those that
+   * have not asked anything yet. A new one is about to ask in most cases, and gets its answer first.
+   */
+  closeIdle(): void
   /** Ends what is still open. */
   closeConnections(): void
   /** Stops watching; nothing is left that keeps the process alive. */
@@ -51,6 +59,7 @@ export function createHttpsServer({
   log,
   strangers,
   clientOf,
+  replies = apiReplies,
 }: HttpsServerOptions): HttpsServer {
   let made: { server: Server; limits: Connections; stopRate: () => void } | undefined
   return {
@@ -59,20 +68,16 @@ export function createHttpsServer({
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
       const limits = limitConnections(server, { ...connections, clientOf, log, strangers })
-      const closeAsked = server.closeIdleConnections.bind(server)
-      // Asked at the stop. Node's own passes over connections that have not asked anything yet, and the stop would wait
-      // for them. A new one is about to ask in most cases, and gets its answer.
-      server.closeIdleConnections = () => {
-        closeAsked()
-        setTimeout(limits.closeIdle, firstRequestMs).unref()
-      }
-      made = { server, limits, stopRate: watchBodyRate(server, body) }
+      made = { server, limits, stopRate: watchBodyRate(server, body, replies) }
       return server
     },
     useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),
     markAuthenticated: (socket, caller) => made?.limits.markAuthenticated(socket, caller),
     forget: (isGone) => made?.limits.forget(isGone),
     connections: () => made?.limits.count() ?? 0,
+    closeIdle() {
+      setTimeout(() => made?.limits.closeIdle(), firstRequestMs).unref()
+    },
     closeConnections: () => made?.server.closeAllConnections(),
     stop() {
       made?.limits.stop()

@@ -6,8 +6,9 @@ import { dirname } from 'node:path'
 import { StartError } from '../../errors/start-error.ts'
 import type { Logger } from '../../system/log.ts'
 import { createParserErrorReply } from '../errors.ts'
+import { apiReplies } from '../replies.ts'
 import { localPeer } from './peer.ts'
-import { replyOn } from './reply-head.ts'
+import { watchReplies } from './current-reply.ts'
 import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
 import { leaveUnreadBodies } from './unread-body.ts'
 
@@ -43,6 +44,7 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
   const open = new Set<Socket>()
   const accepted = new WeakSet<Socket>()
   const server = createServer(httpOptions)
+  const replyOn = watchReplies(server)
   let isClosing = false
   applyTimeouts(server, timeouts)
   leaveUnreadBodies(server)
@@ -53,7 +55,7 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
   })
   server.on(
     'clientError',
-    createParserErrorReply(log, () => localPeer),
+    createParserErrorReply({ lines: log, replies: apiReplies, peerOf: () => localPeer, replyOn }),
   )
   // Node's own closeIdleConnections() passes over those that have not asked anything yet.
   const endIdle = () => {

@@ -2,7 +2,7 @@ import type { Server as HttpServer, ServerOptions as HttpOptions } from 'node:ht
 import type { Server, ServerOptions } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { GatheredRequest } from './gathered-request.ts'
-import { HeadedResponse } from './reply-head.ts'
+import { LingeringResponse } from './unread-body.ts'
 
 /** All in milliseconds; the section `api.timeouts` of the configuration. */
 export interface Timeouts {
@@ -27,7 +27,7 @@ export const httpOptions = {
   // body and should.
   optimizeEmptyRequests: true,
   IncomingMessage: GatheredRequest,
-  ServerResponse: HeadedResponse,
+  ServerResponse: LingeringResponse,
 } as const satisfies HttpOptions
 
 /** What can be said only when the server is made: `https.createServer({ ...tlsOptions(…), ...serverOptions(…) })`. */

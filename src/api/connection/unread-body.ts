@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 
 /** What a reply leaves unread of a body is read and thrown away up to here, and the connection lives on. */
@@ -7,11 +7,68 @@ export const drainedBytes = 65_536
 const lingerMs = 2_000
 
 /**
- * Keeps bodies that no handler wants from being asked for and read.
- * - `100 Continue` goes out when somebody begins to read the body, not before: a refusal comes instead of it.
- * - A reply that leaves more than a little of a body unread ends the connection. It is closed for writing, and for
- *   reading only after the client has closed or some time has passed, so that no reset overtakes the reply
- *   (RFC 9112, 9.6); meanwhile hardly anything is read.
+ * A response that reaches a client which is still sending a body that no handler wants. Node closes the connection as soon as
+ * such a response has ended, and the reset that follows unread bytes overtakes the reply (RFC 9112, 9.6). So the whole reply is
+ * sent, with `Connection: close`, and its end is said only when the client has closed, when its body has come to its end, or
+ * after some time; meanwhile hardly anything is read (docs/adr/0015). The class goes to the server as its option `ServerResponse`.
+ */
+export class LingeringResponse<
+  Request extends IncomingMessage = IncomingMessage,
+> extends ServerResponse<Request> {
+  private isLingering = false
+
+  override writeHead(status: number, ...rest: unknown[]): this {
+    // Not sooner: a header that was set and taken away again would keep Node from saying how long it waits for the next
+    // request, and one reply must look like another.
+    if (leavesBody(this.req)) this.setHeader('connection', 'close')
+    return super.writeHead(status, ...(rest as []))
+  }
+
+  override end(...given: unknown[]): this {
+    if (this.isLingering) return this
+    if (!leavesBody(this.req) || this.writableEnded) return super.end(...(given as []))
+    this.isLingering = true
+    const [chunk] = given
+    const bytes = typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk) : undefined
+    // A client has to know where the reply ends before the connection does.
+    if (!this.headersSent && bytes) this.setHeader('content-length', bytes.length)
+    this.cork()
+    this.flushHeaders()
+    if (bytes) this.write(bytes)
+    this.uncork()
+    const end = () => {
+      clearTimeout(timer)
+      super.end(given.find((each) => typeof each === 'function') as (() => void) | undefined)
+    }
+    const timer = setTimeout(end, lingerMs).unref()
+    this.once('close', () => clearTimeout(timer))
+    this.req.once('end', end)
+    readSome(this.req)
+    return this
+  }
+}
+
+/** Whether more of the body than is thrown away may still come. */
+function leavesBody({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false
+  const { 'content-length': length = '0', 'transfer-encoding': encoding, expect } = headers
+  if (encoding === undefined && length === '0') return false
+  return encoding !== undefined || expect !== undefined || Number(length) > drainedBytes
+}
+
+function readSome(request: IncomingMessage): void {
+  let bytes = 0
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > drainedBytes) request.pause()
+  })
+  // Node drains only what nobody has begun to read.
+  request.read(0)
+}
+
+/**
+ * Keeps bodies that no handler wants from being asked for.
+ * - `100 Continue` goes out when a handler begins to read the body, not before: a refusal comes instead of it.
  * - A request that says neither length nor encoding has no body (RFC 9112, 6.3), whatever type it names.
  */
 export function leaveUnreadBodies(server: Server | HttpsServer): void {
@@ -28,49 +85,9 @@ export function leaveUnreadBodies(server: Server | HttpsServer): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
-function onRequest(request: IncomingMessage, response: ServerResponse): void {
-  const { 'content-length': length = '0', 'transfer-encoding': encoding, expect } = request.headers
-  if (encoding === undefined && Number(length) === 0) {
-    // The type of nothing: whoever parses that would wait for an end that never comes (`optimizeEmptyRequests`).
-    if (request.readableEnded) delete request.headers['content-type']
-    return
-  }
-  if (encoding !== undefined || expect !== undefined || Number(length) > drainedBytes) {
-    const { writeHead } = response
-    // Not sooner: a header that was set and taken away again would keep Node from saying how long it waits for the next
-    // request, and one reply must look like another.
-    response.writeHead = (...head: [status: number]) => {
-      response.writeHead = writeHead
-      if (!request.complete) response.setHeader('connection', 'close')
-      return response.writeHead(...head)
-    }
-  }
-  // Before Node's own listener, which would drain the body and close at once.
-  response.prependOnceListener('finish', () => {
-    if (!request.complete) linger(request, response)
-  })
-}
-
-function linger(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request
-  let bytes = 0
-  request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > drainedBytes) request.pause()
-  })
-  // Node drains only what nobody has begun to read.
-  request.read(0)
-  const { destroySoon } = socket
-  const restore = () => {
-    socket.destroySoon = destroySoon
-  }
-  // Node calls this where the reply says that the connection ends, and before the reply closes.
-  socket.destroySoon = () => {
-    restore()
-    socket.end()
-    request.once('end', () => socket.destroySoon())
-    const timer = setTimeout(() => socket.destroy(), lingerMs).unref()
-    socket.once('close', () => clearTimeout(timer))
-  }
-  response.once('close', restore)
+function onRequest(request: IncomingMessage): void {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
+  if (encoding !== undefined || Number(length) !== 0) return
+  // The type of nothing: whoever parses that would wait for an end that never comes (`optimizeEmptyRequests`).
+  if (request.readableEnded) delete request.headers['content-type']
 }

@@ -9,7 +9,6 @@ import { AppError } from '../../errors/app-error.ts'
 import { networkFactor, type Client } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
 import { accessTokenOf } from '../guard.ts'
-import { addField } from '../connection/reply-head.ts'
 import type { Rate } from './bucket.ts'
 import { createRateCounters, type RateCounter } from './counters.ts'
 import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
@@ -83,8 +82,8 @@ interface Resource {
 /**
  * Limits by `settings`: a token bucket for each client and resource, and one for the on-link /64 around it. A request with
  * an access token that we hold is counted by its user instead: what others do at the same address or next to it does not
- * hold it back. Every reply of a limited route says how much is left, in the fields of
- * draft-ietf-httpapi-ratelimit-headers-11.
+ * hold it back. A reply of a limited route says how much is left, in the fields of draft-ietf-httpapi-ratelimit-headers-11, once
+ * that is less than half.
  */
 export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { settings, monotonic, holderOf, isKnownClient, log } = options
@@ -106,13 +105,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
     const counter = counters.open(rate)
     const networks = counters.open({ ...rate, requestsPerSecond: rate.requestsPerSecond * networkFactor })
     const policy = `"${name}";q=${counter.capacity};w=${rate.burst}`
-    const made = {
-      name,
-      counter,
-      networks,
-      policy,
-      requestsPerSecond: rate.requestsPerSecond,
-    }
+    const made = { name, counter, networks, policy, requestsPerSecond: rate.requestsPerSecond }
     resources.set(name, made)
     refusals.set(name, 0)
     return made
@@ -149,15 +142,17 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
 
   /** Says the verdict in the reply. */
   function say(resource: Resource, verdict: Verdict, request: FastifyRequest, reply: FastifyReply) {
-    addField(reply, 'ratelimit-policy', resource.policy)
+    const { name, policy, counter } = resource
     if ('left' in verdict) {
-      addField(reply, 'ratelimit', limitOf(resource, verdict.left))
+      // A client that takes its time has no use for the fields.
+      if (verdict.left < counter.capacity / 2)
+        reply.header('ratelimit-policy', policy).header('ratelimit', limitOf(resource, verdict.left))
       return undefined
     }
     const retryAfterSec = Math.ceil(verdict.waitMs / 1_000)
-    addField(reply, 'ratelimit', `"${resource.name}";r=0;t=${retryAfterSec}`)
-    refused.add(resource.name)
-    refusals.set(resource.name, (refusals.get(resource.name) ?? 0) + 1)
+    reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=0;t=${retryAfterSec}`)
+    refused.add(name)
+    refusals.set(name, (refusals.get(name) ?? 0) + 1)
     request.isOverLimit = true
     const perSecond = resource.requestsPerSecond * (verdict.isNetwork ? networkFactor : 1)
     const from = verdict.isNetwork ? ' from your network' : ''

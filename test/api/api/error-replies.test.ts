@@ -40,8 +40,7 @@ describe('an error', () => {
     expect(body.ref).toBe(reply.headers['x-request-id'])
     expect(reply.headers).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
-      'x-frame-options': 'DENY',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
     })
   })

@@ -3,6 +3,8 @@ import type { Server } from 'node:https'
 import { fastify } from 'fastify'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { watchBodyRate } from '../../../src/api/connection/body-rate.ts'
+import { addJsonBodies } from '../../../src/api/json-body.ts'
+import { apiReplies } from '../../../src/api/replies.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { makeMaterial, openTls, startServer, type Client } from '../../support/https-server.ts'
@@ -24,7 +26,7 @@ let drips: NodeJS.Timeout[]
 beforeEach(async () => {
   drips = []
   ;({ server, port, stop } = await startServer(material, (request, response) => handle(request, response)))
-  const unwatch = watchBodyRate(server, rate)
+  const unwatch = watchBodyRate(server, rate, apiReplies)
   const stopServer = stop
   stop = async () => {
     unwatch()
@@ -166,9 +168,10 @@ describe('watchBodyRate', () => {
     await vi.waitFor(() => expect(ended).toHaveBeenCalledWith(timers().at(-1)!.value))
   })
 
-  it('gives Fastify the error, so that the application answers in its own form', async () => {
+  it('tells the reader of the body, so that the application answers in its own form', async () => {
     const seen: unknown[] = []
     const app = fastify()
+    addJsonBodies(app)
     app.setErrorHandler((error, request, reply) => {
       seen.push(error)
       return reply

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createParserErrorReply } from '../../../src/api/errors.ts'
+import { apiReplies } from '../../../src/api/replies.ts'
 import { clientFromAnywhere } from '../../../src/base/client.ts'
 import { createPeers } from '../../../src/api/connection/peer.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
@@ -12,6 +13,12 @@ import {
   startServer,
   type Client,
 } from '../../support/https-server.ts'
+
+const parserError = {
+  replies: apiReplies,
+  peerOf: createPeers(() => false, clientFromAnywhere),
+  replyOn: () => undefined,
+}
 
 let material: TlsMaterial
 beforeAll(async () => {
@@ -47,13 +54,7 @@ it.each([
       headersMs: 500,
     })
     const { log, lines } = captureLog()
-    server.on(
-      'clientError',
-      createParserErrorReply(
-        log,
-        createPeers(() => false, clientFromAnywhere),
-      ),
-    )
+    server.on('clientError', createParserErrorReply({ ...parserError, lines: log }))
     const client = await openTls(port, material.cert)
     client.socket.write(text)
     await lifeOf(client)
@@ -78,13 +79,7 @@ describe.concurrent('timeouts', () => {
       ...generous,
       handshakeMs: 500,
     })
-    server.on(
-      'clientError',
-      createParserErrorReply(
-        captureLog().log,
-        createPeers(() => false, clientFromAnywhere),
-      ),
-    )
+    server.on('clientError', createParserErrorReply({ ...parserError, lines: captureLog().log }))
     const silent = await openTcp(port)
     const half = await openTcp(port)
     // The header of a TLS record whose content never comes.

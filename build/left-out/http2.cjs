@@ -1,2 +1,0 @@
-// For servers that speak HTTP/2, which none of ours does.
-module.exports = {}
