@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../base/bounded-map.ts'
 import type { Role } from '../base/role.ts'
 import { setBackMs } from './end-reason.ts'
 import type { AccessClaims } from './access-token.ts'
@@ -35,7 +36,11 @@ interface Accepted {
 const rememberedTokens = 10_000
 
 export function createAcceptedTokens(): AcceptedTokens {
-  const accepted = new Map<string, Accepted>()
+  const accepted = createBoundedMap<Accepted>({
+    maximum: rememberedTokens,
+    worth: ({ expiresAt }, now) => Math.max(0, expiresAt - now),
+    compared: 32,
+  })
   return {
     callerOf(token, now) {
       const known = accepted.get(token)
@@ -47,12 +52,11 @@ export function createAcceptedTokens(): AcceptedTokens {
     accept(token, caller, { iat, exp }, now) {
       const [validFrom, expiresAt] = [iat * 1_000 - setBackMs, exp * 1_000]
       if (expiresAt <= now || validFrom > now) return undefined
-      if (accepted.size >= rememberedTokens) accepted.clear()
-      accepted.set(token, { caller, validFrom, expiresAt })
+      accepted.set(token, { caller, validFrom, expiresAt }, now)
       return caller
     },
     forget(isGone) {
-      for (const [token, { caller }] of accepted) if (isGone(caller)) accepted.delete(token)
+      for (const [token, { caller }] of accepted.entries()) if (isGone(caller)) accepted.delete(token)
     },
   }
 }

@@ -1,3 +1,5 @@
+import { createBoundedMap } from '../base/bounded-map.ts'
+
 /** Times of failures within a window, bounded in keys and in times a key. */
 export interface FailureLog {
   /** Failures of the key within the window before `now`, monotonic milliseconds, and attempts that have not ended. */
@@ -9,10 +11,10 @@ export interface FailureLog {
   /** It ends; a failure is kept. */
   end(key: string, failedAt: number | undefined): void
   /** Takes up what was kept elsewhere, the oldest first. */
-  restore(key: string, times: readonly number[]): void
+  restore(key: string, times: readonly number[], now: number): void
   /** Times of failures, the oldest first. */
   times(key: string): readonly number[]
-  keys(): Iterable<string>
+  keys(): string[]
 }
 
 interface Entry {
@@ -26,27 +28,18 @@ export function createFailureLog(limits: {
   perKey: number
   windowMs: number
 }): FailureLog {
-  const entries = new Map<string, Entry>()
+  const isRecent = (now: number) => (time: number) => time > now - limits.windowMs
+  // The one with the fewest failures gives way, so that a flood of names does not wash away the one that counts.
+  const entries = createBoundedMap<Entry>({
+    maximum: limits.maximumKeys,
+    worth: ({ times, pending }, now) => (pending > 0 ? Infinity : times.filter(isRecent(now)).length),
+  })
 
   const recent = (key: string, now: number): readonly number[] => {
     const entry = entries.get(key)
     if (!entry) return []
-    entry.times = entry.times.filter((time) => time > now - limits.windowMs)
+    entry.times = entry.times.filter(isRecent(now))
     return entry.times
-  }
-
-  // The one with the fewest failures gives way, so that a flood of names does not wash away the one that counts.
-  // What left the window counts no more, or the table would fill with it for good.
-  function makeRoom(now: number): void {
-    let victim: string | undefined
-    let fewest = Infinity
-    for (const [key, { pending }] of entries) {
-      const failures = recent(key, now).length
-      if (pending > 0 || failures >= fewest) continue
-      victim = key
-      fewest = failures
-    }
-    if (victim !== undefined) entries.delete(victim)
   }
 
   return {
@@ -57,12 +50,8 @@ export function createFailureLog(limits: {
     },
     begin(key, now) {
       const known = entries.get(key)
-      if (known) {
-        known.pending += 1
-        return
-      }
-      if (entries.size >= limits.maximumKeys) makeRoom(now)
-      entries.set(key, { times: [], pending: 1 })
+      if (known) known.pending += 1
+      else entries.set(key, { times: [], pending: 1 }, now)
     },
     end(key, failedAt) {
       const entry = entries.get(key)
@@ -74,8 +63,8 @@ export function createFailureLog(limits: {
       }
       if (entry.pending === 0 && entry.times.length === 0) entries.delete(key)
     },
-    restore: (key, times) => void entries.set(key, { times: times.slice(-limits.perKey), pending: 0 }),
+    restore: (key, times, now) => entries.set(key, { times: times.slice(-limits.perKey), pending: 0 }, now),
     times: (key) => entries.get(key)?.times ?? [],
-    keys: () => entries.keys(),
+    keys: () => [...entries.entries()].map(([key]) => key),
   }
 }

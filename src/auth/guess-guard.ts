@@ -6,8 +6,15 @@ import { isThisHost, type Client } from '../base/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import { createFailureLog } from './failure-log.ts'
-import type { Counter } from './guess-counter.ts'
-import { countersOf, createLevels, type CountedBy, type LevelLimits, type LevelName } from './guess-levels.ts'
+import {
+  countersOf,
+  createLevels,
+  touch,
+  type CountedBy,
+  type Counter,
+  type LevelLimits,
+  type LevelName,
+} from './guess-levels.ts'
 import type { GuessStore, KeptGuess } from './guess-store.ts'
 
 /** Bounds of the configuration. */
@@ -78,12 +85,12 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     const [, name = '', key = ''] = /^(\S+) (.*)$/s.exec(keptKey) ?? []
     if (name === 'user') {
       const recent = times.filter((time) => time > now - hourMs).map((time) => Math.min(time, now))
-      if (recent.length > 0) users.restore(key, recent)
+      if (recent.length > 0) users.restore(key, recent, now)
       return
     }
     const level = Object.values(levels).find((each) => each.name === name)
     if (!level || forgetAt <= now) return
-    const counter = level.counters.touch(key, now)
+    const counter = touch({ level, key }, now)
     counter.failures = failures
     counter.blockedUntil = Math.min(blockedUntil, Math.ceil(now + lockMs))
     counter.forgetAt = Math.min(forgetAt, Math.ceil(now + lockMs))
@@ -129,7 +136,13 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
         .filter(([, { forgetAt }]) => forgetAt > nowMs())
         .map(([key, counter]) => keptCounter(name, key, counter)),
     )
-    return [...counters, ...[...users.keys()].filter((user) => users.times(user).length > 0).map(keptUser)]
+    return [
+      ...counters,
+      ...users
+        .keys()
+        .filter((user) => users.times(user).length > 0)
+        .map(keptUser),
+    ]
   }
 
   const refuse = (untilMs: number, message: string) => {
@@ -139,9 +152,9 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
 
   // A key that has been quiet for the time of a lock is forgotten, so two slips a day never add up.
   function look({ level: { counters }, key }: CountedBy): Readonly<Counter> | undefined {
-    const counter = counters.peek(key)
+    const counter = counters.get(key)
     if (!counter || counter.pending > 0 || nowMs() < counter.forgetAt) return counter
-    counters.remove(key)
+    counters.delete(key)
     return undefined
   }
 
@@ -177,11 +190,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
       const passable = refusalOf(around, now) ?? refusalOfUser(user, now)
       if (passable && !isThisHost(client) && !isKnown(userName, client)) throw passable
 
-      const touched = [...own, ...around].map(({ level, key }) => ({
-        level,
-        key,
-        counter: level.counters.touch(key, now),
-      }))
+      const touched = [...own, ...around].map((each) => ({ ...each, counter: touch(each, now) }))
       for (const { counter } of touched) counter.pending += 1
       users.begin(user, now)
       const end = (failedAt?: number) => {
@@ -195,7 +204,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
           if (!pair) return
           const { key, counter } = pair
           const isKept = counter.forgetAt > 0
-          if (counter.pending === 0) levels.pair.counters.remove(key)
+          if (counter.pending === 0) levels.pair.counters.delete(key)
           else counter.failures = 0
           if (isKept) write(() => store.remove(`pair ${key}`))
         },

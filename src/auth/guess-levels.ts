@@ -1,5 +1,16 @@
+import { createBoundedMap, type BoundedMap } from '../base/bounded-map.ts'
 import { networkFactor, type Client } from '../base/client.ts'
-import { createCounters, type Counter, type Counters } from './guess-counter.ts'
+
+/** Failures of one key: a pair of user and client, or a client. */
+export interface Counter {
+  failures: number
+  /** Attempts that have begun and not ended; they count like failures, or parallel guesses would all pass. */
+  pending: number
+  /** Monotonic milliseconds until which the key is refused. */
+  blockedUntil: number
+  /** Monotonic milliseconds from which the failures are forgotten; never before `blockedUntil`. */
+  forgetAt: number
+}
 
 /** From how many failures on a try has to wait, and from how many on there is no try. */
 export interface LevelLimits {
@@ -17,7 +28,7 @@ export type LevelName = 'pair' | 'client' | 'network-pair' | 'network'
 /** One way of counting failures: by user and client, by client, and both again for the network around the client. */
 export interface Level {
   readonly name: LevelName
-  readonly counters: Counters
+  readonly counters: BoundedMap<Counter>
   /** From here on tries come one after the other. */
   readonly busyFrom: number
   /** A failure: the key has to wait, or is locked. */
@@ -30,6 +41,24 @@ export interface CountedBy {
   readonly key: string
 }
 
+/** The counter of a key, made when missing. Until a failure or a try is counted in it, it may go again. */
+export function touch({ level: { counters }, key }: CountedBy, now: number): Counter {
+  const counter = counters.get(key) ?? { failures: 0, pending: 0, blockedUntil: 0, forgetAt: 0 }
+  counters.set(key, counter, now)
+  return counter
+}
+
+const blockedWorth = 1e15
+
+/**
+ * A flood of new keys does not wash away those that are blocked; of the others the one whose last failure is longest ago
+ * goes first: were it the one with fewest failures, new keys would push out each other only.
+ */
+export function worthOf({ pending, blockedUntil, forgetAt }: Readonly<Counter>, now: number): number {
+  if (pending > 0) return Infinity
+  return Math.max(0, forgetAt - now) + (blockedUntil > now ? blockedWorth : 0)
+}
+
 /**
  * The levels of counting, by name.
  *
@@ -39,7 +68,7 @@ export function createLevels(limits: LevelLimits): Readonly<Record<LevelName, Le
   const lockMs = limits.lockMinutes * 60_000
   const make = (name: LevelName, lockAfter: number, delayAfter = Infinity, factor = 1): Level => ({
     name,
-    counters: createCounters(limits.trackedKeys),
+    counters: createBoundedMap({ maximum: limits.trackedKeys, worth: worthOf }),
     // Below the first delay tries may run side by side; from there on each delay is kept.
     busyFrom: Math.min(lockAfter, delayAfter) * factor,
     fail(counter, now) {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createFailureLog } from '../../../src/auth/failure-log.ts'
-import { createCounters } from '../../../src/auth/guess-counter.ts'
 import type { Attempt } from '../../../src/auth/guess-guard.ts'
+import { createLevels, touch } from '../../../src/auth/guess-levels.ts'
 import { setUpGuard as setUp } from '../../support/guess-guard.ts'
 import { hourMs, minuteMs } from '../../support/turning-clock.ts'
 
@@ -255,32 +255,49 @@ describe('attempts side by side', () => {
 })
 
 describe('memory', () => {
-  it('holds a bounded number of counters, and lets go of the one untouched for longest', () => {
-    const counters = createCounters(3)
-    for (const key of ['a', 'b', 'c', 'a', 'd']) counters.touch(key, 0)
+  /** One level of so many counters: 5 failures lock for a minute. */
+  function openLevel(trackedKeys: number) {
+    const limits = { delayAfterFailures: 5, firstDelaySeconds: 1, addressLockAfterFailures: 20 }
+    const { pair: level } = createLevels({ ...limits, lockAfterFailures: 5, lockMinutes: 1, trackedKeys })
+    const fail = (key: string, now: number, failures = 1) => {
+      const counter = touch({ level, key }, now)
+      for (let count = 0; count < failures; count += 1) level.fail(counter, now)
+    }
+    return { level, counters: level.counters, fail }
+  }
+
+  it('holds a bounded number of counters, and lets go of the one whose failure is longest ago', () => {
+    const { counters, fail } = openLevel(3)
+    for (const [time, key] of ['a', 'b', 'c', 'a', 'd'].entries()) fail(key, time)
     expect(counters.size).toBe(3)
-    expect(counters.peek('b')).toBeUndefined()
-    expect(counters.peek('a')).toBeDefined()
+    expect(counters.get('b')).toBeUndefined()
+    expect(counters.get('a')?.failures).toBe(2)
+  })
+
+  it('counts two keys on that take turns while all counters have more failures', () => {
+    const { counters, fail } = openLevel(10)
+    for (let count = 0; count < 10; count += 1) fail(`key ${count}`, 0, 4)
+    for (let time = 1; time < 5; time += 1) for (const key of ['one', 'other']) fail(key, time)
+    expect([counters.get('one')?.failures, counters.get('other')?.failures]).toEqual([4, 4])
   })
 
   it('lets go of a counter that is blocked only when all are', () => {
-    const counters = createCounters(2)
-    for (const key of ['first', 'second']) counters.touch(key, 0).blockedUntil = 10
-    counters.touch('third', 9)
-    expect(counters.peek('first')).toBeUndefined()
-    for (let count = 0; count < 10; count += 1) counters.touch(`key ${count}`, 9)
-    expect(counters.peek('second')).toBeDefined()
-    counters.touch('after its end', 10).pending = 1
-    counters.touch('another', 10)
-    expect(counters.peek('second')).toBeUndefined()
+    const { counters, fail } = openLevel(2)
+    for (const [time, key] of ['first', 'second'].entries()) fail(key, time, 5)
+    fail('third', 9)
+    expect(counters.get('first')).toBeUndefined()
+    for (let count = 0; count < 10; count += 1) fail(`key ${count}`, 9)
+    expect(counters.get('second')).toBeDefined()
+    fail('after its end', 60_001)
+    expect(counters.get('second')).toBeUndefined()
     expect(counters.size).toBe(2)
   })
 
   it('never lets go of a counter that is in use', () => {
-    const counters = createCounters(2)
-    counters.touch('busy', 0).pending = 1
-    for (let count = 0; count < 10; count += 1) counters.touch(`key ${count}`, 0)
-    expect(counters.peek('busy')?.pending).toBe(1)
+    const { level, counters, fail } = openLevel(2)
+    touch({ level, key: 'busy' }, 0).pending = 1
+    for (let count = 0; count < 10; count += 1) fail(`key ${count}`, 0)
+    expect(counters.get('busy')?.pending).toBe(1)
     expect(counters.size).toBe(2)
   })
 
