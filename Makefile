@@ -33,7 +33,7 @@ run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0
 	@exec build/run
 
 test: $(DEPENDENCIES) ## unit, API and host tests
-	@build/debian-packages pamtester openssl dbus curl zstd iproute2 || echo "make test: what needs them is left out"
+	@build/debian-packages pamtester openssl curl zstd iproute2 || echo "make test: what needs them is left out"
 	vitest run --project unit
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents

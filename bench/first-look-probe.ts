@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { createHostFiles } from '../src/host/files.ts'
 import { createSnapshot } from '../src/host/snapshot.ts'
 import { openDatabase } from '../src/store/database.ts'
-import { createBus } from '../src/system/bus/bus.ts'
 import { systemClock } from '../src/system/clock.ts'
 import { createLog } from '../src/system/log.ts'
 import { createRunner } from '../src/system/runner.ts'
@@ -43,7 +42,6 @@ const makeSnapshot = () =>
     files: createHostFiles(),
     runner,
     privileged: runner,
-    bus: createBus(),
     clock: systemClock,
     log,
     database,

@@ -24,7 +24,6 @@ import { registerRooms } from './rooms.ts'
 import { openState } from './state.ts'
 import { createWriteProbe } from './store/write-probe.ts'
 import { reachableBy } from './base/address.ts'
-import { createBus } from './system/bus/bus.ts'
 import { clientOf as clientAmong } from './base/client.ts'
 import { systemClock } from './system/clock.ts'
 import { createFollower } from './system/follower.ts'
@@ -79,7 +78,6 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     files,
     runner,
     privileged,
-    bus: createBus(),
     clock,
     log,
     database,
@@ -207,11 +205,14 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
     await issue.show(greetingOf({ bound, addresses: snapshot.addresses(), fingerprint }))
   }
 
-  const watches = createChangeWatches(createFollower({ log }), (part) => void snapshot.refresh(part))
+  const watches = createChangeWatches(
+    { follower: createFollower({ log }), log },
+    (part) => void snapshot.refresh(part),
+  )
   const table = createJobTable({
     refreshSeconds: () => snapshot.refresh('seconds', ...watches.unwatched()),
     refreshOwnAddresses: () => own.refresh(),
-    refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts'),
+    refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts', 'services'),
     keepGuesses: async () => auth.guesses.keep(),
     checkAccounts: () => auth.accountWatch.check(),
     renewCertificate: edge.renewCertificate,

@@ -1,4 +1,3 @@
-import { BusFailed } from '../system/bus/failure.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 
 /** What a tool printed, or why it has no answer, in one line. */
@@ -18,18 +17,6 @@ export async function ask(
     return { problem: `${program} ${args.join(' ')}: exit code ${exitCode ?? 'none'}${said && ` (${said})`}` }
   } catch (error) {
     if (error instanceof CommandFailed) return { problem: error.message }
-    throw error
-  }
-}
-
-/** Waits for what a service of the machine says. No answer is an answer too, never an error. */
-export async function askService<T>(
-  question: Promise<T>,
-): Promise<{ readonly said: T } | { readonly problem: string }> {
-  try {
-    return { said: await question }
-  } catch (error) {
-    if (error instanceof BusFailed) return { problem: error.message }
     throw error
   }
 }

@@ -1,10 +1,12 @@
 import type { CommandFollower, Following } from '../system/follower.ts'
+import { watchFolders, type FolderWatch } from '../system/folder-watch.ts'
+import type { Logger } from '../system/log.ts'
 
 /** Tells when something of the host changes. */
 export interface ChangeWatch {
   start(): void
   stop(): void
-  /** While false nobody tells, and somebody has to look. */
+  /** While false no change is told, and the part has to be looked at from time to time. */
   isWatching(): boolean
 }
 
@@ -12,20 +14,27 @@ export interface ChangeWatch {
 // is looked at once a second.
 const burstMs = 100
 const pauseMs = 1_000
+// A service makes its folder before it answers, and notices a change of networkd's files on its own.
+const servicePauseMs = 2_000
 // From the start of the program until it listens; it does not say when.
 const settleMs = 500
 
 /** A part of the host that can be watched. */
-export type WatchedPart = keyof typeof watchers
+export type WatchedPart = keyof typeof programs | 'services'
 
 /** The watches of all parts. */
 export interface ChangeWatches extends Pick<ChangeWatch, 'start' | 'stop'> {
-  /** The parts of which nobody tells at the moment. */
+  /** The parts of which no change is told at the moment. */
   unwatched(): readonly WatchedPart[]
 }
 
+export interface ChangeWatchesOptions {
+  readonly follower: CommandFollower
+  readonly log: Logger
+}
+
 /** Programs that say on standard output when something has changed; what they say does not matter. */
-const watchers = {
+const programs = {
   /** Links, addresses and routes, of rtnetlink(7): ip-monitor(8). */
   network: ['ip', '-o', 'monitor', 'link', 'address', 'route'],
   /** The mount table: findmnt(8) gets the kernel's word for it, which a file watch of Node does not. */
@@ -33,40 +42,42 @@ const watchers = {
 } as const
 
 /**
+ * Folders in which systemd's services leave a trace of what they know of the network, and the names that matter there.
+ * The folder of timesyncd holds only a file that each answer of a server touches.
+ */
+const serviceFolders = new Map([
+  ['/run/systemd', /^(netif|resolve|timesync|units)$/],
+  ['/run/systemd/netif', /^links$/],
+  ['/run/systemd/netif/links', /./],
+  ['/run/systemd/resolve', /./],
+  // resolved keeps its folder when it stops. Systemd has a link here for each unit that runs.
+  ['/run/systemd/units', /^invocation:systemd-(resolved|timesyncd)\.service$/],
+])
+
+/**
  * Watches a part of the host through a long-lived child. Where its program is not there it is tried again from time
  * to time.
  * @param onChange called at most once a second, and after every start of the program
  */
-export function createChangeWatch(
-  part: WatchedPart,
+export function createProgramWatch(
+  part: keyof typeof programs,
   follower: CommandFollower,
   onChange: () => void,
 ): ChangeWatch {
   let following: Following | undefined
   let isListening = false
   let settling: NodeJS.Timeout | undefined
-  let pending: NodeJS.Timeout | undefined
-  let lastAt = -Infinity
-
-  const announce = () => {
-    if (pending !== undefined) return
-    const waitMs = Math.max(burstMs, lastAt + pauseMs - performance.now())
-    pending = setTimeout(() => {
-      pending = undefined
-      lastAt = performance.now()
-      onChange()
-    }, waitMs)
-  }
+  const bursts = createBursts({ onChange, pauseMs })
 
   return {
     start() {
-      const [program, ...args] = watchers[part]
+      const [program, ...args] = programs[part]
       following ??= follower.follow(program, args, {
-        onLine: announce,
+        onLine: bursts.add,
         onStart() {
           settling = setTimeout(() => {
             isListening = true
-            announce()
+            bursts.add()
           }, settleMs)
         },
         onEnd() {
@@ -77,7 +88,7 @@ export function createChangeWatch(
     },
     stop() {
       clearTimeout(settling)
-      clearTimeout(pending)
+      bursts.stop()
       following?.stop()
       following = undefined
       isListening = false
@@ -86,16 +97,82 @@ export function createChangeWatch(
   }
 }
 
+export interface ServiceWatchOptions {
+  readonly log: Logger
+  /** As soon as something has changed, and once more two seconds later, when the service must have noticed it too. */
+  readonly onChange: () => void
+  readonly folders?: ReadonlyMap<string, RegExp>
+}
+
+/** Watches what systemd's services know of the network, by the folders in which it leaves a trace. */
+export function createServiceWatch(options: ServiceWatchOptions): ChangeWatch {
+  const { log, onChange, folders = serviceFolders } = options
+  const bursts = createBursts({ onChange, pauseMs: servicePauseMs, isRepeated: true })
+  let watching: FolderWatch | undefined
+
+  return {
+    start() {
+      watching ??= watchFolders({ folders, onChange: bursts.add, log })
+      bursts.add()
+    },
+    stop() {
+      bursts.stop()
+      watching?.stop()
+      watching = undefined
+    },
+    isWatching: () => watching?.isWatching() ?? false,
+  }
+}
+
 /** Watches everything that can be watched. */
 export function createChangeWatches(
-  follower: CommandFollower,
+  { follower, log }: ChangeWatchesOptions,
   onChange: (part: WatchedPart) => void,
 ): ChangeWatches {
-  const parts = Object.keys(watchers) as WatchedPart[]
-  const watches = parts.map((part) => ({ part, ...createChangeWatch(part, follower, () => onChange(part)) }))
+  const byProgram = (part: keyof typeof programs) => createProgramWatch(part, follower, () => onChange(part))
+  const watches: Readonly<Record<WatchedPart, ChangeWatch>> = {
+    network: byProgram('network'),
+    mounts: byProgram('mounts'),
+    services: createServiceWatch({ log, onChange: () => onChange('services') }),
+  }
+  const parts = Object.keys(watches) as WatchedPart[]
   return {
-    start: () => watches.forEach((watch) => watch.start()),
-    stop: () => watches.forEach((watch) => watch.stop()),
-    unwatched: () => watches.filter((watch) => !watch.isWatching()).map(({ part }) => part),
+    start: () => parts.forEach((part) => watches[part].start()),
+    stop: () => parts.forEach((part) => watches[part].stop()),
+    unwatched: () => parts.filter((part) => !watches[part].isWatching()),
+  }
+}
+
+interface BurstOptions {
+  readonly onChange: () => void
+  /** Least time from one call to the next. */
+  readonly pauseMs: number
+  /** Whether one call more follows after the pause. */
+  readonly isRepeated?: boolean
+}
+
+/** Makes one call of a burst of events. */
+function createBursts({ onChange, pauseMs, isRepeated = false }: BurstOptions) {
+  let pending: NodeJS.Timeout | undefined
+  let lastAt = -Infinity
+  let isOwed = false
+
+  const call = () => {
+    const waitMs = Math.max(burstMs, lastAt + pauseMs - performance.now())
+    pending ??= setTimeout(() => {
+      pending = undefined
+      lastAt = performance.now()
+      onChange()
+      if (!isOwed) return
+      isOwed = false
+      call()
+    }, waitMs)
+  }
+  return {
+    add() {
+      isOwed = isRepeated
+      call()
+    },
+    stop: () => clearTimeout(pending),
   }
 }

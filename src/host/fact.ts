@@ -1,10 +1,10 @@
 import type { Logger } from '../system/log.ts'
 
 /**
- * When a fact is read again: never once it is known, every few minutes, every few seconds, or when the network or
- * the mount table changes.
+ * When a fact is read again: never once it is known, every few minutes, every few seconds, or when the network, the
+ * mount table or what systemd's services know of the network changes.
  */
-export type RefreshClass = 'never' | 'minutes' | 'seconds' | 'network' | 'mounts'
+export type RefreshClass = 'never' | 'minutes' | 'seconds' | 'network' | 'mounts' | 'services'
 
 /** Something known about the host, with what is needed to know it anew. */
 export interface Fact<T> {

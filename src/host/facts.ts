@@ -1,12 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Bus } from '../system/bus/bus.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { readCores } from './cpu.ts'
 import { readDisks } from './storage/disks.ts'
 import { readDns } from './network/dns.ts'
-import { createLinkDns } from './network/link-dns.ts'
+import { readLinkDns } from './network/link-dns.ts'
 import type { Failure, HostFacts } from './document.ts'
 import { createFact, type FactOptions, type FactReading, type RefreshClass } from './fact.ts'
 import type { HostFiles } from './files.ts'
@@ -42,7 +41,6 @@ export interface FactsOptions {
   readonly runner: CommandRunner
   /** Runs programs that need the machine's devices, which the unit's sandbox hides. */
   readonly privileged: CommandRunner
-  readonly bus: Bus
   readonly clock: Clock
   readonly log: Logger
   // The two questions that no file of a fixture tree can answer.
@@ -54,7 +52,7 @@ export interface FactsOptions {
 
 /** The table of facts. */
 export function createFacts(options: FactsOptions): Facts {
-  const { files, runner, privileged, bus, clock, log, deadlineMs = 5_000 } = options
+  const { files, runner, privileged, clock, log, deadlineMs = 5_000 } = options
   const { ipv4Addresses = readIpv4Addresses, totalMemory = readTotalMemory } = options
   const fact = <T>(
     name: string,
@@ -70,7 +68,7 @@ export function createFacts(options: FactsOptions): Facts {
     dns: fact('dns', 'seconds', () => readDns(files), { problemsOf: ({ problems }) => problems }),
     displayControllers: fact('gpus', 'minutes', () => readDisplayControllers(files)),
     hostName: fact('hostName', 'seconds', () => readHostName(files)),
-    linkDns: fact('linkDns', 'seconds', createLinkDns({ files, bus, monotonic: () => clock.monotonic() }), {
+    linkDns: fact('linkDns', 'services', () => readLinkDns(files, runner), {
       problemsOf: ({ problems }) => problems,
     }),
     memory: fact('memory', 'minutes', totalMemory),
@@ -79,7 +77,7 @@ export function createFacts(options: FactsOptions): Facts {
     nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
       problemsOf: ({ problems }) => problems,
     }),
-    ntp: fact('ntp', 'minutes', () => readNtp(files, { runner, bus }), {
+    ntp: fact('ntp', 'services', () => readNtp(files, runner), {
       problemsOf: ({ problems }) => problems,
     }),
     operatingSystem: fact('operatingSystem', 'minutes', () => readOperatingSystem(files)),

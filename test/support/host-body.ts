@@ -1,6 +1,6 @@
 import { createSnapshot } from '../../src/host/snapshot.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { clockAt, programs, recordingLog, services } from '../fixtures/host/edges.ts'
+import { clockAt, programs, recordingLog } from '../fixtures/host/edges.ts'
 import { layOut } from '../fixtures/host/tree.ts'
 
 /** What a small board answers at `GET /v1/edge-mgmt/edgehosts/current`; always the same. */
@@ -12,7 +12,6 @@ export async function hostBody(): Promise<string> {
   const snapshot = await createSnapshot({
     files,
     runner,
-    bus: services().bus,
     privileged: runner,
     clock: clockAt(Date.UTC(2026, 0, 31, 8)),
     log,

@@ -1,9 +1,8 @@
 import { SocketAddress } from 'node:net'
-import type { Bus } from '../../system/bus/bus.ts'
-import { BusFailed } from '../../system/bus/failure.ts'
-import { askService } from '../ask.ts'
+import type { CommandRunner } from '../../system/runner.ts'
 import type { HostFiles } from '../files.ts'
 import { parseAssignments } from '../operating-system.ts'
+import { askProperties, propertyOf } from '../properties.ts'
 import { isServiceRunning } from '../services.ts'
 import { resolvedService, serverAddress, unique } from './dns.ts'
 
@@ -15,87 +14,65 @@ export interface LinkDnsReading {
   readonly problems: readonly string[]
 }
 
-export interface LinkDnsOptions {
-  readonly files: HostFiles
-  readonly bus: Bus
-  /** Milliseconds of a clock that only goes forward. */
-  readonly monotonic: () => number
-}
-
-// What moves a server from one link to another leaves resolved's list as it was.
-const askAgainAfterMs = 300_000
-// Two questions one after the other have to fit into what a fact may take.
-const timeoutMs = 2_000
-
 /**
- * Asks for the DNS servers of links: systemd-resolved where it runs, over the bus, since its own files are closed to
- * others; else networkd's state files, which stay in force when networkd stops. resolved is asked again only when
- * its list of all servers or those files have changed, or after five minutes.
+ * Reads the DNS servers of links: systemd-resolved is asked where it runs, since its own files are closed to others;
+ * else networkd's state files say them, which stay in force when networkd stops.
  */
-export function createLinkDns({ files, bus, monotonic }: LinkDnsOptions): () => Promise<LinkDnsReading> {
-  let last: { key: string; askedAt: number; reading: LinkDnsReading } | undefined
-
-  return async () => {
-    const networkd = await readNetworkd(files)
-    if (!(await isServiceRunning(files, resolvedService))) return { servers: networkd, problems: [] }
-    const list = await files.text('/run/systemd/resolve/resolv.conf')
-    const key = JSON.stringify([list, ...networkd])
-    if (last?.key !== key || monotonic() - last.askedAt >= askAgainAfterMs) {
-      last = { key, askedAt: monotonic(), reading: await askResolved(bus, networkd) }
-    }
-    return last.reading
+export async function readLinkDns(files: HostFiles, runner: CommandRunner): Promise<LinkDnsReading> {
+  if (await isServiceRunning(files, resolvedService)) {
+    const answer = await askResolved(runner)
+    if ('servers' in answer) return { ...answer, problems: [] }
+    return { servers: await readNetworkd(files), problems: [answer.problem] }
   }
+  return { servers: await readNetworkd(files), problems: [] }
 }
 
-async function askResolved(bus: Bus, otherwise: LinkServers): Promise<LinkDnsReading> {
-  const answer = await askService(readResolved(bus))
-  return 'problem' in answer
-    ? { servers: otherwise, problems: [answer.problem] }
-    : { servers: answer.said, problems: [] }
-}
+type Server = readonly [family: number, address: readonly number[]]
 
 /**
- * Reads the property `DNS` of org.freedesktop.resolve1(5), of the manager for the links that have servers, then of each
+ * Asks for the property `DNS` of org.freedesktop.resolve1(5), of the manager for the links that have servers, then of each
  * of these: in the manager's list a server of the whole host that is reached over one interface looks like the link's own.
  */
-async function readResolved(bus: Bus): Promise<LinkServers> {
-  const all = await readServers<readonly [index: number, ...ServerStruct]>(bus, '', 'Manager', 'a(iiay)')
-  const indexes = [...new Set(all.map(([index]) => index))].filter((index) => index > 0).sort((a, b) => a - b)
-  const links = indexes.map(async (index) => [index, await readLink(bus, index)] as const)
-  return new Map((await Promise.all(links)).filter(([, servers]) => servers.length > 0))
-}
-
-async function readLink(bus: Bus, index: number): Promise<readonly string[]> {
-  try {
+async function askResolved(
+  runner: CommandRunner,
+): Promise<{ readonly servers: LinkServers } | { readonly problem: string }> {
+  const host = await askServers(runner, '', 'Manager', 'a(iiay)')
+  if ('problem' in host) return host
+  const all = host.servers as readonly (readonly [index: number, ...Server])[]
+  const indexes = [...new Set(all.map(([index]) => index))].filter((index) => index > 0)
+  const found = new Map<number, readonly string[]>()
+  for (const index of indexes.sort((a, b) => a - b)) {
     // As sd_bus_path_encode(3) spells a number: its first digit by its code, which is 3 and the digit.
-    const servers = await readServers<ServerStruct>(bus, `/link/_3${index}`, 'Link', 'a(iay)')
-    return unique(servers.map(([, address]) => addressText(address)))
-  } catch (error) {
-    // Gone since the manager was asked.
-    if (error instanceof BusFailed && error.errorName === 'org.freedesktop.DBus.Error.UnknownObject')
-      return []
-    throw error
+    const link = await askServers(runner, `/link/_3${index}`, 'Link', 'a(iay)')
+    if ('servers' in link) {
+      const servers = unique((link.servers as readonly Server[]).map(([, address]) => addressText(address)))
+      if (servers.length > 0) found.set(index, servers)
+    }
+    // A link that has gone since the manager was asked has no servers.
+    else if (!link.problem.includes('Unknown object')) return link
   }
+  return { servers: found }
 }
 
-type ServerStruct = readonly [family: number, address: Uint8Array]
-
-async function readServers<Server>(
-  bus: Bus,
+async function askServers(
+  runner: CommandRunner,
   path: string,
   kind: string,
   type: string,
-): Promise<readonly Server[]> {
-  const object = {
+): Promise<{ readonly servers: unknown } | { readonly problem: string }> {
+  const answer = await askProperties(runner, {
     service: 'org.freedesktop.resolve1',
     path: `/org/freedesktop/resolve1${path}`,
     interface: `org.freedesktop.resolve1.${kind}`,
-  }
-  return (await bus.get(object, 'DNS', type, timeoutMs)) as unknown as readonly Server[]
+  })
+  if ('problem' in answer) return answer
+  const servers = propertyOf(answer.properties, 'DNS', type)
+  if (servers !== undefined) return { servers }
+  return { problem: `systemd-resolved: ${kind} has no property DNS of the type ${type}` }
 }
 
-/** Spells an address as inet_ntop(3) does; empty what is none. */
-function addressText(bytes: Uint8Array): string {
+/** Spells an address as inet_ntop(3) does; empty for what is not an address. */
+function addressText(bytes: readonly number[]): string {
   if (bytes.length === 4) return bytes.join('.')
   if (bytes.length !== 16) return ''
   const groups = Buffer.from(bytes).toString('hex').match(/..../g) ?? []

@@ -1,4 +1,3 @@
-import type { Bus } from '../../system/bus/bus.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { readChrony, readChronyConfiguration } from './chrony.ts'
 import type { HostFiles } from '../files.ts'
@@ -9,17 +8,11 @@ import { readTimesyncd, readTimesyncdConfiguration } from './timesyncd.ts'
 
 export type { Ntp, NtpReading } from './time-source.ts'
 
-/** Over which time services are asked. */
-export interface NtpEdges {
-  readonly runner: CommandRunner
-  readonly bus: Bus
-}
-
 interface TimeService {
   /** As distributions name it. */
   readonly units: readonly string[]
   /** Asks the service; for when it runs. Without it, the configuration is all there is. */
-  readonly ask?: (files: HostFiles, edges: NtpEdges) => Promise<NtpReading>
+  readonly ask?: (files: HostFiles, runner: CommandRunner) => Promise<NtpReading>
   /** undefined where the service is not installed. */
   readonly configuration: (files: HostFiles) => Promise<Ntp | undefined>
 }
@@ -27,12 +20,12 @@ interface TimeService {
 const services: readonly TimeService[] = [
   {
     units: ['systemd-timesyncd.service'],
-    ask: (files, { bus }) => readTimesyncd(files, bus),
+    ask: readTimesyncd,
     configuration: readTimesyncdConfiguration,
   },
   {
     units: ['chrony.service', 'chronyd.service'],
-    ask: (files, { runner }) => readChrony(files, runner),
+    ask: readChrony,
     configuration: readChronyConfiguration,
   },
   // ntpq shows addresses and cut names, never what was configured.
@@ -41,12 +34,12 @@ const services: readonly TimeService[] = [
 
 /**
  * The time service that runs says which servers it uses; where none runs, the configuration of the one that is
- * installed says which it would. Only chrony is asked by a program, or two where it is older than 4.0.
+ * installed says which it would.
  * @returns with the answer, in `problems`, each that failed to answer; the files have answered in its place
  */
-export async function readNtp(files: HostFiles, edges: NtpEdges): Promise<NtpReading> {
+export async function readNtp(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
   const running = await findRunning(files)
-  if (running?.ask) return running.ask(files, edges)
+  if (running?.ask) return running.ask(files, runner)
   for (const { configuration } of running ? [running] : services) {
     const ntp = await configuration(files)
     if (ntp !== undefined) return { ntp, problems: [] }

@@ -1,7 +1,6 @@
-import type { Bus } from '../../system/bus/bus.ts'
-import type { Variant } from '../../system/bus/reader.ts'
-import { askService } from '../ask.ts'
+import type { CommandRunner } from '../../system/runner.ts'
 import type { HostFiles } from '../files.ts'
+import { askProperties, propertyOf, type Properties } from '../properties.ts'
 import { figuresOf, unique, words, type Ntp, type NtpReading } from './time-source.ts'
 import { parseTimeSpan } from './time-span.ts'
 
@@ -12,7 +11,6 @@ const systemdFolders = [
   '/usr/lib/systemd',
   '/lib/systemd',
 ]
-const timeoutMs = 3_000
 
 // org.freedesktop.timesync1 has no man page; systemd's timesyncd-bus.c lists the properties.
 const manager = {
@@ -20,23 +18,23 @@ const manager = {
   path: '/org/freedesktop/timesync1',
   interface: 'org.freedesktop.timesync1.Manager',
 }
-// Microseconds that mean never.
-const infinity = 2n ** 64n - 1n
+// Microseconds that mean never: the highest of 64 bits, which JSON.parse() rounds up.
+const infinity = 2 ** 64
 
 /**
  * Asks systemd-timesyncd, when it runs. The files answer what it does not say, and everything where it does not
  * answer.
  */
-export async function readTimesyncd(files: HostFiles, bus: Bus): Promise<NtpReading> {
+export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
   // timesyncd works without the bus.
   const hasBus = (await files.names('/run/dbus')).includes('system_bus_socket')
   // The files are read while it answers.
-  const answer = hasBus ? askService(bus.getAll(manager, timeoutMs)) : undefined
+  const answer = hasBus ? askProperties(runner, manager) : undefined
   const ntp = parseTimesyncdConf(await readTimesyncdConf(files))
   const service = await answer
   if (service === undefined) return { ntp, problems: [] }
   if ('problem' in service) return { ntp, problems: [service.problem] }
-  return { ntp: { ...ntp, ...ntpOfProperties(service.said) }, problems: [] }
+  return { ntp: { ...ntp, ...ntpOfProperties(service.properties) }, problems: [] }
 }
 
 /** What the files tell systemd-timesyncd to do; undefined where it is not installed. */
@@ -50,14 +48,11 @@ export async function readTimesyncdConfiguration(files: HostFiles): Promise<Ntp 
 }
 
 /** Servers of the configuration, of DHCP (link) and of programs (runtime, since systemd 251), and microseconds. */
-export function ntpOfProperties(properties: ReadonlyMap<string, Variant>): Ntp {
-  const servers = (name: string) => {
-    const property = properties.get(name)
-    return property?.signature === 'as' ? (property.value as readonly string[]) : []
-  }
+export function ntpOfProperties(properties: Properties): Ntp {
+  const servers = (name: string) => (propertyOf(properties, name, 'as') ?? []) as readonly string[]
   const seconds = (name: string) => {
-    const { value } = properties.get(name) ?? {}
-    return typeof value === 'bigint' && value < infinity ? Number(value) / 1_000_000 : undefined
+    const microseconds = propertyOf(properties, name, 't') as number | undefined
+    return microseconds !== undefined && microseconds < infinity ? microseconds / 1_000_000 : undefined
   }
   return {
     ...figuresOf({

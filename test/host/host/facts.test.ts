@@ -5,7 +5,6 @@ import { idOfMachineId } from '../../../src/host/identity/identity.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import { createSnapshot, type Snapshot } from '../../../src/host/snapshot.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import { createBus } from '../../../src/system/bus/bus.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { createRunner } from '../../../src/system/runner.ts'
 import { recordingLog } from '../../fixtures/host/edges.ts'
@@ -32,7 +31,6 @@ beforeAll(async () => {
     files: createHostFiles(),
     runner,
     privileged: runner,
-    bus: createBus(),
     clock: systemClock,
     log,
     database: openDatabase(':memory:', log),

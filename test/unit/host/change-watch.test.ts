@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createChangeWatch } from '../../../src/host/change-watch.ts'
+import { createProgramWatch } from '../../../src/host/change-watch.ts'
 import type { FollowOptions } from '../../../src/system/follower.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
@@ -10,7 +10,7 @@ function watched() {
   const commands: string[] = []
   let isStopped = false
   const times: number[] = []
-  const watch = createChangeWatch(
+  const watch = createProgramWatch(
     'network',
     {
       follow(program, args, given) {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { HostFiles } from '../../../src/host/files.ts'
 import { parseResolvConf, readDns } from '../../../src/host/network/dns.ts'
-import { createLinkDns } from '../../../src/host/network/link-dns.ts'
+import { readLinkDns } from '../../../src/host/network/link-dns.ts'
 import { isServiceRunning } from '../../../src/host/services.ts'
-import { NoAnswer } from '../../../src/system/bus/failure.ts'
-import { services } from '../../fixtures/host/edges.ts'
+import { CommandFailed } from '../../../src/system/runner.ts'
+import { busctlLine, busctlOutput, resolvedOutputs, unknownLink } from '../../fixtures/host/busctl.ts'
+import { programs, refusal } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const group = (hierarchy: string, unit = 'systemd-resolved.service') => `${hierarchy}/system.slice/${unit}`
@@ -145,92 +145,49 @@ describe('name servers of a link', () => {
   const networkd =
     '/run/systemd/netif/links/2 = DNS=192.0.2.153 192.0.2.154:5353 fe80::53%eth0#dns.example [2001:db8::53]:5353\n'
   const byNetworkd = new Map([[2, ['192.0.2.153', '192.0.2.154', 'fe80::53', '2001:db8::53']]])
-  const ipv4 = (...bytes: number[]) => [2, Uint8Array.from(bytes)] as const
-  const ipv6 = (digits: string) => [10, Uint8Array.from(Buffer.from(digits, 'hex'))] as const
-  // What resolved says when `resolvectl dns` shows
-  //   Global: 192.0.2.53 fe80::1%2
-  //   Link 2 (eth0): 203.0.113.53 203.0.113.55:5353
-  //   Link 3 (wlan0): 2001:db8::54%3#dns.example
-  // and one more server of the host, reached over eth4, which resolvectl leaves out.
   const manager = '/org/freedesktop/resolve1'
-  const linkOwn = {
-    2: [ipv4(203, 0, 113, 53), ipv4(203, 0, 113, 55), ipv4(203, 0, 113, 53)],
-    3: [ipv6('20010db8000000000000000000000054')],
-  }
-  const said = {
-    [manager]: {
-      DNS: [
-        'a(iiay)',
-        [
-          [0, ...ipv4(192, 0, 2, 53)],
-          [2, ...ipv6('fe800000000000000000000000000001')],
-          [4, ...ipv4(192, 0, 2, 54)],
-          ...linkOwn[2].map((server) => [2, ...server]),
-          ...linkOwn[3].map((server) => [3, ...server]),
-          [12, ...ipv4(192, 0, 2, 12)],
-        ],
-      ],
-    },
-    [`${manager}/link/_32`]: { DNS: ['a(iay)', linkOwn[2]] },
-    [`${manager}/link/_33`]: { DNS: ['a(iay)', linkOwn[3]] },
-    [`${manager}/link/_34`]: { DNS: ['a(iay)', []] },
-    // Link 12 went away in between.
-  } as const
-  function reader(files: HostFiles, objects: Parameters<typeof services>[0] = said) {
-    const { bus, asked } = services(objects)
-    const state = { now: 0 }
-    return { read: createLinkDns({ files, bus, monotonic: () => state.now }), asked, state }
+  const runs = networkd + resolved + populated(1)
+  type Outputs = Parameters<typeof programs>[0]
+  const lines = (outputs: Readonly<Outputs>) =>
+    Object.fromEntries(Object.entries(outputs ?? {}).map(([path, output]) => [busctlLine(path), output]))
+  const read = async (changes: string, outputs: Outputs = resolvedOutputs) => {
+    const { runner, ran } = programs(lines(outputs))
+    return { ...(await readLinkDns(machine('', changes), runner)), ran }
   }
 
   it('are those of networkd, as addresses, where resolved does not run', async () => {
-    const { read, asked } = reader(machine('', networkd + populated(0)))
-    expect(await read()).toEqual({ servers: byNetworkd, problems: [] })
-    expect(asked).toEqual([])
+    expect(await read(networkd + populated(0))).toEqual({ servers: byNetworkd, problems: [], ran: [] })
   })
 
   it('are those that a running resolved tells, none of the host among them', async () => {
-    const { read, asked } = reader(machine('', networkd + resolved + populated(1)))
-    expect(await read()).toEqual({
+    expect(await read(runs)).toEqual({
       servers: new Map([
         [2, ['203.0.113.53', '203.0.113.55']],
-        [3, ['2001:db8::54']],
+        [4, ['2001:db8::54']],
       ]),
       problems: [],
+      ran: Object.keys(resolvedOutputs).map(busctlLine),
     })
-    expect(asked).toEqual(
-      [manager, ...[2, 3, 4, 12].map((index) => `${manager}/link/_3${index}`)].map((path) => `${path} DNS`),
-    )
   })
 
-  it('are asked for again when the list of all servers has changed, and after five minutes', async () => {
-    const files = machine('', resolved + populated(1))
-    let list = 'nameserver 192.0.2.53'
-    const text = async (path: string) =>
-      path === '/run/systemd/resolve/resolv.conf' ? list : files.text(path)
-    const none = { [manager]: { DNS: ['a(iiay)', []] } } as const
-    const { read, asked, state } = reader({ ...files, text }, none)
-    await read()
-    await read()
-    expect(asked).toEqual([`${manager} DNS`])
-    list += '\nnameserver 192.0.2.54'
-    await read()
-    expect(asked).toHaveLength(2)
-    state.now = 300_000
-    await read()
-    expect(asked).toHaveLength(3)
+  it('are left out with the link that has gone since the manager was asked', async () => {
+    const { servers, problems } = await read(runs, {
+      ...resolvedOutputs,
+      [`${manager}/link/_32`]: refusal(unknownLink),
+    })
+    expect([[...servers.keys()], problems]).toEqual([[4], []])
   })
 
-  it.each([manager, `${manager}/link/_33`])(
-    'are those of networkd where %s does not answer, which is a problem',
-    async (path) => {
-      const silent = { ...said, [path]: new NoAnswer('timed-out', '3000 ms') }
-      const { read } = reader(machine('', networkd + resolved + populated(1)), silent)
-      expect(await read()).toEqual({
-        servers: byNetworkd,
-        problems: ['org.freedesktop.resolve1: timed-out (3000 ms)'],
-      })
-    },
-  )
+  it.each([
+    [manager, 'Manager has no property DNS of the type a(iiay)'],
+    [`${manager}/link/_33`, 'Link has no property DNS of the type a(iay)'],
+  ])('are those of networkd where %s does not say them, which is a problem', async (path, problem) => {
+    const hanging = () => Promise.reject(new CommandFailed('busctl', 'timed-out', '2400 ms'))
+    const silent = await read(runs, { ...resolvedOutputs, [path]: hanging })
+    expect(silent).toMatchObject({ servers: byNetworkd, problems: ['busctl: timed-out (2400 ms)'] })
+    const odd = await read(runs, { ...resolvedOutputs, [path]: busctlOutput({ DNS: ['as', []] }) })
+    expect(odd).toMatchObject({ servers: byNetworkd, problems: [`systemd-resolved: ${problem}`] })
+  })
 
   it.each([
     ['2001db80000000000000000000000001', ['2001:db80::1']],
@@ -239,10 +196,11 @@ describe('name servers of a link', () => {
     ['00000000000000000000ffffc0000201', ['::ffff:192.0.2.1']],
     ['c00002', undefined],
   ])('are spelled as the C library spells them: %s', async (digits, expected) => {
-    const { read } = reader(machine('', resolved + populated(1)), {
-      [manager]: { DNS: ['a(iiay)', [[2, ...ipv6(digits)]]] },
-      [`${manager}/link/_32`]: { DNS: ['a(iay)', [ipv6(digits)]] },
+    const server = [10, [...Buffer.from(digits, 'hex')]]
+    const { servers } = await read(runs, {
+      [manager]: busctlOutput({ DNS: ['a(iiay)', [[2, ...server]]] }),
+      [`${manager}/link/_32`]: busctlOutput({ DNS: ['a(iay)', [server]] }),
     })
-    expect((await read()).servers.get(2)).toEqual(expected)
+    expect(servers.get(2)).toEqual(expected)
   })
 })

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions } from '../../../src/host/snapshot.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import { clockAt, programs, recordingLog, services } from '../../fixtures/host/edges.ts'
+import { busctlLine, busctlOutput } from '../../fixtures/host/busctl.ts'
+import { clockAt, programs, recordingLog } from '../../fixtures/host/edges.ts'
 import { answer, queryLine } from '../../fixtures/host/nvidia-smi.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
@@ -14,20 +15,18 @@ async function replyOf(
   options: Partial<SnapshotOptions> = {},
 ): Promise<EdgeHostInfo> {
   const { log, lines } = recordingLog()
+  const server = [2, [192, 168, 43, 254]]
+  const resolved = '/org/freedesktop/resolve1'
   const { runner } = programs({
     stat: `${2 ** 30} 100 60 55\n`,
     [queryLine]: answer('Disabled', 'Disabled'),
-  })
-  const server = [2, Uint8Array.of(192, 168, 43, 254)]
-  const { bus } = services({
-    '/org/freedesktop/resolve1': { DNS: ['a(iiay)', [[3, ...server]]] },
-    '/org/freedesktop/resolve1/link/_33': { DNS: ['a(iay)', [server]] },
+    [busctlLine(resolved)]: busctlOutput({ DNS: ['a(iiay)', [[3, ...server]]] }),
+    [busctlLine(`${resolved}/link/_33`)]: busctlOutput({ DNS: ['a(iay)', [server]] }),
   })
   const snapshot = await createSnapshot({
     files: machine(name),
     runner,
     privileged: runner,
-    bus,
     clock: clockAt(1_000),
     log,
     database: openDatabase(':memory:', log),

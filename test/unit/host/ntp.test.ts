@@ -2,44 +2,32 @@ import { describe, expect, it } from 'vitest'
 import { parseChronySources } from '../../../src/host/time/chrony.ts'
 import { readNtp } from '../../../src/host/time/ntp.ts'
 import { ntpOfProperties, parseTimesyncdConf } from '../../../src/host/time/timesyncd.ts'
-import { NoAnswer } from '../../../src/system/bus/failure.ts'
-import type { CommandRunner } from '../../../src/system/runner.ts'
-import { programs, services } from '../../fixtures/host/edges.ts'
+import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
+import {
+  busctlLine,
+  timesyncNeverOutput,
+  timesyncOutput,
+  unknownService,
+} from '../../fixtures/host/busctl.ts'
+import { programs, refusal } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const running = (unit: string) => `/sys/fs/cgroup/system.slice/${unit}/cgroup.events = populated 1\n`
-const read = async (changes: string, runner = programs().runner, bus = services().bus) =>
-  readNtp(machine('', changes), { runner, bus })
+const read = async (changes: string, runner = programs().runner) => readNtp(machine('', changes), runner)
 
 describe('time servers of timesyncd', () => {
-  // What timesyncd 252 says with these servers.
-  const manager = '/org/freedesktop/timesync1'
-  const said = {
-    [manager]: {
-      LinkNTPServers: ['as', ['192.0.2.123']],
-      SystemNTPServers: ['as', ['ntp.shop.example', '192.0.2.123']],
-      RuntimeNTPServers: ['as', []],
-      FallbackNTPServers: ['as', ['0.debian.pool.ntp.org', '1.debian.pool.ntp.org']],
-      ServerName: ['s', 'ntp.shop.example'],
-      ServerAddress: ['(iay)', [2, Uint8Array.of(192, 0, 2, 123)]],
-      RootDistanceMaxUSec: ['t', 5_000_000n],
-      PollIntervalMinUSec: ['t', 32_000_000n],
-      PollIntervalMaxUSec: ['t', 2_048_000_000n],
-      PollIntervalUSec: ['t', 64_000_000n],
-      Frequency: ['x', 0n],
-    },
-  } as const
+  const line = busctlLine('/org/freedesktop/timesync1')
   const socket = '/run/dbus/system_bus_socket = \n'
   const runs = `${running('systemd-timesyncd.service')}${socket}`
   const unit = '/usr/lib/systemd/system/systemd-timesyncd.service = [Unit]\n'
 
   it('are what it says while it runs, with the figures that only its file states', async () => {
-    const { bus, asked } = services(said)
+    const { runner, ran } = programs({ [line]: timesyncOutput })
     const conf = '/etc/systemd/timesyncd.conf <<\n[Time]\nNTP=ntp.shop.example\nSaveIntervalSec=2min\n>>\n'
-    expect(await read(runs + conf, undefined, bus)).toEqual({
+    expect(await read(runs + conf, runner)).toEqual({
       ntp: {
-        fallbackNtpServers: ['0.debian.pool.ntp.org', '1.debian.pool.ntp.org'],
-        ntpServers: ['ntp.shop.example', '192.0.2.123'],
+        fallbackNtpServers: ['f.example'],
+        ntpServers: ['r.example', '192.0.2.9', 'a.example'],
         pollIntervalMaxSec: '2048',
         pollIntervalMinSec: '32',
         rootDistanceMaxSec: '5',
@@ -47,33 +35,33 @@ describe('time servers of timesyncd', () => {
       },
       problems: [],
     })
-    expect(asked).toEqual([manager])
+    expect(ran).toEqual([line])
   })
 
-  it('are none, and no figure is made up, where it has none', () => {
-    const none = { signature: 'as', value: [] }
-    const never = { signature: 't', value: 2n ** 64n - 1n }
-    const odd = { signature: 'u', value: 5_000_000 }
+  it('have no figure that means never', async () => {
+    const { runner } = programs({ [line]: timesyncNeverOutput })
+    const { ntp } = await read(runs, runner)
+    expect(ntp).toMatchObject({ pollIntervalMaxSec: '2048' })
+    expect(ntp).not.toHaveProperty('rootDistanceMaxSec')
+  })
+
+  it('are none, and no figure is made up, where it says none or something else', () => {
+    const odd = { type: 'u', data: 5_000_000 }
     const properties = {
-      LinkNTPServers: none,
-      RootDistanceMaxUSec: never,
+      LinkNTPServers: { type: 'as', data: [] },
       PollIntervalMinUSec: odd,
       SystemNTPServers: odd,
     }
-    expect(ntpOfProperties(new Map(Object.entries(properties)))).toEqual({
-      fallbackNtpServers: [],
-      ntpServers: [],
-    })
+    expect(ntpOfProperties(properties)).toEqual({ fallbackNtpServers: [], ntpServers: [] })
   })
 
   it('have figures that are no whole seconds', () => {
-    const properties = new Map([['RootDistanceMaxUSec', { signature: 't', value: 5_500_001n }]])
+    const properties = { RootDistanceMaxUSec: { type: 't', data: 5_500_001 } }
     expect(ntpOfProperties(properties)).toMatchObject({ rootDistanceMaxSec: '5.500001' })
   })
 
   it('come from its file and drop-ins, and nobody is asked, where it does not run', async () => {
-    const { runner, ran } = programs()
-    const { bus, asked } = services(said)
+    const { runner, ran } = programs({ [line]: timesyncOutput })
     const files = `${socket}${unit}/etc/systemd/timesyncd.conf <<
 [Time]
 NTP=old.example
@@ -98,7 +86,7 @@ PollIntervalMinSec=128
 PollIntervalMaxSec=soon
 >>
 `
-    expect(await read(files, runner, bus)).toEqual({
+    expect(await read(files, runner)).toEqual({
       ntp: {
         connectionRetrySec: '90',
         fallbackNtpServers: ['c.example'],
@@ -108,25 +96,46 @@ PollIntervalMaxSec=soon
       },
       problems: [],
     })
-    expect([ran, asked]).toEqual([[], []])
+    expect(ran).toEqual([])
   })
 
-  it('come from its file, and the failure is told, when it does not answer', async () => {
-    const { bus } = services({ [manager]: new NoAnswer('timed-out', '3000 ms') })
-    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`, undefined, bus)).toEqual({
+  it.each([
+    ['is not on the bus', refusal(unknownService), `${line}: exit code 1 (${unknownService.trim()})`],
+    [
+      'says something else',
+      'null\n',
+      'busctl: the answer of org.freedesktop.timesync1 is not of the type a{sv}',
+    ],
+    [
+      'says half',
+      '{"type":"a{sv}",',
+      'busctl: the answer of org.freedesktop.timesync1 is not of the type a{sv}',
+    ],
+    [
+      'hangs',
+      () => Promise.reject(new CommandFailed('busctl', 'timed-out', '2400 ms')),
+      'busctl: timed-out (2400 ms)',
+    ],
+  ])('come from its file, and the failure is told, when it %s', async (_, output, problem) => {
+    const { runner } = programs({ [line]: output })
+    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`, runner)).toEqual({
       ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
-      problems: ['org.freedesktop.timesync1: timed-out (3000 ms)'],
+      problems: [problem],
+    })
+  })
+
+  it('come from its file, and the failure is told, on a machine without busctl', async () => {
+    expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`)).toEqual({
+      ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
+      problems: ['busctl: not-started (ENOENT)'],
     })
   })
 
   it('come from its file where there is no bus to ask it over', async () => {
-    const { bus, asked } = services(said)
+    const { runner, ran } = programs({ [line]: timesyncOutput })
     const files = `${running('systemd-timesyncd.service')}/etc/systemd/timesyncd.conf = NTP=a.example\n`
-    expect(await read(files, undefined, bus)).toMatchObject({
-      ntp: { ntpServers: ['a.example'] },
-      problems: [],
-    })
-    expect(asked).toEqual([])
+    expect(await read(files, runner)).toMatchObject({ ntp: { ntpServers: ['a.example'] }, problems: [] })
+    expect(ran).toEqual([])
   })
 
   it('have the figures that its file states, none of its defaults', () => {

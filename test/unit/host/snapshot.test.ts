@@ -3,7 +3,7 @@ import type { HostFiles } from '../../../src/host/files.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions, type SnapshotReply } from '../../../src/host/snapshot.ts'
 import { openDatabase } from '../../../src/store/database.ts'
-import { programs, recordingLog, services } from '../../fixtures/host/edges.ts'
+import { programs, recordingLog } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const identitySources = ['product-uuid', 'machine-id']
@@ -36,7 +36,6 @@ function board(options: Partial<SnapshotOptions> = {}) {
     createSnapshot({
       files: overlaid,
       ...runners,
-      bus: services().bus,
       clock: { now: () => state.now, monotonic: () => state.now },
       log,
       database,
