@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Access } from './access.ts'
 import type { AuditWords } from './audit-hook.ts'
+import { matcherOf, slashEncoderOf } from './route-path.ts'
 import { versionOf, type Lifecycle } from './lifecycle.ts'
 
 /** One declared route. */
@@ -25,20 +26,22 @@ export interface RouteTable {
   readonly routes: readonly DeclaredRoute[]
   /** Methods that exist at the path of a URL, for the `Allow` header. */
   methodsOf(url: string): string[]
+  /** The URL with the slashes encoded that stand in the parameter `slashParameter`. */
+  encodeSlashes(url: string): string
 }
 
 /**
  * Collects routes as they are added, and refuses one that does not declare who may use it:
  * a forgotten declaration must not become an open door.
+ * @param slashParameter name of the path parameter that may hold slashes, in every route that has it
  */
-export function collectRoutes(app: FastifyInstance): RouteTable {
+export function collectRoutes(app: FastifyInstance, slashParameter?: string): RouteTable {
+  /** By the pattern of their route. */
+  const slashEncoders = new Map<string, (path: string) => string>()
   const routes: (DeclaredRoute & { matcher: RegExp })[] = []
   app.addHook('onRoute', ({ method, url, config }) => {
     const access = config?.access
     if (!access) throw new Error(`the route ${String(method)} ${url} does not declare config.access`)
-    const matcher = new RegExp(
-      `^${url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')}$`,
-    )
     const { airgapOnly = false, lifecycle = { phase: 'production' }, audit, admits } = config
     const declared = {
       url,
@@ -48,15 +51,26 @@ export function collectRoutes(app: FastifyInstance): RouteTable {
       version: versionOf(url),
       phase: lifecycle.phase,
       audit,
-      matcher,
+      matcher: matcherOf(url),
     }
+    const slashEncoder = slashParameter === undefined ? undefined : slashEncoderOf(url, slashParameter)
+    if (slashEncoder) slashEncoders.set(url, slashEncoder)
     for (const each of [method].flat()) routes.push({ method: each, ...declared })
   })
   return {
     routes,
     methodsOf(url) {
       const path = decodePath(url)
-      return routes.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method)
+      const found = routes.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method)
+      return [...new Set(found)]
+    },
+    encodeSlashes(url) {
+      const [path = ''] = url.split('?', 1)
+      for (const encode of slashEncoders.values()) {
+        const encoded = encode(path)
+        if (encoded !== path) return encoded + url.slice(path.length)
+      }
+      return url
     },
   }
 }

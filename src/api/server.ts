@@ -46,6 +46,11 @@ export interface ServerOptions extends GuardOptions {
   readonly isLocal?: (socket: Socket) => boolean
   /** How the app replies; without it as the service API does. */
   readonly replies?: Replies
+  /**
+   * Name of the path parameter that may hold slashes, for example `name` in `/v2/:name/blobs/:digest`; without it none may.
+   * It holds for what comes over the server of the app and by `inject`, not for what is handed to `app.routing`.
+   */
+  readonly slashParameter?: string
 }
 
 // Whoever is not logged in may have the daemon hold this much of a body, on as many connections as there may be.
@@ -54,8 +59,9 @@ const openBodyLimitBytes = 131_072
 const noRefusals: ReadonlyMap<string, number> = new Map()
 
 /**
- * The HTTPS edge: error replies, session guard, validation, headers and the request log. It knows no feature;
- * rooms hand it their routes with `register`.
+ * An app: error replies, session guard, validation, headers, rate limits and the request log. It knows no feature; rooms hand it
+ * their routes with `register`. There may be several in one process, each with its own options and counts; the rules of its
+ * connections belong to the server that `serverFactory` makes.
  */
 export function createServer({
   log,
@@ -67,6 +73,7 @@ export function createServer({
   clientOf = clientFromAnywhere,
   isLocal = () => false,
   replies = apiReplies,
+  slashParameter,
   ...guard
 }: ServerOptions) {
   // Fastify's own chatter, a line for each address it listens on, is left out.
@@ -77,6 +84,7 @@ export function createServer({
     request.peer = peerOf(request.socket)
     reply.headers(replies.headers).header('x-request-id', request.id)
   }
+  const rewriteUrl = ({ url = '/' }: IncomingMessage) => routes.encodeSlashes(url)
   const limiter = rateLimits?.settings.enabled ? createRateLimiter({ ...rateLimits, log }) : undefined
   const app = fastify({
     loggerInstance: quiet,
@@ -98,6 +106,7 @@ export function createServer({
       void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
     },
     routerOptions: { maxParamLength: 256 },
+    ...(slashParameter === undefined ? {} : { rewriteUrl }),
     ...(serverFactory ? { serverFactory } : {}),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
@@ -123,7 +132,7 @@ export function createServer({
     if (access === 'open')
       route.bodyLimit = Math.min(route.bodyLimit ?? Infinity, bodyLimitBytes, openBodyLimitBytes)
   })
-  const routes: RouteTable = collectRoutes(app)
+  const routes: RouteTable = collectRoutes(app, slashParameter)
   const requests = addRequestCounts(app)
   const endRequests = addGuard(app, guard)
   // After the guard, so that its own hook comes before: a flood without a token is limited too.

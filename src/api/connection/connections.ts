@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
-import type { Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { networkFactor, type Client, type ClientOf } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
@@ -77,10 +77,11 @@ export function limitConnections(
   const byTuple = new Map<string, Connection>()
   const bySocket = new WeakMap<Socket, Connection>()
   let count = 0
+  let port = 0
   const closed = createTally((counts) =>
     log.warn(
       counts,
-      "connections were closed at the limit of api.connections; see whose they are with: ss -tn state established '( sport = :5080 )'",
+      `connections were closed at the limit of api.connections; see whose they are with: ss -tn state established '( sport = :${port} )'`,
     ),
   )
 
@@ -209,6 +210,7 @@ export function limitConnections(
     strangers.debug({ reason: error.code }, 'TLS handshake failed')
   }
 
+  server.once('listening', () => ({ port } = server.address() as AddressInfo))
   server.on('connection', onConnection)
   server.on('secureConnection', onSecureConnection)
   server.on('request', onRequest)

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest'
+import { matcherOf, slashEncoderOf } from '../../../src/api/route-path.ts'
+
+describe('the pattern of a route', () => {
+  it.each([
+    ['/v1/ping', '/v1/ping', true],
+    ['/v1/ping', '/v1/ping/', false],
+    ['/v1/a.b', '/v1/aXb', false],
+    ['/v1/things/:uid', '/v1/things/7', true],
+    ['/v1/things/:uid', '/v1/things/7/8', false],
+    ['/v1/things/:uid', '/v1/things/', false],
+    ['/v2/:name/blobs/:digest', '/v2/a%2Fb/blobs/x', true],
+    ['/files/*', '/files/a/b', true],
+    ['/files/*', '/file', false],
+  ])('%s and the path %s: %s', (pattern, path, fits) => {
+    expect(matcherOf(pattern).test(path)).toBe(fits)
+  })
+
+  it.each(['/v1/:hour(^\\d+$)', '/v1/:uid?', '/v1/a::b'])('%s is refused', (pattern) => {
+    expect(() => matcherOf(pattern)).toThrow(`the route ${pattern} has a parameter of a form`)
+  })
+})
+
+describe('a parameter that may hold slashes', () => {
+  it.each([
+    ['/v2/:name/blobs/:digest', '/v2/a/blobs/x', '/v2/a/blobs/x'],
+    ['/v2/:name/blobs/:digest', '/v2/a/b/c/blobs/x', '/v2/a%2Fb%2Fc/blobs/x'],
+    // The last place where the rest fits, since that has no slashes.
+    ['/v2/:name/blobs/:digest', '/v2/a/blobs/b/blobs/x', '/v2/a%2Fblobs%2Fb/blobs/x'],
+    ['/v2/:name/blobs/:digest', '/v2/a/b/blobs/x/y', '/v2/a/b/blobs/x/y'],
+    ['/v2/:name/blobs/:digest', '/v2/blobs/x', '/v2/blobs/x'],
+    ['/v2/:name/tags/list', '/v2/a/b/tags/list', '/v2/a%2Fb/tags/list'],
+    ['/v2/:name', '/v2/a/b', '/v2/a%2Fb'],
+  ])('of %s: %s is read as %s', (pattern, path, read) => {
+    expect(slashEncoderOf(pattern, 'name')?.(path)).toBe(read)
+  })
+
+  it('is another one than one whose name begins like it', () => {
+    expect(slashEncoderOf('/v2/:names/blobs', 'name')).toBeUndefined()
+  })
+
+  it('is found fast in a path as long as there may be', () => {
+    const encode = slashEncoderOf('/v2/:name/blobs/:digest', 'name')
+    const began = performance.now()
+    encode?.(`/v2/${'/blobs/'.repeat(2_300)}`)
+    expect(performance.now() - began).toBeLessThan(500)
+  })
+})
