@@ -7,7 +7,7 @@ import {
   type X509Certificate,
 } from 'node:crypto'
 import { domainToASCII } from 'node:url'
-import { isAddress, isLinkLocal, isLoopback, unmapAddress } from '../base/address.ts'
+import { canonicalAddress, isAddress, isLinkLocal, isLoopback } from '../base/address.ts'
 
 /** What clients may call this host. */
 export interface HostNames {
@@ -38,7 +38,7 @@ const commonNameLimit = 64
 export function subjectNames({ hostName, addresses }: HostNames): SubjectNames {
   const name = domainToASCII(hostName.replace(/\.$/, '')).toLowerCase()
   const dns = dnsName.test(name) && !isAddress(name) ? [name] : []
-  const ip = addresses.map(unmapAddress).filter(isAddress)
+  const ip = addresses.map(canonicalAddress).filter(isAddress)
   return {
     dns: [...new Set([...dns, 'localhost'])],
     ip: [...new Set([...ip, '127.0.0.1', '::1'])],

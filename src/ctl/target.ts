@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isIPv6 } from '../base/address.ts'
 import { printable } from '../base/printable.ts'
 import { Failure } from './exit-codes.ts'
 
@@ -28,7 +29,8 @@ const defaultPort = 5080
 const defaultSocket = '/run/edgehostd/edgehostd.sock'
 // A name (RFC 1123, and the underscore of some factories), an IPv4 address, or an IPv6 one with or without a zone.
 const hostSyntax = /^(?:\[([0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|([A-Za-z0-9_](?:[\w.-]{0,252})))(?::(\d{1,5}))?$/
-const bareIPv6 = /^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%[\w.-]+)?$/
+
+const isIPv6WithZone = (text: string) => isIPv6(text.replace(/%.*$/, ''))
 
 export interface Choice {
   readonly host?: string | undefined
@@ -54,10 +56,11 @@ export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, fold
  */
 export function parseHost(text: string, folder: string): HostTarget {
   const bare = text.replace(/^https:\/\/([^/]+)\/*$/i, '$1')
-  const match = hostSyntax.exec(bareIPv6.test(bare) ? `[${bare}]` : bare)
+  const match = hostSyntax.exec(isIPv6WithZone(bare) ? `[${bare}]` : bare)
   const host = (match?.[1] ?? match?.[2])?.toLowerCase()
+  const isMalformed = match?.[1] !== undefined && !isIPv6WithZone(match[1])
   const port = match?.[3] === undefined ? defaultPort : Number(match[3])
-  if (host === undefined || port < 1 || port > 65_535)
+  if (host === undefined || isMalformed || port < 1 || port > 65_535)
     throw new Failure(
       'usage',
       `${printable(text)} is not a host; write NAME, ADDRESS, NAME:PORT, [IPV6]:PORT or https://HOST:PORT`,

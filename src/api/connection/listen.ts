@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
-import { SocketAddress, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { canonicalAddress } from '../../base/address.ts'
 import { StartError } from '../../errors/start-error.ts'
 import type { LocalServer } from './local-server.ts'
 
@@ -92,16 +93,14 @@ function adviseOn(error: unknown, place: Place): unknown {
 function compare(bound: Place, wanted: Place): SocketMismatch | undefined {
   // A machine without IPv6 has 0.0.0.0 where the unit says every address.
   const isSame =
-    canonical(bound) === canonical(wanted) || (wanted.address === '::' && bound.address === '0.0.0.0')
+    canonicalAddress(bound.address) === canonicalAddress(wanted.address) ||
+    (wanted.address === '::' && bound.address === '0.0.0.0')
   if (isSame && bound.port === wanted.port) return undefined
   return new SocketMismatch(
     `edgehostd.socket listens on ${describe(bound)}, the configuration says ${describe(wanted)}: ` +
       'change one of them; the socket with: systemctl edit edgehostd.socket',
   )
 }
-
-const canonical = ({ address }: Place) =>
-  new SocketAddress({ address, family: address.includes(':') ? 'ipv6' : 'ipv4' }).address
 
 const describe = ({ address, port }: Place) =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`

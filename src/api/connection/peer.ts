@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { localAddress, unmapAddress } from '../../base/address.ts'
+import { canonicalAddress, localAddress } from '../../base/address.ts'
 import type { Client, ClientOf } from '../../base/client.ts'
 
 /** Who is at the other end of a connection. */
@@ -49,6 +49,6 @@ export function createPeers(
 
 function remotePeer({ remoteAddress }: Socket, clientOf: ClientOf): Peer {
   if (remoteAddress === undefined) return unknownPeer
-  const address = unmapAddress(remoteAddress)
+  const address = canonicalAddress(remoteAddress)
   return { address, client: clientOf(address), isLocal: false }
 }

@@ -1,4 +1,5 @@
-import { isIpv4, isIpv4Cidr, isIpv6 } from './addresses.ts'
+import { isIPv4 } from 'node:net'
+import { isIPv6 } from '../../base/address.ts'
 
 /** What a value of this format is in YAML. */
 export type ValueKind = 'text' | 'number' | 'boolean'
@@ -26,6 +27,12 @@ function isBase64(value: string): boolean {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 }
 
+/** Host bits may be set: `10.0.0.7/24` is an address in its network. */
+function isIPv4Cidr(value: string): boolean {
+  const [, address = '', length = ''] = /^([0-9.]{7,15})\/([0-9]{1,2})$/.exec(value) ?? []
+  return isIPv4(address) && /^(?:3[0-2]|[12]?[0-9])$/.test(length)
+}
+
 const anything: Format = { kind: 'text', expected: 'text', accepts: () => true }
 
 const formats = new Map<string, Format>([
@@ -39,9 +46,9 @@ const formats = new Map<string, Format>([
     'version',
     { kind: 'text', expected: 'a semantic version such as 1.2.3', accepts: (value) => semver.test(value) },
   ],
-  ['ipv4', { kind: 'text', expected: 'an IPv4 address such as 192.0.2.1', accepts: isIpv4 }],
-  ['ipv4cidr', { kind: 'text', expected: 'an IPv4 network such as 192.0.2.0/24', accepts: isIpv4Cidr }],
-  ['ipv6', { kind: 'text', expected: 'an IPv6 address such as 2001:db8::1', accepts: isIpv6 }],
+  ['ipv4', { kind: 'text', expected: 'an IPv4 address such as 192.0.2.1', accepts: isIPv4 }],
+  ['ipv4cidr', { kind: 'text', expected: 'an IPv4 network such as 192.0.2.0/24', accepts: isIPv4Cidr }],
+  ['ipv6', { kind: 'text', expected: 'an IPv6 address such as 2001:db8::1', accepts: isIPv6 }],
   ['base64', { kind: 'text', expected: 'base64 with its padding', accepts: isBase64 }],
 ])
 

@@ -1,4 +1,4 @@
-import { SocketAddress } from 'node:net'
+import { addressOfHex } from '../../base/address.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { HostFiles } from '../files.ts'
 import { parseAssignments } from '../operating-system.ts'
@@ -74,9 +74,7 @@ async function askServers(
 /** Spells an address as inet_ntop(3) does; empty for what is not an address. */
 function addressText(bytes: readonly number[]): string {
   if (bytes.length === 4) return bytes.join('.')
-  if (bytes.length !== 16) return ''
-  const groups = Buffer.from(bytes).toString('hex').match(/..../g) ?? []
-  return new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address
+  return bytes.length === 16 ? addressOfHex(Buffer.from(bytes).toString('hex')) : ''
 }
 
 async function readNetworkd(files: HostFiles): Promise<LinkServers> {

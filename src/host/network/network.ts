@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os'
+import { addressOfHex } from '../../base/address.ts'
 import { kernelTableBytes, type HostFiles } from '../files.ts'
 import { isEndOfAnother, readLinks, readMac, type Link } from './links.ts'
 import {
-  formatIpv6,
   parseConnectedRoutes,
   parseIpv4DefaultRoutes,
   parseIpv6DefaultRoutes,
@@ -152,7 +152,7 @@ export function parseIpv6Addresses(text: string): ReadonlyMap<string, readonly A
     const flags = parseInt(flagText ?? '', 16)
     if (!name || !digits || !length || (flags & (temporary | dadFailed)) !== 0) continue
     const address = {
-      ip: formatIpv6(digits),
+      ip: addressOfHex(digits),
       subnet: String(parseInt(length, 16)),
       flags: flags & deprecated,
     }

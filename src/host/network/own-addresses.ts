@@ -1,6 +1,7 @@
+import { addressOfHex } from '../../base/address.ts'
 import { ownAddresses, type OwnAddresses } from '../../base/client.ts'
 import type { HostFiles } from '../files.ts'
-import { formatIpv6, parseLocalAddresses } from './routing-table.ts'
+import { parseLocalAddresses } from './routing-table.ts'
 
 /** Every address of this host: those of pods' interfaces, link-local and temporary ones and links without carrier too. */
 export interface OwnAddressReader {
@@ -24,7 +25,7 @@ export function createOwnAddresses(files: HostFiles): OwnAddressReader {
       const next = [...local, ...digits].join()
       if (next === text) return
       text = next
-      current = ownAddresses([...local, ...digits.map(formatIpv6)])
+      current = ownAddresses([...local, ...digits.map(addressOfHex)])
     },
   }
 }

@@ -1,3 +1,5 @@
+import { addressOfHex } from '../../base/address.ts'
+
 /** A default route of the main table. */
 export interface DefaultRoute {
   readonly nicName: string
@@ -64,7 +66,7 @@ export function parseIpv6DefaultRoutes(text: string): readonly DefaultRoute[] {
   const routes = (text.match(ipv6Default) ?? []).flatMap((line): DefaultRoute[] => {
     const [, , , , gateway, metric, , , flags, nicName] = line.trim().split(/\s+/)
     if (!nicName || !gateway || !isUsable(parseInt(flags ?? '', 16))) return []
-    const next = gateway === unspecified ? {} : { gateway: formatIpv6(gateway) }
+    const next = gateway === unspecified ? {} : { gateway: addressOfHex(gateway) }
     return [{ nicName, metric: parseInt(metric ?? '', 16), ...next }]
   })
   return routes.sort((a, b) => a.metric - b.metric)
@@ -76,11 +78,4 @@ function dotted(digits: string): string {
 
 function isUsable(flags: number): boolean {
   return (flags & rtfUp) !== 0 && (flags & rtfReject) === 0
-}
-
-/** Thirty-two hex digits as the short form of RFC 5952. */
-export function formatIpv6(digits: string): string {
-  const groups = digits.match(/.{4}/g) ?? []
-  // The URL standard writes IPv6 hosts in that form.
-  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
 }

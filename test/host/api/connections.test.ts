@@ -3,7 +3,7 @@ import type { Server } from 'node:https'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Caller } from '../../../src/api/access.ts'
 import { limitConnections, type Connections } from '../../../src/api/connection/connections.ts'
-import { unmapAddress } from '../../../src/base/address.ts'
+import { canonicalAddress } from '../../../src/base/address.ts'
 import { networkFactor, type ClientOf } from '../../../src/base/client.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
 import {
@@ -19,7 +19,7 @@ const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
 const callerOf = (userName: string): Caller => ({ userName, role: 'admin', sessionUid: 's1' })
 // Clients of a test are all on this host.
-const byAddress: ClientOf = (address) => ({ name: unmapAddress(address), network: undefined })
+const byAddress: ClientOf = (address) => ({ name: canonicalAddress(address), network: undefined })
 
 let material: TlsMaterial
 beforeAll(async () => {
@@ -325,7 +325,7 @@ describe('an on-link /64', () => {
     neighbours = connections = limitConnections(server, {
       ...{ maximum: 100, maximumPerAddress: 1, log: logged.log },
       clientOf: (address) => {
-        const name = unmapAddress(address)
+        const name = canonicalAddress(address)
         return { name, network: name.startsWith('127.0.1.') ? 'network' : undefined }
       },
     })

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import {
   addressGroup,
+  addressOfHex,
   isLinkLocal,
   isLoopback,
   reachableBy,
-  unmapAddress,
+  canonicalAddress,
 } from '../../../src/base/address.ts'
 
-describe('unmapAddress', () => {
+describe('canonicalAddress', () => {
   it.each([
     ['10.0.0.1', '10.0.0.1'],
     ['::ffff:10.0.0.1', '10.0.0.1'],
@@ -19,12 +20,13 @@ describe('unmapAddress', () => {
     ['2001:DB8::1', '2001:db8::1'],
     ['::1', '::1'],
     ['::', '::'],
-    ['::ffff:0:10.0.0.1', '::ffff:0:10.0.0.1'],
-    ['64:ff9b::10.0.0.1', '64:ff9b::10.0.0.1'],
+    ['::ffff:0:10.0.0.1', '::ffff:0:a00:1'],
+    ['64:ff9b::10.0.0.1', '64:ff9b::a00:1'],
+    ['0:0:0:0:0:0:0:1', '::1'],
     ['no address', 'no address'],
     ['', ''],
   ])('makes %s into %s', (address, plain) => {
-    expect(unmapAddress(address)).toBe(plain)
+    expect(canonicalAddress(address)).toBe(plain)
   })
 })
 
@@ -80,4 +82,12 @@ describe('reachableBy', () => {
   ])('says under which addresses of a host %s answers', (bound, expected) => {
     expect(reachableBy(bound, all)).toEqual(expected)
   })
+})
+
+it.each([
+  ['fd000000000000000000000000000002', 'fd00::2'],
+  ['20010db8000000010001000100010001', '2001:db8:0:1:1:1:1:1'],
+  ['20010db8000000000001000000000001', '2001:db8::1:0:0:1'],
+])('writes %s as %s', (digits, short) => {
+  expect(addressOfHex(digits)).toBe(short)
 })

@@ -16,6 +16,7 @@ describe('a host', () => {
     ['https://[2001:DB8::7]:5080/', '2001:db8::7', 5080, '[2001:db8::7]'],
     ['https://[2001:db8::7]', '2001:db8::7', 5080, '[2001:db8::7]'],
     ['fe80::1%eth0', 'fe80::1%eth0', 5080, '[fe80::1%eth0]'],
+    ['[fe80::1%eth0]:81', 'fe80::1%eth0', 81, '[fe80::1%eth0]:81'],
   ])('%s', (text, host, port, name) => {
     expect(parseHost(text, '/f')).toMatchObject({ host, port, name })
   })
@@ -33,6 +34,9 @@ describe('a host', () => {
     'box:70000',
     '../x',
     '[box]',
+    '[192.0.2.7]',
+    '[1::2::3]',
+    '1:2:3',
     'a/b',
     '-x',
   ])('%j is none', (text) => {

@@ -1,10 +1,6 @@
 import { expect, it } from 'vitest'
 import { readNetwork, type Nic } from '../../../src/host/network/network.ts'
-import {
-  formatIpv6,
-  parseIpv4DefaultRoutes,
-  parseIpv6DefaultRoutes,
-} from '../../../src/host/network/routing-table.ts'
+import { parseIpv4DefaultRoutes, parseIpv6DefaultRoutes } from '../../../src/host/network/routing-table.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const ipv4 = (addresses: Record<string, [ip: string, subnet: string][]>) => () =>
@@ -157,14 +153,6 @@ it('does not take a half of the address space for a default route', () => {
   expect(parseIpv4DefaultRoutes('tun0\t00000000\t0108080A\t0003\t0\t0\t0\t00000080\t0\t0\t0\n')).toEqual([])
   const half = `${'0'.repeat(32)} 01 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00000400 1 0 00000001 tun0`
   expect(parseIpv6DefaultRoutes(half)).toEqual([])
-})
-
-it.each([
-  ['fd000000000000000000000000000002', 'fd00::2'],
-  ['20010db8000000010001000100010001', '2001:db8:0:1:1:1:1:1'],
-  ['20010db8000000000001000000000001', '2001:db8::1:0:0:1'],
-])('writes %s as %s', (digits, short) => {
-  expect(formatIpv6(digits)).toBe(short)
 })
 
 it('shows a card and a bridge with a port of hardware though they are called as those of pods', async () => {
