@@ -45,7 +45,7 @@ const roomLaw = folders.map((folder) => ({
   name: `room-${folder}`,
   comment: `src/${folder} may use only: ${mayUseOf(folder).join(', ')} (its routes also api)`,
   severity: 'error',
-  from: { path: `^src/${folder}/`, pathNot: `^src/${folder}/routes(\\.ts$|/)` },
+  from: { path: `^src/${folder}/`, pathNot: `^src/${folder}/(routes(\\.ts$|/)|commands/)` },
   to: { path: '^src/', pathNot: pathsOf(mayUseOf(folder)) },
 }))
 
@@ -68,16 +68,29 @@ const forPrograms = [
 ]
 const forClients = [...pureForClients, ...forPrograms]
 
+const ofClients = `ctl/|base/|errors/|[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
+
 const clientLaw = [
   {
     name: 'ctl-is-a-client',
     comment: `src/ctl may use the schemas.ts of any room, base, errors, and: ${forClients.join(', ')}`,
     severity: 'error',
-    from: { path: '^src/ctl/' },
-    to: {
-      path: '^src/',
-      pathNot: `^src/(ctl/|base/|errors/|[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$)`,
-    },
+    from: { path: '^src/ctl/', pathNot: '^src/ctl/nouns\\.ts$' },
+    to: { path: '^src/', pathNot: `^src/(${ofClients})` },
+  },
+  {
+    name: 'ctl-lists-nouns',
+    comment: 'src/ctl/nouns.ts may use the commands of any room',
+    severity: 'error',
+    from: { path: '^src/ctl/nouns\\.ts$' },
+    to: { path: '^src/', pathNot: '^src/(ctl/|[^/]+/commands/)' },
+  },
+  {
+    name: 'commands-are-of-the-client',
+    comment: 'the commands/ of a room may use ctl and what that may, and of the room only its schemas.ts',
+    severity: 'error',
+    from: { path: '^src/([^/]+)/commands/' },
+    to: { path: '^src/', pathNot: `^src/($1/commands/|${ofClients})` },
   },
   {
     name: 'base-is-pure',

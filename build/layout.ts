@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { dirname, join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { bashCompletion } from '../src/ctl/completion.ts'
+import { commandTable } from '../src/ctl/nouns.ts'
 import { readBuildDate } from './build-date.ts'
 import { manualPage } from './manual.ts'
 import { fetchPamtester, fetchRuntime, type Architecture } from './parts.ts'
@@ -80,7 +81,7 @@ export function listHostFiles(architecture: Architecture): HostFile[] {
     'usr/lib/tmpfiles.d/edgehostd.conf': read('systemd/edgehostd.tmpfiles'),
     'usr/share/man/man8/edgehostd.8.gz': gzipSync(read('systemd/edgehostd.8'), { level: 9 }),
     'usr/share/man/man1/edgehostctl.1.gz': gzipSync(manualPage(), { level: 9 }),
-    'usr/share/bash-completion/completions/edgehostctl': bashCompletion(),
+    'usr/share/bash-completion/completions/edgehostctl': bashCompletion(commandTable),
     'usr/share/doc/edgehostd/copyright': `${read('build/debian/copyright').toString()}\npamtester:\n\n${pamtester.license}`,
     'usr/share/doc/edgehostd/third-party.gz': gzipSync(
       `${read('dist/third-party.txt').toString()}\n==== Node.js\n\n${runtime.license}`,

@@ -1,8 +1,9 @@
 // edgehostctl(1) and docs/edgehostctl.md, from the table that the program reads its own command line by.
-import { commandNames, commands, options, optionsOf } from '../src/ctl/commands.ts'
-import type { Command, CommandName, Option, OptionName } from '../src/ctl/commands.ts'
+import type { Command } from '../src/ctl/command.ts'
 import { exitCodes } from '../src/ctl/exit-codes.ts'
 import { flags, synopsis } from '../src/ctl/help.ts'
+import { commandTable } from '../src/ctl/nouns.ts'
+import { globalOptions, type Option } from '../src/ctl/options.ts'
 
 const introduction =
   'Shows and manages an edge host. On the host itself it talks to the daemon over a socket that root alone may open: being root is the login. With --host it talks to any host over HTTPS, after a login with an account of that host.'
@@ -24,13 +25,15 @@ const environment: readonly (readonly [string, string])[] = [
   ['NO_COLOR', 'Not empty: no colours.'],
 ]
 
-const globals = (Object.keys(options) as OptionName[]).filter((name) => (options[name] as Option).isGlobal)
-const detailsOf = (name: CommandName) => (commands[name] as Command).details
-const ownOptions = (name: CommandName) => optionsOf(name).filter((option) => !globals.includes(option))
+const { commands, options } = commandTable
+
+const ownOptions = ({ options: own = {} }: Command) =>
+  [...options].filter(([name]) => Object.hasOwn(own, name))
 
 /** The manual page, man(7). */
 export function manualPage(): string {
   const term = (name: string, text: string) => ['.TP', `.B ${roff(name)}`, roff(text)]
+  const optionTerm = ([name, option]: readonly [string, Option]) => term(flags(name, option), option.summary)
   return `${[
     '.TH EDGEHOSTCTL 1 "" "edgehostd" "User Commands"',
     '.SH NAME',
@@ -43,18 +46,14 @@ export function manualPage(): string {
     '.SH DESCRIPTION',
     roff(introduction),
     '.SH COMMANDS',
-    ...commandNames.flatMap((name) => [
-      ...term(synopsis(name), `${commands[name].summary}.`),
-      ...(detailsOf(name) === undefined ? [] : [roff(detailsOf(name) ?? '')]),
-      ...ownOptions(name).flatMap((option) => [
-        '.RS',
-        ...term(flags(option), options[option].summary),
-        '.RE',
-      ]),
+    ...commands.flatMap((command) => [
+      ...term(synopsis(command), `${command.summary}.`),
+      ...(command.details === undefined ? [] : [roff(command.details)]),
+      ...ownOptions(command).flatMap((each) => ['.RS', ...optionTerm(each), '.RE']),
     ]),
     '.SH OPTIONS',
     'Of every command:',
-    ...globals.flatMap((name) => term(flags(name), options[name].summary)),
+    ...Object.entries<Option>(globalOptions).flatMap(optionTerm),
     '.SH TRUST',
     ...trust.flatMap((text) => ['.PP', roff(text)]),
     '.SH EXIT STATUS',
@@ -101,9 +100,9 @@ export function manualMarkdown(): string {
     '',
     ...table(
       'Command',
-      commandNames.map((name) => [
-        [synopsis(name), ...ownOptions(name).map((option) => `[--${option}]`)].join(' '),
-        [`${commands[name].summary}.`, detailsOf(name) ?? ''].join(' ').trim(),
+      commands.map((command) => [
+        [synopsis(command), ...ownOptions(command).map(([name]) => `[--${name}]`)].join(' '),
+        [`${command.summary}.`, command.details ?? ''].join(' ').trim(),
       ]),
     ),
     '',
@@ -111,7 +110,7 @@ export function manualMarkdown(): string {
     '',
     ...table(
       'Option',
-      (Object.keys(options) as OptionName[]).map((name) => [flags(name), options[name].summary]),
+      [...options].map(([name, option]) => [flags(name, option), option.summary]),
     ),
     '',
     '## Whom it trusts',

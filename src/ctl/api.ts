@@ -5,25 +5,35 @@ import { systemReason } from '../errors/system-reason.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { jsonBody } from './client.ts'
 import { Failure } from './exit-codes.ts'
-import type { Program } from './context.ts'
+import type { Context, HostProgram } from './context.ts'
+import type { ExitName } from './exit-codes.ts'
 
-/** Asks and prints the reply as it came; an error's body goes to standard error. */
-export const askApi =
-  (method: string): Program =>
-  async ({ client, line, output }) => {
-    const [path = ''] = line.arguments
-    // What cannot stand in a request line, RFC 9112, 3; Node would refuse it in words of its own.
-    if (!/^\/[\x21-\x7e]*$/.test(path))
-      throw new Failure('usage', `${printable(path)} is not a path; a path begins with / and has no spaces`)
-    const { data } = line.options
-    const body = data === undefined ? {} : jsonBody(readBody(data))
-    const { status, body: answer } = await client.ask({ method, path, ...body })
-    const isGood = status >= 200 && status <= 299
-    if (isGood) output.write(isatty(1) ? harmless(answer) : answer)
-    else process.stderr.write(isatty(2) ? harmless(answer) : answer)
-    if (isGood) return undefined
-    return status === 401 ? 'notLoggedIn' : 'failed'
-  }
+/** Asks for a path and prints the reply as it came; an error's body goes to standard error. */
+export const getApi: HostProgram = (context) => askApi(context, 'GET', undefined)
+
+/** The same with a method that takes a body. */
+export const sendApi =
+  (method: string): HostProgram<'data'> =>
+  (context) =>
+    askApi(context, method, context.line.options.data)
+
+async function askApi(
+  { client, line, output }: Context,
+  method: string,
+  data: string | undefined,
+): Promise<ExitName | undefined> {
+  const [path = ''] = line.arguments
+  // What cannot stand in a request line, RFC 9112, 3; Node would refuse it in words of its own.
+  if (!/^\/[\x21-\x7e]*$/.test(path))
+    throw new Failure('usage', `${printable(path)} is not a path; a path begins with / and has no spaces`)
+  const body = data === undefined ? {} : jsonBody(readBody(data))
+  const { status, body: answer } = await client.ask({ method, path, ...body })
+  const isGood = status >= 200 && status <= 299
+  if (isGood) output.write(isatty(1) ? harmless(answer) : answer)
+  else process.stderr.write(isatty(2) ? harmless(answer) : answer)
+  if (isGood) return undefined
+  return status === 401 ? 'notLoggedIn' : 'failed'
+}
 
 // Far above every JSON body that a host takes.
 const bodyLimitBytes = 16_777_216

@@ -1,23 +1,33 @@
-import { commandNames, commands, options, optionsOf } from './commands.ts'
-import type { Command, Option, OptionName } from './commands.ts'
+import { writeOutput } from '../program/standard-output.ts'
+import { firstWords, secondWords } from './command-line.ts'
+import type { CommandTable, Program } from './command.ts'
+import { globalNames, optionsOf } from './command-table.ts'
+
+/** `edgehostctl completion bash`. */
+export const printCompletion: Program = async (_line, table) => {
+  writeOutput(bashCompletion(table))
+  return undefined
+}
 
 /** The completion of bash; works without the package bash-completion. */
-export function bashCompletion(): string {
-  const firsts = [...new Set(commandNames.map((name) => name.split(' ')[0] ?? ''))]
-  const groups = firsts.filter((first) => commandNames.some((name) => name.startsWith(`${first} `)))
-  const valued = (Object.keys(options) as OptionName[]).filter((name) => 'value' in options[name])
-  const spelled = (name: OptionName) => {
-    const { short }: Option = options[name]
-    return [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]
-  }
-  const values = valued.flatMap((name) => {
-    const { choices, completes }: Option = options[name]
+export function bashCompletion(table: CommandTable): string {
+  const { commands, options } = table
+  const firsts = firstWords(table)
+  const groups = firsts.flatMap((first) => {
+    const seconds = secondWords(first, table)
+    return seconds.length > 0 ? [{ first, seconds: seconds.join(' ') }] : []
+  })
+  const valued = [...options].flatMap(([name, { short, value, choices, completes }]) => {
+    const spelled = [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]
+    return value === undefined ? [] : [{ spelled, choices, completes }]
+  })
+  const values = valued.map(({ spelled, choices, completes }) => {
     const reply = choices
       ? `COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$word"))`
       : completes
         ? 'COMPREPLY=($(compgen -f -- "$word")); compopt -o filenames 2>/dev/null'
         : 'COMPREPLY=()'
-    return [`    ${spelled(name).join(' | ')}) ${reply}; return ;;`]
+    return `    ${spelled.join(' | ')}) ${reply}; return ;;`
   })
   return `# bash completion of edgehostctl, made from its table of commands.
 _edgehostctl() {
@@ -40,28 +50,28 @@ ${values.join('\n')}
       continue
     fi
     case $each in
-    ${valued.flatMap(spelled).join(' | ')}) skip=yes ;;
+    ${valued.flatMap(({ spelled }) => spelled).join(' | ')}) skip=yes ;;
     -*) ;;
     *) command+=\${command:+ }$each ;;
     esac
   done
   case $command in
   '') candidates='${firsts.join(' ')}' ;;
-${groups.map((first) => `  ${first}) candidates='${seconds(first)}' ;;`).join('\n')}
+${groups.map(({ first, seconds }) => `  ${first}) candidates='${seconds}' ;;`).join('\n')}
   help) candidates='${firsts.join(' ')}' ;;
-${groups.map((first) => `  'help ${first}') candidates='${seconds(first)}' ;;`).join('\n')}
-${commandNames
-  .filter((name) => (commands[name] as Command).completes === 'file')
+${groups.map(({ first, seconds }) => `  'help ${first}') candidates='${seconds}' ;;`).join('\n')}
+${commands
+  .filter(({ completes }) => completes === 'file')
   .map(
-    (name) =>
+    ({ name }) =>
       `  '${name}') [[ $word == -* ]] || { COMPREPLY=($(compgen -f -- "$word")); compopt -o filenames 2>/dev/null; return; } ;;`,
   )
   .join('\n')}
   esac
   if [[ $word == -* ]]; then
     case $command in
-${commandNames.map((name) => `    '${name}'*) candidates='${flagsOf(optionsOf(name))}' ;;`).join('\n')}
-    *) candidates='${flagsOf((Object.keys(options) as OptionName[]).filter((name) => (options[name] as Option).isGlobal))} --version' ;;
+${commands.map((command) => `    '${command.name}'*) candidates='${flagsOf(optionsOf(table, command))}' ;;`).join('\n')}
+    *) candidates='${flagsOf(globalNames)} --version' ;;
     esac
   fi
   COMPREPLY=($(compgen -W "$candidates" -- "$word"))
@@ -70,9 +80,4 @@ complete -F _edgehostctl edgehostctl
 `
 }
 
-const seconds = (first: string) =>
-  commandNames
-    .flatMap((name) => (name.startsWith(`${first} `) ? [name.slice(first.length + 1)] : []))
-    .join(' ')
-
-const flagsOf = (names: readonly OptionName[]) => names.map((name) => `--${name}`).join(' ')
+const flagsOf = (names: readonly string[]) => names.map((name) => `--${name}`).join(' ')

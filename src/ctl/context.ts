@@ -1,13 +1,13 @@
 import type { Client } from './client.ts'
-import type { CommandLine } from './command-line.ts'
+import type { CommandLine } from './command.ts'
 import type { ExitName } from './exit-codes.ts'
 import type { Output } from './output.ts'
 import type { Target } from './target.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What a command works with. */
-export interface Context {
-  readonly line: CommandLine
+/** What a command works with that talks to a host; `Name`: the options that it reads beside the global ones. */
+export interface Context<Name extends string = never> {
+  readonly line: CommandLine<Name>
   readonly client: Client
   readonly output: Output
   readonly target: Target
@@ -17,4 +17,6 @@ export interface Context {
 }
 
 /** Does what a command says; `ok` when it says nothing else. */
-export type Program = (context: Context) => Promise<ExitName | undefined>
+export type HostProgram<Name extends string = never> = (
+  context: Context<Name>,
+) => Promise<ExitName | undefined>

@@ -1,29 +1,34 @@
-import { commandNames, commands, options, optionsOf } from './commands.ts'
-import type { Command, CommandName, Option, OptionName } from './commands.ts'
+import { writeOutput } from '../program/standard-output.ts'
+import type { Command, CommandTable, Program } from './command.ts'
 import { findCommand, groupOf } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
+import { globalOptions, versionOption, type Option, type Options } from './options.ts'
+import { readPaper } from './terminal.ts'
 import { wrap } from './text.ts'
 
 const widest = 79
 /** A description narrower than this goes below its term. */
 const narrowestText = 24
 
-const globals = (Object.keys(options) as OptionName[]).filter(
-  (name) => (options[name] as Option).isGlobal === true,
-)
+/** `edgehostctl help`. */
+export const printHelp: Program = async ({ arguments: words, options }, table) => {
+  const { columns } = readPaper(process.env, options['no-color'] !== undefined)
+  writeOutput(helpText(words, table, columns))
+  return undefined
+}
 
 /**
  * How to use everything, a group of commands such as `audit`, or one command.
  * @param columns of the terminal
  * @throws Failure usage, where there is no such command
  */
-export function helpText(words: readonly string[], columns = Infinity): string {
+export function helpText(words: readonly string[], table: CommandTable, columns = Infinity): string {
   const width = Math.min(widest, columns)
-  const lines = words.length === 0 ? overview(width) : describe(words, width)
+  const lines = words.length === 0 ? overview(table, width) : describe(words, table, width)
   return `${lines.join('\n')}\n`
 }
 
-function overview(width: number): string[] {
+function overview({ commands }: CommandTable, width: number): string[] {
   return [
     ...wrap('Usage: edgehostctl [OPTIONS] COMMAND [ARGUMENTS]', width),
     '',
@@ -33,10 +38,10 @@ function overview(width: number): string[] {
     ),
     '',
     'Commands:',
-    ...summaries(commandNames, width),
+    ...summaries(commands, width),
     '',
     'Options of every command:',
-    ...flagLines([...globals, 'version'], width),
+    ...flagLines({ ...globalOptions, version: versionOption }, width),
     '',
     'Exit codes:',
     ...columns(
@@ -48,14 +53,14 @@ function overview(width: number): string[] {
   ]
 }
 
-function describe(words: readonly string[], width: number): string[] {
-  const group = groupOf(words)
+function describe(words: readonly string[], table: CommandTable, width: number): string[] {
+  const group = groupOf(words, table)
   return group.length > 0
     ? describeGroup(words.join(' '), group, width)
-    : describeCommand(findCommand(words), width)
+    : describeCommand(findCommand(words, table), width)
 }
 
-function describeGroup(words: string, group: readonly CommandName[], width: number): string[] {
+function describeGroup(words: string, group: readonly Command[], width: number): string[] {
   return [
     ...wrap(`Usage: edgehostctl ${words} COMMAND [OPTIONS]`, width),
     '',
@@ -63,52 +68,44 @@ function describeGroup(words: string, group: readonly CommandName[], width: numb
     ...summaries(group, width),
     '',
     'Options of every command:',
-    ...flagLines(globals, width),
+    ...flagLines(globalOptions, width),
     '',
-    ...wrap(`For the options of a command: edgehostctl help ${group[0] ?? words}`, width),
+    ...wrap(`For the options of a command: edgehostctl help ${group[0]?.name ?? words}`, width),
   ]
 }
 
-function describeCommand(name: CommandName, width: number): string[] {
-  const command: Command = commands[name]
-  const own = command.options ?? []
+function describeCommand(command: Command, width: number): string[] {
+  const { summary, details, options } = command
   return [
-    ...wrap(`Usage: edgehostctl ${synopsis(name)}${own.length > 0 ? ' [OPTIONS]' : ''}`, width),
+    ...wrap(`Usage: edgehostctl ${synopsis(command)}${options ? ' [OPTIONS]' : ''}`, width),
     '',
-    ...wrap(`${command.summary}.`, width),
-    ...(command.details === undefined ? [] : wrap(command.details, width)),
+    ...wrap(`${summary}.`, width),
+    ...(details === undefined ? [] : wrap(details, width)),
     '',
-    ...(own.length > 0 ? ['Options:', ...flagLines(own, width), ''] : []),
+    ...(options ? ['Options:', ...flagLines(options, width), ''] : []),
     'Options of every command:',
-    ...flagLines(
-      optionsOf(name).filter((each) => !own.includes(each)),
-      width,
-    ),
+    ...flagLines(globalOptions, width),
   ]
 }
 
-const summaries = (names: readonly CommandName[], width: number): string[] =>
+const summaries = (commands: readonly Command[], width: number): string[] =>
   columns(
-    names.map((name) => [synopsis(name), commands[name].summary]),
+    commands.map((command) => [synopsis(command), command.summary]),
     width,
   )
 
-const flagLines = (names: readonly OptionName[], width: number): string[] =>
+const flagLines = (options: Options, width: number): string[] =>
   columns(
-    names.map((name) => [flags(name), options[name].summary]),
+    Object.entries(options).map(([name, option]) => [flags(name, option), option.summary]),
     width,
   )
 
 /** A command with its arguments, for example `sessions revoke UID`. */
-export function synopsis(name: CommandName): string {
-  return [name, ...commands[name].arguments].join(' ')
-}
+export const synopsis = ({ name, arguments: words = [] }: Command): string => [name, ...words].join(' ')
 
 /** An option as it is typed, for example `-o, --output=FORMAT`. */
-export function flags(name: OptionName): string {
-  const { short, value }: Option = options[name]
-  return `${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : `=${value}`}`
-}
+export const flags = (name: string, { short, value }: Option): string =>
+  `${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : `=${value}`}`
 
 function columns(rows: readonly (readonly [string, string])[], width: number): string[] {
   const longest = Math.min(26, Math.max(...rows.map(([term]) => term.length)))

@@ -1,9 +1,9 @@
 import { printable } from '../base/printable.ts'
-import type { CommandLine } from './command-line.ts'
+import type { CommandLine } from './command.ts'
 import { Failure } from './exit-codes.ts'
 
 /** The number of `--limit`; 0 is no limit. */
-export function parseLimit({ options: { limit } }: CommandLine, preset: number): number {
+export function parseLimit({ options: { limit } }: CommandLine<'limit'>, preset: number): number {
   if (limit === undefined) return preset
   if (!/^\d{1,9}$/.test(limit))
     throw new Failure(

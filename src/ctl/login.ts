@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Static } from 'typebox'
 import type { CurrentUser } from '../auth/schemas.ts'
+import type { CommandLine } from './command.ts'
 import { Failure } from './exit-codes.ts'
 import { removePrivate } from './folder.ts'
 import { errorOf, parseBody, toFailure } from './reply.ts'
@@ -13,14 +14,15 @@ const loginPath = '/v1/users/default/login?setCookie=false'
 const resetPath = '/v1/users/default/password/reset'
 
 /** Logs in and keeps the tokens. */
-export async function login(context: Context): Promise<undefined> {
+export async function login(context: Context<'password-stdin'>): Promise<undefined> {
   const { client, line, output, terminal } = context
   const target = requireHost(context.target, 'login')
+  const given = nameAccount(line)
   const sessions = createSessions(target)
   // The key of the host is decided on before a password is typed.
   await client.askPlain('GET', '/v1/ping', undefined)
   await sessions.prepare()
-  const user = line.arguments[0] ?? line.options.user ?? terminal.ask('User: ')?.trim()
+  const user = given ?? terminal.ask('User: ')?.trim()
   if (!user) throw new Failure('usage', 'the user name is missing; use edgehostctl login USER')
   const password = await readPassword(context, `Password of ${oneLine(user)} on ${target.name}: `)
   let reply = await client.askPlain('POST', loginPath, { username: user, password })
@@ -42,7 +44,19 @@ export async function login(context: Context): Promise<undefined> {
   return undefined
 }
 
-async function readPassword({ line, terminal }: Context, question: string): Promise<string> {
+function nameAccount({ arguments: [argument], options: { user } }: CommandLine): string | undefined {
+  if (argument !== undefined && user !== undefined && argument !== user)
+    throw new Failure(
+      'usage',
+      `login ${oneLine(argument)} contradicts --user ${oneLine(user)}; name one account`,
+    )
+  return argument ?? user
+}
+
+async function readPassword(
+  { line, terminal }: Context<'password-stdin'>,
+  question: string,
+): Promise<string> {
   if (line.options['password-stdin'] !== undefined) {
     const [first = ''] = readFileSync(0, 'utf8').split('\n')
     return requirePassword(first.replace(/\r$/, ''))
@@ -58,7 +72,7 @@ function requirePassword(password: string): string {
   return password
 }
 
-async function askNewPassword({ line, terminal, output }: Context): Promise<string> {
+async function askNewPassword({ line, terminal, output }: Context<'password-stdin'>): Promise<string> {
   const expired = 'the password is correct but has expired'
   if (line.options['password-stdin'] !== undefined)
     throw new Failure(

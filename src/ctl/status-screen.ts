@@ -1,9 +1,12 @@
+import type { Static } from 'typebox'
 import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
+import type { SessionItem } from '../auth/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
 import { renderFacts, type Fact, type Paper } from './facts.ts'
-import type { Session } from './sessions.ts'
 import { moment, plural, span } from './text.ts'
+
+type Session = Static<typeof SessionItem>
 
 /** All that the screen shows; undefined is what only administrators see. */
 export interface HostStatus {

@@ -1,20 +1,21 @@
+import type { Static } from 'typebox'
 import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
+import type { SessionItem } from '../auth/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
-import { auditsPath } from './audit.ts'
 import type { Client, Items } from './client.ts'
 import { Failure } from './exit-codes.ts'
-import { hostFields, hostPath } from './host.ts'
 import type { Context } from './context.ts'
-import type { Session } from './sessions.ts'
 import { renderStatus, type HostStatus } from './status-screen.ts'
+
+const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
 /** The one screen: asks four things and says what they mean together. */
 export async function status({ client, output, target }: Context): Promise<undefined> {
-  const host = await client.get<EdgeHostInfo>(hostPath, hostFields)
+  const host = await client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
   const service = await unlessForbidden(() => client.get<ServiceStatus>(`${hostPath}/status`, []))
   const audits = await unlessForbidden(() => readAudits(client))
-  const sessions = await client.list<Session>('/v1/users/sessions', {}, 0)
+  const sessions = await client.list<Static<typeof SessionItem>>('/v1/users/sessions', {}, 0)
   const found: HostStatus = {
     host,
     service,
@@ -27,7 +28,8 @@ export async function status({ client, output, target }: Context): Promise<undef
   return undefined
 }
 
-const readAudits = (client: Client): Promise<Items<AuditView>> => client.list<AuditView>(auditsPath, {}, 50)
+const readAudits = (client: Client): Promise<Items<AuditView>> =>
+  client.list<AuditView>(`${hostPath}/audits`, {}, 50)
 
 /** What only administrators may see is left out for others. */
 async function unlessForbidden<T>(read: () => Promise<T>): Promise<T | undefined> {

@@ -131,6 +131,16 @@ describe('a login', () => {
     await logIn()
     expect(await run('login', 'alice')).toMatchObject({ exitCode: 2 })
   })
+
+  it('takes the account of --user, and two different ones are a wrong command line', async () => {
+    await logIn()
+    const logInAs = (...words: string[]) =>
+      ctl.run(['--host', `localhost:${server.port}`, 'login', '--password-stdin', ...words], 'right pass')
+    expect(await logInAs('--user=alice')).toMatchObject({ exitCode: 0 })
+    const ended = await logInAs('--user=bob', 'alice')
+    expect(ended).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ended.stderr).toContain('login alice contradicts --user bob; name one account')
+  })
 })
 
 describe('a session', () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { parseCommandLine } from '../../../src/ctl/command-line.ts'
-import { commandNames, commands, options } from '../../../src/ctl/commands.ts'
 import { exitCodes, Failure } from '../../../src/ctl/exit-codes.ts'
 import { helpText } from '../../../src/ctl/help.ts'
+import { commandTable } from '../../../src/ctl/nouns.ts'
 import { manualMarkdown, manualPage } from '../../../build/manual.ts'
 
-const parse = (line: string) => parseCommandLine(line.split(' ').filter(Boolean))
+const parse = (line: string) => parseCommandLine(line.split(' ').filter(Boolean), commandTable)
+const help = (words: readonly string[], columns?: number) => helpText(words, commandTable, columns)
 const refusal = (line: string): string => {
   try {
     parse(line)
@@ -34,8 +35,10 @@ describe('a command line', () => {
     ['sessions list --help', 'help', ['sessions', 'list'], {}],
     ['--version', 'version', [], {}],
     ['help audit verify', 'help', ['audit', 'verify'], {}],
-  ])('%s is read', (line, command, rest, given) => {
-    expect(parse(line)).toEqual({ command, arguments: rest, options: given })
+  ])('%s is read', (line, name, rest, given) => {
+    const { command, ...read } = parse(line)
+    expect(command.name).toBe(name)
+    expect(read).toEqual({ arguments: rest, options: given })
   })
 
   it.each([
@@ -66,9 +69,10 @@ describe('the help of a group', () => {
     ['definition', ['definition build', 'definition inspect', 'definition validate']],
     ['config', ['config check']],
   ])('%s shows its commands and no others', (group, names) => {
-    const shown = /Commands:\n([^]*?)\n\n/.exec(helpText([group]))?.[1] ?? ''
-    for (const name of commandNames) expect(shown.includes(`  ${name} `)).toBe(names.includes(name))
-    expect(helpText(parse(`${group} --help`).arguments)).toBe(helpText(parse(`help ${group}`).arguments))
+    const shown = /Commands:\n([^]*?)\n\n/.exec(help([group]))?.[1] ?? ''
+    for (const { name } of commandTable.commands)
+      expect(shown.includes(`  ${name} `)).toBe(names.includes(name))
+    expect(help(parse(`${group} --help`).arguments)).toBe(help(parse(`help ${group}`).arguments))
   })
 
   it('is named by the refusal of a group without a command', () => {
@@ -79,35 +83,35 @@ describe('the help of a group', () => {
 
 describe('what is made from the table', () => {
   it('the help fits a narrow terminal without a break inside a word', () => {
-    const words = new Set(helpText([]).split(/\s+/))
+    const words = new Set(help([]).split(/\s+/))
     for (const topic of [[], ['audit'], ['audit', 'list']]) {
-      const text = helpText(topic, 40)
+      const text = help(topic, 40)
       for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(40)
       if (topic.length === 0) for (const word of text.split(/\s+/)) expect(words).toContain(word)
     }
   })
 
   it('the help names every command, option and exit code, in lines that fit', () => {
-    const text = helpText([])
-    for (const name of commandNames) expect(text).toContain(`  ${name}`)
+    const text = help([])
+    for (const { name } of commandTable.commands) expect(text).toContain(`  ${name}`)
     for (const { code } of Object.values(exitCodes)) expect(text).toMatch(new RegExp(`^  ${code} `, 'm'))
     for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   })
 
   it('each command has its help', () => {
-    for (const name of commandNames) {
-      const text = helpText(name.split(' '))
+    for (const { name, summary } of commandTable.commands) {
+      const text = help(name.split(' '))
       expect(text).toContain(`Usage: edgehostctl ${name}`)
-      expect(text).toContain(commands[name].summary.slice(0, 20))
+      expect(text).toContain(summary.slice(0, 20))
     }
   })
 
   it('manual page and documentation hold every command and option', () => {
     const [page, markdown] = [manualPage(), manualMarkdown()]
-    for (const name of commandNames) {
+    for (const { name } of commandTable.commands) {
       expect(page).toContain(`.B ${name.replaceAll('-', '\\-')}`)
       expect(markdown).toContain(`| \`${name}`)
     }
-    for (const name of Object.keys(options)) expect(markdown).toContain(`--${name}`)
+    for (const name of commandTable.options.keys()) expect(markdown).toContain(`--${name}`)
   })
 })

@@ -1,10 +1,11 @@
 import { execa } from 'execa'
 import { expect, it } from 'vitest'
 import { bashCompletion } from '../../../src/ctl/completion.ts'
+import { commandTable } from '../../../src/ctl/nouns.ts'
 
 /** What bash offers for the last word. */
 async function complete(...words: readonly string[]): Promise<string[]> {
-  const script = `${bashCompletion()}
+  const script = `${bashCompletion(commandTable)}
 COMP_WORDS=(edgehostctl "$@"); COMP_CWORD=$#; _edgehostctl; printf '%s\\n' "\${COMPREPLY[@]}"`
   const { stdout } = await execa('bash', ['--norc', '-c', script, 'bash', ...words])
   return stdout.split('\n')

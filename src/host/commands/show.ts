@@ -1,11 +1,10 @@
-import type { EdgeHostInfo } from '../host/schemas.ts'
-import { renderFacts, type Fact, type Paper } from './facts.ts'
-import type { Context } from './context.ts'
-import { renderTable, type Column } from './table.ts'
-import { plural } from './text.ts'
+import type { EdgeHostInfo } from '../schemas.ts'
+import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import type { Context } from '../../ctl/context.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { plural } from '../../ctl/text.ts'
 
-export const hostPath = '/v1/edge-mgmt/edgehosts/current'
-export const hostFields = ['metadata', 'spec', 'status'] as const
+const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
 type Disk = EdgeHostInfo['spec']['hardwareSpec']['disks'][number]
 type Nic = EdgeHostInfo['spec']['networkInfo'][number]
@@ -13,7 +12,7 @@ type Gpu = EdgeHostInfo['spec']['hardwareSpec']['gpus'][number]
 
 /** Everything the host says of itself. */
 export async function showHost({ client, output }: Context): Promise<undefined> {
-  const host = await client.get<EdgeHostInfo>(hostPath, hostFields)
+  const host = await client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
   await output.show(host, (paper) => renderHost(host, paper))
   return undefined
 }

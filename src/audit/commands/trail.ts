@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
-import type { AuditView, VerifyReply } from '../audit/schemas.ts'
-import { renderFacts } from './facts.ts'
-import { parseLimit } from './limit.ts'
-import type { Context } from './context.ts'
-import { parsePointInTime } from './point-in-time.ts'
-import { renderTable, type Column } from './table.ts'
-import { count, moment, plural } from './text.ts'
+import type { AuditView, VerifyReply } from '../schemas.ts'
+import { renderFacts } from '../../ctl/facts.ts'
+import { parseLimit } from '../../ctl/limit.ts'
+import type { Context } from '../../ctl/context.ts'
+import { parsePointInTime } from '../../ctl/point-in-time.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { count, moment, plural } from '../../ctl/text.ts'
 
 export const auditsPath = '/v1/edge-mgmt/edgehosts/current/audits'
 // The host looks at every record.
@@ -19,7 +19,11 @@ const layout: readonly Column<AuditView>[] = [
   { title: 'WHAT', read: ({ spec }) => spec.message, isFlexible: true },
 ]
 
-export async function listAudits({ client, line, output }: Context): Promise<undefined> {
+export async function listAudits({
+  client,
+  line,
+  output,
+}: Context<'limit' | 'filter' | 'since' | 'until'>): Promise<undefined> {
   const { filter, since, until } = line.options
   const now = Date.now()
   const query = {
@@ -35,7 +39,7 @@ export async function listAudits({ client, line, output }: Context): Promise<und
   return undefined
 }
 
-export async function verifyAudits({ client, line, output }: Context): Promise<'failed' | undefined> {
+export async function verifyAudits({ client, line, output }: Context<'head'>): Promise<'failed' | undefined> {
   const { head } = line.options
   const query = head === undefined ? '' : `?${new URLSearchParams({ head }).toString()}`
   const found = await client.get<Static<typeof VerifyReply>>(

@@ -1,16 +1,16 @@
 import { pipeline } from 'node:stream/promises'
 import { isatty } from 'node:tty'
-import { placeFile } from '../system/place-file.ts'
-import { removeOnSignal } from '../program/remove-on-signal.ts'
-import { OutputFailed } from '../program/standard-output.ts'
-import { auditsPath } from './audit.ts'
-import { notLoggedIn } from './client.ts'
-import { Failure } from './exit-codes.ts'
-import { readReply, toFailure } from './reply.ts'
-import type { Context } from './context.ts'
+import { placeFile } from '../../system/place-file.ts'
+import { removeOnSignal } from '../../program/remove-on-signal.ts'
+import { OutputFailed } from '../../program/standard-output.ts'
+import { auditsPath } from './trail.ts'
+import { notLoggedIn } from '../../ctl/client.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { readReply, toFailure } from '../../ctl/reply.ts'
+import type { Context } from '../../ctl/context.ts'
 
 /** `edgehostctl audit download`. */
-export async function downloadAudits({ client, line, output, target }: Context): Promise<undefined> {
+export async function downloadAudits({ client, line, output, target }: Context<'file'>): Promise<undefined> {
   const day = new Date().toISOString().slice(0, 10)
   const file = line.options.file ?? `edgehostd-audit-${day}.tar`
   if (file === '-' && isatty(1))

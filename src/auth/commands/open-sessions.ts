@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
-import type { SessionItem } from '../auth/schemas.ts'
-import { parseLimit } from './limit.ts'
-import type { Context } from './context.ts'
-import { renderTable, type Column } from './table.ts'
-import { moment } from './text.ts'
+import type { SessionItem } from '../schemas.ts'
+import { parseLimit } from '../../ctl/limit.ts'
+import type { Context } from '../../ctl/context.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { moment } from '../../ctl/text.ts'
 
-export type Session = Static<typeof SessionItem>
+type Session = Static<typeof SessionItem>
 
 const sessionsPath = '/v1/users/sessions'
 
@@ -22,7 +22,11 @@ const layout: readonly Column<Session>[] = [
   { title: 'UNTIL', read: ({ expirationTimestamp }) => moment(expirationTimestamp), isFlexible: true },
 ]
 
-export async function listSessions({ client, line, output }: Context): Promise<undefined> {
+export async function listSessions({
+  client,
+  line,
+  output,
+}: Context<'limit' | 'filter'>): Promise<undefined> {
   const { filter } = line.options
   const query = filter === undefined ? {} : { filters: filter }
   const found = await client.list<Session>(sessionsPath, query, parseLimit(line, 0))

@@ -1,0 +1,39 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { file, filter, limit } from '../../ctl/options.ts'
+
+export const audit: Noun = [
+  defineCommand({
+    name: 'audit list',
+    summary: 'Who did what, newest first; the last 50 without --limit',
+    options: {
+      limit,
+      filter,
+      since: {
+        value: 'TIME',
+        summary:
+          'Only records from this time on, as journalctl takes it: 2026-01-31, "2026-01-31 08:00", yesterday, "2 hours ago", -2h.',
+      },
+      until: { value: 'TIME', summary: 'Only records up to this time.' },
+    },
+    load: onHost(async () => (await import('./trail.ts')).listAudits),
+  }),
+  defineCommand({
+    name: 'audit verify',
+    summary: 'Whether the audit trail is whole and unaltered',
+    options: {
+      head: {
+        value: 'NUMBER:HASH',
+        summary:
+          'Number and hash of an earlier record, as an hourly line of the journal has them; the trail must contain it.',
+      },
+    },
+    load: onHost(async () => (await import('./trail.ts')).verifyAudits),
+  }),
+  defineCommand({
+    name: 'audit download',
+    summary: 'The whole audit trail as a tar archive of NDJSON files',
+    options: { file },
+    load: onHost(async () => (await import('./download.ts')).downloadAudits),
+  }),
+]

@@ -1,0 +1,25 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { filter, limit } from '../../ctl/options.ts'
+
+export const sessions: Noun = [
+  defineCommand({
+    name: 'sessions list',
+    summary: 'Who is logged in; an administrator sees everyone',
+    options: { limit, filter },
+    load: onHost(async () => (await import('./open-sessions.ts')).listSessions),
+  }),
+  defineCommand({
+    name: 'sessions revoke',
+    arguments: ['UID'],
+    summary: 'End a session',
+    load: onHost(async () => (await import('./open-sessions.ts')).revokeSession),
+  }),
+  defineCommand({
+    name: 'sessions revoke-all',
+    summary: 'End every session of this host, also after its state was restored from a backup',
+    details:
+      'Needs root, and no daemon that runs. A restored database brings back sessions that had ended. This removes the secret in the state folder that all tokens depend on; the next start of the daemon makes another one, and everyone has to log in again. If the daemon runs, restart it.',
+    load: async () => (await import('./revoke-all.ts')).revokeAll,
+  }),
+]

@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs'
+import type { CommandLine } from './command.ts'
+import { Failure } from './exit-codes.ts'
+import { chooseTarget, type SocketTarget } from './target.ts'
+
+/**
+ * Refuses what only root can do, and only on the host itself.
+ * @param does what the command does on the host it runs on
+ * @param reason why it is for root
+ * @returns where the daemon listens
+ * @throws Failure that names the command to type
+ */
+export function requireLocalRoot(
+  { command: { name }, options }: CommandLine,
+  { does, reason }: { readonly does: string; readonly reason: string },
+): SocketTarget {
+  const target = chooseTarget(options, process.env, () => '')
+  if (target.kind !== 'socket')
+    throw new Failure(
+      'usage',
+      `${name} ${does} the host it runs on: ssh root@${target.host} edgehostctl ${name}`,
+    )
+  if (process.getuid?.() !== 0) throw new Failure('notLoggedIn', `${reason}: sudo edgehostctl ${name}`)
+  return target
+}
+
+/** Becomes another program of the package by execve(2): there is no child process, and nothing comes after it. */
+export function become(program: string, args: readonly string[]): never {
+  const path = `${import.meta.dirname}/${program}`
+  if (!existsSync(path))
+    throw new Failure(
+      'failed',
+      'this command looks at the host it runs on and is not part of this installation; run it on the host, where the package edgehostd has it',
+    )
+  if (!process.execve)
+    throw new Failure('failed', `this command cannot run on ${process.platform}; use Linux or macOS`)
+  return process.execve(process.execPath, [process.execPath, path, ...args], process.env)
+}

@@ -1,0 +1,46 @@
+import type { Command, CommandTable, Noun } from './command.ts'
+import { globalOptions, versionOption, type Option, type Options } from './options.ts'
+
+/** Names of the options that every command takes. */
+export const globalNames: readonly string[] = Object.keys(globalOptions)
+
+/**
+ * Sums nouns up, in their order.
+ * @throws Error where a command or an option is declared twice
+ */
+export function sumCommands(nouns: readonly Noun[]): CommandTable {
+  const commands = nouns.flat()
+  checkNames(commands.map(({ name }) => name))
+  const options = new Map<string, Option>()
+  const declare = (declared: Options) => {
+    for (const [name, option] of Object.entries(declared)) {
+      if ((options.get(name) ?? option) !== option)
+        throw new Error(
+          `the option --${name} is declared twice; what several nouns take is declared in ctl/options.ts`,
+        )
+      options.set(name, option)
+    }
+  }
+  declare(globalOptions)
+  declare({ version: versionOption })
+  for (const { options: own = {} } of commands) declare(own)
+  const shorts = [...options.values()].flatMap(({ short }) => short ?? [])
+  const twice = findTwice(shorts)
+  if (twice !== undefined) throw new Error(`the option -${twice} is declared twice`)
+  return { commands, options }
+}
+
+function checkNames(names: readonly string[]): void {
+  const twice = findTwice(names)
+  if (twice !== undefined) throw new Error(`the command ${twice} is declared twice`)
+  const group = names.find((name) => names.some((each) => each.startsWith(`${name} `)))
+  if (group !== undefined) throw new Error(`${group} is declared as a command and as a group of commands`)
+}
+
+const findTwice = (names: readonly string[]): string | undefined =>
+  names.find((name, index) => names.indexOf(name) !== index)
+
+/** Names of the options a command takes, those of every command first. */
+export function optionsOf({ options }: CommandTable, { options: own = {} }: Command): string[] {
+  return [...options.keys()].filter((name) => globalNames.includes(name) || Object.hasOwn(own, name))
+}

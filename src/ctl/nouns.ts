@@ -1,0 +1,25 @@
+import { audit } from '../audit/commands/audit.ts'
+import { sessions } from '../auth/commands/sessions.ts'
+import { definition } from '../authoring/commands/definition.ts'
+import { config } from '../config/commands/config.ts'
+import { host } from '../host/commands/host.ts'
+import { support } from '../support/commands/support.ts'
+import { sumCommands } from './command-table.ts'
+import { api } from './commands/api.ts'
+import { login } from './commands/login.ts'
+import { program } from './commands/program.ts'
+import { status } from './commands/status.ts'
+
+/** Every command of edgehostctl. A new noun is a line here, where the help is to show it. */
+export const commandTable = sumCommands([
+  status,
+  login,
+  host,
+  sessions,
+  config,
+  audit,
+  api,
+  definition,
+  support,
+  program,
+])

@@ -1,0 +1,65 @@
+/** An option of the command line. */
+export interface Option {
+  readonly short?: string
+  /** Name of its value; without one it is a switch. */
+  readonly value?: string
+  readonly choices?: readonly string[]
+  readonly summary: string
+  /** Whether it takes everything up to the next option, and may be given again: --pack packs/*. */
+  readonly isList?: boolean
+  /** What the shell completes its value with. */
+  readonly completes?: 'file'
+}
+
+/** Options by their long names. */
+export type Options = Readonly<Record<string, Option>>
+
+/** Options that every command takes. */
+export const globalOptions = {
+  output: {
+    short: 'o',
+    value: 'FORMAT',
+    choices: ['table', 'json', 'yaml'],
+    summary: 'table for people (the default), json or yaml for programs.',
+  },
+  host: {
+    value: 'HOST[:PORT]',
+    summary:
+      'Talk to this host over HTTPS instead of to this one over its socket; https://HOST:PORT is taken too. Also: EDGEHOSTCTL_HOST.',
+  },
+  user: {
+    value: 'USER',
+    summary: 'The account; a session of a different account is refused.',
+  },
+  fingerprint: {
+    value: 'SHA256',
+    summary: 'On the first contact, accept a certificate with exactly this fingerprint, without a question.',
+  },
+  socket: {
+    value: 'PATH',
+    summary: 'The socket of the daemon. Also: EDGEHOSTCTL_SOCKET.',
+    completes: 'file',
+  },
+  'no-color': { summary: 'No colours, even on a terminal. Also: NO_COLOR.' },
+  help: { short: 'h', summary: 'Show how to use the command.' },
+} as const satisfies Options
+
+export type GlobalOption = keyof typeof globalOptions
+
+/** `edgehostctl --version`, in the place of a command. */
+export const versionOption: Option = { summary: 'Print the version.' }
+
+// Below: options that commands of several nouns take. What only one noun has is declared with it.
+
+export const limit: Option = { value: 'N', summary: 'The largest number of items; 0 means all.' }
+
+export const filter: Option = {
+  value: 'EXPRESSION',
+  summary: 'Only items that match, for example spec.actor.uid=alice.',
+}
+
+export const file: Option = {
+  value: 'FILE',
+  summary: 'The file to write; - is standard output.',
+  completes: 'file',
+}

@@ -1,0 +1,36 @@
+import { createClient } from './client.ts'
+import type { CommandLine } from './command.ts'
+import type { HostProgram } from './context.ts'
+import type { ExitName } from './exit-codes.ts'
+import { configFolder } from './folder.ts'
+import { createOutput, type Format } from './output.ts'
+import { chooseTarget } from './target.ts'
+import { createTerminal, readPaper } from './terminal.ts'
+import { createTransport } from './transport.ts'
+
+/** Runs a command that talks to a host. */
+export async function runOnHost<Name extends string>(
+  line: CommandLine<Name>,
+  program: HostProgram<Name>,
+  environment: NodeJS.ProcessEnv,
+): Promise<ExitName | undefined> {
+  const { options } = line
+  const folder = () => configFolder(environment)
+  const target = chooseTarget(options, environment, folder)
+  const terminal = createTerminal()
+  const output = createOutput({
+    format: (options.output ?? 'table') as Format,
+    paper: readPaper(environment, options['no-color'] !== undefined),
+  })
+  const transport = createTransport(target, {
+    expected: options.fingerprint,
+    ask: (question) => terminal.ask(question),
+    say: output.note,
+  })
+  const client = createClient({ target, transport, user: options.user })
+  try {
+    return await program({ line, client, output, target, terminal, folder })
+  } finally {
+    transport.close()
+  }
+}

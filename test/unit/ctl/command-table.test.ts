@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest'
+import { defineCommand, type Command, type Program } from '../../../src/ctl/command.ts'
+import { parseCommandLine } from '../../../src/ctl/command-line.ts'
+import { optionsOf, sumCommands } from '../../../src/ctl/command-table.ts'
+import { bashCompletion } from '../../../src/ctl/completion.ts'
+import { helpText } from '../../../src/ctl/help.ts'
+import { commandTable } from '../../../src/ctl/nouns.ts'
+import { limit, type Options } from '../../../src/ctl/options.ts'
+
+const named = (name: string, options?: Options): Command =>
+  defineCommand({
+    name,
+    summary: 'Do it',
+    load: async () => async () => undefined,
+    ...(options && { options }),
+  })
+
+it('a noun of its own is read, described and completed', () => {
+  const depth = { value: 'N', summary: 'How deep.' }
+  const table = sumCommands([[named('box open', { depth, limit })], [named('box close'), named('help')]])
+  expect(parseCommandLine(['box', 'open', '--depth=2'], table)).toMatchObject({ options: { depth: '2' } })
+  expect(() => parseCommandLine(['box', 'close', '--depth=2'], table)).toThrow('box close takes no --depth')
+  expect(helpText(['box', 'open'], table)).toContain('--depth=N  How deep.')
+  const text = bashCompletion(table)
+  expect(text).toContain("box) candidates='open close'")
+  expect(text).toMatch(/'box open'\*\) candidates='--output [^']* --depth --limit'/)
+})
+
+it.each<[string, readonly (readonly Command[])[], RegExp]>([
+  ['command', [[named('box open')], [named('box open')]], /the command box open is declared twice/],
+  [
+    'command with the name of a group',
+    [[named('box open')], [named('box')]],
+    /box is declared as a command and as a group/,
+  ],
+  [
+    'option with a second meaning',
+    [[named('a', { size: { summary: 'Big.' } })], [named('b', { size: { summary: 'Bigger.' } })]],
+    /the option --size is declared twice/,
+  ],
+  [
+    'option with the name of a global one',
+    [[named('a', { host: { summary: 'Ours.' } })]],
+    /--host is declared twice/,
+  ],
+  [
+    'option with the name of --version',
+    [[named('a', { version: { summary: 'Ours.' } })]],
+    /--version is declared twice/,
+  ],
+  [
+    'letter of an option',
+    [[named('a', { open: { short: 'o', summary: 'Open.' } })]],
+    /the option -o is declared twice/,
+  ],
+])('a second declaration of a %s is refused', (_what, nouns, message) => {
+  expect(() => sumCommands(nouns)).toThrow(message)
+})
+
+it('an option that nouns share is declared once and taken by each of them', () => {
+  const table = sumCommands([[named('a', { limit })], [named('b', { limit })]])
+  for (const command of table.commands) expect(optionsOf(table, command)).toContain('limit')
+})
+
+it('a program reads only options that its command has', () => {
+  const program: Program<'limit'> = async ({ options }) => (options.limit === '' ? 'usage' : 'ok')
+  defineCommand({ name: 'a', summary: 'A', options: { limit }, load: async () => program })
+  // @ts-expect-error: the command has no --limit
+  defineCommand({ name: 'b', summary: 'B', load: async () => program })
+})
+
+it('each command of edgehostctl has a program', async () => {
+  for (const { load } of commandTable.commands) expect(await load()).toBeTypeOf('function')
+})
