@@ -94,7 +94,9 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
 
   // The HTTPS edge.
   await snapshot.refreshNames()
+  const stopping = new AbortController()
   const edge = await createEdge({
+    stopping: stopping.signal,
     config,
     stateDirectory: state.directory,
     buildDate,
@@ -265,6 +267,7 @@ export async function createDaemon({ config, log, version, buildDate }: DaemonOp
       audit.announceHead()
     },
     async stop() {
+      stopping.abort()
       // Not waited for: what is in flight matters more than that systemd knows.
       systemd
         .notify('STOPPING=1')

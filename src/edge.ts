@@ -38,6 +38,8 @@ export interface EdgeOptions {
   readonly log: Logger
   /** Takes the lines that callers without a session cause. */
   readonly strangers: Lines
+  /** Aborted when the stop begins: long replies end by it. */
+  readonly stopping: AbortSignal
 }
 
 /** Where requests come in: the HTTPS port and root's own socket, their limits, and the certificate. */
@@ -118,6 +120,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     clientOf,
     onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
     isLocal: local.hasAccepted,
+    stopping: options.stopping,
   })
 
   const useCertificate = (isNew: boolean) => {

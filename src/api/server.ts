@@ -51,6 +51,8 @@ export interface ServerOptions extends GuardOptions {
    * It holds for what comes over the server of the app and by `inject`, not for what is handed to `app.routing`.
    */
   readonly slashParameter?: string
+  /** Aborted when the stop begins: long replies end by it. Without it they are cut off. */
+  readonly stopping?: AbortSignal
 }
 
 // Whoever is not logged in may have the daemon hold this much of a body, on as many connections as there may be.
@@ -74,6 +76,7 @@ export function createServer({
   isLocal = () => false,
   replies = apiReplies,
   slashParameter,
+  stopping = new AbortController().signal,
   ...guard
 }: ServerOptions) {
   // Fastify's own chatter, a line for each address it listens on, is left out.
@@ -114,6 +117,8 @@ export function createServer({
   addJsonBodies(app)
   app.setValidatorCompiler(createValidatorCompiler())
   app.setSerializerCompiler(createSerializerCompiler())
+  app.decorate('stopping', stopping)
+  app.decorate('replies', replies)
   app.decorateRequest('peer')
   app.addHook('onRequest', (request, reply, done) => {
     begin(request, reply)

@@ -34,7 +34,7 @@ interface InFlight {
   timer: NodeJS.Timeout | undefined
 }
 
-// A handler that was told has this long to reply.
+// A handler that was told has this long to reply, or to end its reply.
 const answerMs = 5_000
 
 /**
@@ -73,7 +73,8 @@ export function addSessionRequests(app: FastifyInstance, longMs: number): Sessio
     const hasBegun = reply.raw.headersSent
     if (!raw.complete && !hasBegun) refuseBody(raw, reply.raw, entry.ended)
     const leftMs = longMs - (performance.now() - since)
-    entry.timer = setTimeout(() => raw.socket.destroy(), Math.max(leftMs, hasBegun ? 0 : answerMs)).unref()
+    const isCutOff = hasBegun && !entry.abort
+    entry.timer = setTimeout(() => raw.socket.destroy(), Math.max(leftMs, isCutOff ? 0 : answerMs)).unref()
   }
 
   return {

@@ -1,0 +1,145 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
+import { AppError } from '../errors/app-error.ts'
+import { toAppError } from './errors.ts'
+import type { Replies } from './replies.ts'
+
+/** One event of a stream, as the HTML standard has it (section 9.2, server-sent events). */
+export interface ServerEvent {
+  /** What a client that comes back names as the last one it has seen. One line. */
+  readonly id?: string
+  /** Its kind, one line; without it `message`. `end` is the last event of a stream that did not end by itself. */
+  readonly event?: string
+  /** Sent as JSON. */
+  readonly data: unknown
+}
+
+/** What the source of a stream works with. */
+export interface EventStream {
+  /** Of the last event that the client has seen (`Last-Event-ID`), its own words; nothing on a first connection. */
+  readonly lastEventId: string | undefined
+  /** Aborted when the stream ends, whatever the reason. */
+  readonly signal: AbortSignal
+  /**
+   * Sends an event, and nothing once the stream has ended.
+   * @returns fulfilled when there is room for more. A source of stored events waits for that. One of events that happen need not:
+   *   a client that does not read loses its connection when too much waits for it.
+   */
+  send(event: ServerEvent): Promise<void>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Aborted when the stop of the app begins. */
+    readonly stopping: AbortSignal
+    readonly replies: Replies
+  }
+}
+
+// Of events that wait for the client: a source is told to wait, and the connection ends.
+const roomBytes = 65_536
+const limitBytes = 1_048_576
+const longestHeartbeatMs = 15_000
+const heartbeat = ':\n\n'
+
+/**
+ * Replies with the events of `source`, for as long as it takes. The stream ends when `source` does; with a last event `end`, whose
+ * data is the error, when the session of the caller ends or loses its role, when the daemon stops, and when `source` fails.
+ * While nothing happens, a comment shows that the connection lives.
+ * @throws AppError when the session has ended already or the daemon stops
+ */
+export function sendEvents(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  source: (stream: EventStream) => Promise<void>,
+): FastifyReply {
+  const { sessionEnd } = request
+  const { stopping, replies } = request.server
+  sessionEnd.throwIfAborted()
+  if (stopping.aborted) throw stops()
+  // The connection has no use after the stream, and a stop need not wait for its next request.
+  reply.type('text/event-stream').header('cache-control', 'no-store').header('connection', 'close')
+  if (request.method === 'HEAD') return reply.send()
+
+  const ended = new AbortController()
+  /** Waited for while there is none. */
+  let room: PromiseWithResolvers<void> | undefined
+  const haveRoom = () => {
+    room?.resolve()
+    room = undefined
+  }
+  const body = new Readable({ highWaterMark: roomBytes, read: haveRoom })
+  // Sends the header fields.
+  body.push(heartbeat)
+  const timer = setInterval(() => {
+    // A client that does not take what was sent gets no more of it: then the connection has stalled.
+    if (body.readableLength + reply.raw.writableLength === 0) body.push(heartbeat)
+  }, heartbeatMsOf(request)).unref()
+
+  function send(event: ServerEvent): Promise<void> {
+    if (ended.signal.aborted || body.push(textOf(event))) return Promise.resolve()
+    if (body.readableLength > limitBytes) reply.raw.destroy()
+    room ??= Promise.withResolvers()
+    return room.promise
+  }
+
+  function end(reason?: AppError): void {
+    if (ended.signal.aborted) return
+    if (reason) body.push(textOf({ event: 'end', data: replies.errorBody(reason, request.id) }))
+    body.push(null)
+    settle()
+  }
+
+  function settle(): void {
+    clearInterval(timer)
+    sessionEnd.removeEventListener('abort', onSessionEnd)
+    stopping.removeEventListener('abort', onStop)
+    ended.abort()
+    haveRoom()
+  }
+
+  const onSessionEnd = () => end(sessionEnd.reason as AppError)
+  const onStop = () => end(stops())
+  sessionEnd.addEventListener('abort', onSessionEnd)
+  stopping.addEventListener('abort', onStop)
+  // Also when the client has gone.
+  body.once('close', settle)
+
+  const lastEventId = request.headers['last-event-id']
+  async function run(): Promise<void> {
+    try {
+      await source({
+        lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
+        signal: ended.signal,
+        send,
+      })
+      end()
+    } catch (error) {
+      // A source that is told of the end by the signal may end by an error.
+      if (ended.signal.aborted) return
+      const failure = toAppError(error as FastifyError)
+      if (failure.status === 500) request.log.error({ ref: request.id, err: error }, 'an event stream failed')
+      end(failure)
+    }
+  }
+  void run()
+  return reply.send(body)
+}
+
+const stops = () => new AppError('NotReady', 'the daemon stops; connect again')
+
+/** Well below the time after which a stalled connection is closed. */
+function heartbeatMsOf({ socket: { timeout = 0 } }: FastifyRequest): number {
+  return timeout > 0 ? Math.min(longestHeartbeatMs, timeout / 3) : longestHeartbeatMs
+}
+
+function textOf({ id, event, data }: ServerEvent): string {
+  const fields = {
+    ...(id === undefined ? {} : { id }),
+    ...(event === undefined ? {} : { event }),
+    data: JSON.stringify(data),
+  }
+  return `${Object.entries(fields)
+    .map(([name, value]) => `${name}: ${value}\n`)
+    .join('')}\n`
+}
