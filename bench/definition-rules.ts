@@ -57,7 +57,7 @@ function time(work: () => unknown): number {
 }
 
 /** Variables of every format, each with a default that it takes; one in ten has a pattern of its own. */
-export function makeVariables(count: number): Variable[] {
+function makeVariables(): Variable[] {
   const kinds: readonly Omit<Variable, 'name'>[] = [
     { format: 'string', defaultValue: 'some text' },
     { format: 'number', defaultValue: '8080' },
@@ -95,5 +95,5 @@ function makeProfile(): Profile {
     version: '1.0.0',
     description: '',
   }
-  return { ...texts, tags: [], type: 'cluster', packs: [], variables: makeVariables(count) }
+  return { ...texts, tags: [], type: 'cluster', packs: [], variables: makeVariables() }
 }

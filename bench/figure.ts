@@ -9,7 +9,6 @@ export interface Figure {
   readonly unit: '' | 's' | 'ms' | 'MiB' | '%' | 'us' | 'req/s' | 'MB/s'
   /** As issue and documents put them; nothing for a line that only explains another. */
   readonly target?: string
-  readonly stretch?: string
   readonly note?: string
 }
 
@@ -17,7 +16,7 @@ export interface Figure {
 export type Measure = (rig: Rig) => Promise<Figure[]>
 
 /** What a line may say beside its value. */
-export type Remarks = Pick<Figure, 'target' | 'stretch' | 'note'>
+export type Remarks = Pick<Figure, 'target' | 'note'>
 
 /** The line of a ratio, measured in pairs; without a value when the baseline alone moved too much to tell. */
 export function ratioFigure(

@@ -26,7 +26,6 @@ export const measureIdle: Measure = async (rig) => {
       value: single(percent),
       unit: '%',
       target: '≤ 0.2 %',
-      stretch: '0.05 %',
       note: `${used} ms in ${seconds} s, children included`,
     },
   ]

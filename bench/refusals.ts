@@ -56,7 +56,6 @@ export const measureRefusals: Measure = async (rig) => {
       value: single(difference),
       unit: 'ms',
       target: '≤ 2 ms',
-      stretch: 'none visible',
       note: `${each} each, ${same}, least p of Mann-Whitney ${Math.min(...chances).toFixed(3)}`,
     },
     ...kinds.map((kind): Figure => ({ name: `refusals: ${kind}`, value: spread(times[kind]), unit: 'ms' })),

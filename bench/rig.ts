@@ -24,8 +24,6 @@ export interface Rig extends Pace {
   readonly folder: string
   /** V8's flags as the unit gives them. */
   readonly flags: readonly string[]
-  /** How the daemon is started as it ships, on a port that nobody listens on. */
-  daemonOrder(settings?: Settings): Promise<DaemonOrder>
   /** Starts the daemon as it ships. Its state is kept from start to start. */
   startDaemon(options?: {
     readonly core?: number | undefined
@@ -42,12 +40,6 @@ export interface Rig extends Pace {
 
 /** The daemon's settings by their names. */
 export type Settings = Readonly<Record<string, string | number>>
-
-export interface DaemonOrder {
-  readonly command: readonly [string, ...string[]]
-  readonly port: number
-  readonly environment: NodeJS.ProcessEnv
-}
 
 export interface RigOptions extends Pace {
   /** The program that is measured: the bundle. */
@@ -94,16 +86,13 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
       cores: availableParallelism() > 1 && find('taskset') !== '' ? { server: 0, load: 1 } : undefined,
       folder,
       flags,
-      async daemonOrder(settings = {}) {
+      async startDaemon({ core, settings = {} } = {}) {
         const port = await findPort()
         const all = Object.entries({ ...fixed, ...settings, 'api.port': port })
         const words = all.map(([name, value]) => `--${name}=${value}`)
-        return { command: [process.execPath, ...flags, entry, ...words], port, environment }
-      },
-      async startDaemon({ core, settings } = {}) {
-        const order = await rig.daemonOrder(settings)
+        const command = [process.execPath, ...flags, entry, ...words] as const
         const log = join(folder, 'daemon.log')
-        return track(startServer({ ...order, certificate, path: '/v1/ping', log, core }))
+        return track(startServer({ command, port, environment, certificate, path: '/v1/ping', log, core }))
       },
       async startBare({ core, body } = {}) {
         const port = await findPort()

@@ -2,21 +2,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureCtlStart } from './ctl-start.ts'
-import { measureDefinitionDetails } from './definition-details.ts'
 import { measureDefinitionRules } from './definition-rules.ts'
-import { measureDefinition } from './definition.ts'
 import type { Figure, Measure } from './figure.ts'
-import { measureFirstLook } from './first-look.ts'
 import { measureIdle } from './idle.ts'
 import { measureLists } from './lists.ts'
-import { measureLimits } from './limits.ts'
 import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
-import { measurePrograms } from './programs.ts'
 import { measureReads } from './reads.ts'
 import { measureRefusals } from './refusals.ts'
 import { createRig } from './rig.ts'
-import { measureScale } from './scale.ts'
 import { measureStart } from './start.ts'
 import { readMachine, renderTable } from './table.ts'
 import { measureUpload } from './upload.ts'
@@ -28,16 +22,10 @@ const figures: Readonly<Record<string, Measure>> = {
   login: measureLogin,
   refusals: measureRefusals,
   'logins-at-once': measureLoginsAtOnce,
-  'first-look': measureFirstLook,
   idle: measureIdle,
-  programs: measurePrograms,
   lists: measureLists,
-  scale: measureScale,
-  limits: measureLimits,
   'definition-rules': measureDefinitionRules,
-  definition: measureDefinition,
   upload: measureUpload,
-  'definition-details': measureDefinitionDetails,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]

@@ -26,13 +26,12 @@ export function readMachine(): Machine {
 /** The table as a person reads it. */
 export function renderTable(machine: Machine, figures: readonly Figure[]): string {
   const rows = [
-    ['figure', 'median', 'range', 'target', 'stretch'],
-    ...figures.map(({ name, value, unit, target = '', stretch = '' }) => [
+    ['figure', 'median', 'range', 'target'],
+    ...figures.map(({ name, value, unit, target = '' }) => [
       name,
       value === undefined ? '?' : `${show(value.median)}${suffix(unit)}`,
       value === undefined || value.min === value.max ? '' : range(value),
       target,
-      stretch,
     ]),
   ]
   const widths = (rows[0] ?? []).map((_title, column) =>
