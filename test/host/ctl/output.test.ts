@@ -1,61 +1,21 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleProgram } from '../../support/bundle-program.ts'
-import { createCtl, type Ctl } from '../../support/ctl.ts'
-import { startDaemonSocket } from '../../support/daemon-socket.ts'
-import { compressions, exportedProfile, rawTar, signedMembers } from '../../support/tar-bytes.ts'
+import { buildDefinition, createCtlShell, type CtlShell } from '../../support/ctl-shell.ts'
+import { compressions, rawTar, signedMembers } from '../../support/tar-bytes.ts'
 
-let ctl: Ctl
-let daemon: Awaited<ReturnType<typeof startDaemonSocket>>
+let shell: CtlShell
 beforeAll(async () => {
-  ctl = createCtl()
-  bundleProgram('authoring', at('definition.cjs'))
-  bundleProgram('support', at('support.cjs'))
-  bundleProgram('.', at('main.cjs'))
-  daemon = await startDaemonSocket(at('daemon.sock'))
-  mkdirSync(at('pack'))
-  writeFileSync(at('pack/pack.json'), JSON.stringify({ name: 'web', version: '1.0', layer: 'addon' }))
-  const packs = [{ name: 'web', layer: 'addon', tag: '1.0', uid: 'w', type: 'spectro', values: '' }]
-  const profile = exportedProfile('u1', { type: 'add-on', packs }, { variables: [] })
-  writeFileSync(at('p.json'), JSON.stringify(profile))
-  writeFileSync(at('bad.tgz'), compressions.gzip(rawTar(signedMembers({ 'profiles/u1/profile.json': '{' }))))
-  writeFileSync(at('good.yaml'), '{}\n')
-  await ctl.run([
-    'definition',
-    'build',
-    '--profile',
-    at('p.json'),
-    '--pack',
-    at('pack'),
-    '--file',
-    at('d.tgz'),
-  ])
+  shell = await createCtlShell()
+  bundleProgram('support', shell.at('support.cjs'))
+  bundleProgram('.', shell.at('main.cjs'))
+  await buildDefinition(shell)
+  const bad = compressions.gzip(rawTar(signedMembers({ 'profiles/u1/profile.json': '{' })))
+  writeFileSync(shell.at('bad.tgz'), bad)
+  writeFileSync(shell.at('good.yaml'), '{}\n')
 })
-afterAll(async () => {
-  await daemon.stop()
-  rmSync(ctl.home, { recursive: true })
-})
-
-const at = (name: string) => join(ctl.home, name)
-
-/** A command line of the shell in which `edgehostctl` is the program. */
-const shell = (script: string) =>
-  execa('setsid', ['--wait', 'bash', '--norc', '-c', script], {
-    reject: false,
-    extendEnv: false,
-    cwd: ctl.home,
-    env: {
-      PATH: '/usr/bin:/bin',
-      HOME: ctl.home,
-      EDGEHOSTCTL_SOCKET: at('daemon.sock'),
-      BASH_ENV: '',
-      'BASH_FUNC_edgehostctl%%': `() { '${process.execPath}' '${ctl.program}' "$@"; }`,
-    },
-    stdin: 'ignore',
-    timeout: 20_000,
-  })
+afterAll(() => shell.stop())
 
 const commands = [
   'help',
@@ -82,7 +42,7 @@ const commands = [
 
 describe('a standard output that is full', () => {
   it.each(commands)('is a line and exit code 1 for %s', async (command) => {
-    const { exitCode, stderr } = await shell(`edgehostctl ${command} > /dev/full`)
+    const { exitCode, stderr } = await shell.run(`edgehostctl ${command} > /dev/full`)
     // config check is the daemon's own.
     const name = command.startsWith('config') ? 'edgehostd' : 'edgehostctl'
     expect(stderr).toBe(`${name}: standard output cannot be written: no space left on device (ENOSPC)`)
@@ -96,8 +56,8 @@ describe('a standard output that is full', () => {
     'api get /v1/edge-mgmt/edgehosts/current',
   ])('is noticed also where a part of %s had room', async (command) => {
     // The first write ends at the limit and counts as written, as on a disk that gets full; the next one fails.
-    const { exitCode, stderr } = await shell(`ulimit -f 1; edgehostctl ${command} > part`)
-    expect(readFileSync(at('part')).length).toBe(1_024)
+    const { exitCode, stderr } = await shell.run(`ulimit -f 1; edgehostctl ${command} > part`)
+    expect(readFileSync(shell.at('part')).length).toBe(1_024)
     expect(stderr).toBe('edgehostctl: standard output cannot be written: file too large (EFBIG)')
     expect(exitCode).toBe(1)
   })
@@ -105,7 +65,7 @@ describe('a standard output that is full', () => {
   it.each(['--help', '--version', '--print-config', '--check-config'])(
     'is told by edgehostd %s',
     async (flag) => {
-      const { exitCode, stderr } = await shell(
+      const { exitCode, stderr } = await shell.run(
         `'${process.execPath}' main.cjs --config good.yaml ${flag} > /dev/full`,
       )
       expect(stderr).toBe('edgehostd: standard output cannot be written: no space left on device (ENOSPC)')
@@ -117,7 +77,7 @@ describe('a standard output that is full', () => {
 describe('a reader that has seen enough', () => {
   it.each(commands)('of %s hears nothing about it', async (command) => {
     // The program starts when the reader has closed its end.
-    const { stderr } = await shell(
+    const { stderr } = await shell.run(
       `[ -p go ] || mkfifo go; (read -r < go; edgehostctl ${command}; echo "ended with $?" >&2) | { exec 0<&-; echo > go; }`,
     )
     // What is cut off is no archive.
@@ -127,12 +87,12 @@ describe('a reader that has seen enough', () => {
 
 it('a closed standard output is told by the installed command', async () => {
   const script = join(import.meta.dirname, '../../../build/debian/edgehostctl')
-  const { exitCode, stderr } = await shell(`sh '${script}' help >&-`)
+  const { exitCode, stderr } = await shell.run(`sh '${script}' help >&-`)
   expect(stderr).toBe('edgehostctl: standard output cannot be written: it is closed')
   expect(exitCode).toBe(1)
 })
 
 it('a full standard error does not change the exit code', async () => {
-  const { exitCode } = await shell('edgehostctl --socket /nowhere status 2> /dev/full')
+  const { exitCode } = await shell.run('edgehostctl --socket /nowhere status 2> /dev/full')
   expect(exitCode).toBe(3)
 })

@@ -1,64 +1,21 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bundleProgram } from '../../support/bundle-program.ts'
-import { createCtl, type Ctl } from '../../support/ctl.ts'
-import { startDaemonSocket } from '../../support/daemon-socket.ts'
-import { exportedProfile } from '../../support/tar-bytes.ts'
+import { buildDefinition, createCtlShell, type CtlShell } from '../../support/ctl-shell.ts'
 
-let ctl: Ctl
-let daemon: Awaited<ReturnType<typeof startDaemonSocket>>
+let shell: CtlShell
 beforeAll(async () => {
-  ctl = createCtl()
-  bundleProgram('authoring', at('definition.cjs'))
-  daemon = await startDaemonSocket(at('daemon.sock'))
-  mkdirSync(at('pack'))
-  const pack = { name: 'a-pack-with-a-long-name', version: '1.0', layer: 'addon' }
-  writeFileSync(at('pack/pack.json'), JSON.stringify(pack))
-  const values = 'a: "{{ .spectro.var.nameOfTheShop }}"\nb: "{{ .spectro.var.missing }}"\n'
-  const packs = [{ name: pack.name, layer: 'addon', tag: '1.0', uid: 'w', type: 'spectro', values }]
-  const variables = [{ name: 'nameOfTheShop', required: true, defaultValue: 'a text of several words' }]
-  writeFileSync(at('p.json'), JSON.stringify(exportedProfile('u1', { type: 'add-on', packs }, { variables })))
-  await ctl.run([
-    'definition',
-    'build',
-    '--profile',
-    at('p.json'),
-    '--pack',
-    at('pack'),
-    '--file',
-    at('d.tgz'),
-  ])
+  shell = await createCtlShell()
+  await buildDefinition(shell)
 })
-afterAll(async () => {
-  await daemon.stop()
-  rmSync(ctl.home, { recursive: true })
-})
-
-const at = (name: string) => join(ctl.home, name)
+afterAll(() => shell.stop())
 
 /** What a command shows: in a pipe, or on a terminal of so many columns, which script(1) is. */
 async function show(command: string, columns?: number, env: Record<string, string> = {}): Promise<string> {
-  const line = `'${process.execPath}' '${ctl.program}' ${command}`
-  const args =
-    columns === undefined
-      ? ['-c', `${line} 2>&1`]
-      : ['-c', `script -qec "stty cols ${columns}; ${line}" /dev/null`]
-  const { stdout } = await execa('bash', ['--norc', ...args], {
-    reject: false,
-    extendEnv: false,
-    cwd: ctl.home,
-    env: {
-      PATH: '/usr/bin:/bin',
-      HOME: ctl.home,
-      TERM: 'xterm',
-      EDGEHOSTCTL_SOCKET: at('daemon.sock'),
-      ...env,
-    },
-    stdin: 'ignore',
-  })
+  const line = `edgehostctl ${command}`
+  const { stdout } = await shell.run(
+    columns === undefined ? `${line} 2>&1` : `script -qec "stty cols ${columns}; ${line}" /dev/null`,
+    env,
+  )
   return stripVTControlCharacters(stdout).replaceAll('\r', '')
 }
 
