@@ -4,9 +4,9 @@ import { escapeInvisible, printable } from '../base/printable.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { jsonBody } from './client.ts'
-import { Failure } from './exit-codes.ts'
+import { Failure, type ExitName } from './exit-codes.ts'
+import { errorOf, toFailure } from './reply.ts'
 import type { Context, HostProgram } from './context.ts'
-import type { ExitName } from './exit-codes.ts'
 
 /** Asks for a path and prints the reply as it came; an error's body goes to standard error. */
 export const getApi: HostProgram = (context) => askApi(context, 'GET', undefined)
@@ -27,12 +27,17 @@ async function askApi(
   if (!/^\/[\x21-\x7e]*$/.test(path))
     throw new Failure('usage', `${printable(path)} is not a path; a path begins with / and has no spaces`)
   const body = data === undefined ? {} : jsonBody(readBody(data))
-  const { status, body: answer } = await client.ask({ method, path, ...body })
-  const isGood = status >= 200 && status <= 299
-  if (isGood) output.write(isatty(1) ? harmless(answer) : answer)
-  else process.stderr.write(isatty(2) ? harmless(answer) : answer)
-  if (isGood) return undefined
-  return status === 401 ? 'notLoggedIn' : 'failed'
+  const reply = await client.ask({ method, path, ...body })
+  const { status, body: answer } = reply
+  if (status >= 200 && status <= 299) {
+    output.write(isatty(1) ? harmless(answer) : answer)
+    return undefined
+  }
+  const failure = toFailure(reply)
+  const isExplained = errorOf(reply) !== undefined
+  process.stderr.write(isExplained && !isatty(2) ? answer : harmless(answer))
+  if (!isExplained) throw failure
+  return failure.exitName
 }
 
 // Far above every JSON body that a host takes.

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Static } from 'typebox'
 import type { ListMeta } from '../lists/page.ts'
 import { Failure } from './exit-codes.ts'
-import { parseBody, readReply, toFailure, type Reply } from './reply.ts'
+import { foreignReply, parseBody, readReply, toFailure, understand, type Reply } from './reply.ts'
 import { createSessions, type Session, type Sessions } from './session.ts'
 import type { Target } from './target.ts'
 import { oneLine } from './text.ts'
@@ -110,8 +110,9 @@ export function createClient({ target, transport, user }: ClientOptions): Client
           'items',
           'listmeta',
         ])
-        items.push(...page.items)
+        understand(() => items.push(...page.items))
         token = page.listmeta.continue
+        if (typeof token !== 'string') throw foreignReply('its listmeta has no continue')
         if (token === '' || (limit > 0 && items.length >= limit))
           return { items, listmeta: { ...page.listmeta, limit: items.length } }
       }

@@ -4,9 +4,9 @@ import type { CurrentUser } from '../auth/schemas.ts'
 import type { CommandLine } from './command.ts'
 import { Failure } from './exit-codes.ts'
 import { removePrivate } from './folder.ts'
-import { errorOf, parseBody, toFailure } from './reply.ts'
+import { errorOf, parseBody, requireFields, toFailure, understand } from './reply.ts'
 import type { Context } from './context.ts'
-import { createSessions, type LoginAnswer } from './session.ts'
+import { createSessions, tokenFields, type LoginAnswer, type Tokens } from './session.ts'
 import { parseHost, type HostTarget, type Target } from './target.ts'
 import { oneLine } from './text.ts'
 
@@ -34,13 +34,12 @@ export async function login(context: Context<'password-stdin'>): Promise<undefin
     reply = await client.askPlain('POST', loginPath, { username: user, password: newPassword })
   }
   if (reply.status !== 200) throw toFailure(reply)
-  const { Token: tokens, IsFirstLogin } = parseBody<LoginAnswer>(reply, ['Token'])
-  await sessions.keep({ user, tokens })
+  const { Token, IsFirstLogin } = parseBody<LoginAnswer>(reply, ['Token'])
+  await sessions.keep({ user, tokens: requireFields<Tokens>(Token, tokenFields) })
   const current = await client.get<Static<typeof CurrentUser>>('/v1/users/current', ['role', 'userName'])
   const first = IsFirstLogin ? '; the first login of this account on this host' : ''
-  output.note(
-    `Logged in on ${target.name} as ${oneLine(current.userName)} (${oneLine(current.role)})${first}.`,
-  )
+  const account = understand(() => `${oneLine(current.userName)} (${oneLine(current.role)})`)
+  output.note(`Logged in on ${target.name} as ${account}${first}.`)
   return undefined
 }
 

@@ -46,13 +46,34 @@ export function parseBody<T extends object>({ body }: Reply, fields: readonly (k
   } catch (error) {
     throw foreignReply('it is not JSON', error)
   }
+  return requireFields<T>(value, fields)
+}
+
+/**
+ * The same for a part of a body.
+ * @throws Failure when it is no object, or has not all of the fields
+ */
+export function requireFields<T extends object>(value: unknown, fields: readonly (keyof T & string)[]): T {
   if (typeof value !== 'object' || value === null) throw foreignReply('it is not a JSON object')
   const missing = fields.find((name) => ((value as Partial<T>)[name] ?? undefined) === undefined)
   if (missing !== undefined) throw foreignReply(`it has no ${missing}`)
   return value as T
 }
 
-const foreignReply = (reason: string, cause?: unknown) =>
+/**
+ * Shows what lies deeper in a reply than the fields that were looked at.
+ * @throws Failure where that is missing or of another type
+ */
+export function understand<T>(show: () => T): T {
+  try {
+    return show()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw foreignReply(`a field is missing or of a different type (${error.message})`, error)
+  }
+}
+
+export const foreignReply = (reason: string, cause?: unknown) =>
   new Failure(
     'failed',
     `the reply is not one that this edgehostctl understands: ${reason}; see what answers there, and whether its version is this one: edgehostctl version`,
@@ -64,10 +85,9 @@ export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {
   try {
     const value = JSON.parse(body.toString()) as unknown
     if (typeof value !== 'object' || value === null) return undefined
-    const { code, message } = value as Record<string, unknown>
-    return typeof code === 'string' && typeof message === 'string'
-      ? (value as Static<typeof ErrorBody>)
-      : undefined
+    const { code, message, ref = '' } = value as Record<string, unknown>
+    const areTexts = [code, message, ref].every((field) => typeof field === 'string')
+    return areTexts ? (value as Static<typeof ErrorBody>) : undefined
   } catch {
     return undefined
   }
@@ -77,10 +97,16 @@ export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {
 export function toFailure(reply: Reply): Failure {
   const error = errorOf(reply)
   const exitName = reply.status === 401 ? 'notLoggedIn' : 'failed'
-  if (!error) return new Failure(exitName, `the host answered with status ${reply.status}`)
+  if (!error)
+    return new Failure(exitName, `the host answered with status ${reply.status}${describeRedirect(reply)}`)
   const { code, message, ref } = error
   const wait = reply.status === 429 ? `; wait ${reply.headers['retry-after'] ?? 'a few'} seconds` : ''
   const trace =
     reply.status >= 500 && ref ? `\nOn the host: journalctl -u edgehostd | grep ${oneLine(ref)}` : ''
   return new Failure(exitName, `${oneLine(message)} (${oneLine(code)})${wait}${trace}`)
 }
+
+const describeRedirect = ({ status, headers: { location } }: Reply): string =>
+  status >= 300 && status <= 399 && location !== undefined
+    ? ` and redirects to ${oneLine(location)}, which edgehostd never does; see what answers there`
+    : ''

@@ -3,7 +3,8 @@ import type { CommandLine } from './command.ts'
 import type { HostProgram } from './context.ts'
 import type { ExitName } from './exit-codes.ts'
 import { configFolder } from './folder.ts'
-import { createOutput, type Format } from './output.ts'
+import { createOutput, type Format, type Output } from './output.ts'
+import { understand } from './reply.ts'
 import { chooseTarget } from './target.ts'
 import { createTerminal, readPaper } from './terminal.ts'
 import { createTransport } from './transport.ts'
@@ -29,8 +30,14 @@ export async function runOnHost<Name extends string>(
   })
   const client = createClient({ target, transport, user: options.user })
   try {
-    return await program({ line, client, output, target, terminal, folder })
+    return await program({ line, client, output: forReplies(output), target, terminal, folder })
   } finally {
     transport.close()
   }
 }
+
+/** What is shown is a reply, which any program may have sent. */
+const forReplies = (output: Output): Output => ({
+  ...output,
+  show: (reply, asText) => output.show(reply, (paper) => understand(() => asText(paper))),
+})

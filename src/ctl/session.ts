@@ -6,6 +6,7 @@ import { parseBody, toFailure, type Reply } from './reply.ts'
 import type { HostTarget } from './target.ts'
 
 export type Tokens = Static<typeof UserToken>
+export const tokenFields = ['Authorization', 'RefreshToken'] as const
 export type LoginAnswer = Static<typeof LoginReply>
 
 /** A login that lasts, as it stands in its file. */
@@ -50,7 +51,7 @@ export function createSessions({ sessionFile, lockFile }: HostTarget): Sessions 
           return undefined
         }
         if (reply.status !== 200) throw toFailure(reply)
-        const session = { ...present, tokens: parseBody<Tokens>(reply, ['Authorization', 'RefreshToken']) }
+        const session = { ...present, tokens: parseBody<Tokens>(reply, tokenFields) }
         writePrivate(sessionFile, session)
         return session
       }),

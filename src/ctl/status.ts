@@ -6,6 +6,7 @@ import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { Client, Items } from './client.ts'
 import { Failure } from './exit-codes.ts'
 import type { Context } from './context.ts'
+import { understand } from './reply.ts'
 import { renderStatus, type HostStatus } from './status-screen.ts'
 
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
@@ -20,7 +21,7 @@ export async function status({ client, output, target }: Context): Promise<undef
     host,
     service,
     sessions: sessions.items,
-    errors: audits?.items.filter(({ spec }) => spec.outcome !== 'success'),
+    errors: audits && understand(() => audits.items.filter(({ spec }) => spec.outcome !== 'success')),
   }
   const prefix = target.kind === 'host' ? `edgehostctl --host ${target.name}` : 'edgehostctl'
   const value = { host, service: service ?? null, sessions: found.sessions, errors: found.errors ?? null }

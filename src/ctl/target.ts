@@ -55,15 +55,16 @@ export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, fold
  * @throws Failure usage
  */
 export function parseHost(text: string, folder: string): HostTarget {
-  const bare = text.replace(/^https:\/\/([^/]+)\/*$/i, '$1')
+  const [, bare = text, path = ''] = /^(?:https:\/\/)?([^/]+)(.*)$/i.exec(text) ?? []
   const match = hostSyntax.exec(isIPv6WithZone(bare) ? `[${bare}]` : bare)
   const host = (match?.[1] ?? match?.[2])?.toLowerCase()
   const isMalformed = match?.[1] !== undefined && !isIPv6WithZone(match[1])
   const port = match?.[3] === undefined ? defaultPort : Number(match[3])
-  if (host === undefined || isMalformed || port < 1 || port > 65_535)
+  const isHost = host !== undefined && !isMalformed && port >= 1 && port <= 65_535
+  if (!isHost || !/^\/*$/.test(path))
     throw new Failure(
       'usage',
-      `${printable(text)} is not a host; write NAME, ADDRESS, NAME:PORT, [IPV6]:PORT or https://HOST:PORT`,
+      `${printable(text)} ${isHost ? 'has a path after the host' : 'is not a host'}; write NAME, ADDRESS, NAME:PORT, [IPV6]:PORT or https://HOST:PORT`,
     )
   const bracketed = host.includes(':') ? `[${host}]` : host
   const file = `${encodeURIComponent(host)}_${port}.json`

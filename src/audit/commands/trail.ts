@@ -44,7 +44,7 @@ export async function verifyAudits({ client, line, output }: Context<'head'>): P
   const query = head === undefined ? '' : `?${new URLSearchParams({ head }).toString()}`
   const found = await client.get<Static<typeof VerifyReply>>(
     `${auditsPath}/verify${query}`,
-    ['count', 'head', 'isIntact'],
+    ['count', 'first', 'head', 'isIntact', 'unwritten'],
     verifyMs,
   )
   const { isIntact, problem, unwritten } = found

@@ -26,7 +26,6 @@ describe('a host', () => {
     'a b',
     'http://box',
     'https://',
-    'https://box/path',
     'https://a@box',
     'https://https://box',
     'box:',
@@ -37,11 +36,19 @@ describe('a host', () => {
     '[192.0.2.7]',
     '[1::2::3]',
     '1:2:3',
-    'a/b',
     '-x',
   ])('%j is none', (text) => {
     expect(() => parseHost(text, '/f')).toThrow(/is not a host/)
   })
+
+  it.each(['https://box:5080/path', 'https://box//a/', 'https://[2001:db8::7]/v1/ping', 'a/b'])(
+    'with a path is refused: %s',
+    (text) => {
+      expect(() => parseHost(text, '/f')).toThrow(
+        `${text} has a path after the host; write NAME, ADDRESS, NAME:PORT, [IPV6]:PORT or https://HOST:PORT`,
+      )
+    },
+  )
 
   it('has files of its own, whatever its name', () => {
     const files = ['a', 'a:1', '::1', '[::1]:2'].map((text) => parseHost(text, '/f').keyFile)
