@@ -65,7 +65,7 @@ export function isLoopback(address: string): boolean {
 /** True for 169.254.0.0/16 (RFC 3927) and fe80::/10 (RFC 4291): valid on one link only. */
 export function isLinkLocal(address: string): boolean {
   const plain = canonicalAddress(address)
-  return isIPv4(plain) ? plain.startsWith('169.254.') : isIPv6(plain) && /^fe[89ab]/.test(plain)
+  return isIPv4(plain) ? plain.startsWith('169.254.') : isIPv6(plain) && /^fe[89ab][0-9a-f]:/.test(plain)
 }
 
 /**

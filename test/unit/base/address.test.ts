@@ -68,7 +68,7 @@ describe('isLinkLocal', () => {
   it.each(['169.254.1.2', 'fe80::1%eth0', 'febf::1', '::ffff:169.254.1.2'])('holds for %s', (address) => {
     expect(isLinkLocal(address)).toBe(true)
   })
-  it.each(['169.25.4.1', 'fec0::1', 'fd00::1', '::1', '10.0.0.1'])('fails for %s', (address) => {
+  it.each(['169.25.4.1', 'fec0::1', 'fe8::1', 'fd00::1', '::1', '10.0.0.1'])('fails for %s', (address) => {
     expect(isLinkLocal(address)).toBe(false)
   })
 })
