@@ -1,7 +1,8 @@
 // Bundles the daemon: dist/daemon.cjs, everything of src and the packages that its start needs in one file, and
 // dist/main.cjs, which loads it with V8's compile cache (docs/architecture.md says why two); its command line,
 // dist/edgehostctl.cjs; what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and
-// dist/definition.cjs; what checks archives for the daemon, dist/examine.cjs; and the packages that they load when they
+// dist/definition.cjs; what checks archives for the daemon, dist/examine.cjs; what keeps a command that outlives the daemon,
+// dist/keeper.cjs; and the packages that they load when they
 // need them, each in a file of its own.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -81,6 +82,7 @@ const files: Record<string, string> = {
   'support.cjs': await bundle({ ...program, entryPoints: ['src/support/main.ts'] }),
   'definition.cjs': await bundle({ ...program, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...program, entryPoints: ['src/definition/examination/main.ts'] }),
+  'keeper.cjs': await bundle({ ...program, entryPoints: ['src/system/lasting/main.ts'] }),
 }
 for (const [name, file] of Object.entries(apart))
   files[file] = await bundle({ ...alone, entryPoints: [name] })

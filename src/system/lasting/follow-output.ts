@@ -1,0 +1,53 @@
+import type { FileHandle } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createLineSplitter } from '../lines.ts'
+
+const pauseMs = 200
+// Asking for the keeper starts a program.
+const lookEveryMs = 5_000
+
+/**
+ * Hands over the lines of a file that another process appends to.
+ * @param hasExit whether there will be no more; cheap
+ * @param end the same with how it ended, where no `exit` may come any more
+ */
+export async function followOutput<T>({
+  output,
+  since,
+  onLine,
+  hasExit,
+  end,
+  signal,
+}: {
+  output: FileHandle
+  since: number
+  onLine: (line: string, cursor: number) => void
+  hasExit: () => Promise<boolean>
+  end: () => Promise<T | undefined>
+  signal?: AbortSignal
+}): Promise<T> {
+  const splitter = createLineSplitter((line, readBytes) => onLine(line, since + readBytes))
+  const chunk = Buffer.allocUnsafe(65_536)
+  let position = since
+  const readOn = async () => {
+    for (;;) {
+      const { bytesRead } = await output.read(chunk, 0, chunk.length, position)
+      if (bytesRead === 0) return
+      position += bytesRead
+      splitter.add(chunk.subarray(0, bytesRead))
+    }
+  }
+  for (let lookAt = 0; ;) {
+    signal?.throwIfAborted()
+    // Before the rest is read: what ended by then has said all.
+    const isDue = performance.now() >= lookAt
+    const ended = isDue || (await hasExit()) ? await end() : undefined
+    if (isDue) lookAt = performance.now() + lookEveryMs
+    await readOn()
+    if (ended !== undefined) {
+      splitter.end()
+      return ended
+    }
+    await delay(pauseMs, undefined, signal ? { signal } : {}).catch(() => undefined)
+  }
+}

@@ -1,0 +1,88 @@
+import { fsyncSync, writeSync } from 'node:fs'
+import { createGrowingBuffer } from '../growing-buffer.ts'
+import { createLineSplitter, createTail } from '../lines.ts'
+import { maxOutputBytes } from './run-files.ts'
+
+/** The output of a command, as a file. */
+export interface OutputFile {
+  /** @returns takes what comes out of a pipe of the command; lines of one pipe stay whole beside those of another */
+  addPipe(): (chunk: Uint8Array) => void
+  /** Everything is on the disk, as far as there is room. @returns how many bytes were left out */
+  finish(): number
+}
+
+const longestPiece = 65_536
+// In UTF-8 at most four bytes each; with its heading well below the room that is kept for it.
+const tailLength = 65_536
+const roomForTail = 524_288
+
+/**
+ * Writes the output of a command to a file. Once that holds nearly as much as it may, or cannot be written, the rest is
+ * left out and only its last lines are added at the end: a command is neither ended nor held up for what it says.
+ * @param file descriptor, opened for appending, of an empty file
+ */
+export function createOutputFile(file: number, limit = maxOutputBytes): OutputFile {
+  let writtenBytes = 0
+  let leftOutBytes = 0
+  let endsLine = true
+  const flushes: (() => void)[] = []
+  const tail = createTail(tailLength)
+  const leftOut = createLineSplitter((line) => tail.add(line))
+
+  /** @returns how many bytes of it are in the file */
+  function append(bytes: Uint8Array, most: number): number {
+    if (writtenBytes + bytes.length > most) return 0
+    let done = 0
+    try {
+      while (done < bytes.length) done += writeSync(file, bytes, done)
+    } catch {
+      // ENOSPC, EDQUOT, EIO: what is there stays.
+    }
+    writtenBytes += done
+    if (done > 0) endsLine = bytes[done - 1] === 0x0a
+    return done
+  }
+  function write(bytes: Uint8Array): void {
+    const done = leftOutBytes === 0 ? append(bytes, limit - roomForTail) : 0
+    leftOutBytes += bytes.length - done
+    leftOut.add(bytes.subarray(done))
+  }
+
+  return {
+    addPipe() {
+      const line = createGrowingBuffer(longestPiece)
+      const flush = () => {
+        if (line.bytes().length > 0) write(line.bytes())
+        line.clear()
+      }
+      const keep = (piece: Uint8Array) => {
+        if (line.add(piece)) return
+        flush()
+        if (!line.add(piece)) write(piece)
+      }
+      flushes.push(flush)
+      return (chunk) => {
+        const whole = chunk.lastIndexOf(0x0a) + 1
+        if (whole > 0) {
+          keep(chunk.subarray(0, whole))
+          flush()
+        }
+        keep(chunk.subarray(whole))
+      }
+    },
+    finish() {
+      for (const flush of flushes) flush()
+      if (leftOutBytes > 0) {
+        leftOut.end()
+        const heading = `${endsLine ? '' : '\n'}[${leftOutBytes} bytes of output are left out here, but for these last lines]\n`
+        append(Buffer.from(heading + tail.text()), limit)
+      }
+      try {
+        fsyncSync(file)
+      } catch {
+        // How the command ended is still to be written down.
+      }
+      return leftOutBytes
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { childOptions, loadExeca } from '../child.ts'
+import type { CommandRunner } from '../runner.ts'
+import type { Place } from './place.ts'
+
+/** How long a keeper waits for its lock: as others look whether it is held, they hold it, shared. */
+const waitSeconds = 2
+const held = 9
+
+/**
+ * Keepers in sessions of their own, for where the daemon is not a unit. The lock of its folder refuses a second one; the
+ * command inherits it, so that it is held while one of them lives.
+ */
+export function createSessions(runner: CommandRunner): Place {
+  const sessions: Place = {
+    async launch({ name, lock, command }) {
+      const execa = await loadExeca()
+      const flock = ['--exclusive', `--wait=${waitSeconds}`, `--conflict-exit-code=${held}`, '--no-fork']
+      const child = execa('flock', [...flock, lock, ...command], {
+        ...childOptions,
+        detached: true,
+        stdio: 'ignore',
+      })
+      if (child.pid === undefined)
+        throw new Error((await child).shortMessage ?? 'flock(1) could not be started')
+      child.nodeChildProcess.unref()
+      // Until it holds the lock it cannot be seen.
+      const ended = child.then(() => true)
+      const pause = () => delay(10, false)
+      while ((await sessions.look({ name, lock })) === undefined && !(await Promise.race([ended, pause()])));
+    },
+    async look({ lock }) {
+      const { exitCode } = await runner.run(
+        'flock',
+        ['--shared', '--nonblock', `--conflict-exit-code=${held}`, lock, 'true'],
+        { timeoutMs: 10_000 },
+      )
+      if (exitCode !== held) return undefined
+      const pid = Number(await readFile(lock, 'utf8'))
+      // A command may hold the lock whose keeper was killed; the number may be another's by now.
+      const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+      return commandLine.split('\0').includes(dirname(lock)) ? pid : 0
+    },
+    advice: () => 'start it by hand to see why',
+  }
+  return sessions
+}

@@ -1,0 +1,49 @@
+import type { CommandRunner } from '../runner.ts'
+import type { Place } from './place.ts'
+
+const timeoutMs = 30_000
+const unitOf = (name: string) => `edgehostd-run-${name}.service`
+
+/**
+ * Keepers as transient units, outside the sandbox of the daemon and with the rights of the host. The name of the unit
+ * refuses a second one. Neither systemd-run(1) nor systemctl(1) needs the system bus for this: for root they have
+ * systemd's own socket.
+ */
+export function createUnits(runner: CommandRunner): Place {
+  return {
+    async launch({ name, command, timeoutMs: longest }) {
+      const options = [
+        `--unit=${unitOf(name)}`,
+        `--description=edgehostd: ${name}`,
+        '--collect',
+        '--quiet',
+        // The start is waited for until the keeper is executed.
+        '--service-type=exec',
+        // SIGTERM is for the keeper, which passes it on; what is left at its end is killed.
+        '--property=KillMode=mixed',
+        '--property=TimeoutStopSec=20',
+        // Where the command is killed for its memory, its keeper writes that down.
+        '--property=OOMPolicy=continue',
+        // The keeper holds the time; this is for one that hangs.
+        `--property=RuntimeMaxSec=${Math.ceil(longest / 1_000) + 60}`,
+      ]
+      // systemd expands $NAME in command lines, systemd.service(5).
+      const escaped = command.map((argument) => argument.replaceAll('$', '$$$$'))
+      const started = await runner.run('systemd-run', [...options, '--', ...escaped], { timeoutMs })
+      if (started.exitCode !== 0) throw new Error(started.stderr.trim() || 'systemd-run failed')
+    },
+    async look({ name }) {
+      const properties = ['ActiveState', 'MainPID', 'Job']
+      const { exitCode, stdout, stderr } = await runner.run(
+        'systemctl',
+        ['show', `--property=${properties.join(',')}`, unitOf(name)],
+        { timeoutMs },
+      )
+      if (exitCode !== 0) throw new Error(stderr.trim() || 'systemctl show failed')
+      const value = (property: string) => new RegExp(`^${property}=(.*)$`, 'm').exec(stdout)?.[1] ?? ''
+      const isIdle = ['inactive', 'failed'].includes(value('ActiveState')) && !Number(value('Job'))
+      return isIdle ? undefined : Number(value('MainPID'))
+    },
+    advice: (name) => `see: journalctl -u ${unitOf(name)}`,
+  }
+}
