@@ -8,8 +8,17 @@ export interface Place {
   launch(run: PlacedRun): Promise<void>
   /** Process id of the keeper, 0 where it has none yet; undefined where it does not live. */
   look(run: Pick<PlacedRun, 'name' | 'lock'>): Promise<number | undefined>
+  boot(): Promise<Boot>
   /** What to read where a keeper did not begin. */
   advice(name: string): string
+}
+
+/** What the host is at: its end is the end of every keeper. */
+export interface Boot {
+  /** Another one after each boot. */
+  readonly id: string
+  /** The host goes down. */
+  readonly isEnding: boolean
 }
 
 export interface PlacedRun {

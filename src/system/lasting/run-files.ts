@@ -8,7 +8,7 @@ export interface RunOrder {
   /** Beside the fixed environment. */
   readonly environment: Readonly<Record<string, string>>
   readonly timeoutMs: number
-  /** Of the boot in which it was started, random(4). */
+  /** Of the boot in which it was started. */
   readonly bootId: string
   /** Milliseconds since 1970. */
   readonly startedAt: number

@@ -11,7 +11,7 @@ import { createSessions } from './sessions.ts'
 import { createUnits } from './units.ts'
 
 /**
- * How a run ended. `gone`: there is no word of how its command ended, since the host went down (`rebooted`) or something
+ * How a run ended. `gone`: there is no word of how its command ended, since the host went or goes down (`rebooted`) or something
  * else than `stop` ended its keeper (`vanished`). What the command had said by then can be read.
  */
 export type RunEnd = RunExit | { readonly kind: 'gone'; readonly reason: 'rebooted' | 'vanished' }
@@ -111,9 +111,9 @@ const pauseMs = 50
 /** Keeps runs in folders, by keepers that live in units or sessions. */
 export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   const { runner, folder, program: keeper, asUnits, bootIdFile = '/proc/sys/kernel/random/boot_id' } = options
-  const place: Place = asUnits ? createUnits(runner) : createSessions(runner)
+  const kernelBoot = async () => (await readFile(bootIdFile, 'utf8')).trim()
+  const place: Place = asUnits ? createUnits(runner, kernelBoot) : createSessions(runner, kernelBoot)
   const inTurn = createTurns()
-  const bootId = async () => (await readFile(bootIdFile, 'utf8')).trim()
 
   function filesOf(name: string): RunFiles {
     if (safeName.test(name)) return runFiles(join(folder, name))
@@ -127,10 +127,12 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     const written = () => readJson<RunExit>(files.exit)
     const exit = await written()
     if (exit) return exit
-    if (order.bootId !== (await bootId())) return { kind: 'gone', reason: 'rebooted' }
     if ((await look(files)) !== undefined) return undefined
     // It may have ended while we looked.
-    return (await written()) ?? { kind: 'gone', reason: 'vanished' }
+    const late = await written()
+    if (late) return late
+    const boot = await place.boot()
+    return { kind: 'gone', reason: boot.isEnding || boot.id !== order.bootId ? 'rebooted' : 'vanished' }
   }
   async function refuseWhileRunning(name: string, files: RunFiles): Promise<void> {
     const ended = async () => ((await look(files)) === undefined ? true : undefined)
@@ -198,7 +200,8 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
         if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > longestTimeoutMs)
           throw new RunRefused('bad-timeout', `timeoutMs of the run ${name}: 1 to ${longestTimeoutMs}`)
         await refuseWhileRunning(name, files)
-        const order = { program, args, environment, timeoutMs, bootId: await bootId(), startedAt: Date.now() }
+        const { id: bootId } = await place.boot()
+        const order = { program, args, environment, timeoutMs, bootId, startedAt: Date.now() }
         try {
           await write(files, order, input)
           const command = [process.execPath, ...keeperFlags, keeper, files.folder]

@@ -12,8 +12,9 @@ const held = 9
 /**
  * Keepers in sessions of their own, for where the daemon is not a unit. The lock of its folder refuses a second one; the
  * command inherits it, so that it is held while one of them lives.
+ * @param kernelBoot the kernel's id of this boot
  */
-export function createSessions(runner: CommandRunner): Place {
+export function createSessions(runner: CommandRunner, kernelBoot: () => Promise<string>): Place {
   const sessions: Place = {
     async launch({ name, lock, command }) {
       const execa = await loadExeca()
@@ -43,6 +44,7 @@ export function createSessions(runner: CommandRunner): Place {
       const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
       return commandLine.split('\0').includes(dirname(lock)) ? pid : 0
     },
+    boot: async () => ({ id: await kernelBoot(), isEnding: false }),
     advice: () => 'start it by hand to see why',
   }
   return sessions

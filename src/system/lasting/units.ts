@@ -8,8 +8,9 @@ const unitOf = (name: string) => `edgehostd-run-${name}.service`
  * Keepers as transient units, outside the sandbox of the daemon and with the rights of the host. The name of the unit
  * refuses a second one. Neither systemd-run(1) nor systemctl(1) needs the system bus for this: for root they have
  * systemd's own socket.
+ * @param kernelBoot the kernel's id of this boot
  */
-export function createUnits(runner: CommandRunner): Place {
+export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<string>): Place {
   return {
     async launch({ name, command, timeoutMs: longest }) {
       const options = [
@@ -43,6 +44,15 @@ export function createUnits(runner: CommandRunner): Place {
       const value = (property: string) => new RegExp(`^${property}=(.*)$`, 'm').exec(stdout)?.[1] ?? ''
       const isIdle = ['inactive', 'failed'].includes(value('ActiveState')) && !Number(value('Job'))
       return isIdle ? undefined : Number(value('MainPID'))
+    },
+    async boot() {
+      const ask = (...args: string[]) => runner.run('systemctl', args, { timeoutMs })
+      const state = await ask('is-system-running')
+      // In a container the kernel's id is that of the machine, at least within the sandbox; when systemd began is not.
+      const begin = await ask('show', '--property=UserspaceTimestampMonotonic', '--value')
+      if (begin.exitCode !== 0) throw new Error(begin.stderr.trim() || 'systemctl show failed')
+      const id = `${await kernelBoot()} ${begin.stdout.trim()}`
+      return { id, isEnding: state.stdout.trim() === 'stopping' }
     },
     advice: (name) => `see: journalctl -u ${unitOf(name)}`,
   }

@@ -17,8 +17,10 @@ const runs = createLastingRuns({
 const verbs: Readonly<Record<string, () => Promise<void>>> = {
   /** Starts the run unless it is known, and writes down each line once, over any number of lives of this process. */
   async watch() {
-    const seen = join(dirname(folder), `${name}.seen`)
     const end = join(dirname(folder), `${name}.end`)
+    // As the daemon does, it finishes what it has in hand.
+    process.on('SIGTERM', () => setTimeout(() => process.exit(0), existsSync(end) ? 0 : 8_000))
+    const seen = join(dirname(folder), `${name}.seen`)
     mkdirSync(dirname(folder), { recursive: true })
     if (!(await runs.find(name)))
       await runs.start(name, command[0]!, command.slice(1), { timeoutMs: 600_000 })
@@ -28,14 +30,15 @@ const verbs: Readonly<Record<string, () => Promise<void>>> = {
     writeFileSync(end, JSON.stringify(how))
     setInterval(() => undefined, 60_000)
   },
-  async stop() {
-    console.log(JSON.stringify(await runs.stop(name)))
+  async find() {
+    console.log(JSON.stringify(await runs.find(name)))
   },
   async scenarios() {
     for (const [title, scenario] of Object.entries(scenarios)) {
       await scenario({ runs, folder })
-      console.log(`ok ${title}`)
+      console.log(title)
     }
+    console.log('all of them hold')
   },
 }
 
