@@ -1,6 +1,6 @@
 import type { execa } from 'execa'
 import { childOptions, loadExeca } from './child.ts'
-import { createLineSplitter } from './lines.ts'
+import { createLineSplitter } from '../base/lines.ts'
 import type { Logger } from './log.ts'
 
 export interface FollowOptions {

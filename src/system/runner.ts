@@ -1,5 +1,5 @@
 import { startChild, type ChildOptions } from './child.ts'
-import { createLineSplitter, createTail } from './lines.ts'
+import { createLineSplitter, createTail } from '../base/lines.ts'
 import type { Logger } from './log.ts'
 
 /** How a command ended. A non-zero exit code is data, not an error. */

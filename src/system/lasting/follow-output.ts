@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createLineSplitter } from '../lines.ts'
+import { createLineSplitter } from '../../base/lines.ts'
 
 const pauseMs = 200
 // Asking for the keeper starts a program.

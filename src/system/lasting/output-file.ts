@@ -1,6 +1,6 @@
 import { fsyncSync, writeSync } from 'node:fs'
-import { createGrowingBuffer } from '../growing-buffer.ts'
-import { createLineSplitter, createTail } from '../lines.ts'
+import { createGrowingBuffer } from '../../base/growing-buffer.ts'
+import { createLineSplitter, createTail } from '../../base/lines.ts'
 import { maxOutputBytes } from './run-files.ts'
 
 /** The output of a command, as a file. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createLineSplitter, createTail } from '../../../src/system/lines.ts'
+import { createLineSplitter, createTail } from '../../../src/base/lines.ts'
 
 const text = Buffer.from('one\n\nBühne\r\nthe last')
 

@@ -9,11 +9,11 @@ import {
   createLastingRuns,
   type LastingRuns,
   type LastingRunsOptions,
-} from '../../src/system/lasting/runs.ts'
-import { createRunner } from '../../src/system/runner.ts'
-import { bundleProgram } from '../support/bundle-program.ts'
-import { keeperProgram } from '../support/keeper-program.ts'
-import { scenarios } from '../support/lasting-scenarios.ts'
+} from '../../../src/system/lasting/runs.ts'
+import { createRunner } from '../../../src/system/runner.ts'
+import { bundleProgram } from '../../support/bundle-program.ts'
+import { keeperProgram } from '../../support/keeper-program.ts'
+import { scenarios } from '../../support/lasting-scenarios.ts'
 
 const timeoutMs = 60_000
 const exec = promisify(execFile)

@@ -1,4 +1,4 @@
-import { createGrowingBuffer } from '../base/growing-buffer.ts'
+import { createGrowingBuffer } from './growing-buffer.ts'
 
 /** Bytes in, lines out. */
 export interface LineSplitter {
