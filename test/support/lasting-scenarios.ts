@@ -146,6 +146,14 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual((await read(given, 'twice')).lines, ['second'])
   },
 
+  async 'is not taken for one that is gone while it is being started, and keeps its input'(given) {
+    const input = 'the input\n'
+    const started = given.runs.start('early', 'cat', [], { timeoutMs, input }).then(() => true)
+    do ok((await given.runs.find('early'))?.end?.kind !== 'gone')
+    while (!(await Promise.race([started, delay(1, false)])))
+    deepEqual((await read(given, 'early')).lines, ['the input'])
+  },
+
   async 'of two starts at once has one'(given) {
     const start = () => given.runs.start('at-once', 'sleep', ['60'], { timeoutMs })
     const [one, other] = await Promise.allSettled([start(), start()])

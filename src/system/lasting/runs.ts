@@ -113,6 +113,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   const { runner, folder, program: keeper, asUnits, bootIdFile = '/proc/sys/kernel/random/boot_id' } = options
   const kernelBoot = async () => (await readFile(bootIdFile, 'utf8')).trim()
   const place: Place = asUnits ? createUnits(runner, kernelBoot) : createSessions(runner, kernelBoot)
+  // One that is being started has its files before its keeper lives: it must not be taken for one that is gone.
   const inTurn = createTurns()
 
   function filesOf(name: string): RunFiles {
@@ -141,12 +142,13 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     if (await within(hasExit ? killedWithinMs : 0, ended)) return
     throw new RunRefused('running', `the run ${name} is still running; wait for its end or stop it`)
   }
-  async function known(name: string): Promise<{ files: RunFiles; order: RunOrder }> {
-    const files = filesOf(name)
-    const order = await readJson<RunOrder>(files.order)
-    if (!order) throw new RunRefused('unknown', `no run named ${name} is known`)
-    return { files, order }
-  }
+  const known = (name: string) =>
+    inTurn(async () => {
+      const files = filesOf(name)
+      const order = await readJson<RunOrder>(files.order)
+      if (!order) throw new RunRefused('unknown', `no run named ${name} is known`)
+      return { files, order }
+    })
   async function signalKeeper(files: RunFiles, signal: NodeJS.Signals): Promise<void> {
     const pid = await look(files)
     try {
@@ -156,10 +158,6 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
-  async function removeInput({ input }: RunFiles): Promise<void> {
-    await rm(input, { force: true })
-  }
-
   /** Waits for a while. @returns undefined where it is still undefined then */
   async function within<T>(timeoutMs: number, ask: () => Promise<T | undefined>): Promise<T | undefined> {
     const until = performance.now() + timeoutMs
@@ -214,14 +212,16 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
         }
       }),
 
-    async find(name) {
-      const files = filesOf(name)
-      const order = await readJson<RunOrder>(files.order)
-      if (!order) return undefined
-      const end = await endOf(files, order)
-      if (end) await removeInput(files)
-      return { program: order.program, args: order.args, startedAt: order.startedAt, end }
-    },
+    find: (name) =>
+      inTurn(async () => {
+        const files = filesOf(name)
+        const order = await readJson<RunOrder>(files.order)
+        if (!order) return undefined
+        const end = await endOf(files, order)
+        // One that never began has left it.
+        if (end) await rm(files.input, { force: true })
+        return { program: order.program, args: order.args, startedAt: order.startedAt, end }
+      }),
 
     async follow(name, { since, onLine, signal }) {
       const { files, order } = await known(name)
@@ -232,7 +232,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
           since,
           onLine,
           hasExit: async () => (await readJson(files.exit)) !== undefined,
-          end: () => endOf(files, order),
+          end: () => inTurn(() => endOf(files, order)),
           ...(signal ? { signal } : {}),
         })
       } finally {
@@ -242,7 +242,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
 
     async stop(name) {
       const { files, order } = await known(name)
-      const ended = () => endOf(files, order)
+      const ended = () => inTurn(() => endOf(files, order))
       let end = await ended()
       for (const [signal, timeoutMs] of stopSteps) {
         if (end) break
