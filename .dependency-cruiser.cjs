@@ -15,8 +15,8 @@ const law = {
   secrets: ['base', 'errors', 'system'],
   program: ['base', 'errors', 'system', 'store', 'secrets'],
   api: ['base', 'errors', 'system', 'lists'],
-  certificate: ground,
   audit: [...ground, 'archive'],
+  certificate: [...ground, 'audit'],
   host: ground,
   auth: [...ground, 'secrets', 'audit'],
   upload: [...ground, 'api', 'audit'],
@@ -35,17 +35,25 @@ for (const [index, [name, mayUse]] of Object.entries(law).entries())
 const folders = readdirSync(join(__dirname, 'src'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'ctl')
   .map(({ name }) => name)
-const mayUseOf = (folder) => [folder, ...(law[folder] ?? ground)]
+// The contract of rooms, and what a section of the configuration is written with, are for all.
+const forAll = ['room.ts', 'config/schema-parts.ts']
+const mayUseOf = (folder) => [folder, ...(law[folder] ?? ground), ...forAll]
 
 // A room is all of its files.
 const pathOf = (name) => (name.endsWith('.ts') ? name.replace('.', '\\.') + '$' : name + '/')
 const pathsOf = (names) => `^src/(${names.map(pathOf).join('|')})`
 
+// A program that needs the sum of the declarations is a root too.
+const rootProgram = '^src/support/main\\.ts$'
+
 const roomLaw = folders.map((folder) => ({
   name: `room-${folder}`,
   comment: `src/${folder} may use only: ${mayUseOf(folder).join(', ')} (its routes also api)`,
   severity: 'error',
-  from: { path: `^src/${folder}/`, pathNot: `^src/${folder}/(routes(\\.ts$|/)|commands/)` },
+  from: {
+    path: `^src/${folder}/`,
+    pathNot: [`^src/${folder}/(routes(\\.ts$|/)|commands/)`, rootProgram],
+  },
   to: { path: '^src/', pathNot: pathsOf(mayUseOf(folder)) },
 }))
 
@@ -136,10 +144,10 @@ module.exports = {
       to: { path: 'node_modules/node-cron/' },
     },
     {
-      name: 'nobody-imports-the-root',
+      name: 'no-room-imports-the-root',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(main|daemon)\\.ts$' },
-      to: { path: '^src/(main|daemon|edge|state|named-by-config)\\.ts$' },
+      from: { path: '^src/[^/]+/', pathNot: rootProgram },
+      to: { path: '^src/(main|daemon|state|edges|configuration|declarations)\\.ts$' },
     },
   ],
   options: {

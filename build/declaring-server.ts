@@ -1,7 +1,9 @@
-/** The edge for those who read what its routes declare: it knows nobody, writes no log and can answer nothing. */
+/** The port for those who read what its routes declare: it knows no user, writes no log and can answer nothing. */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FastifyPluginAsync } from 'fastify'
 import { pino } from 'pino'
 import { createServer } from '../src/api/server.ts'
-import { registerRooms } from '../src/rooms.ts'
 
 export type DeclaringServer = ReturnType<typeof createDeclaringServer>
 
@@ -15,16 +17,23 @@ export const createDeclaringServer = () =>
     onAuthenticated: () => undefined,
   }).app
 
-/** Every route of the daemon. None of them is called, so nothing stands behind them. */
+/** Every route of the daemon: what each `routes.ts` exports. None of them is called, so nothing stands behind them. */
 export async function declareRooms(app: DeclaringServer): Promise<void> {
-  await registerRooms(app, {
-    api: {} as never,
-    audit: {} as never,
-    auth: {} as never,
-    cluster: {} as never,
-    content: {} as never,
-    host: {} as never,
-    metrics: {} as never,
-  })
+  for (const file of routeFiles()) {
+    const plugins = Object.entries((await import(file)) as Record<string, unknown>)
+    for (const [name, plugin] of plugins)
+      if (name.endsWith('Routes')) await app.register(plugin as FastifyPluginAsync<object>, {})
+  }
   await app.ready()
+}
+
+/** `routes.ts` of each room, or the files of its folder `routes`. */
+function routeFiles(): string[] {
+  const src = join(import.meta.dirname, '../src')
+  return readdirSync(src).flatMap((room) => {
+    const folder = join(src, room, 'routes')
+    const names = existsSync(folder) ? readdirSync(folder) : []
+    const one = join(src, room, 'routes.ts')
+    return [...(existsSync(one) ? [one] : []), ...names.map((name) => join(folder, name))]
+  })
 }

@@ -1,7 +1,7 @@
 /**
  * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md, docs/edgehostctl.md,
- * docs/definition-problems.md and docs/definition.schema.json from the routes, the tables of errors, metrics, commands and
- * rules, and the format of definitions.
+ * docs/definition-problems.md, docs/definition.schema.json and systemd/config.yaml from the routes, the declarations of the
+ * rooms, the tables of commands and rules, and the format of definitions.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -9,8 +9,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
-import { errorCodes } from '../src/errors/codes.ts'
-import { families } from '../src/metrics/families.ts'
+import { defaultConfigFile } from '../src/configuration.ts'
+import { errorTable, families } from '../src/declarations.ts'
 import { createDeclaringServer, declareRooms } from './declaring-server.ts'
 import { manualMarkdown } from './manual.ts'
 import {
@@ -134,7 +134,7 @@ function errorPage(): string {
   )
   lines.push('`journalctl -u edgehostd | grep <ref>`.', '')
   lines.push('| Code | HTTP | Meaning | What to do |', '|---|---|---|---|')
-  for (const [code, { status, meaning, action }] of Object.entries(errorCodes).sort(([a], [b]) =>
+  for (const [code, { status, meaning, action }] of Object.entries(errorTable).sort(([a], [b]) =>
     a.localeCompare(b),
   )) {
     lines.push(`| \`${code}\` | ${status} | ${cell(meaning)} | ${cell(action)} |`)
@@ -170,7 +170,7 @@ function metricsPage(): string {
     '',
   )
   lines.push('| Metric | Type | Labels | Meaning |', '|---|---|---|---|')
-  for (const { name, type, labels, help } of families) {
+  for (const [name, { type, labels = [], help }] of Object.entries(families)) {
     lines.push(
       `| \`${name}\` | ${type} | ${labels.map((each) => `\`${each}\``).join(', ')} | ${cell(help)} |`,
     )
@@ -189,6 +189,7 @@ const outputs = {
   'docs/errors.md': errorPage(),
   'docs/metrics.md': metricsPage(),
   'docs/edgehostctl.md': manualMarkdown(),
+  'systemd/config.yaml': defaultConfigFile(),
   'docs/definition-problems.md': definitionProblemPage(),
   'docs/definition.schema.json': `${JSON.stringify(formatDocument, withoutWords, 2)}\n`,
 }

@@ -4,7 +4,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { lifecycleHeaders, type Lifecycle } from '../src/api/lifecycle.ts'
 import { ErrorBody } from '../src/api/schemas.ts'
-import { errorCodes } from '../src/errors/codes.ts'
+import { errorTable, tags } from '../src/declarations.ts'
 
 export interface Schema {
   $ref?: string
@@ -73,15 +73,6 @@ export interface Examples {
   readonly operations: Readonly<Record<string, { readonly request?: unknown; readonly reply?: unknown }>>
   /** By status. */
   readonly errors: Readonly<Record<string, unknown>>
-}
-
-const tags = {
-  service: 'The daemon itself.',
-  users: 'Login, sessions and passwords of operating-system accounts.',
-  edgehosts: 'What this host is.',
-  clusters: 'Cluster definitions, what they hold and what they want to know.',
-  content: 'What is uploaded to this host.',
-  audits: 'Who did what on this host, and whether the trail of it is whole.',
 }
 
 /** Adds the plugin that collects the routes; before the rooms. */
@@ -260,7 +251,7 @@ function lifeHeaders({ 'x-lifecycle': life }: Operation) {
 }
 
 function errorReply(status: number, operation: Operation, example: unknown): Reply {
-  const codes = Object.entries(errorCodes).filter(([, error]) => error.status === status)
+  const codes = Object.entries(errorTable).filter(([, error]) => error.status === status)
   return {
     description: `${STATUS_CODES[status] ?? ''}: ${codes.map(([code]) => code).join(', ')}.`,
     headers: {

@@ -1,39 +1,24 @@
-import type { AddressInfo } from 'node:net'
-import { availableParallelism } from 'node:os'
+import type { FastifyInstance } from 'fastify'
 import { join } from 'node:path'
-import { createHealth } from './service/health.ts'
-import { createServiceStatus } from './service/status.ts'
-import { registerAccessTokens } from './auth/access-token.ts'
-import { createAuth } from './auth/auth.ts'
+import { createApi, type Api } from './api/room.ts'
+import { createAudit, type Audit } from './audit/audit.ts'
+import { createAuth, type Auth } from './auth/auth.ts'
+import { createCertificateRoom } from './certificate/room.ts'
+import { declarations, families, type Config } from './declarations.ts'
 import { createDefinitions } from './definition/definitions.ts'
-import type { Config } from './config/schema.ts'
-import { noteSigningKey } from './upload/signing-key-store.ts'
-import { readSigningKey } from './upload/signing.ts'
-import { createEdge } from './edge.ts'
-import { createChangeWatches } from './host/change-watch.ts'
-import { createHostFiles } from './host/files.ts'
-import { createOwnAddresses } from './host/network/own-addresses.ts'
-import { settingsOf } from './host/settings.ts'
-import { createSnapshot } from './host/snapshot.ts'
+import { hostEdges, type Edges } from './edges.ts'
+import { openHostRecord } from './host/identity/host-record.ts'
+import { createHost } from './host/room.ts'
 import { createJobs } from './jobs/jobs.ts'
-import { createJobTable } from './jobs/table.ts'
 import { createContinueTokens } from './lists/continue-token.ts'
-import { createMetrics } from './metrics/metrics.ts'
-import { readScrapeAccess } from './metrics/scrape-access.ts'
-import { registerRooms } from './rooms.ts'
-import { openState } from './state.ts'
-import { createWriteProbe } from './store/write-probe.ts'
-import { reachableBy } from './base/address.ts'
-import { clientOf as clientAmong } from './base/client.ts'
-import { systemClock } from './system/clock.ts'
-import { createFollower } from './system/follower.ts'
-import { greetingOf } from './service/console-text.ts'
-import { createIssue } from './service/console.ts'
-import type { Logger } from './system/log.ts'
-import { createRunner } from './system/runner.ts'
-import { createStrangerLog } from './system/stranger-log.ts'
+import { createMetrics } from './metrics/room.ts'
+import type { Ground, Room } from './room.ts'
+import { createService } from './service/room.ts'
 import { createServiceManager } from './service/systemd.ts'
+import { openState, type State } from './state.ts'
+import type { Logger } from './system/log.ts'
 import { createTransientUnitRunner } from './system/transient-unit.ts'
+import { readSigningKey } from './upload/signing.ts'
 
 export interface DaemonOptions {
   readonly config: Config
@@ -41,261 +26,129 @@ export interface DaemonOptions {
   readonly version: string
   /** Milliseconds since 1970. */
   readonly buildDate: number
+  /** What a test replaces; without them those of this machine. */
+  readonly edges?: Partial<Edges>
 }
 
 export interface Daemon {
   /** Ready once it takes connections. */
   start(): Promise<void>
-  /** Finishes what is in flight, in reverse order of the start. */
+  /** Finishes what is in flight, then stops every room in reverse order of the start. */
   stop(): Promise<void>
-  /** Reads the certificate and the token of the metrics anew; connections live on. */
+  /** Reads files anew that an administrator may have replaced; connections live on. */
   reload(): Promise<void>
+  /** Answers requests as the port does. */
+  readonly app: FastifyInstance
+  readonly rooms: {
+    readonly state: State
+    readonly audit: Audit
+    readonly auth: Auth
+    readonly api: Api
+    readonly definition: Room
+    readonly jobs: Room
+  }
 }
 
-/** Builds every part in start order. The one file that knows all the others. */
-export async function createDaemon({ config, log, version, buildDate }: DaemonOptions): Promise<Daemon> {
-  const clock = systemClock
-  const strangers = createStrangerLog(log, () => clock.monotonic())
-  const runner = createRunner(log)
-  const systemd = createServiceManager({ runner, environment: process.env, pid: process.pid })
+// Requests come first; one that asks about the host begins the look at it itself.
+const backgroundAfterMs = 1_000
 
-  // What outlives the daemon.
-  const state = await openState({ config, clock, log, onStranger: strangers.reserve })
-  const { database, audit, keys } = state
-  const listTokens = createContinueTokens(keys.lists)
-
+/** Builds every room in start order. The one file that knows all the others. */
+export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { config, log, version, buildDate } = options
+  const edges = { ...hostEdges(log), ...options.edges }
+  const { runner, clock, files, strangers } = edges
+  const { mode } = config.host
+  const stop = new AbortController()
+  const stopping = stop.signal
+  const systemd = createServiceManager({ runner, environment: edges.environment, pid: process.pid })
+  const { runtimeDirectory } = systemd
   const privileged =
-    systemd.runtimeDirectory === undefined
-      ? runner
-      : createTransientUnitRunner({ runner, runtimeDirectory: systemd.runtimeDirectory })
+    runtimeDirectory === undefined ? runner : createTransientUnitRunner({ runner, runtimeDirectory })
 
-  // What this machine is.
-  const files = createHostFiles()
-  const own = createOwnAddresses(files)
-  await own.refresh()
-  const clientOf = (address: string) => clientAmong(address, own.current())
-  const snapshot = await createSnapshot({
-    files,
-    runner,
-    privileged,
-    clock,
-    log,
-    database,
-    config: config.host,
-    agentVersion: version,
-    onNewIdentity: ({ id, source }) =>
-      audit.record({
-        action: 'create',
-        kind: 'edgehost',
-        resourceUid: id,
-        message: `Choose the id of this host, from ${source}`,
-      }),
+  // What outlives the daemon, who this host is, and the trail of what happens on it.
+  const state = await openState({ settings: config.state, clock, log })
+  const { database, read, secrets } = state
+  const record = await openHostRecord({ settings: config.host, files, database, clock, log })
+  const listTokens = createContinueTokens(secrets.derive('continue token'))
+  const audit = createAudit({
+    ...{ settings: config.audit, database, read, edgeHostId: record.id, listTokens, clock, log },
+    startMessage: `Start version ${version} in mode ${mode}`,
+    onStranger: strangers.reserve,
   })
+  for (const entry of [...state.made, ...record.made]) audit.record(entry)
 
-  // The HTTPS edge.
-  await snapshot.refreshNames()
-  const stopping = new AbortController()
-  const edge = await createEdge({
-    stopping: stopping.signal,
-    config,
-    stateDirectory: state.directory,
-    buildDate,
-    names: snapshot,
-    audit,
-    authenticate: (token) => auth.sessions.authenticate(token),
-    holderOf: (token) => auth.sessions.holderOf(token),
-    isKnownClient: (client) => auth.isKnownClient(client),
-    clientOf,
-    onNewCertificate: () => void greet(),
-    clock,
-    log,
-    strangers,
+  const host = await createHost({
+    ...{ config: config.host, record, agentVersion: version, files, runner, privileged, clock, log },
+    ...{ follower: edges.follower, facts: edges.facts },
   })
-  const { app, certificates } = edge
-
-  // Users: accounts, PAM, sessions.
-  const auth = createAuth({
-    settings: config.auth,
-    runner,
-    privileged,
-    database,
-    keys,
-    accessTokens: await registerAccessTokens(app, keys.access),
-    listTokens,
-    record: audit.record,
-    onCallersGone: edge.endSessions,
-    clientOf,
-    cores: availableParallelism(),
-    clock,
-    log,
-    strangers,
+  const certificate = await createCertificateRoom({
+    ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names: host },
+    ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
+  })
+  const auth = await createAuth({
+    ...{ settings: config.auth, runner, privileged, database, secrets, listTokens, clock, log, strangers },
+    ...{ record: audit.record, clientOf: host.clientOf, cores: edges.cores, etc: edges.etc },
+  })
+  const api = createApi({
+    ...{ settings: config.api, mode, material: certificate.material(), audit: audit.requests, clock, log },
+    ...{ authenticate: auth.authenticate, holderOf: auth.holderOf, isKnownClient: auth.isKnownClient },
+    ...{ clientOf: host.clientOf, strangers, stopping, longRequestMs: edges.longRequestMs },
+  })
+  auth.onCallersGone(api.endSessions)
+  certificate.onChange(() => api.useCertificate(certificate.material()))
+  const definition = await createDefinitions({
+    ...{ settings: config.definitions, stateDirectory: state.directory, database, version, stopping },
+    ...{ runner, program: edges.examineProgram, running: edges.running, record: audit.record, clock, log },
+    signingKey: readSigningKey(config.content.signing.publicKey),
   })
 
-  // Cluster definitions.
-  const signingKey = readSigningKey(config.content.signing.publicKey)
-  const signedSince = noteSigningKey(signingKey, { database, record: audit.record, clock })
-  const definitions = await createDefinitions({
-    settings: config.definitions,
-    stateDirectory: state.directory,
-    database,
-    runner,
-    program: join(import.meta.dirname, 'examine.cjs'),
-    signingKey,
-    // No cluster can be created yet.
-    running: () => undefined,
-    version,
-    record: audit.record,
-    clock,
-    log,
-  })
-
-  const health = createHealth({
-    alive: { jobs: () => jobs.areMoving() },
-    ready: {
-      database: createWriteProbe(database, { log, monotonic: () => clock.monotonic() }),
-      'host facts': () => snapshot.current() !== undefined,
-    },
-    log,
-  })
-  const metrics = createMetrics(
-    {
-      build: { version, node: process.version, mode: config.host.mode },
-      ...edge.figures,
-      logins: auth.logins,
-      pam: auth.pam,
-      sessions: () => auth.sessions.list().length,
-      facts: snapshot.readings,
-      jobs: () => jobs.figures(),
-      certificateEnd: certificates.notAfter,
-      auditUnwritten: audit.unwritten,
-      stateDirectory: state.directory,
-    },
-    () => clock.monotonic(),
-  )
-  const scrapeAccess = await readScrapeAccess(
-    config.metrics.enabled ? config.metrics.tokenFile : undefined,
-    log,
-  )
-  const audits = audit.routes(snapshot.id)
-  const status = createServiceStatus({
-    version,
-    mode: config.host.mode,
-    port: config.api.port,
-    stateDirectory: state.directory,
-    clock,
-    addresses: () => reachableBy(config.api.address, snapshot.addresses()),
-    certificates,
-    failing: health.failing,
-    unwrittenAudits: audits.unwritten,
-  })
-  await registerRooms(app, {
-    api: { health, status },
-    audit: { audits, listTokens, now: () => clock.now() },
-    auth: auth.routes,
-    cluster: definitions,
-    content: { signing: signingKey && { key: signingKey, since: signedSince ?? clock.now() } },
-    host: { snapshot, settings: settingsOf(config.host.mode) },
-    metrics: config.metrics.enabled ? { metrics, scrapeAccess } : undefined,
-  })
-
-  // What the console shows.
-  const issue = createIssue({ file: config.host.console.issueFile, runner, log })
-  let bound: AddressInfo | undefined
-  const greet = async () => {
-    if (!bound) return
-    const fingerprint = certificates.fingerprint()
-    await issue.show(greetingOf({ bound, addresses: snapshot.addresses(), fingerprint }))
+  const working: Room[] = [audit, state.room, host, certificate, auth, api, definition]
+  const ground: Ground<Config> = {
+    ...{ config, stateDirectory: state.directory, database, record: audit.record, listTokens },
+    ...{ runner, stopping, clock, log },
   }
+  // Each takes of the configuration what it has declared itself.
+  for (const { create } of declarations) if (create) working.push(await create(ground as Ground<never>))
 
-  const watches = createChangeWatches(
-    { follower: createFollower({ log }), log },
-    (part) => void snapshot.refresh(part),
+  // What gathers from all of them.
+  const jobs = createJobs(
+    working.flatMap((room) => room.jobs ?? []),
+    { log, monotonic: () => clock.monotonic() },
   )
-  const table = createJobTable({
-    refreshSeconds: () => snapshot.refresh('seconds', ...watches.unwatched()),
-    refreshOwnAddresses: () => own.refresh(),
-    refreshMinutes: () => snapshot.refresh('minutes', 'network', 'mounts', 'services'),
-    keepGuesses: async () => auth.guesses.keep(),
-    checkAccounts: () => auth.accountWatch.check(),
-    renewCertificate: edge.renewCertificate,
-    keepAudit: () => audit.keep(),
+  const told = [...working, jobs]
+  const metrics = await createMetrics({
+    ...{ settings: config.metrics, families, build: { version, mode }, clock, log },
+    figures: told.flatMap((room) => room.figures ?? []),
   })
-  const jobs = createJobs(table, { log, monotonic: () => clock.monotonic() })
-  snapshot.onNamesChange(() => {
-    void greet()
-    edge
-      .renewCertificate()
-      .catch((error: unknown) =>
-        log.error(
-          { err: error },
-          'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
-        ),
-      )
+  const service = createService({
+    ...{ settings: config.host.console, version, mode, listen: config.api, stateDirectory: state.directory },
+    ...{ names: host, certificate, unwrittenAudits: audit.unwritten, systemd, runner, stopping, clock, log },
+    checks: told.flatMap((room) => room.checks ?? []),
   })
+  const rooms: readonly Room[] = [...told, metrics, service]
+  for (const room of rooms) await room.routes?.(api.app)
 
-  const startBackground = () => {
-    void snapshot.firstLook()
-    void definitions.start()
-    watches.start()
-    jobs.start()
-    auth.accountWatch.checkInBackground()
-  }
-  let starting: NodeJS.Timeout | undefined
-
+  let background: NodeJS.Timeout | undefined
   return {
+    app: api.app,
+    rooms: { state, audit, auth, api, definition, jobs },
     async start() {
-      // Before the first request: accounts may have changed while the daemon was down. Only what the local files say;
-      // a directory that hangs must not keep the port closed.
-      auth.accountWatch.start()
-      bound = await edge.listen(systemd.listenFds)
-      const { address, port } = bound
-      // Before systemd is told: whoever waited for the start may print it.
-      await greet()
-      // Whoever waits for the daemon comes first; one that asks about the host begins the look at it himself.
-      starting = setTimeout(startBackground, 1_000)
-      systemd.startWatchdog(() => jobs.areMoving())
-      log.info(
-        { address, port, version, mode: config.host.mode, fingerprint: certificates.fingerprint() },
-        'listening',
-      )
-      await systemd.notify('READY=1', `STATUS=listening on port ${port}`)
-      audit.record({
-        action: 'action',
-        kind: 'daemon',
-        message: `Start version ${version} in mode ${config.host.mode}`,
-      })
-      audit.announceHead()
+      for (const room of rooms) await room.prepare?.()
+      const port = await api.listen(systemd.listenFds)
+      for (const room of rooms) await room.start?.(port)
+      background = setTimeout(() => rooms.forEach((room) => room.background?.()), backgroundAfterMs)
     },
     async stop() {
-      stopping.abort()
-      // Not waited for: what is in flight matters more than that systemd knows.
-      systemd
-        .notify('STOPPING=1')
-        .catch((error: unknown) =>
-          log.warn({ err: error }, 'systemd was not told; see: systemctl status edgehostd'),
-        )
-      clearTimeout(starting)
-      jobs.stop()
-      watches.stop()
-      auth.accountWatch.stop()
-      metrics.stop()
-      // An upload may take an hour more.
-      const definitionsStopped = definitions.stop()
-      await edge.close()
-      await definitionsStopped
-      await issue.remove()
-      systemd.stopWatchdog()
-      auth.guesses.keep()
+      stop.abort()
+      clearTimeout(background)
+      await api.close()
+      for (const room of rooms.toReversed()) await room.stop?.()
       strangers.stop()
-      audit.stop()
-      audit.record({ action: 'action', kind: 'daemon', message: 'Stop' })
-      audit.announceHead()
       await state.close()
       log.info('stopped')
     },
     async reload() {
-      await edge.reloadCertificate()
-      await scrapeAccess.reload()
+      for (const room of rooms) await room.reload?.()
     },
   }
 }

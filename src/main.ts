@@ -1,19 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CertificateUnusable } from './certificate/pair.ts'
-import { SocketMismatch } from './api/connection/listen.ts'
-import { parseCommandLine, type CommandLine } from './config/command-line.ts'
-import { explainConfig } from './config/explain.ts'
-import { helpText } from './config/help.ts'
-import { loadConfig, type LoadedConfig } from './config/load.ts'
+import type { CommandLine } from './config/command-line.ts'
 import { ConfigInvalid } from './config/problem.ts'
-import { defaultStateDirectory } from './config/schema.ts'
-import { SigningKeyUnusable } from './upload/signing.ts'
+import { explainConfig, helpText, loadConfig, parseCommandLine, type LoadedConfig } from './configuration.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
 import { endSessions } from './program/end-sessions.ts'
 import { adviseOnStart } from './errors/advice.ts'
+import { exitCodes } from './errors/exit-codes.ts'
 import { StartError } from './errors/start-error.ts'
-import { TokenFileUnusable } from './metrics/scrape-access.ts'
-import { judgeNamed } from './named-by-config.ts'
+import { defaultStateDirectory } from './program/config.ts'
 import { endProcess } from './program/end-process.ts'
 import { createFailedStarts } from './program/failed-starts.ts'
 import { createLog, type Logger } from './system/log.ts'
@@ -22,9 +16,6 @@ import { OutputFailed, writeError, writeOutput } from './program/standard-output
 // Baked in by the build.
 declare const __VERSION__: string
 declare const __BUILD_DATE__: number
-
-/** Exit codes, sysexits.h. */
-const exitCodes = { ok: 0, failed: 1, badConfiguration: 78 } as const
 
 async function main(): Promise<void> {
   const commandLine = parseCommandLine(process.argv.slice(2))
@@ -47,8 +38,7 @@ async function main(): Promise<void> {
 
 /** @param onUnseen told of files that the configuration names and only root may read */
 function load(commandLine: CommandLine, onUnseen: (file: string) => void = () => undefined) {
-  const inspect = (value: (path: string) => unknown) => judgeNamed(value, onUnseen)
-  return loadConfig({ commandLine, environment: process.env, inspect })
+  return loadConfig({ commandLine, environment: process.env, onUnseen })
 }
 
 /** Answers a person: plain text, problems on standard error. */
@@ -124,10 +114,7 @@ function reportFailedStart(error: unknown, log: Logger, stateDirectory: string):
   const known = error instanceof StartError ? error : adviseOnStart(error, stateDirectory)
   if (known) {
     log.fatal(known.message)
-    const isConfiguration = [SocketMismatch, CertificateUnusable, SigningKeyUnusable, TokenFileUnusable].some(
-      (kind) => known instanceof kind,
-    )
-    return isConfiguration ? exitCodes.badConfiguration : exitCodes.failed
+    return known.exitCode
   }
   log.fatal({ err: error }, 'the daemon could not start')
   return exitCodes.failed

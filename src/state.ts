@@ -1,31 +1,35 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createAudit, type Audit } from './audit/audit.ts'
-import { createSecret, deriveKeys, type AuthKeys } from './auth/keys.ts'
-import type { Config } from './config/schema.ts'
+import type { SystemEntry } from './audit/own-entries.ts'
+import type { Config } from './declarations.ts'
+import type { Room } from './room.ts'
+import { createSecret, createSecrets, type Secrets } from './secrets/secrets.ts'
+import { readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
 import { openDatabase, type Database } from './store/database.ts'
-import { createReader } from './store/reader.ts'
+import { createReader, type Reader } from './store/reader.ts'
+import { createStoreRoom } from './store/room.ts'
 import { lockState } from './store/state-lock.ts'
 import type { Clock } from './system/clock.ts'
 import { sweepTemporary } from './system/files.ts'
 import type { Logger } from './system/log.ts'
 import { requireRegularIfPresent } from './system/regular-file.ts'
-import { readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
 
 export interface StateOptions {
-  readonly config: Pick<Config, 'audit' | 'state'>
+  readonly settings: Config['state']
   readonly clock: Clock
   readonly log: Logger
-  /** As of `createAudit`. */
-  readonly onStranger: () => void
 }
 
-/** What outlives the daemon: its folder, database, trail, and the secret that all keys come from. */
+/** What outlives the daemon: its folder, database, and the secret that all keys come from. */
 export interface State {
   readonly directory: string
   readonly database: Database
-  readonly audit: Audit
-  readonly keys: AuthKeys
+  /** Reads beside the event loop. */
+  readonly read: Reader['read']
+  readonly secrets: Secrets
+  /** What was made, for the audit trail. */
+  readonly made: readonly SystemEntry[]
+  readonly room: Room
   /** Nothing is written after it. */
   close(): Promise<void>
 }
@@ -34,8 +38,7 @@ export interface State {
  * Opens the state folder, and makes it where there is none.
  * @throws StateInUse when another daemon has it
  */
-export async function openState({ config, clock, log, onStranger }: StateOptions): Promise<State> {
-  const { directory } = config.state
+export async function openState({ settings: { directory }, clock, log }: StateOptions): Promise<State> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const lock = lockState(directory, log)
   await sweepTemporary(directory)
@@ -45,22 +48,21 @@ export async function openState({ config, clock, log, onStranger }: StateOptions
   requireRegularIfPresent(databaseFile)
   const database = openDatabase(databaseFile, log)
   const reader = createReader(database.sql)
-  const audit = createAudit({
-    ...{ settings: config.audit, database, read: reader.read, clock, log },
-    onStranger,
-  })
+  const made: SystemEntry[] = []
   const secretPath = join(directory, secretFile)
   const secret = await readOrMakeSecret(secretPath, 32, (isReplaced) => {
     if (isReplaced)
       log.warn({ file: secretPath }, 'the secret was damaged and is made anew: everybody has to log in again')
-    audit.record({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
+    made.push({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
     return createSecret()
   })
   return {
     directory,
     database,
-    audit,
-    keys: deriveKeys(secret),
+    read: reader.read,
+    secrets: createSecrets(secret),
+    made,
+    room: createStoreRoom({ directory, databaseFile, database, clock, log }),
     async close() {
       await reader.close()
       database.close()

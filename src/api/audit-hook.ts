@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import type { Role } from '../base/role.ts'
 
 /** How the trail speaks of a route. Everything that changes something declares it, and reads of secrets. */
@@ -154,7 +155,10 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
 }
 
 const unwritable = () =>
-  new AppError('InsufficientStorage', `nothing was changed: the audit trail cannot be written; ${seeDisk}`)
+  new AppError(
+    generalErrors.InsufficientStorage,
+    `nothing was changed: the audit trail cannot be written; ${seeDisk}`,
+  )
 
 /** Whether the trail hears of a request. */
 function isRecorded({ method, routeOptions: { config } }: FastifyRequest): boolean {

@@ -3,7 +3,9 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { Socket } from 'node:net'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
-import { errorCodes, type ErrorCode } from '../errors/codes.ts'
+import { apiErrors } from './codes.ts'
+import { generalErrors } from '../errors/codes.ts'
+import type { ErrorKind } from '../errors/define-errors.ts'
 import type { Lines } from '../system/stranger-log.ts'
 import type { Peer } from './connection/peer.ts'
 import type { Replies } from './replies.ts'
@@ -12,14 +14,14 @@ import { describeProblem } from './compilers.ts'
 import { describeRequest } from './request-log.ts'
 
 // What Fastify itself refuses, by the status it gives.
-const frameworkCodes: Readonly<Record<number, ErrorCode>> = {
-  400: 'BadRequest',
-  404: 'NotFound',
-  408: 'RequestTimeout',
-  413: 'PayloadTooLarge',
-  414: 'UriTooLong',
-  415: 'UnsupportedMediaType',
-  431: 'HeadersTooLarge',
+const frameworkErrors: Readonly<Record<number, ErrorKind>> = {
+  400: generalErrors.BadRequest,
+  404: generalErrors.NotFound,
+  408: apiErrors.RequestTimeout,
+  413: generalErrors.PayloadTooLarge,
+  414: apiErrors.UriTooLong,
+  415: apiErrors.UnsupportedMediaType,
+  431: apiErrors.HeadersTooLarge,
 }
 
 declare module 'fastify' {
@@ -68,10 +70,10 @@ export function addErrorReplies(
 /** Why a request that meets no route is refused. */
 export function noRoute(routes: RouteTable, request: FastifyRequest, reply: FastifyReply): AppError {
   const allowed = routes.methodsOf(request.url)
-  if (allowed.length === 0) return new AppError('NotFound', 'there is nothing at this path')
+  if (allowed.length === 0) return new AppError(generalErrors.NotFound, 'there is nothing at this path')
   void reply.header('allow', allowed.join(', '))
   const message = `${request.method} is not possible here; use ${allowed.join(' or ')}`
-  return new AppError('MethodNotAllowed', message)
+  return new AppError(apiErrors.MethodNotAllowed, message)
 }
 
 // Fastify's own words hold the path, and so what a client should not have put there.
@@ -81,7 +83,8 @@ const ownWords: Readonly<Record<string, string>> = {
 }
 
 /** For a body that breaks off. */
-export const connectionEnded = () => new AppError('BadRequest', 'the connection ended before the body did')
+export const connectionEnded = () =>
+  new AppError(generalErrors.BadRequest, 'the connection ended before the body did')
 
 /** What a client learns of an error. */
 export function toAppError(error: FastifyError): AppError {
@@ -91,15 +94,15 @@ export function toAppError(error: FastifyError): AppError {
     const { field, message } = problem
       ? describeProblem(problem, error.validationContext ?? 'body')
       : { field: 'body', message: 'body is not valid' }
-    return new AppError('BadRequest', message, { details: { field } })
+    return new AppError(generalErrors.BadRequest, message, { details: { field } })
   }
-  const code = frameworkCodes[error.statusCode ?? 500]
+  const kind = frameworkErrors[error.statusCode ?? 500]
   // Plain errors of a handler have no code, whatever the type says.
   const given = error.code as string | undefined
-  if (code && given?.startsWith('FST_')) return new AppError(code, ownWords[given] ?? error.message)
+  if (kind && given?.startsWith('FST_')) return new AppError(kind, ownWords[given] ?? error.message)
   if (error instanceof SyntaxError && error.statusCode === 400)
-    return new AppError('BadRequest', 'body is not valid JSON')
-  return new AppError('Internal', 'the daemon failed; find the journal line by the reference', {
+    return new AppError(generalErrors.BadRequest, 'body is not valid JSON')
+  return new AppError(generalErrors.Internal, 'the daemon failed; find the journal line by the reference', {
     cause: error,
   })
 }
@@ -131,9 +134,9 @@ function sendError(
 // Of a path that cannot be decoded, Fastify gives a request without what it is decorated with.
 const isTold = (request: Partial<Pick<FastifyRequest, 'isTold'>>) => request.isTold?.() ?? true
 
-const parserCodes: Readonly<Record<string, ErrorCode>> = {
-  HPE_HEADER_OVERFLOW: 'HeadersTooLarge',
-  ERR_HTTP_REQUEST_TIMEOUT: 'RequestTimeout',
+const parserErrors: Readonly<Record<string, ErrorKind>> = {
+  HPE_HEADER_OVERFLOW: apiErrors.HeadersTooLarge,
+  ERR_HTTP_REQUEST_TIMEOUT: apiErrors.RequestTimeout,
 }
 
 export interface ParserErrorOptions {
@@ -157,13 +160,13 @@ export function createParserErrorReply({ lines, replies, peerOf, replyOn }: Pars
       socket.destroy(error)
       return
     }
-    const code = parserCodes[error.code ?? ''] ?? 'BadRequest'
-    const { status } = errorCodes[code]
+    const kind = parserErrors[error.code ?? ''] ?? generalErrors.BadRequest
+    const { status } = kind
     const ref = randomUUID()
     // Not the error itself: it holds what was sent.
     const { address } = peerOf(socket)
     lines.debug({ ref, status, address, reason: error.code }, 'request could not be read')
-    const body = JSON.stringify(errorBody(new AppError(code, 'the request could not be read as HTTP'), ref))
+    const body = JSON.stringify(errorBody(new AppError(kind, 'the request could not be read as HTTP'), ref))
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${fixed}` +
         `X-Request-Id: ${ref}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

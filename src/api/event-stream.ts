@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { toAppError } from './errors.ts'
 import type { Replies } from './replies.ts'
 
@@ -126,7 +127,7 @@ export function sendEvents(
   return reply.send(body)
 }
 
-const stops = () => new AppError('NotReady', 'the daemon stops; connect again')
+const stops = () => new AppError(generalErrors.NotReady, 'the daemon stops; connect again')
 
 /** Well below the time after which a stalled connection is closed. */
 function heartbeatMsOf({ socket: { timeout = 0 } }: FastifyRequest): number {

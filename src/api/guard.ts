@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
+import { apiErrors } from './codes.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { localCaller, type Access, type Authenticate, type Caller, type IsGone } from './access.ts'
 import type { Mode } from '../base/role.ts'
 import { accessCookie, readCookie } from './cookies.ts'
@@ -80,7 +82,7 @@ function refuseOrigin(request: FastifyRequest, byCookie: boolean): AppError | un
 
 function refuseRole(access: Access, caller: Caller): AppError | undefined {
   if (access !== 'admin' || caller.role === 'admin') return undefined
-  return new AppError('Forbidden', 'this needs an administrator of the host')
+  return new AppError(generalErrors.Forbidden, 'this needs an administrator of the host')
 }
 
 /** Refuses a request that a cookie authenticates and that another site may have caused. For open routes that read cookies. */
@@ -101,7 +103,7 @@ export function callerOf(request: FastifyRequest): Caller {
 export function sessionCallerOf(request: FastifyRequest): Caller & { readonly sessionUid: string } {
   const { sessionUid, ...caller } = callerOf(request)
   if (sessionUid === undefined)
-    throw new AppError('NoSession', 'there is no session on the local socket: root needs none there')
+    throw new AppError(apiErrors.NoSession, 'there is no session on the local socket: root needs none there')
   return { ...caller, sessionUid }
 }
 
@@ -125,13 +127,13 @@ function isSameOrigin(request: FastifyRequest): boolean {
 }
 
 const unauthenticated = () =>
-  new AppError('Unauthenticated', 'log in first: the token is missing, expired or revoked')
+  new AppError(generalErrors.Unauthenticated, 'log in first: the token is missing, expired or revoked')
 
 const managedByPlatform = () =>
-  new AppError('ManagedByPlatform', 'the platform manages the clusters of this host; do it there')
+  new AppError(apiErrors.ManagedByPlatform, 'the platform manages the clusters of this host; do it there')
 
 const crossOrigin = () =>
   new AppError(
-    'CrossOrigin',
+    apiErrors.CrossOrigin,
     'a change authenticated by cookie must come from the same origin; send the token in the Authorization header instead',
   )

@@ -11,6 +11,7 @@ import {
 } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import type { Lines } from '../system/stranger-log.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
@@ -130,7 +131,9 @@ export function createServer({
     if (problem === undefined && !request.is404) return undefined
     const overLimit = limiter?.check(request, reply)
     if (overLimit) return overLimit
-    return problem === undefined ? noRoute(routes, request, reply) : new AppError('BadRequest', problem)
+    return problem === undefined
+      ? noRoute(routes, request, reply)
+      : new AppError(generalErrors.BadRequest, problem)
   }
   app.addHook('onRoute', (route) => {
     const { access = 'open' } = route.config ?? {}

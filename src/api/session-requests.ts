@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import type { Caller, IsGone } from './access.ts'
 import { refuseBody } from './body-refusal.ts'
 
@@ -66,7 +67,7 @@ export function addSessionRequests(app: FastifyInstance, longMs: number): Sessio
     const { request, reply, since } = entry
     const { raw } = request
     entry.ended = new AppError(
-      'Unauthenticated',
+      generalErrors.Unauthenticated,
       'the session of this request has ended; log in and try again',
     )
     entry.abort?.abort(entry.ended)

@@ -1,5 +1,5 @@
 import { AppError } from '../errors/app-error.ts'
-import type { ErrorCode } from '../errors/codes.ts'
+import { archiveErrors } from './codes.ts'
 import { escapeEach } from '../base/printable.ts'
 
 /** Why an archive is refused; goes over the wire as `details.reason`. */
@@ -28,7 +28,7 @@ export const reasons = {
   NameTooLong: 'ArchiveTooLarge',
   MemoryLimit: 'ArchiveTooLarge',
   TimeLimit: 'ArchiveTooLarge',
-} as const satisfies Record<string, ErrorCode>
+} as const satisfies Record<string, keyof typeof archiveErrors>
 
 export type Reason = keyof typeof reasons
 
@@ -44,7 +44,7 @@ const shownCharacters = 200
 export function refuse(reason: Reason, member: string | undefined, what: string, cause?: unknown): AppError {
   const shown = member === undefined ? undefined : showName(member)
   const message = shown === undefined ? `the archive ${what}` : `${shown} ${what}`
-  return new AppError(reasons[reason], message, {
+  return new AppError(archiveErrors[reasons[reason]], message, {
     details: { reason, ...(shown === undefined ? {} : { member: shown }) },
     ...(cause === undefined ? {} : { cause }),
   })

@@ -1,22 +1,32 @@
-import type { Readable } from 'node:stream'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { FiguresOf, Room } from '../room.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
+import type { about } from './about.ts'
+import type { AuditAccess } from './access.ts'
 import { createBatch } from './batch.ts'
+import type { RetentionLimits } from './config.ts'
 import { downloadTrail } from './download.ts'
 import { createFlood } from './flood.ts'
 import { beginEntry, systemEntry, type SystemEntry } from './own-entries.ts'
-import type { AuditAction, AuditHead } from './record.ts'
+import type { AuditAction } from './record.ts'
 import { createRequestAudit, type RequestAudit } from './request-audit.ts'
-import { retain, type RetentionLimits } from './retention.ts'
-import { createSearch, type Search, type SearchOptions } from './search.ts'
+import { retain } from './retention.ts'
+import { auditRoutes } from './routes.ts'
+import { createSearch, type SearchOptions } from './search.ts'
 import { createTrailStore } from './trail-store.ts'
 import { createTrail } from './trail.ts'
-import { verifyTrail, type Verification } from './verification.ts'
+import { verifyTrail } from './verification.ts'
 
 export interface AuditOptions {
   readonly settings: RetentionLimits
   readonly database: Database
+  /** Of this host; stands in each record that a list shows. */
+  readonly edgeHostId: string
+  readonly listTokens: ContinueTokens
+  /** What is recorded of a start of the daemon. */
+  readonly startMessage: string
   /** Reads beside the event loop. */
   readonly read: SearchOptions['read']
   readonly clock: Clock
@@ -27,33 +37,20 @@ export interface AuditOptions {
 
 export type { SystemEntry }
 
-/** The room, put together. */
-export interface Audit {
+/** Who did what, when. */
+export interface Audit extends Room {
   /** For the HTTPS edge. */
   readonly requests: RequestAudit
   /** Records what the daemon did by itself. */
   record(entry: SystemEntry): void
   /** Which resource the newest record of a kind and action names. */
   lastResource(kind: string, action: AuditAction): string | undefined
-  /** What the routes need; `edgeHostId` is that of this host. */
-  routes(edgeHostId: string): AuditAccess
-  /** Writes the head to the journal, and takes away what is too old or too much; to be done hourly. */
-  keep(): Promise<void>
-  /** Writes the hash of the newest record to the journal. */
-  announceHead(): void
   /** Records that only the journal has, since the start. */
   unwritten(): number
+  /** Writes the head to the journal, and takes away what is too old or too much; to be done hourly. */
+  enforceRetention(): Promise<void>
   /** Writes what is waiting, and what was only counted yet. */
-  stop(): void
-}
-
-/** The trail as administrators see it. */
-export interface AuditAccess extends Search {
-  /** @param expected a head that was kept elsewhere */
-  verify(expected: AuditHead | undefined): Promise<Verification>
-  unwritten(): number
-  /** A tar archive of everything. */
-  download(): Readable
+  flush(): void
 }
 
 /** Builds the parts of the room in the order in which they need each other. */
@@ -67,26 +64,48 @@ export function createAudit(options: AuditOptions): Audit {
   const batch = createBatch(trail)
   const record = (entry: SystemEntry) => void trail.append(systemEntry(entry))
   if (database.aside !== undefined) trail.append(beginEntry(database.aside))
+  const audits: AuditAccess = {
+    ...createSearch({ database, store, read, head: () => trail.head().seq, edgeHostId: options.edgeHostId }),
+    verify: (expected) => verifyTrail({ store, head: trail.head(), ...(expected ? { expected } : {}) }),
+    unwritten: trail.unwritten,
+    download: () => downloadTrail(store, trail.head().seq),
+  }
+  async function enforceRetention(): Promise<void> {
+    trail.announceHead()
+    await retain({ store, trail, clock, ...settings })
+  }
+  function flush(): void {
+    batch.flush()
+    strangers.flush()
+    users.flush()
+  }
   return {
     requests: createRequestAudit({ trail, batch, strangers, users }),
     record,
     lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
-    routes: (edgeHostId) => ({
-      ...createSearch({ database, store, read, head: () => trail.head().seq, edgeHostId }),
-      verify: (expected) => verifyTrail({ store, head: trail.head(), ...(expected ? { expected } : {}) }),
-      unwritten: trail.unwritten,
-      download: () => downloadTrail(store, trail.head().seq),
-    }),
-    async keep() {
-      trail.announceHead()
-      await retain({ store, trail, clock, ...settings })
-    },
-    announceHead: trail.announceHead,
     unwritten: trail.unwritten,
+    enforceRetention,
+    flush,
+    async routes(app) {
+      await app.register(auditRoutes, { audits, listTokens: options.listTokens, now: () => clock.now() })
+    },
+    jobs: [
+      {
+        name: 'audit trail',
+        schedule: '23 41 * * * *',
+        stuckAfterMs: 900_000,
+        run: enforceRetention,
+      },
+    ],
+    figures: (): FiguresOf<typeof about> => ({ edgehostd_audit_unwritten_records_total: trail.unwritten() }),
+    start() {
+      record({ action: 'action', kind: 'daemon', message: options.startMessage })
+      trail.announceHead()
+    },
     stop() {
-      batch.flush()
-      strangers.flush()
-      users.flush()
+      flush()
+      record({ action: 'action', kind: 'daemon', message: 'Stop' })
+      trail.announceHead()
     },
   }
 }

@@ -1,18 +1,11 @@
 import { setImmediate as breathe } from 'node:timers/promises'
+import type { RetentionLimits } from './config.ts'
 import type { Clock } from '../system/clock.ts'
 import { hex } from './record.ts'
 import { systemEntry } from './own-entries.ts'
 import type { Trail } from './trail.ts'
 import type { TrailStore } from './trail-store.ts'
 import { verifyTrail, type Verification } from './verification.ts'
-
-/** How much of the trail is kept; the section `audit` of the configuration. */
-export interface RetentionLimits {
-  /** Records older than this go. */
-  readonly retentionDays: number
-  /** Bytes that the database may take; the oldest records go beyond. */
-  readonly limitBytes: number
-}
 
 export interface RetentionOptions extends RetentionLimits {
   readonly store: TrailStore

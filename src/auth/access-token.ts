@@ -1,6 +1,6 @@
 import type { Role } from '../base/role.ts'
 import jwt from '@fastify/jwt'
-import type { FastifyInstance } from 'fastify'
+import { fastify } from 'fastify'
 
 /** Claims of an access token. */
 export interface AccessClaims {
@@ -25,12 +25,15 @@ export interface AccessTokens {
  * Access tokens by @fastify/jwt, HS256 only on both sides: issuer and verifier are one process, so an asymmetric
  * key would buy nothing and a verifier that accepts a second algorithm is an attack.
  */
-export async function registerAccessTokens(app: FastifyInstance, key: Buffer): Promise<AccessTokens> {
+export async function createAccessTokens(key: Buffer): Promise<AccessTokens> {
+  // An instance that serves nobody: the tokens are there before the app that they open.
+  const app = fastify()
   await app.register(jwt, {
     secret: key,
     sign: { algorithm: 'HS256' },
     verify: { algorithms: ['HS256'], cache: false, requiredClaims: ['sub', 'jti', 'iat', 'exp', 'role'] },
   })
+  await app.ready()
   return {
     sign: (claims) => app.jwt.sign({ ...claims }),
     verify(token) {

@@ -7,33 +7,28 @@ import type { Logger } from '../system/log.ts'
 import type { Lines } from '../system/stranger-log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { watchForSleep } from '../system/sleep-watch.ts'
-import type { AccessTokens } from './access-token.ts'
+import { sampleEach } from '../base/sample.ts'
+import type { FiguresOf, Room } from '../room.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { about } from './about.ts'
+import { createAccessTokens } from './access-token.ts'
 import { createAccounts } from './accounts.ts'
 import { createAccountWatch, type AccountWatch } from './account-watch.ts'
-import { createGuessGuard, type GuessGuard, type GuessLimits } from './guess-guard.ts'
+import { createGuessGuard } from './guess-guard.ts'
 import { createGuessStore } from './guess-store.ts'
-import type { AuthKeys } from './keys.ts'
+import type { AuthSettings } from './config.ts'
+import { deriveKeys } from './keys.ts'
 import { createLoginHistory } from './login-history.ts'
 import { createLogin } from './login.ts'
-import { countLogins, type LoginFigures } from './login-counts.ts'
+import { countLogins } from './login-counts.ts'
 import { createPam } from './pam.ts'
-import { createPamSlots, type PamFigures, type PamLimits } from './pam-slots.ts'
+import { createPamSlots } from './pam-slots.ts'
 import { createPasswordChange } from './password-change.ts'
-import type { AuthRoutesOptions } from './routes.ts'
+import { authRoutes } from './routes.ts'
 import { createSessionAccess } from './session-access.ts'
 import { endEntry } from './session-entry.ts'
 import { createSessionStore } from './session-store.ts'
-import { createSessions, type IsCallerGone, type Sessions, type TokenLifetimes } from './sessions.ts'
-
-/** What an administrator may choose; the section `auth` of the configuration. */
-export interface AuthSettings {
-  readonly adminGroups: readonly string[]
-  readonly allowAnyShell: boolean
-  readonly refusalDelayMs: number
-  readonly pam: PamLimits & { readonly service: string; readonly program: string; readonly timeoutMs: number }
-  readonly guard: GuessLimits
-  readonly tokens: TokenLifetimes
-}
+import { createSessions, type IsCallerGone, type Sessions } from './sessions.ts'
 
 export interface AuthOptions {
   readonly settings: AuthSettings
@@ -41,13 +36,10 @@ export interface AuthOptions {
   /** Runs what must write outside the unit's sandbox. */
   readonly privileged: CommandRunner
   readonly database: Database
-  readonly keys: AuthKeys
-  readonly accessTokens: AccessTokens
+  readonly secrets: Secrets
   readonly listTokens: ContinueTokens
   /** Records what the daemon decides by itself. */
   readonly record: Audit['record']
-  /** Told when sessions have ended or have lost their role. */
-  readonly onCallersGone?: (isGone: IsCallerGone) => void
   /** Tells who counts as one client. */
   readonly clientOf: ClientOf
   /** Cores of the machine. */
@@ -57,36 +49,38 @@ export interface AuthOptions {
   /** Takes the lines about refusals; without it the log does. */
   readonly strangers?: Lines
   /** Folder of passwd, shadow and group. */
-  readonly etc?: string
+  readonly etc?: string | undefined
 }
 
-/** The room, put together. */
-export interface Auth {
-  readonly routes: AuthRoutesOptions
-  readonly sessions: Sessions
-  readonly accountWatch: AccountWatch
-  /** Tries since the start, by outcome. */
-  readonly logins: () => readonly LoginFigures[]
-  readonly pam: () => PamFigures
+/** Accounts, PAM, sessions. */
+export interface Auth extends Room {
+  /** Whose access token it is; nothing for one that is not good. */
+  readonly authenticate: Sessions['authenticate']
+  /** The user of an access token that is held, told without a look at a signature. */
+  readonly holderOf: Sessions['holderOf']
   /** Whether a user has logged in from exactly there. */
   readonly isKnownClient: (client: Client) => boolean
-  /** Failures and locks, which outlive the daemon. */
-  readonly guesses: Pick<GuessGuard, 'keep'>
+  /** Calls when sessions have ended or have lost their role. */
+  onCallersGone(listener: (isGone: IsCallerGone) => void): void
+  readonly sessions: Sessions
+  readonly accountWatch: AccountWatch
 }
 
 /** Builds the parts of the room in the order in which they need each other. */
-export function createAuth(options: AuthOptions): Auth {
-  const { settings, runner, privileged, database, keys, accessTokens, clientOf, clock, log } = options
+export async function createAuth(options: AuthOptions): Promise<Auth> {
+  const { settings, runner, privileged, database, clientOf, clock, log } = options
   const etc = options.etc === undefined ? {} : { etc: options.etc }
   const { adminGroups, allowAnyShell } = settings
+  const keys = deriveKeys(options.secrets)
+  const listeners: ((isGone: IsCallerGone) => void)[] = []
   const accounts = createAccounts({ runner, adminGroups, allowAnyShell, markKey: keys.mark, ...etc })
   const sessions = createSessions({
     store: createSessionStore(database),
-    accessTokens,
+    accessTokens: await createAccessTokens(keys.access),
     refreshKey: keys.refresh,
     clock,
     log,
-    ...(options.onCallersGone ? { onCallersGone: options.onCallersGone } : {}),
+    onCallersGone: (isGone) => listeners.forEach((tell) => tell(isGone)),
     onEnded: (ended, reason) => options.record(endEntry(ended, reason)),
     ...settings.tokens,
   })
@@ -115,21 +109,63 @@ export function createAuth(options: AuthOptions): Auth {
       refusalDelayMs: settings.refusalDelayMs,
     }),
   )
+  const accountWatch = createAccountWatch({ accounts, sessions, clock, log, ...etc })
+
   return {
-    routes: {
-      login,
-      passwordChange: createPasswordChange({ login, pam, sessions, log }),
-      sessions: createSessionAccess({ sessions, accounts, clock }),
-      listTokens: options.listTokens,
-      isKnownUser: accounts.isLocal,
-      monotonic: () => clock.monotonic(),
-    },
-    sessions,
-    accountWatch: createAccountWatch({ accounts, sessions, clock, log, ...etc }),
-    logins,
-    pam: slots.figures,
+    authenticate: sessions.authenticate,
+    holderOf: sessions.holderOf,
     isKnownClient: history.isKnownClient,
-    guesses: guard,
+    onCallersGone: (listener) => void listeners.push(listener),
+    sessions,
+    accountWatch,
+    async routes(app) {
+      await app.register(authRoutes, {
+        login,
+        passwordChange: createPasswordChange({ login, pam, sessions, log }),
+        sessions: createSessionAccess({ sessions, accounts, clock }),
+        listTokens: options.listTokens,
+        isKnownUser: accounts.isLocal,
+        monotonic: () => clock.monotonic(),
+      })
+    },
+    jobs: [
+      {
+        name: 'failed logins',
+        schedule: '*/10 * * * * *',
+        stuckAfterMs: 300_000,
+        run: () => guard.keep(),
+      },
+      {
+        name: 'accounts',
+        schedule: '17 * * * * *',
+        stuckAfterMs: 900_000,
+        run: () => accountWatch.check(),
+      },
+    ],
+    figures(): FiguresOf<typeof about> {
+      const { working, children, waiting } = slots.figures()
+      return {
+        edgehostd_logins_total: sampleEach(
+          logins(),
+          ({ purpose, outcome }) => ({ purpose, outcome }),
+          ({ count }) => count,
+        ),
+        edgehostd_pam_children: [
+          { labels: { state: 'working' }, value: working },
+          { labels: { state: 'asleep' }, value: children - working },
+        ],
+        edgehostd_pam_waiting_logins: waiting,
+        edgehostd_sessions: sessions.list().length,
+      }
+    },
+    // Accounts may have changed while the daemon was down. Only what the local files say; a directory that hangs must not
+    // keep the port closed.
+    prepare: () => accountWatch.start(),
+    background: () => accountWatch.checkInBackground(),
+    stop() {
+      accountWatch.stop()
+      guard.keep()
+    },
   }
 }
 

@@ -1,10 +1,12 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
+import { authErrors } from './codes.ts'
 import { isUnwritable } from '../store/unwritable.ts'
 import { isThisHost, type Client } from '../base/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
+import type { AuthSettings } from './config.ts'
 import { createFailureLog } from './failure-log.ts'
 import {
   countersOf,
@@ -12,15 +14,12 @@ import {
   touch,
   type CountedBy,
   type Counter,
-  type LevelLimits,
   type LevelName,
 } from './guess-levels.ts'
 import type { GuessStore, KeptGuess } from './guess-store.ts'
 
 /** Bounds of the configuration. */
-export interface GuessLimits extends LevelLimits {
-  readonly userFailuresPerHour: number
-}
+export type GuessLimits = AuthSettings['guard']
 
 export interface GuessGuardOptions extends GuessLimits {
   readonly clock: Pick<Clock, 'monotonic'>
@@ -147,7 +146,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
 
   const refuse = (untilMs: number, message: string) => {
     const retryAfterSec = Math.max(1, Math.ceil((untilMs - nowMs()) / 1_000))
-    return new AppError('TooManyAttempts', message, { retryAfterSec })
+    return new AppError(authErrors.TooManyAttempts, message, { retryAfterSec })
   }
 
   // A key that has been quiet for the time of a lock is forgotten, so two slips a day never add up.

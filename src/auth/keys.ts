@@ -1,13 +1,7 @@
-import {
-  createHmac,
-  createSecretKey,
-  hkdfSync,
-  randomBytes,
-  timingSafeEqual,
-  type KeyObject,
-} from 'node:crypto'
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
+import type { Secrets } from '../secrets/secrets.ts'
 
-/** Keys of the room, all made from the one secret of the state folder. */
+/** Keys of the room. */
 export interface AuthKeys {
   /** Signs access tokens. */
   readonly access: Buffer
@@ -17,25 +11,16 @@ export interface AuthKeys {
   readonly mark: KeyObject
   /** Stands for user names that were typed, where failures are counted. */
   readonly guess: KeyObject
-  /** Signs the continue tokens of lists. */
-  readonly lists: Buffer
 }
 
-/** A new secret: 256 random bits. */
-export const createSecret = (): Buffer => randomBytes(32)
-
-/** Derives the keys (RFC 5869), so that no two uses share one. */
-export function deriveKeys(secret: Buffer): AuthKeys {
-  const derive = (use: string) => Buffer.from(hkdfSync('sha256', secret, '', `edgehostd ${use}`, 32))
-  return {
-    access: derive('access token'),
-    // As objects: from bytes, Node makes one for each code, which takes as long as the code.
-    refresh: createSecretKey(derive('refresh token')),
-    mark: createSecretKey(derive('account mark')),
-    guess: createSecretKey(derive('guessed user')),
-    lists: derive('continue token'),
-  }
-}
+/** The keys of this room, each for one use. */
+export const deriveKeys = ({ derive }: Secrets): AuthKeys => ({
+  access: derive('access token'),
+  // As objects: from bytes, Node makes one for each code, which takes as long as the code.
+  refresh: createSecretKey(derive('refresh token')),
+  mark: createSecretKey(derive('account mark')),
+  guess: createSecretKey(derive('guessed user')),
+})
 
 /** What a refresh token is about, once its code was checked. */
 export interface RefreshClaims {

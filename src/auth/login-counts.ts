@@ -1,5 +1,5 @@
 import { AppError } from '../errors/app-error.ts'
-import type { ErrorCode } from '../errors/codes.ts'
+import type { authErrors } from './codes.ts'
 import type { Login } from './login.ts'
 
 /**
@@ -22,7 +22,7 @@ const outcomes = {
   PasswordExpired: 'expired',
   TooManyAttempts: 'limited',
   TooManyLogins: 'busy',
-} as const satisfies Partial<Record<ErrorCode, LoginOutcome>>
+} as const satisfies Partial<Record<keyof typeof authErrors, LoginOutcome>>
 
 const none = () => ({ accepted: 0, refused: 0, expired: 0, limited: 0, busy: 0, failed: 0 })
 

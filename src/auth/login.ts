@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
+import { authErrors } from './codes.ts'
 import type { Database } from '../store/database.ts'
 import { isUnwritable } from '../store/unwritable.ts'
 import type { ClientOf } from '../base/client.ts'
@@ -134,7 +135,7 @@ export function createLogin(options: LoginOptions): Login {
     if (verdict.kind === 'refused')
       return { refusal: describeRefusal(verdict.reason, before, clock.now()), words: verdict.reason }
     const account = await accounts.read(userName).catch((error: unknown) => {
-      throw new AppError('PamUnavailable', "the host's directory of accounts did not answer", {
+      throw new AppError(authErrors.PamUnavailable, "the host's directory of accounts did not answer", {
         cause: error,
       })
     })
@@ -230,7 +231,7 @@ export function createLogin(options: LoginOptions): Login {
       if (isExpired) {
         sayRefused(request, line, 'password expired')
         throw new AppError(
-          'PasswordExpired',
+          authErrors.PasswordExpired,
           'the password has expired; set a new one with POST /v1/users/default/password/reset',
         )
       }
@@ -243,7 +244,8 @@ export function createLogin(options: LoginOptions): Login {
   }
 }
 
-const invalidCredentials: Refuse = () => new AppError('InvalidCredentials', 'user name or password is wrong')
+const invalidCredentials: Refuse = () =>
+  new AppError(authErrors.InvalidCredentials, 'user name or password is wrong')
 
 function describeRefusal(pamReason: string, account: Account | undefined, now: number): string {
   if (!account) return 'unknown user'

@@ -1,14 +1,11 @@
 import { AppError } from '../errors/app-error.ts'
+import { authErrors } from './codes.ts'
 import type { Client } from '../base/client.ts'
+import type { AuthSettings } from './config.ts'
 import { createFairQueue, type Waiter } from './fair-queue.ts'
 
 /** Bounds of the configuration. */
-export interface PamLimits {
-  /** Children in all, sleeping ones included. */
-  readonly maximumChildren: number
-  /** Logins that wait for a slot. */
-  readonly queueLength: number
-}
+export type PamLimits = Pick<AuthSettings['pam'], 'maximumChildren' | 'queueLength'>
 
 export interface PamSlotsOptions extends PamLimits {
   /** Children that may work at the same time: the cores of the machine. */
@@ -145,6 +142,6 @@ function createPool({ cores, maximumChildren, queueLength, onSleep }: PamSlotsOp
 }
 
 const tooMany = () =>
-  new AppError('TooManyLogins', 'more logins are being checked than the host has room for', {
+  new AppError(authErrors.TooManyLogins, 'more logins are being checked than the host has room for', {
     retryAfterSec: 2,
   })

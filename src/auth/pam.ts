@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { AppError } from '../errors/app-error.ts'
+import { authErrors } from './codes.ts'
 import { localAddress } from '../base/address.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 import { parseRefusal, parseVerdict, type PamVerdict } from './pam-answer.ts'
@@ -95,17 +96,25 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
         .run(program, argumentsFor(credentials, operation), { timeoutMs, input })
         .catch((error: unknown) => {
           throw error instanceof CommandFailed
-            ? new AppError('PasswordChangeUnavailable', 'the unit that changes passwords could not be run', {
-                cause: error,
-              })
+            ? new AppError(
+                authErrors.PasswordChangeUnavailable,
+                'the unit that changes passwords could not be run',
+                {
+                  cause: error,
+                },
+              )
             : error
         })
       if (result.exitCode === 0) return undefined
       const verdict = parseVerdict(result.exitCode, result.stderr)
       if (verdict.kind === 'unusable') {
-        throw new AppError('PasswordChangeUnavailable', 'the unit that changes passwords could not be run', {
-          cause: new Error(`${verdict.reason}: ${result.stderr.trim()}`),
-        })
+        throw new AppError(
+          authErrors.PasswordChangeUnavailable,
+          'the unit that changes passwords could not be run',
+          {
+            cause: new Error(`${verdict.reason}: ${result.stderr.trim()}`),
+          },
+        )
       }
       return parseRefusal(result.stderr)
     },
@@ -125,6 +134,6 @@ function adviseOnFailure({ message, reason, program }: CommandFailed): string {
 }
 
 const unavailable = (reason: string) =>
-  new AppError('PamUnavailable', "the host's PAM stack could not give an answer", {
+  new AppError(authErrors.PamUnavailable, "the host's PAM stack could not give an answer", {
     cause: new Error(reason),
   })

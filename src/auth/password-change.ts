@@ -1,4 +1,6 @@
 import { AppError } from '../errors/app-error.ts'
+import { authErrors } from './codes.ts'
+import { generalErrors } from '../errors/codes.ts'
 import type { Logger } from '../system/log.ts'
 import { isPossiblePassword } from './credentials.ts'
 import type { Login, LoginRequest, Refuse } from './login.ts'
@@ -27,14 +29,14 @@ export function createPasswordChange({ login, pam, sessions, log }: PasswordChan
   return {
     async change({ newPassword, ...request }, isLoggedIn) {
       if (!isPossiblePassword(newPassword)) {
-        throw new AppError('BadRequest', 'newPassword may have 511 bytes and no NUL, CR or LF', {
+        throw new AppError(generalErrors.BadRequest, 'newPassword may have 511 bytes and no NUL, CR or LF', {
           details: { field: 'newPassword' },
         })
       }
       const account = await login.check(request, 'password change', isLoggedIn ? oldPasswordWrong : undefined)
       const words = await pam.changePassword({ ...request, userName: account.name, newPassword })
       if (words !== undefined)
-        throw new AppError('PasswordRefused', words, { details: { field: 'newPassword' } })
+        throw new AppError(authErrors.PasswordRefused, words, { details: { field: 'newPassword' } })
       const ended = sessions.list().filter(({ userName }) => userName === account.name)
       sessions.end(ended, 'password changed')
       log.info({ ref: request.ref, user: account.name, address: request.address }, 'password changed')
@@ -44,6 +46,10 @@ export function createPasswordChange({ login, pam, sessions, log }: PasswordChan
 }
 
 const oldPasswordWrong: Refuse = (words) =>
-  new AppError('OldPasswordWrong', words ? `oldPassword is wrong: ${words}` : 'oldPassword is wrong', {
-    details: { field: 'oldPassword' },
-  })
+  new AppError(
+    authErrors.OldPasswordWrong,
+    words ? `oldPassword is wrong: ${words}` : 'oldPassword is wrong',
+    {
+      details: { field: 'oldPassword' },
+    },
+  )

@@ -6,6 +6,7 @@ import { callerOf, requireSameOrigin, sessionCallerOf } from '../api/guard.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { Uid, uidOf } from '../base/uid.ts'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import { listOf } from '../lists/page.ts'
 import { listParameters, parseListQuery } from '../lists/query.ts'
@@ -137,7 +138,9 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       if (inCookie !== undefined) requireSameOrigin(request)
       const token = inBody ?? inCookie
       if (token === undefined)
-        throw new AppError('BadRequest', 'refreshToken is missing', { details: { field: 'refreshToken' } })
+        throw new AppError(generalErrors.BadRequest, 'refreshToken is missing', {
+          details: { field: 'refreshToken' },
+        })
       const tokens = await sessions.renew(token, request.query.extendedSession ?? false)
       noteSession(request, tokens)
       if (inCookie !== undefined) setTokenCookies(reply, tokens)

@@ -1,5 +1,6 @@
 import type { Role } from '../base/role.ts'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { listInMemory } from '../lists/memory.ts'
 import type { Page } from '../lists/page.ts'
 import type { ListQuery } from '../lists/query.ts'
@@ -80,9 +81,9 @@ export function createSessionAccess({
     end(caller, uid) {
       const session = sessions.find(uid)
       if (session && caller.role !== 'admin' && session.userName !== caller.userName) {
-        throw new AppError('Forbidden', 'only an administrator may end the sessions of others')
+        throw new AppError(generalErrors.Forbidden, 'only an administrator may end the sessions of others')
       }
-      if (!session) throw new AppError('NotFound', `there is no session ${uid}`)
+      if (!session) throw new AppError(generalErrors.NotFound, `there is no session ${uid}`)
       sessions.end([session], `ended by ${caller.userName}`)
     },
   }

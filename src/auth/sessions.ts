@@ -1,24 +1,20 @@
 import { hash, randomUUID, type KeyObject } from 'node:crypto'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { isUnwritable } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import { createAcceptedTokens, type SessionCaller } from './accepted-tokens.ts'
 import type { AccessTokens } from './access-token.ts'
 import type { Account } from './account.ts'
+import type { AuthSettings } from './config.ts'
 import { reasonOfTime, setBackMs } from './end-reason.ts'
 import { makeRefreshToken, readRefreshToken, sessionOfAccessToken, sessionOfRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
 
 /** Bounds of the configuration. */
-export interface TokenLifetimes {
-  readonly accessMinutes: number
-  readonly renewalHours: number
-  readonly extendedRenewalHours: number
-  readonly maximumDays: number
-  readonly replaySeconds: number
-}
+export type TokenLifetimes = AuthSettings['tokens']
 
 /** Says it of a caller; one on the local socket has no session. */
 export type IsCallerGone = (
@@ -90,7 +86,10 @@ export function createSessions(options: SessionsOptions): Sessions {
   const accepted = createAcceptedTokens()
   const undeleted = new Set<string>()
   const refused = () =>
-    new AppError('Unauthenticated', 'log in again: the refresh token is unknown, expired or revoked')
+    new AppError(
+      generalErrors.Unauthenticated,
+      'log in again: the refresh token is unknown, expired or revoked',
+    )
 
   /** The pair of a record; the same record always gives the same pair. */
   function pairOf(record: SessionRecord, refresh = refreshTokenOf(record)): TokenPair {

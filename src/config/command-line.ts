@@ -2,9 +2,8 @@ import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { nearestName } from '../base/nearest-name.ts'
 import { printable } from '../base/printable.ts'
 import { checkValue } from './check-value.ts'
-import { listKeys } from './key.ts'
+import { listKeys, type SchemaNode } from './key.ts'
 import type { Problem } from './problem.ts'
-import { ConfigSchema } from './schema.ts'
 import { parseText, type Setting } from './setting.ts'
 
 /** What the daemon is asked to do, weakest first: the strongest one named is done. */
@@ -26,9 +25,10 @@ export interface CommandLine {
  * Reads arguments: `--config PATH`, the actions, and every key of the configuration as a dotted flag,
  * `--api.port=5081`. A flag given twice counts by its last value, each is checked.
  * @param argv without program and script
+ * @param schema of the whole configuration
  */
-export function parseCommandLine(argv: readonly string[]): CommandLine {
-  const keys = new Map(listKeys(ConfigSchema).map((key) => [key.path, key]))
+export function parseCommandLine(argv: readonly string[], schema: SchemaNode): CommandLine {
+  const keys = new Map(listKeys(schema).map((key) => [key.path, key]))
   const problems: Problem[] = []
   const settings: Setting[] = []
   const mentioned = new Map<string, string>()

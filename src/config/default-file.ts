@@ -1,6 +1,5 @@
 import { describeAccepted } from './check-value.ts'
 import type { SchemaNode } from './key.ts'
-import { ConfigSchema } from './schema.ts'
 import { writeYaml } from './write-yaml.ts'
 
 const width = 108
@@ -9,7 +8,7 @@ const width = 108
  * The configuration file that is shipped: every key with its default, all commented out. Below the introduction
  * the text is YAML, comments included, with one more `#` at the start of each line.
  */
-export function defaultConfigFile(schema: SchemaNode = ConfigSchema): string {
+export function defaultConfigFile(schema: SchemaNode): string {
   const lines = describeSection(schema, 0).map((line) => (line === '' ? '' : `#${line}`))
   return `${introduction}${lines.join('\n')}\n`
 }

@@ -1,6 +1,5 @@
 import { masked } from '../base/mask.ts'
 import { toKey, type SchemaNode } from './key.ts'
-import { ConfigSchema } from './schema.ts'
 import { writeYaml } from './write-yaml.ts'
 
 /** What `explainConfig` reads of a `LoadedConfig`. */
@@ -13,7 +12,7 @@ export interface Explainable {
  * The effective configuration as YAML, each value with a comment that says where it came from. Loading the text
  * gives the same configuration: what is not set, and secrets, stand in comments.
  */
-export function explainConfig({ config, sources }: Explainable, schema: SchemaNode = ConfigSchema): string {
+export function explainConfig({ config, sources }: Explainable, schema: SchemaNode): string {
   const lines: string[] = []
   const explain = (section: SchemaNode, values: object, segments: readonly string[]) => {
     const indent = '  '.repeat(segments.length)

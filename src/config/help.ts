@@ -1,9 +1,8 @@
-import { listKeys } from './key.ts'
-import { ConfigSchema } from './schema.ts'
+import { listKeys, type SchemaNode } from './key.ts'
 
 /** The text of `--help`. */
-export function helpText(): string {
-  const settings = listKeys(ConfigSchema).map(({ path, schema }) => {
+export function helpText(schema: SchemaNode): string {
+  const settings = listKeys(schema).map(({ path, schema }) => {
     const preset = schema.default === undefined ? '' : ` [${toFlagText(schema.default)}]`
     return `  --${path}=…${preset}\n        ${schema.description ?? ''}\n`
   })

@@ -1,4 +1,4 @@
-/** The part of JSON Schema that the configuration uses; a test holds `ConfigSchema` to these keywords. */
+/** The part of JSON Schema that the configuration uses; a test holds the whole configuration to these keywords. */
 export interface SchemaNode {
   readonly type?: string
   readonly properties?: Readonly<Record<string, SchemaNode>>

@@ -6,11 +6,10 @@ import type { CommandLine } from './command-line.ts'
 import { listKeys, type Key, type SchemaNode } from './key.ts'
 import { ConfigInvalid, type Problem } from './problem.ts'
 import { listDropIns, readConfigFile } from './read-file.ts'
-import { ConfigSchema, type Config } from './schema.ts'
 import { parseText, type Setting } from './setting.ts'
 
 /** The effective configuration and where it came from. */
-export interface LoadedConfig {
+export interface Loaded<Config = object> {
   /** Complete and frozen all the way down. */
   readonly config: Config
   /** Dotted path → `default`, `file:line`, `environment NAME` or `flag --name`; unset optional keys are absent. */
@@ -18,22 +17,28 @@ export interface LoadedConfig {
 }
 
 export interface LoadConfigOptions {
+  /** Of the whole configuration; every key has a default or may be missing. */
+  readonly schema: SchemaNode
+  /** Keys that only make sense together. */
+  readonly pairs: readonly (readonly [string, string])[]
   readonly commandLine: Pick<CommandLine, 'configFile' | 'settings' | 'mentioned' | 'problems'>
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Read when neither `--config` nor `EDGEHOSTD_CONFIG` names a file; may be missing. */
   readonly defaultFile?: string
   /** Judges what the schema cannot: told the effective value of each key by its dotted path. */
-  readonly inspect?: (value: (path: string) => unknown) => Promise<readonly Finding[]>
-}
-
-/** A value that cannot be used, by the path of its key. */
-export interface Finding {
-  readonly path: string
-  readonly message: string
+  readonly inspect?: (
+    value: (path: string) => unknown,
+  ) => Promise<readonly { readonly path: string; readonly message: string }[]>
 }
 
 /** The one variable that is no setting: the path of the configuration file. */
 const fileVariable = 'EDGEHOSTD_CONFIG'
+
+/** What every layer is read by. */
+interface Layers {
+  readonly schema: SchemaNode
+  readonly keys: readonly Key[]
+}
 
 /** What the layers said so far. Later settings are stronger. */
 interface Findings {
@@ -48,20 +53,20 @@ interface Findings {
  * in byte order of their names), environment, flags. Sections merge, lists and single values replace.
  * @throws ConfigInvalid with every problem of every layer, also of values that a stronger layer replaces
  */
-export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const { commandLine, environment, defaultFile = '/etc/edgehostd/config.yaml' } = options
-  const keys = listKeys(ConfigSchema)
+export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
+  const { schema, commandLine, environment, defaultFile = '/etc/edgehostd/config.yaml' } = options
+  const layers = { schema, keys: listKeys(schema) }
   const findings: Findings = { settings: [], mentioned: new Map(), problems: [], understood: true }
 
   const named = commandLine.configFile ?? (environment[fileVariable] || undefined)
   const file = named ?? defaultFile
-  await addFile(findings, keys, file, named === undefined)
-  await addDropIns(findings, keys, join(dirname(file), 'config.d'))
-  addEnvironment(findings, keys, environment)
+  await addFile(findings, layers, file, named === undefined)
+  await addDropIns(findings, layers, join(dirname(file), 'config.d'))
+  addEnvironment(findings, layers.keys, environment)
   findings.settings.push(...commandLine.settings)
   findings.problems.push(...commandLine.problems)
   for (const [path, place] of commandLine.mentioned) findings.mentioned.set(path, place)
-  if (findings.understood) findings.problems.push(...checkPairs(findings.mentioned))
+  if (findings.understood) findings.problems.push(...checkPairs(options.pairs, findings.mentioned))
 
   const effective = new Map(findings.settings.map((setting) => [setting.key.path, setting]))
   const inspected = await options.inspect?.((path) => effective.get(path)?.value)
@@ -69,12 +74,10 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     findings.problems.push({ place: effective.get(path)?.source ?? path, message })
   if (findings.problems.length > 0) throw new ConfigInvalid(findings.problems)
   const sources = new Map<string, string>()
-  // Every value was checked against its key of ConfigSchema, and a test holds the defaults to it.
-  const config = complete(ConfigSchema, '', effective, sources) as Config
-  return { config, sources }
+  return { config: complete(schema, '', effective, sources), sources }
 }
 
-async function addFile(findings: Findings, keys: readonly Key[], file: string, mayBeMissing: boolean) {
+async function addFile(findings: Findings, layers: Layers, file: string, mayBeMissing: boolean) {
   const place = escapeInvisible(file)
   const read = readConfigFile(file)
   if ('reason' in read) {
@@ -88,7 +91,7 @@ async function addFile(findings: Findings, keys: readonly Key[], file: string, m
   // Loaded only for a file that says something: the shipped one is all comments, and the library takes longer
   // to load than everything else here.
   const { parseYaml } = await import('./parse-yaml.ts')
-  const parsed = parseYaml(place, read.text, ConfigSchema, keys)
+  const parsed = parseYaml(place, read.text, layers.schema, layers.keys)
   findings.settings.push(...parsed.settings)
   findings.problems.push(...parsed.problems)
   for (const [path, place] of parsed.mentioned) findings.mentioned.set(path, place)
@@ -100,10 +103,10 @@ function isBlank(text: string): boolean {
   return text.split('\n').every((line) => /^[ \t\r]*(#|$)/.test(line))
 }
 
-async function addDropIns(findings: Findings, keys: readonly Key[], directory: string) {
+async function addDropIns(findings: Findings, layers: Layers, directory: string) {
   const found = listDropIns(directory)
   if ('names' in found) {
-    for (const name of found.names) await addFile(findings, keys, join(directory, name), false)
+    for (const name of found.names) await addFile(findings, layers, join(directory, name), false)
   } else if (!found.missing) {
     findings.understood = false
     findings.problems.push({ place: escapeInvisible(directory), message: found.reason })
@@ -139,13 +142,14 @@ function addEnvironment(
 }
 
 /** Keys that only make sense together. */
-function checkPairs(mentioned: ReadonlyMap<string, string>): Problem[] {
-  const pair = ['api.tls.certificateFile', 'api.tls.keyFile'] as const
-  return [pair, pair.toReversed()].flatMap(([given = '', partner = '']) => {
-    const place = mentioned.get(given)
-    if (place === undefined || mentioned.has(partner)) return []
-    return [{ place, message: `${given} needs ${partner} beside it` }]
-  })
+function checkPairs(pairs: LoadConfigOptions['pairs'], mentioned: ReadonlyMap<string, string>): Problem[] {
+  return pairs
+    .flatMap(([one, other]) => [[one, other] as const, [other, one] as const])
+    .flatMap(([given, partner]) => {
+      const place = mentioned.get(given)
+      if (place === undefined || mentioned.has(partner)) return []
+      return [{ place, message: `${given} needs ${partner} beside it` }]
+    })
 }
 
 /** The section at `prefix` from settings and defaults, noting the source of each value. */
@@ -154,7 +158,7 @@ function complete(
   prefix: string,
   effective: ReadonlyMap<string, Setting>,
   sources: Map<string, string>,
-): unknown {
+): object {
   const entries = Object.entries(section.properties ?? {}).flatMap(([name, schema]): [string, unknown][] => {
     const path = prefix + name
     if (schema.properties) return [[name, complete(schema, `${path}.`, effective, sources)]]

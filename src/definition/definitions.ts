@@ -2,27 +2,21 @@ import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { SigningKey } from '../upload/signing.ts'
 import { AppError } from '../errors/app-error.ts'
+import type { Room } from '../room.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import type { ArchiveLimits } from '../archive/limits.ts'
+import type { DefinitionSettings } from './config.ts'
+import { definitionRoutes } from './routes.ts'
 import type { ClusterProfileDetail } from './schemas.ts'
 import { openDefinitionStore } from './slots/definition-store.ts'
 import { createDefinitionTable } from './slots/definition-table.ts'
 import { createEmbedded } from './slots/embedded.ts'
-import { createExaminer, type ExaminationLimits } from './slots/examiner.ts'
+import { createExaminer } from './slots/examiner.ts'
 import { createJudgeValues } from './slots/judge-values.ts'
-import { createSlots, type Slots } from './slots/slots.ts'
-import { createUploads, type TakeUpload, type UploadSettings } from './slots/uploads.ts'
-
-/** What an administrator may choose; the section `definitions` of the configuration. */
-export interface DefinitionSettings {
-  readonly embeddedFile: string
-  readonly upload: UploadSettings
-  readonly check: ExaminationLimits
-  readonly archive: Partial<ArchiveLimits>
-}
+import { createSlots } from './slots/slots.ts'
+import { createUploads } from './slots/uploads.ts'
 
 export interface DefinitionsOptions {
   readonly settings: DefinitionSettings
@@ -37,22 +31,14 @@ export interface DefinitionsOptions {
   readonly version: string
   /** Records what the daemon decides by itself. */
   readonly record: (entry: SystemEntry) => void
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The definitions of this host, put together. */
-export interface Definitions {
-  readonly slots: Slots
-  readonly take: TakeUpload
-  /** Looks at the embedded definition, so that nobody has to wait for it. Never fails. */
-  start(): Promise<void>
-  /** Ends uploads, with a refusal, and what is being checked. A client that stands still is waited for. */
-  stop(): Promise<void>
-}
-
 /** Opens the store, clears away what a killed daemon left, and builds what works on it. */
-export async function createDefinitions(options: DefinitionsOptions): Promise<Definitions> {
+export async function createDefinitions(options: DefinitionsOptions): Promise<Room> {
   const { settings, database, runner, program, signingKey, running, version, record, clock, log } = options
   const store = await openDefinitionStore({
     folder: join(options.stateDirectory, 'definitions'),
@@ -73,11 +59,17 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     ...{ ...shared, settings: settings.upload, signingKey },
     slotOf: () => (running() ? 'update' : 'overridden'),
   })
+  // With a refusal; a client that stands still is waited for, in `stop`.
+  let uploadsEnded: Promise<void> | undefined
+  options.stopping.addEventListener('abort', () => void (uploadsEnded = uploads.stop()))
+  const slots = createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running })
   return {
-    slots: createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running }),
-    take: uploads.take,
-    start: () =>
-      embedded.refresh().catch((error: unknown) => {
+    async routes(app) {
+      await app.register(definitionRoutes, { slots, take: uploads.take })
+    },
+    // So that the first request for it does not have to wait.
+    background: () =>
+      void embedded.refresh().catch((error: unknown) => {
         // The stop ended it.
         if (error instanceof AppError) return
         log.error(
@@ -85,6 +77,6 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
           `the embedded definition could not be looked at; see: ls -l ${settings.embeddedFile}`,
         )
       }),
-    stop: uploads.stop,
+    stop: () => uploadsEnded ?? uploads.stop(),
   }
 }

@@ -3,7 +3,6 @@ import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
 import { holds } from '../api/etag.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
-import type { Definitions } from './definitions.ts'
 import {
   AcceptedResponseWithMessage,
   ClusterConfigArchiveDetails,
@@ -12,8 +11,13 @@ import {
   ValidateVariablesResponse,
 } from './schemas.ts'
 import { slotNames } from './slots/definition-table.ts'
+import type { Slots } from './slots/slots.ts'
+import type { TakeUpload } from './slots/uploads.ts'
 
-export type ClusterRoutesOptions = Pick<Definitions, 'slots' | 'take'>
+export interface DefinitionRoutesOptions {
+  readonly slots: Slots
+  readonly take: TakeUpload
+}
 
 const slotTexts = {
   embedded: 'The definition that came with this host',
@@ -22,7 +26,7 @@ const slotTexts = {
 } as const
 
 /** Cluster definitions: `/v1/edge-mgmt/clusters/archive/...`, their upload, and their variables. */
-export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = async (app, options) => {
+export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions> = async (app, options) => {
   const { slots, take } = options
   const tags = ['clusters']
   const archive = '/v1/edge-mgmt/clusters/archive'

@@ -1,4 +1,4 @@
-import { errorCodes, type ErrorCode } from './codes.ts'
+import type { ErrorKind } from './define-errors.ts'
 
 /** What a client may learn beside code and message. */
 export interface AppErrorOptions {
@@ -13,19 +13,23 @@ export interface AppErrorOptions {
 /** The one error class a room throws on purpose; everything else becomes a 500 without internals. */
 export class AppError extends Error {
   override readonly name = 'AppError'
-  readonly code: ErrorCode
+  readonly kind: ErrorKind
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterSec: number | undefined
 
-  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+  constructor(kind: ErrorKind, message: string, options: AppErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
-    this.code = code
+    this.kind = kind
     this.details = options.details
     this.retryAfterSec = options.retryAfterSec
   }
 
-  /** The HTTP status that belongs to the code. */
+  get code(): string {
+    return this.kind.code
+  }
+
+  /** The HTTP status of its kind. */
   get status(): number {
-    return errorCodes[this.code].status
+    return this.kind.status
   }
 }

@@ -2,12 +2,11 @@ import type { Mode } from '../base/role.ts'
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
-import type { Database } from '../store/database.ts'
 import { archTypeOf } from './cpu.ts'
 import { toDocument, type HostDocument } from './document.ts'
 import type { FactReading } from './fact.ts'
 import { createFacts, type FactsOptions, type RefreshScope } from './facts.ts'
-import { openHostRecord, type HostRecordOptions } from './identity/host-record.ts'
+import type { HostRecord } from './identity/host-record.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 
 /** The reply as it goes over the wire. */
@@ -31,8 +30,6 @@ export interface Snapshot {
   firstLook(): Promise<void>
   /** Reads only name and addresses, which the certificate needs before anybody can ask. */
   refreshNames(): Promise<void>
-  /** Identity of this host. */
-  readonly id: string
   hostName(): string
   /** Addresses under which clients may reach this host, the link-local and the pods' left out. */
   addresses(): readonly string[]
@@ -43,28 +40,17 @@ export interface Snapshot {
 }
 
 export interface SnapshotOptions extends FactsOptions {
-  readonly database: Database
-  readonly config: {
-    readonly id?: string
-    readonly identitySources: readonly string[]
-    readonly name?: string
-    readonly mode: Mode
-  }
+  /** Who this host is. */
+  readonly record: HostRecord
+  readonly config: { readonly name?: string; readonly mode: Mode }
   readonly agentVersion: string
-  /** Told when the host gets an id. */
-  readonly onNewIdentity?: HostRecordOptions['onNewIdentity']
   /** `process.arch` of the machine. */
   readonly arch?: string
 }
 
-/** Builds the snapshot and settles the identity; facts are read by the first `refresh('all')`. */
-export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot> {
-  const { config, log, clock } = options
-  const record = await openHostRecord({
-    ...options,
-    configuredId: config.id,
-    identitySources: config.identitySources,
-  })
+/** Builds the snapshot; facts are read by the first `refresh('all')`. */
+export function createSnapshot(options: SnapshotOptions): Snapshot {
+  const { config, record, log, clock } = options
   const settings = {
     id: record.id,
     name: config.name ?? record.id,
@@ -175,7 +161,6 @@ export async function createSnapshot(options: SnapshotOptions): Promise<Snapshot
       await facts.refreshNames()
       announceNames()
     },
-    id: settings.id,
     hostName: () => namesOfHost().hostName,
     addresses: () => namesOfHost().addresses,
     onNamesChange(listener) {

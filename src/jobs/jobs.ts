@@ -1,15 +1,8 @@
 import { createTask, type ScheduledTask } from 'node-cron'
 import type { Logger } from 'pino'
-
-/** Work that recurs. A job only calls a verb of a room. */
-export interface Job {
-  readonly name: string
-  /** Cron expression, with seconds when it has six fields. */
-  readonly schedule: string
-  /** A run that takes longer than this is stuck. */
-  readonly stuckAfterMs: number
-  run(): Promise<void> | void
-}
+import { inSeconds, sampleEach } from '../base/sample.ts'
+import type { FiguresOf, Job, Room } from '../room.ts'
+import type { about } from './about.ts'
 
 // The table has a job every few seconds and one every minute; a scheduler that is silent for longer is dead.
 const longestPauseMs = 150_000
@@ -18,29 +11,20 @@ const latestMs = 1_000
 // The clock may be set while the timer runs, so no timer is trusted for longer.
 const longestWaitMs = 30_000
 
-/** How often a job ran since the start. */
-export interface JobFigures {
-  readonly name: string
-  /** Runs that ended, well or not. */
-  readonly runs: number
-  readonly failures: number
-  /** Of the last run that ended; undefined before the first. */
-  readonly durationMs: number | undefined
-  /** Since the last run that ended well; undefined before the first. */
-  readonly sinceSuccessMs: number | undefined
-}
-
-export interface Jobs {
-  start(): void
+/** The schedule. Its jobs begin in the background. */
+export interface Jobs extends Room {
+  background(): void
   stop(): void
   /** False while a job is stuck; the watchdog is then left hungry. */
   areMoving(): boolean
-  figures(): readonly JobFigures[]
+  figures(): FiguresOf<typeof about>
 }
 
 interface Count {
+  /** That ended, well or not. */
   runs: number
   failures: number
+  /** Of the last run that ended. */
   durationMs: number | undefined
   /** Monotonic milliseconds. */
   succeededAt: number | undefined
@@ -119,8 +103,14 @@ export function createJobs(
     timer = setTimeout(beat, Math.min(Math.max(waitMs, 0), longestWaitMs))
   }
 
+  const areMoving = () =>
+    monotonic() - (lastBegunAt ?? monotonic()) <= longestPauseMs &&
+    table.every(
+      ({ name, stuckAfterMs }) => monotonic() - (runningSince.get(name) ?? monotonic()) <= stuckAfterMs,
+    )
+
   return {
-    start() {
+    background() {
       lastBegunAt = monotonic()
       plans = table.map((job) => {
         const task = createTask(job.schedule, () => runOnce(job), { name: job.name })
@@ -134,17 +124,24 @@ export function createJobs(
       plans = []
       lastBegunAt = undefined
     },
-    areMoving: () =>
-      monotonic() - (lastBegunAt ?? monotonic()) <= longestPauseMs &&
-      table.every(
-        ({ name, stuckAfterMs }) => monotonic() - (runningSince.get(name) ?? monotonic()) <= stuckAfterMs,
-      ),
-    figures: () =>
-      [...counts].map(([name, { succeededAt, ...count }]) => ({
-        name,
-        ...count,
-        sinceSuccessMs: succeededAt === undefined ? undefined : monotonic() - succeededAt,
-      })),
+    areMoving,
+    checks: [{ name: 'jobs', kind: 'alive', holds: areMoving }],
+    figures() {
+      const each = (value: (count: Count) => number | undefined) =>
+        sampleEach(
+          counts,
+          ([name]) => ({ job_name: name }),
+          ([, count]) => value(count),
+        )
+      return {
+        edgehostd_job_runs_total: each(({ runs }) => runs),
+        edgehostd_job_failures_total: each(({ failures }) => failures),
+        edgehostd_job_duration_seconds: each(({ durationMs }) => inSeconds(durationMs)),
+        edgehostd_job_success_age_seconds: each(({ succeededAt }) =>
+          inSeconds(succeededAt === undefined ? undefined : monotonic() - succeededAt),
+        ),
+      }
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 
 /** What a field holds; a `time` is RFC 3339 on the wire and milliseconds since 1970 inside, a `boolean` 1 or 0. */
 export type FieldType = 'text' | 'integer' | 'boolean' | 'time'
@@ -64,4 +65,4 @@ export const refuse = (
   parameter: string,
   message: string,
   details: Readonly<Record<string, unknown>> = {},
-): AppError => new AppError('BadRequest', message, { details: { field: parameter, ...details } })
+): AppError => new AppError(generalErrors.BadRequest, message, { details: { field: parameter, ...details } })

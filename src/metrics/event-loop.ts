@@ -1,5 +1,12 @@
-import { createHistogram } from '../base/histogram.ts'
-import type { LoopFigures } from './figures.ts'
+import { createHistogram, type HistogramFigures } from '../base/histogram.ts'
+
+/** The event loop of this process. */
+export interface LoopFigures {
+  /** Seconds by which a timer came too late. */
+  readonly lag: HistogramFigures
+  /** Seconds in which it did something. */
+  readonly busySeconds: number
+}
 
 export interface EventLoop {
   /** Reads it, and begins to measure the lag if nobody does. */

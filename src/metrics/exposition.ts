@@ -2,8 +2,8 @@
 // the rooms count for themselves and are asked.
 import Registry, { type SeriesValue } from '@prometheus-io/client/lib/registry.js'
 import type { HistogramFigures } from '../base/histogram.ts'
-import type { Family, Sample } from './families.ts'
-import type { Figures } from './figures.ts'
+import type { Sample } from '../base/sample.ts'
+import type { Family, Figures, Sampled } from '../room.ts'
 
 /** A document for Prometheus. */
 export interface Exposition {
@@ -13,25 +13,30 @@ export interface Exposition {
 
 /** Writes all families, in the text format 0.0.4 of Prometheus or as OpenMetrics 1.0.0. */
 export async function writeExposition(
-  families: readonly Family[],
+  families: Readonly<Record<string, Family>>,
   figures: Figures,
   format: 'prometheus' | 'openmetrics',
 ): Promise<Exposition> {
   const registry = new Registry(
     format === 'openmetrics' ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE,
   )
-  for (const family of families) {
-    const { type, help } = family
+  for (const [name, { type, help }] of Object.entries(families)) {
     registry.registerMetric({
-      name: family.name,
+      name,
       type,
       get() {
-        const values = family.samples(figures).flatMap((sample) => toSeries(family.name, sample))
+        const values = samplesOf(figures[name]).flatMap((sample) => toSeries(name, sample))
         return Promise.resolve({ name: this.name, help, type, values })
       },
     })
   }
   return { contentType: registry.contentType, text: await registry.metrics() }
+}
+
+function samplesOf(sampled: Sampled): readonly Sample[] {
+  if (sampled === undefined) return []
+  const isOne = typeof sampled === 'number' || 'upperBounds' in sampled
+  return isOne ? [{ labels: {}, value: sampled }] : sampled
 }
 
 function toSeries(name: string, { labels, value }: Sample): SeriesValue[] {

@@ -2,18 +2,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { errorReplies } from '../api/schemas.ts'
 import { prefersOpenMetrics } from './format.ts'
-import type { Metrics } from './metrics.ts'
+import type { Exposition } from './exposition.ts'
 import type { ScrapeAccess } from './scrape-access.ts'
 
 export interface MetricsRoutesOptions {
-  readonly metrics: Pick<Metrics, 'read'>
+  readonly read: (format: 'prometheus' | 'openmetrics') => Promise<Exposition>
   readonly scrapeAccess: Pick<ScrapeAccess, 'admits'>
 }
 
 /** What Prometheus scrapes: `/metrics`. */
 export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = async (
   app,
-  { metrics, scrapeAccess },
+  { read, scrapeAccess },
 ) => {
   app.get(
     '/metrics',
@@ -44,7 +44,7 @@ export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = as
       },
     },
     async ({ headers }, reply) => {
-      const { contentType, text } = await metrics.read(
+      const { contentType, text } = await read(
         prefersOpenMetrics(headers.accept) ? 'openmetrics' : 'prometheus',
       )
       return reply.header('content-type', contentType).header('vary', 'Accept').send(text)

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../base/address.ts'
-import { StartError } from '../errors/start-error.ts'
+import { ConfigurationError } from '../errors/start-error.ts'
 import type { Logger } from '../system/log.ts'
 import { FileRefused, readRegularFile } from '../system/regular-file.ts'
 
@@ -17,7 +17,7 @@ export interface ScrapeAccess {
 }
 
 /** The token file cannot be used; the message names the file, says why, and how to mend it. */
-export class TokenFileUnusable extends StartError {
+export class TokenFileUnusable extends ConfigurationError {
   override readonly name = 'TokenFileUnusable'
 }
 

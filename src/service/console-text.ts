@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net'
 import { reachableBy } from '../base/address.ts'
 
 /** What the console of a host says about the daemon. */
-export interface Greeting {
+export interface ConsoleFacts {
   /** Where it listens. */
   readonly bound: { readonly address: string; readonly port: number }
   /** Addresses of the host under which clients may reach it. */
@@ -18,7 +18,7 @@ const mostShown = 4
  * Two lines: where to find the API, and the fingerprint that a client is to see there. Addresses as they are and not by
  * the escapes of agetty(8), which know one address only, be it that of a container's bridge.
  */
-export function greetingOf({ bound: { address, port }, addresses, fingerprint }: Greeting): string {
+export function consoleText({ bound: { address, port }, addresses, fingerprint }: ConsoleFacts): string {
   const urls = reachableBy(address, addresses)
     .toSorted((one, other) => Number(isIPv4(other)) - Number(isIPv4(one)))
     .slice(0, mostShown)

@@ -4,7 +4,7 @@ import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { createTurns } from '../base/serialize.ts'
 
-export interface IssueOptions {
+export interface ConsoleOptions {
   /** A file of /run/issue.d, agetty(8); empty: the console says nothing. */
   readonly file: string
   readonly runner: CommandRunner
@@ -12,7 +12,7 @@ export interface IssueOptions {
 }
 
 /** What the console shows above its login prompt. */
-export interface Issue {
+export interface Console {
   /** Shows a text in place of the one before. That it cannot be written is one line of the log, and no error. */
   show(text: string): Promise<void>
   /** Takes it away. */
@@ -21,7 +21,7 @@ export interface Issue {
 
 const reloadTimeoutMs = 5_000
 
-export function createIssue({ file, runner, log }: IssueOptions): Issue {
+export function createConsole({ file, runner, log }: ConsoleOptions): Console {
   if (file === '') return { show: () => Promise.resolve(), remove: () => Promise.resolve() }
   let shown = ''
   let hasWarned = false

@@ -1,12 +1,12 @@
+import type { Check } from '../room.ts'
 import type { Logger } from '../system/log.ts'
-
-/** What has to hold, each under the name the journal calls it by when it does not. */
-export type Checks = Readonly<Record<string, () => boolean>>
 
 /** The answers of `GET /healthz` and `GET /readyz`. */
 export interface Health {
   /** Whether the daemon moves; if not, a restart helps. */
   isAlive(): boolean
+  /** The same without a word in the journal, for the watchdog. */
+  moves(): boolean
   /** Whether it can do all its work now. */
   isReady(): boolean
   /** Names of the checks that fail now; without a word in the journal. */
@@ -17,9 +17,10 @@ export interface Health {
  * Asks the checks. Whoever may ask is not known, so the answer is yes or no; which check it was says the journal, one
  * line for each change however often it is asked.
  */
-export function createHealth({ alive, ready, log }: { alive: Checks; ready: Checks; log: Logger }): Health {
-  const failingOf = (checks: Checks) => Object.keys(checks).filter((name) => checks[name]?.() !== true)
-  const answerOf = (what: string, checks: Checks) => {
+export function createHealth({ checks: all, log }: { checks: readonly Check[]; log: Logger }): Health {
+  const failingOf = (checks: readonly Check[]) =>
+    checks.filter(({ holds }) => !holds()).map(({ name }) => name)
+  const answerOf = (what: string, checks: readonly Check[]) => {
     let known: string | undefined
     let wasWell = false
     return () => {
@@ -35,9 +36,10 @@ export function createHealth({ alive, ready, log }: { alive: Checks; ready: Chec
       return isWell
     }
   }
-  const all = { ...alive, ...ready }
+  const alive = all.filter(({ kind }) => kind === 'alive')
   return {
     isAlive: answerOf('alive', alive),
+    moves: () => failingOf(alive).length === 0,
     isReady: answerOf('ready', all),
     failing: () => failingOf(all),
   }

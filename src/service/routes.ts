@@ -2,12 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { apiReplies } from '../api/replies.ts'
 import type { Health } from './health.ts'
 import { errorReplies } from '../api/schemas.ts'
 import { ServiceStatus } from './schemas.ts'
 
-export interface ApiRoutesOptions {
+export interface ServiceRoutesOptions {
   readonly health: Health
   readonly status: () => Promise<ServiceStatus>
 }
@@ -15,7 +16,10 @@ export interface ApiRoutesOptions {
 const Well = Type.Object({ status: Type.Literal('ok') })
 
 /** What the edge itself answers: it lives, and what it can be asked. */
-export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app, { health, status }) => {
+export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = async (
+  app,
+  { health, status },
+) => {
   app.get(
     '/v1/ping',
     {
@@ -34,7 +38,9 @@ export const apiRoutes: FastifyPluginAsyncTypebox<ApiRoutesOptions> = async (app
   const sayWhether = (isWell: () => boolean) => async (request: FastifyRequest, reply: FastifyReply) =>
     isWell()
       ? { status: 'ok' as const }
-      : reply.code(503).send(apiReplies.errorBody(new AppError('NotReady', 'not now'), request.id))
+      : reply
+          .code(503)
+          .send(apiReplies.errorBody(new AppError(generalErrors.NotReady, 'not now'), request.id))
 
   app.get(
     '/healthz',

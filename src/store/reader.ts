@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { AppError } from '../errors/app-error.ts'
+import { storeErrors } from './codes.ts'
 
 export interface ReadStatement {
   readonly sql: string
@@ -136,7 +137,10 @@ export function createReader(
     isEnding = true
     clearTimeout(idle)
     job.reject(
-      new AppError('QueryTooLong', `the query took longer than ${limitMs / 1_000} s; narrow the filter`),
+      new AppError(
+        storeErrors.QueryTooLong,
+        `the query took longer than ${limitMs / 1_000} s; narrow the filter`,
+      ),
     )
     await worker?.terminate()
     isEnding = false
@@ -144,7 +148,7 @@ export function createReader(
   }
 
   const refusal = () =>
-    new AppError('TooManyQueries', 'too many queries are waiting; ask again', {
+    new AppError(storeErrors.TooManyQueries, 'too many queries are waiting; ask again', {
       retryAfterSec: Math.ceil(limitMs / 1_000),
     })
 

@@ -2,9 +2,9 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
-import { parseCommandLine } from '../config/command-line.ts'
-import { loadConfig } from '../config/load.ts'
-import { defaultStateDirectory, type Config } from '../config/schema.ts'
+import { explainConfig, loadConfig, parseCommandLine } from '../configuration.ts'
+import { supportSources, type Config } from '../declarations.ts'
+import { defaultStateDirectory } from '../program/config.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { createRunner, type CommandRunner } from '../system/runner.ts'
@@ -56,7 +56,8 @@ async function main(): Promise<void> {
       sources: listSources({
         runner,
         socketPath: values.socket,
-        loadConfig: load,
+        replies: supportSources,
+        explainConfig: async () => explainConfig(await load()),
         stateDirectory,
         version: __VERSION__,
       }),

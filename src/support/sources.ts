@@ -1,7 +1,6 @@
 import { arch, release, version as kernelVersion } from 'node:os'
 import { join } from 'node:path'
-import { explainConfig } from '../config/explain.ts'
-import type { LoadedConfig } from '../config/load.ts'
+import type { SupportSource } from '../room.ts'
 import { readStatistics } from '../store/statistics.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
@@ -11,8 +10,10 @@ import { askDaemon } from './local-api.ts'
 export interface SourcesOptions {
   readonly runner: CommandRunner
   readonly socketPath: string
-  /** Gives the configuration, or throws what is wrong with it. */
-  readonly loadConfig: () => Promise<LoadedConfig>
+  /** Replies of the API. */
+  readonly replies: readonly SupportSource[]
+  /** Gives the configuration as text, or throws what is wrong with it. */
+  readonly explainConfig: () => Promise<string>
   readonly stateDirectory: string
   readonly version: string
 }
@@ -35,8 +36,6 @@ const properties = [
 ].join(',')
 
 const commandMs = 30_000
-// The host looks at every record.
-const verifyMs = 300_000
 
 // A line has a few hundred bytes; older ones seldom say more.
 const journalLines = [20_000, 1_000] as const
@@ -44,20 +43,21 @@ const journalBytes = 67_108_864
 
 /** Everything that goes into the archive, the quick things first. */
 export function listSources(options: SourcesOptions): Source[] {
-  const { runner, socketPath, loadConfig, stateDirectory, version } = options
+  const { runner, socketPath, replies, explainConfig, stateDirectory, version } = options
 
   const command = (name: string, from: string, program: string, ...args: string[]): Source => ({
     name,
     from,
     read: () => runWhole(runner, program, args),
   })
-  const reply = (name: string, path: string, timeoutMs?: number): Source => ({
+  const reply = ({ name, path, timeoutMs }: SupportSource): Source => ({
     name,
     from: `GET ${path}`,
-    read: async () => indented(await askDaemon(socketPath, path, timeoutMs)),
+    read: async () => {
+      const body = await askDaemon(socketPath, path, timeoutMs)
+      return name.endsWith('.json') ? indented(body) : body
+    },
   })
-  const current = '/v1/edge-mgmt/edgehosts/current'
-
   return [
     {
       name: 'versions.json',
@@ -67,7 +67,7 @@ export function listSources(options: SourcesOptions): Source[] {
     {
       name: 'configuration.yaml',
       from: 'edgehostd --print-config',
-      read: async () => explainConfig(await loadConfig()),
+      read: explainConfig,
     },
     ...units.map((unit) =>
       command(`${unit}.txt`, `systemctl show ${unit}`, 'systemctl', 'show', unit, `--property=${properties}`),
@@ -78,16 +78,12 @@ export function listSources(options: SourcesOptions): Source[] {
       from: 'journalctl --unit=edgehostd',
       read: () => readJournal(runner),
     },
-    reply('status.json', `${current}/status`),
-    reply('settings.json', '/v1/edge-mgmt/settings'),
-    reply('facts.json', current),
-    { name: 'metrics.txt', from: 'GET /metrics', read: () => askDaemon(socketPath, '/metrics') },
+    ...replies.map(reply),
     {
       name: 'database.json',
       from: join(stateDirectory, 'edgehostd.db'),
       read: async () => `${JSON.stringify(readStatistics(join(stateDirectory, 'edgehostd.db')), null, 2)}\n`,
     },
-    reply('audit-head.json', `${current}/audits/verify`, verifyMs),
   ]
 }
 

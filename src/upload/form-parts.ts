@@ -2,6 +2,7 @@ import type { MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { offBodyRefused, onBodyRefused } from '../api/body-refusal.ts'
 import { drainedBytes } from '../api/connection/unread-body.ts'
 import { connectionEnded } from '../api/errors.ts'
@@ -42,7 +43,7 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
     if (received - (file?.file.bytesRead ?? 0) <= besideBytes) return
     end(
       new AppError(
-        'PayloadTooLarge',
+        generalErrors.PayloadTooLarge,
         `the form holds too much beside ${fileField}; send that and signature, parted by the boundary that Content-Type names`,
       ),
     )
@@ -112,11 +113,17 @@ function refuse(error: unknown): never {
   const { code = '', message } = error as NodeJS.ErrnoException
   if (gone.has(code)) throw connectionEnded()
   if (code === 'FST_PARTS_LIMIT' || code === 'FST_FILES_LIMIT')
-    throw new AppError('PayloadTooLarge', 'the form has too many parts; send uploadFile and signature')
+    throw new AppError(
+      generalErrors.PayloadTooLarge,
+      'the form has too many parts; send uploadFile and signature',
+    )
   if (message.includes('Unexpected end') || message.includes('terminated early'))
-    throw new AppError('BadRequest', 'the form is cut off: its last boundary is missing; send it whole')
+    throw new AppError(
+      generalErrors.BadRequest,
+      'the form is cut off: its last boundary is missing; send it whole',
+    )
   throw new AppError(
-    'BadRequest',
+    generalErrors.BadRequest,
     'the body is not a form; send multipart/form-data with the boundary that Content-Type names',
     { cause: error },
   )

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
+import { uploadErrors } from './codes.ts'
 import { storageFull } from '../errors/storage-full.ts'
 import { letBuffersGo } from './buffer-garbage.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
@@ -109,7 +111,7 @@ async function readForm(parts: AsyncIterable<UploadPart>, archive: ArchiveFile, 
   }
   if (!uploaded) {
     const message = `the form has no part ${uploadField}; send the archive as the file ${uploadField}`
-    throw new AppError('BadRequest', message, { details: { field: uploadField } })
+    throw new AppError(generalErrors.BadRequest, message, { details: { field: uploadField } })
   }
   return { ...uploaded, signature }
 }
@@ -152,22 +154,28 @@ function verify(isValid: (signature: Buffer) => boolean, signature: Buffer | und
   const details = { field: signatureField }
   if (!signature?.length)
     throw new AppError(
-      'SignatureMissing',
+      uploadErrors.SignatureMissing,
       'this host takes signed uploads only; send the detached signature as the part signature',
       { details },
     )
   if (!isValid(signature))
     throw new AppError(
-      'SignatureInvalid',
+      uploadErrors.SignatureInvalid,
       'the signature is not one of this file (SHA-256) by the key of this host; sign the very file that is sent',
       { details },
     )
 }
 
 const second = (field: string) =>
-  new AppError('BadRequest', `the form has more than one part ${field}; send one`, { details: { field } })
+  new AppError(generalErrors.BadRequest, `the form has more than one part ${field}; send one`, {
+    details: { field },
+  })
 
 const tooLarge = (limitBytes: number) =>
-  new AppError('PayloadTooLarge', `the file is larger than the ${limitBytes} bytes that this host takes`, {
-    details: { limitBytes },
-  })
+  new AppError(
+    generalErrors.PayloadTooLarge,
+    `the file is larger than the ${limitBytes} bytes that this host takes`,
+    {
+      details: { limitBytes },
+    },
+  )

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { errorReplies } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { ContentSigningKey } from './schemas.ts'
 import type { SigningKey } from './signing.ts'
 
@@ -25,7 +26,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox<ContentRoutesOptions> = as
     async () => {
       if (!signing)
         throw new AppError(
-          'NotFound',
+          generalErrors.NotFound,
           'this host has no signing key and takes uploads without a signature; content.signing.publicKey in its configuration sets one',
         )
       const { key, since } = signing

@@ -1,6 +1,7 @@
 import { createPublicKey, createVerify, type KeyObject } from 'node:crypto'
 import { AppError } from '../errors/app-error.ts'
-import { StartError } from '../errors/start-error.ts'
+import { uploadErrors } from './codes.ts'
+import { ConfigurationError } from '../errors/start-error.ts'
 
 /** The public key that uploads are checked with. */
 export interface SigningKey {
@@ -20,7 +21,7 @@ export interface SignatureCheck {
 }
 
 /** The public key of the configuration is none that uploads can be checked with. */
-export class SigningKeyUnusable extends StartError {
+export class SigningKeyUnusable extends ConfigurationError {
   constructor(problem: string) {
     super(`content.signing.publicKey: ${problem}`)
   }
@@ -143,7 +144,7 @@ export function parseSignature(bytes: Buffer): Buffer {
 /** For whoever stops reading a signature once it is too long. */
 export const signatureTooLong = () =>
   new AppError(
-    'SignatureInvalid',
+    uploadErrors.SignatureInvalid,
     `the signature is longer than ${signatureLimitBytes} bytes; send the output of openssl dgst -sha256 -sign`,
     { details: { field: 'signature' } },
   )

@@ -12,6 +12,7 @@ import {
   logoutPath,
   renewalPath,
   resetPath,
+  serviceStatus,
   sessionsPath,
   type LoginReply,
 } from '../support/test-edge.ts'
@@ -93,7 +94,17 @@ it('the examples are what the edge answers', async () => {
   await succeed('getCurrentEdgeHost', 'GET', '/v1/edge-mgmt/edgehosts/current')
   await succeed('getSettings', 'GET', '/v1/edge-mgmt/settings')
   const admin = { authorization: Token.Authorization }
-  await succeed('getServiceStatus', 'GET', '/v1/edge-mgmt/edgehosts/current/status', undefined, admin)
+  const status = await succeed(
+    'getServiceStatus',
+    'GET',
+    '/v1/edge-mgmt/edgehosts/current/status',
+    undefined,
+    admin,
+  )
+  // Of another host and moment each time.
+  const example = serviceStatus('airgap')
+  expect(Object.keys(status.json())).toEqual(Object.keys(example))
+  keep('operations', 'getServiceStatus', { reply: example })
   await succeed('listAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits?limit=2', undefined, admin)
   await succeed('getAuditFilters', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/filters', undefined, admin)
   await succeed('verifyAudits', 'GET', '/v1/edge-mgmt/edgehosts/current/audits/verify', undefined, admin)

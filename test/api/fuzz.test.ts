@@ -117,7 +117,7 @@ describe('the wire', () => {
   beforeAll(async () => {
     wire = await createWireEdge(patient, {
       timeouts: { handshakeMs: 1_500, headersMs: 1_500, idleMs: 3_000, stalledMs: 6_000 },
-      body: { minimumBytesPerSecond: 1_024, windowSeconds: 1 },
+      body: { limitBytes: 65_536, minimumBytesPerSecond: 1_024, windowSeconds: 1 },
       connections: { maximum: 1_000, maximumPerAddress: 64 },
     })
     edge = wire.edge

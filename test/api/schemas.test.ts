@@ -2,7 +2,7 @@ import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { createDeclaringServer, declareRooms } from '../../build/declaring-server.ts'
 import { formatDocument } from '../../src/definition/format/format.ts'
-import { ConfigSchema } from '../../src/config/schema.ts'
+import { ConfigSchema } from '../../src/declarations.ts'
 
 interface Declared {
   readonly name: string

@@ -2,6 +2,7 @@ import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deriveKeys } from '../../src/auth/keys.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 
 const right = 'right canary 0701'
@@ -15,7 +16,8 @@ beforeAll(async () => {
   await host.addUser({ name: 'anna', password: right, groups: ['sudo'] })
   await host.addUser({ name: 'berta', password: right })
   token = (await host.openSession('anna', right)).token
-  key = deriveKeys(await readFile(`/proc/${host.leader}/root/var/lib/edgehostd/secret`)).access
+  const secret = await readFile(`/proc/${host.leader}/root/var/lib/edgehostd/secret`)
+  key = deriveKeys(createSecrets(secret)).access
 })
 afterAll(() => host.unplug())
 

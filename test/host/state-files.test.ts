@@ -34,7 +34,7 @@ describe('what stands in the place of the database', () => {
   ])('is named where it is %s', async (_, place, advice) => {
     place(join(directory, 'edgehostd.db'))
     const options = {
-      config: { state: { directory } },
+      settings: { directory },
       log: pino({ enabled: false }),
     } as unknown as StateOptions
     const error = await openState(options).catch((thrown: unknown) => thrown)

@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs'
 import { createAudit } from '../../src/audit/audit.ts'
 import type { AuditedRequest } from '../../src/audit/request-audit.ts'
+import { createContinueTokens } from '../../src/lists/continue-token.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { captureLog } from './https-server.ts'
@@ -10,7 +11,10 @@ const [file = ''] = process.argv.slice(2)
 const { log } = captureLog()
 const database = openDatabase(file, log)
 const settings = { retentionDays: 10, limitBytes: 1e9 }
-const audit = createAudit({ settings, database, read: async () => [], clock: systemClock, log })
+const audit = createAudit({
+  ...{ settings, database, read: async () => [], edgeHostId: 'edge-test', startMessage: 'Start' },
+  ...{ listTokens: createContinueTokens(Buffer.alloc(32, 1)), clock: systemClock, log },
+})
 const refused = (): AuditedRequest => ({
   ...{ actor: '', role: '', address: '192.0.2.1', action: 'action', kind: 'unknown', resourceName: '' },
   ...{ resourceUid: '', message: 'Change at no known path', requestId: 'r' },

@@ -1,8 +1,7 @@
 // The daemon as a process of its own, so that a test sees whether it lives through an attack: started with a state folder,
 // it says its port.
 import { join } from 'node:path'
-import { parseCommandLine } from '../../src/config/command-line.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
 import { createDaemon } from '../../src/daemon.ts'
 import { createLog } from '../../src/system/log.ts'
 

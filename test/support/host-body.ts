@@ -1,3 +1,4 @@
+import { openHostRecord } from '../../src/host/identity/host-record.ts'
 import { createSnapshot } from '../../src/host/snapshot.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { clockAt, programs, recordingLog } from '../fixtures/host/edges.ts'
@@ -9,14 +10,16 @@ export async function hostBody(): Promise<string> {
   const { runner } = programs({ stat: () => `${2 ** 30} 24 15 13\n` })
   const { files, remove } = layOut('single-board')
   const database = openDatabase(':memory:', log)
-  const snapshot = await createSnapshot({
+  const clock = clockAt(Date.UTC(2026, 0, 31, 8))
+  const settings = { identitySources: ['product-uuid', 'machine-id'] }
+  const snapshot = createSnapshot({
     files,
     runner,
     privileged: runner,
-    clock: clockAt(Date.UTC(2026, 0, 31, 8)),
+    clock,
     log,
-    database,
-    config: { identitySources: ['product-uuid', 'machine-id'], mode: 'airgap' },
+    record: await openHostRecord({ settings, files, database, clock, log }),
+    config: { mode: 'airgap' },
     agentVersion: '0.1.0',
     ipv4Addresses: () => new Map([['eth0', [{ ip: '192.0.2.7', subnet: '255.255.255.0' }]]]),
     totalMemory: async () => 7930.5 * 2 ** 20,

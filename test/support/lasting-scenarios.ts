@@ -150,7 +150,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     const input = 'the input\n'
     const started = given.runs.start('early', 'cat', [], { timeoutMs, input }).then(() => true)
     do ok((await given.runs.find('early'))?.end?.kind !== 'gone')
-    while (!(await Promise.race([started, Promise.resolve(false)])))
+    while (!(await Promise.race([started, delay(1, false)])))
     deepEqual((await read(given, 'early')).lines, ['the input'])
   },
 

@@ -1,57 +1,41 @@
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FastifyServerFactory, InjectOptions } from 'fastify'
-import type { ServiceStatus } from '../../src/service/schemas.ts'
-import type { Socket } from 'node:net'
-import type { HttpsServer } from '../../src/api/connection/https-server.ts'
-import { createServer } from '../../src/api/server.ts'
-import { createAudit } from '../../src/audit/audit.ts'
+import type { InjectOptions } from 'fastify'
 import type { RateLimitSettings } from '../../src/api/rate/limit.ts'
-import { registerAccessTokens } from '../../src/auth/access-token.ts'
-import { createAuth } from '../../src/auth/auth.ts'
+import { createAccessTokens } from '../../src/auth/access-token.ts'
 import type { GuessLimits } from '../../src/auth/guess-guard.ts'
-import { createSecret, deriveKeys } from '../../src/auth/keys.ts'
-import { createDefinitions, type DefinitionSettings } from '../../src/definition/definitions.ts'
+import { deriveKeys } from '../../src/auth/keys.ts'
+import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
+import { createDaemon } from '../../src/daemon.ts'
+import type { Config } from '../../src/declarations.ts'
 import type { ClusterProfileDetail } from '../../src/definition/schemas.ts'
-import { readSigningKey } from '../../src/upload/signing.ts'
-import { clientOf as clientAmong, ownAddresses } from '../../src/base/client.ts'
-import { createRunner } from '../../src/system/runner.ts'
-import { settingsOf } from '../../src/host/settings.ts'
-import { createContinueTokens } from '../../src/lists/continue-token.ts'
-import { createMetrics } from '../../src/metrics/metrics.ts'
-import { readScrapeAccess } from '../../src/metrics/scrape-access.ts'
-import { registerRooms } from '../../src/rooms.ts'
-import { openDatabase } from '../../src/store/database.ts'
-import { createReader } from '../../src/store/reader.ts'
+import { createHostFiles, type HostFiles } from '../../src/host/files.ts'
+import { secretFile } from '../../src/secrets/secret-file.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import type { ServiceStatus } from '../../src/service/schemas.ts'
+import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
 import { createFakeHost, pamtester, type FakeHost } from './fake-host.ts'
-import { captureLog } from './https-server.ts'
+import { captureLog, generous } from './https-server.ts'
 import { createRunningClock } from './turning-clock.ts'
 
 export interface TestEdgeOptions {
   /** For a second edge on the same machine. */
   readonly host?: FakeHost
-  readonly secret?: Buffer
-  readonly databaseFile?: string
-  /** Whose sizes the metrics show. */
+  /** The state folder where it is kept beyond the edge, or is there before; without it a folder of its own. */
   readonly stateDirectory?: string
   readonly mode?: 'airgap' | 'connected'
-  /** Makes a real server; to listen is up to the test. */
-  readonly serverFactory?: FastifyServerFactory
-  /** That server, which is told whose connections are spared. */
-  readonly https?: Pick<HttpsServer, 'markAuthenticated' | 'forget'>
   /** How long a request may go on after its session. */
   readonly longRequestMs?: number
-  /** Whether a connection came over the local socket. */
-  readonly isLocal?: (socket: Socket) => boolean
   /** Body of `GET /v1/edge-mgmt/edgehosts/current`. */
   readonly hostBody?: string
   readonly refusalDelayMs?: number
   readonly guard?: Partial<GuessLimits>
   /** Without it one may ask as often as one likes. */
   readonly rateLimits?: RateLimitSettings
-  /** Of the rate limits, where it is not to run with the machine's. */
-  readonly rateClock?: () => number
+  /** Monotonic milliseconds, where the clock is not to run with the machine's. */
+  readonly monotonic?: () => number
   readonly cores?: number
   /** Of this host, beside loopback. */
   readonly ownAddresses?: readonly string[]
@@ -59,15 +43,17 @@ export interface TestEdgeOptions {
   /** A token that opens the metrics. */
   readonly tokenFile?: string
   readonly metricsEnabled?: boolean
-  readonly definitions?: Partial<DefinitionSettings>
+  readonly definitions?: Partial<Config['definitions']>
   /** For edges that take definitions; see `examineProgram`. */
   readonly examineProgram?: string
-  /** Where definitions are kept beyond the edge; without it a folder of its own. */
-  readonly definitionsFolder?: string
   /** Base64 or PEM of the key that uploads are signed for. */
   readonly signingKey?: string
   /** Profiles of a running cluster. */
   readonly running?: () => readonly ClusterProfileDetail[] | undefined
+  /** Limits of connections; wide where nothing is said. */
+  readonly limits?: Partial<Pick<Config['api'], 'timeouts' | 'body' | 'connections'>>
+  /** Path of root's socket; without it there is none. */
+  readonly socket?: string
 }
 
 export interface LoginReply {
@@ -109,166 +95,36 @@ export const serviceStatus = (mode: 'airgap' | 'connected'): ServiceStatus => ({
   unwrittenAudits: 0,
 })
 
-/** The whole edge by `inject`; only the operating system below it is played. */
+/** The daemon's own root, by `inject` until it is started; only the operating system below it is played. */
 export async function createTestEdge(options: TestEdgeOptions = {}) {
   const host = options.host ?? (await createFakeHost())
-  const { runner, etc } = host
   const clock = createRunningClock()
   const { log, lines } = captureLog()
-  const secret = options.secret ?? createSecret()
-  const keys = deriveKeys(secret)
-  const mode = options.mode ?? 'airgap'
-  const own = ownAddresses(options.ownAddresses ?? [])
-  const clientOf = (address: string) => clientAmong(address, own)
-  const database = openDatabase(options.databaseFile ?? ':memory:', log)
-  const reader = createReader(database.sql)
-  const audit = createAudit({
-    settings: { retentionDays: 1_095, limitBytes: 268_435_456 },
-    database,
-    read: reader.read,
-    clock,
+  const stateDirectory = options.stateDirectory ?? (await mkdtemp(join(tmpdir(), 'edgehostd-edge-')))
+  const daemon = await createDaemon({
+    config: await configFor(options, stateDirectory),
     log,
-  })
-  const listTokens = createContinueTokens(keys.lists)
-  const { app, routes, requests, endRequests, rateRefusals } = createServer({
-    log,
-    bodyLimitBytes: 65_536,
-    mode,
-    audit: audit.requests,
-    clientOf,
-    ...(options.isLocal ? { isLocal: options.isLocal } : {}),
-    ...(options.serverFactory ? { serverFactory: options.serverFactory } : {}),
-    ...(options.rateLimits
-      ? {
-          rateLimits: {
-            settings: options.rateLimits,
-            monotonic: options.rateClock ?? (() => clock.monotonic()),
-            holderOf: (token) => sessions.holderOf(token),
-            isKnownClient: (client) => auth.isKnownClient(client),
-          },
-        }
-      : {}),
-    authenticate: (token) => sessions.authenticate(token),
-    onAuthenticated: ({ socket }, caller) => options.https?.markAuthenticated(socket, caller),
-    ...(options.longRequestMs === undefined ? {} : { longRequestMs: options.longRequestMs }),
-  })
-  const accessTokens = await registerAccessTokens(app, keys.access)
-  const auth = createAuth({
-    settings: {
-      adminGroups: ['sudo'],
-      allowAnyShell: false,
-      refusalDelayMs: options.refusalDelayMs ?? 50,
-      // The service must be there for real: Debian's libpam brings this one.
-      pam: {
-        program: pamtester,
-        service: 'other',
-        timeoutMs: 20_000,
-        maximumChildren: 32,
-        queueLength: options.queueLength ?? 16,
-      },
-      guard: {
-        delayAfterFailures: 3,
-        firstDelaySeconds: 1,
-        lockAfterFailures: 5,
-        lockMinutes: 15,
-        addressLockAfterFailures: 20,
-        userFailuresPerHour: 100,
-        trackedKeys: 10_000,
-        ...options.guard,
-      },
-      tokens: {
-        accessMinutes: 15,
-        renewalHours: 2,
-        extendedRenewalHours: 24,
-        maximumDays: 7,
-        replaySeconds: 30,
-      },
-    },
-    runner,
-    privileged: runner,
-    database,
-    keys,
-    onCallersGone(isGone) {
-      endRequests(isGone)
-      options.https?.forget(isGone)
-    },
-    accessTokens,
-    listTokens,
-    record: audit.record,
-    clientOf,
-    cores: options.cores ?? 2,
-    clock,
-    log,
-    etc,
-  })
-  const { sessions } = auth
-  const metrics = createMetrics(
-    {
-      build: { version: '1.2.3', node: process.version, mode },
-      requests: requests.figures,
-      rateRefusals,
-      connections: () => 3,
-      logins: auth.logins,
-      pam: auth.pam,
-      sessions: () => sessions.list().length,
-      facts: () => [
-        { name: 'disks', refreshClass: 'seconds', ageMs: 1_500, durationMs: 12, isFailing: false },
-        { name: 'ntp', refreshClass: 'minutes', ageMs: undefined, durationMs: undefined, isFailing: true },
-      ],
-      jobs: () => [{ name: 'accounts', runs: 7, failures: 2, durationMs: 30, sinceSuccessMs: 61_000 }],
-      certificateEnd: () => new Date('2028-02-24T00:00:00Z'),
-      auditUnwritten: audit.unwritten,
-      stateDirectory: options.stateDirectory ?? '/nowhere',
-    },
-    () => clock.monotonic(),
-  )
-  const signingKey = readSigningKey({
-    base64EncodedValue: options.signingKey ?? '',
-    description: 'Key of the tests',
-  })
-  const definitionsFolder = options.definitionsFolder ?? (await mkdtemp(join(tmpdir(), 'edgehostd-slots-')))
-  const definitions = await createDefinitions({
-    settings: {
-      embeddedFile: join(definitionsFolder, 'embedded.tgz'),
-      upload: { limitBytes: 100_000_000, reserveBytes: 0, maximum: 2 },
-      check: { seconds: 60, memoryMiB: 256 },
-      archive: {},
-      ...options.definitions,
-    },
-    stateDirectory: definitionsFolder,
-    database,
-    runner: createRunner(),
-    program: options.examineProgram ?? '/nowhere/examine.cjs',
-    signingKey,
-    running: options.running ?? (() => undefined),
     version: '1.2.3',
-    record: audit.record,
-    clock,
-    log,
-  })
-  const body = options.hostBody ?? '{"metadata":{}}'
-  await registerRooms(app, {
-    api: {
-      health: { isAlive: () => true, isReady: () => true, failing: () => [] },
-      status: async () => serviceStatus(mode),
+    buildDate: Date.UTC(2026, 0, 1),
+    edges: {
+      runner: runnerOf(host),
+      clock: options.monotonic ? { ...clock, monotonic: options.monotonic } : clock,
+      files: withAddresses(options.ownAddresses ?? []),
+      facts: factsOf(options.hostBody ?? '{"metadata":{}}'),
+      // All of them, so that a test may look at each.
+      strangers: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
+      etc: host.etc,
+      cores: options.cores ?? 2,
+      environment: {},
+      examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
+      running: options.running ?? (() => undefined),
+      longRequestMs: options.longRequestMs,
     },
-    audit: { audits: audit.routes('edge-test'), listTokens, now: () => clock.now() },
-    auth: auth.routes,
-    cluster: definitions,
-    content: { signing: signingKey && { key: signingKey, since: Date.UTC(2026, 0, 31, 8) } },
-    host: {
-      snapshot: {
-        current: () => ({ body, etag: '"1"' }),
-        firstLook: () => Promise.resolve(),
-        refresh: () => Promise.resolve(),
-      },
-      settings: settingsOf(mode),
-    },
-    metrics:
-      options.metricsEnabled === false
-        ? undefined
-        : { metrics, scrapeAccess: await readScrapeAccess(options.tokenFile, log) },
   })
+  const { app, rooms } = daemon
+  const { audit, auth, state, definition } = rooms
+  const secret = readFileSync(join(stateDirectory, secretFile))
+  const keys = deriveKeys(createSecrets(secret))
   await app.ready()
 
   const post = (url: string, payload: unknown, extra: InjectOptions = {}) =>
@@ -278,17 +134,18 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
 
   return {
     app,
-    routes,
+    daemon,
+    routes: rooms.api.table,
     host,
     clock,
     secret,
     keys,
-    accessTokens,
+    accessTokens: await createAccessTokens(keys.access),
     audit,
-    database,
-    sessions,
-    definitions,
-    definitionsFolder,
+    database: state.database,
+    sessions: auth.sessions,
+    definition,
+    stateDirectory,
     lines,
     watch: auth.accountWatch,
     post,
@@ -304,17 +161,112 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       app.inject({ method: 'GET', url, headers: token === undefined ? {} : { authorization: token } }),
     pamCalls: () => host.calls.filter(({ program }) => program === pamtester),
     async stop() {
-      await app.close()
-      await definitions.stop()
-      metrics.stop()
-      audit.stop()
-      await reader.close()
-      database.close()
+      await daemon.stop()
       if (options.host === undefined) await host.remove()
-      if (options.definitionsFolder === undefined)
-        await rm(definitionsFolder, { recursive: true, force: true })
+      if (options.stateDirectory === undefined) await rm(stateDirectory, { recursive: true, force: true })
     },
   }
 }
+
+async function configFor(options: TestEdgeOptions, stateDirectory: string): Promise<Config> {
+  const { config } = await loadConfig({
+    commandLine: parseCommandLine([
+      `--state.directory=${stateDirectory}`,
+      `--api.socket.path=${options.socket ?? ''}`,
+      '--api.address=127.0.0.1',
+      '--host.id=edge-test',
+      `--host.mode=${options.mode ?? 'airgap'}`,
+      '--host.console.issueFile=',
+      `--metrics.enabled=${options.metricsEnabled ?? true}`,
+      ...(options.tokenFile === undefined ? [] : [`--metrics.tokenFile=${options.tokenFile}`]),
+    ]),
+    environment: {},
+    defaultFile: '/nowhere/config.yaml',
+  })
+  const { api, auth, content, definitions } = config
+  return {
+    ...config,
+    api: {
+      ...api,
+      // Whichever is free.
+      port: 0,
+      timeouts: generous,
+      body: { ...api.body, limitBytes: 65_536, minimumBytesPerSecond: 1, windowSeconds: 60 },
+      connections: { maximum: 100, maximumPerAddress: 100 },
+      ...options.limits,
+      rateLimits: options.rateLimits
+        ? { ...options.rateLimits, resources: [...options.rateLimits.resources] }
+        : { ...api.rateLimits, enabled: false },
+    },
+    auth: {
+      ...auth,
+      adminGroups: ['sudo'],
+      refusalDelayMs: options.refusalDelayMs ?? 50,
+      // The service must be there for real: Debian's libpam brings this one.
+      pam: { ...auth.pam, program: pamtester, service: 'other', queueLength: options.queueLength ?? 16 },
+      guard: { ...auth.guard, ...options.guard },
+    },
+    content: {
+      ...content,
+      signing: {
+        publicKey: { base64EncodedValue: options.signingKey ?? '', description: 'Key of the tests' },
+      },
+    },
+    definitions: {
+      ...definitions,
+      embeddedFile: join(stateDirectory, 'embedded.tgz'),
+      upload: { limitBytes: 100_000_000, reserveBytes: 0, maximum: 2 },
+      check: { seconds: 60, memoryMiB: 256 },
+      ...options.definitions,
+    },
+  }
+}
+
+/** Archives are examined for real; everything else that is run belongs to the fake host. */
+function runnerOf({ runner }: FakeHost): CommandRunner {
+  const real = createRunner()
+  return {
+    ...runner,
+    run: (program, args, options) =>
+      (program === process.execPath ? real : runner).run(program, args, options),
+  }
+}
+
+/** The files of this machine, but for its addresses. */
+function withAddresses(addresses: readonly string[]): HostFiles {
+  const files = createHostFiles()
+  const tables: Readonly<Record<string, string>> = {
+    '/proc/net/fib_trie': addresses
+      .filter((address) => !address.includes(':'))
+      .map((address) => `  |-- ${address}\n     /32 host LOCAL\n`)
+      .join(''),
+    '/proc/net/if_inet6': addresses
+      .filter((address) => address.includes(':'))
+      .map((address) => `${digitsOf(address)} 02 40 00 80     eth0\n`)
+      .join(''),
+  }
+  return { ...files, text: async (path, ...more) => tables[path] ?? files.text(path, ...more) }
+}
+
+/** `2001:db8::7` as the kernel's tables have it. */
+function digitsOf(address: string): string {
+  const [left = '', right] = address.split('::')
+  const parts = (text: string) => (text === '' ? [] : text.split(':')).map((part) => part.padStart(4, '0'))
+  const [before, after] = [parts(left), parts(right ?? '')]
+  return [...before, ...Array<string>(8 - before.length - after.length).fill('0000'), ...after].join('')
+}
+
+const factsOf = (body: string) => ({
+  readings: () => [
+    { name: 'disks', refreshClass: 'seconds' as const, ageMs: 1_500, durationMs: 12, isFailing: false },
+    {
+      ...{ name: 'ntp', refreshClass: 'services' as const, isFailing: true },
+      ...{ ageMs: undefined, durationMs: undefined },
+    },
+  ],
+  current: () => ({ body, etag: '"1"' }),
+  firstLook: () => Promise.resolve(),
+  refresh: () => Promise.resolve(),
+})
 
 export type TestEdge = Awaited<ReturnType<typeof createTestEdge>>

@@ -1,7 +1,6 @@
 import { createSecretKey } from 'node:crypto'
-import { fastify } from 'fastify'
 import { onTestFinished } from 'vitest'
-import { registerAccessTokens } from '../../src/auth/access-token.ts'
+import { createAccessTokens } from '../../src/auth/access-token.ts'
 import type { Account } from '../../src/auth/account.ts'
 import { createSessionStore } from '../../src/auth/session-store.ts'
 import { createSessions } from '../../src/auth/sessions.ts'
@@ -14,8 +13,7 @@ import { createTurningClock } from './turning-clock.ts'
 export async function createTestSessions({ file = ':memory:', clock = createTurningClock() } = {}) {
   const { log, lines } = captureLog()
   const database = openDatabase(file, log)
-  const app = fastify()
-  const accessTokens = await registerAccessTokens(app, Buffer.alloc(32, 1))
+  const accessTokens = await createAccessTokens(Buffer.alloc(32, 1))
   const settings = {
     refreshKey: createSecretKey(Buffer.alloc(32, 2)),
     clock,
@@ -34,10 +32,7 @@ export async function createTestSessions({ file = ':memory:', clock = createTurn
     if (isOpen) database.close()
     isOpen = false
   }
-  onTestFinished(async () => {
-    stop()
-    await app.close()
-  })
+  onTestFinished(stop)
   return {
     clock,
     sessions,

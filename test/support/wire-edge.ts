@@ -1,7 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { AddressInfo } from 'node:net'
-import { createHttpsServer, type HttpsServerOptions } from '../../src/api/connection/https-server.ts'
-import { clientFromAnywhere } from '../../src/base/client.ts'
-import { captureLog, generous, makeMaterial } from './https-server.ts'
 import { createTestEdge, type TestEdge, type TestEdgeOptions } from './test-edge.ts'
 
 /** An edge that is asked over real connections. */
@@ -13,32 +12,20 @@ export interface WireEdge {
   stop(): Promise<void>
 }
 
-/** An edge behind the daemon's own HTTPS server, on a free port of 127.0.0.1. Its limits are wide where nothing is said. */
+/** An edge that listens, on a free port of 127.0.0.1. Its limits are wide where nothing is said. */
 export async function createWireEdge(
   options: TestEdgeOptions,
-  limits: Partial<Pick<HttpsServerOptions, 'timeouts' | 'body' | 'connections'>> = {},
+  limits: NonNullable<TestEdgeOptions['limits']> = {},
 ): Promise<WireEdge> {
-  const material = await makeMaterial()
-  const https = createHttpsServer({
-    material,
-    timeouts: generous,
-    body: { minimumBytesPerSecond: 1, windowSeconds: 60 },
-    connections: { maximum: 100, maximumPerAddress: 100 },
-    clientOf: clientFromAnywhere,
-    log: captureLog().log,
-    ...limits,
-  })
-  const edge = await createTestEdge({ ...options, serverFactory: https.serverFactory, https })
-  await edge.app.listen({ port: 0, host: '127.0.0.1' })
+  const edge = await createTestEdge({ ...options, limits })
+  await edge.daemon.rooms.api.listen(0)
   return {
     edge,
     port: (edge.app.server.address() as AddressInfo).port,
-    cert: material.cert,
+    cert: readFileSync(join(edge.stateDirectory, 'tls', 'certificate.pem'), 'utf8'),
     async stop() {
-      https.closeConnections()
-      https.closeIdle()
+      edge.app.server.closeAllConnections()
       await edge.stop()
-      https.stop()
     },
   }
 }

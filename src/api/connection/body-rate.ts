@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { AppError } from '../../errors/app-error.ts'
+import { apiErrors } from '../codes.ts'
 import { refuseBody } from '../body-refusal.ts'
 import type { Replies } from '../replies.ts'
 import { requestIdOf } from '../request-id.ts'
@@ -91,7 +92,7 @@ export function watchBodyRate(
       request.socket.destroy()
       return
     }
-    const error = new AppError('RequestTimeout', message)
+    const error = new AppError(apiErrors.RequestTimeout, message)
     if (refuseBody(request, response, error)) return
     const id = requestIdOf(request.headers)
     const text = JSON.stringify(errorBody(error, id))

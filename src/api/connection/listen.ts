@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import type { AddressInfo } from 'node:net'
 import { canonicalAddress } from '../../base/address.ts'
-import { StartError } from '../../errors/start-error.ts'
+import { ConfigurationError, StartError } from '../../errors/start-error.ts'
 import type { LocalServer } from './local-server.ts'
 
 /** The socket that systemd holds is not the one that the configuration asks for. */
-export class SocketMismatch extends StartError {
+export class SocketMismatch extends ConfigurationError {
   override readonly name = 'SocketMismatch'
 }
 

@@ -6,6 +6,7 @@ import type {
   preValidationHookHandler,
 } from 'fastify'
 import { AppError } from '../../errors/app-error.ts'
+import { apiErrors } from '../codes.ts'
 import { networkFactor, type Client } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
 import { accessTokenOf } from '../guard.ts'
@@ -157,7 +158,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
     const perSecond = resource.requestsPerSecond * (verdict.isNetwork ? networkFactor : 1)
     const from = verdict.isNetwork ? ' from your network' : ''
     const message = `more than ${perSecond} requests a second${from}; ask again in ${retryAfterSec} s`
-    return new AppError('TooManyRequests', message, { retryAfterSec })
+    return new AppError(apiErrors.TooManyRequests, message, { retryAfterSec })
   }
 
   const take = (resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined =>

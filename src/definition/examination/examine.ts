@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
+import { definitionErrors } from '../codes.ts'
 import { createDiskRoom, type DiskRoom } from '../../system/disk-room.ts'
 import { replaceFile } from '../../system/files.ts'
 import { extractDefinition, type ExtractedDefinition } from '../read/extract-definition.ts'
@@ -66,7 +67,7 @@ function refuseErrors(problems: readonly Problem[]): void {
   const [first] = errors
   if (!first) return
   const more = errors.length > 1 ? `; ${errors.length - 1} more in details.problems` : ''
-  throw new AppError('DefinitionInvalid', `${first.place}: ${first.message}${more}`, {
+  throw new AppError(definitionErrors.DefinitionInvalid, `${first.place}: ${first.message}${more}`, {
     details: { count: errors.length, problems: errors.slice(0, toldProblems) },
   })
 }

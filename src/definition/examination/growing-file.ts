@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import { endLine } from './protocol.ts'
 
 // What the decompressor takes at once.
@@ -39,7 +40,7 @@ async function* grow(
         yield chunk
       }
     }
-    throw new AppError('BadRequest', 'the connection ended before the body did')
+    throw new AppError(generalErrors.BadRequest, 'the connection ended before the body did')
   } finally {
     await handle.close()
   }

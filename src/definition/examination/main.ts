@@ -34,8 +34,8 @@ async function carryOut(
 
 function toFinding(error: unknown): Finding {
   if (!(error instanceof AppError)) throw error
-  const { code, message, details } = error
-  return { refused: { code, message, ...(details ? { details } : {}) } }
+  const { kind, message, details } = error
+  return { refused: { kind, message, ...(details ? { details } : {}) } }
 }
 
 /** In time and, where memory is short, in life: oom_score_adj, proc_pid_oom_score_adj(5). */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../errors/codes.ts'
+import type { ErrorKind } from '../../errors/define-errors.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DeclaringProfile, Problem } from '../definition.ts'
 import type { Verdict } from '../rules/pattern.ts'
@@ -64,7 +64,7 @@ export interface Judgement {
 
 /** Why an archive is refused; becomes an AppError of the daemon. */
 export interface Refused {
-  readonly code: ErrorCode
+  readonly kind: ErrorKind
   readonly message: string
   readonly details?: Readonly<Record<string, unknown>>
 }

@@ -1,4 +1,6 @@
 import { AppError } from '../../errors/app-error.ts'
+import type { DefinitionSettings } from '../config.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import type { Logger } from '../../system/log.ts'
 import {
   CommandFailed,
@@ -16,18 +18,12 @@ import {
   type JudgementOrder,
 } from '../examination/protocol.ts'
 
-/** What an examination may cost. */
-export interface ExaminationLimits {
-  /** From the last byte of the archive. */
-  readonly seconds: number
-  readonly memoryMiB: number
-}
-
 export interface ExaminerOptions {
   readonly runner: CommandRunner
   /** Path of `examine.cjs`. */
   readonly program: string
-  readonly settings: ExaminationLimits
+  /** What an examination may cost. */
+  readonly settings: DefinitionSettings['check']
   readonly log: Logger
 }
 
@@ -104,7 +100,9 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
 
   return {
     async stop() {
-      stopped = new AppError('NotReady', 'the daemon stops; ask again when it is back', { retryAfterSec: 30 })
+      stopped = new AppError(generalErrors.NotReady, 'the daemon stops; ask again when it is back', {
+        retryAfterSec: 30,
+      })
       judging.abort(stopped)
       await Promise.all([
         lastJudgement.catch(() => undefined),
@@ -113,7 +111,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
     },
     async judge(order) {
       if (waiting >= judgement.waiting)
-        throw new AppError('NotReady', 'values for other variables are being judged; try again', {
+        throw new AppError(generalErrors.NotReady, 'values for other variables are being judged; try again', {
           retryAfterSec: 5,
         })
       waiting += 1
@@ -166,13 +164,13 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
 
 function unexpected(finding: Finding): Error {
   if (!('refused' in finding)) return new Error('the program answered another order')
-  const { code, message, details } = finding.refused
-  return new AppError(code, message, details ? { details } : {})
+  const { kind, message, details } = finding.refused
+  return new AppError(kind, message, details ? { details } : {})
 }
 
 const tooCostly = (what: string) =>
   new AppError(
-    'BadRequest',
+    generalErrors.BadRequest,
     `to judge values by the patterns of this definition would ${what}; give fewer and shorter values, or upload the definition with smaller patterns`,
     { details: { field: 'variables' } },
   )

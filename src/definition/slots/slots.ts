@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import { detailsFile } from '../examination/protocol.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 import type { ClusterProfileDetail } from '../schemas.ts'
@@ -60,7 +61,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
     const found = store.list().find((each) => path === pathOf(each) || path === join(store.folder, each.slot))
     if (found) return found
     throw new AppError(
-      'BadRequest',
+      generalErrors.BadRequest,
       'archiveUploadPath names no definition of this host; take it from the reply of the upload or from GET /v1/edge-mgmt/clusters/archive/{embedded,overridden,update}/details',
       { details: { field: 'archiveUploadPath' } },
     )
@@ -128,7 +129,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
 
 const gone = () =>
   new AppError(
-    'BadRequest',
+    generalErrors.BadRequest,
     'archiveUploadPath names a definition that has just been replaced; take the new one',
     {
       details: { field: 'archiveUploadPath' },

@@ -2,26 +2,20 @@ import { join } from 'node:path'
 import { receiveUpload, type UploadPart } from '../../upload/receive.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { uploadErrors } from '../../upload/codes.ts'
 import type { Clock } from '../../system/clock.ts'
 import { spaceOf } from '../../system/file-sizes.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
+import type { DefinitionSettings } from '../config.ts'
 import type { DefinitionStore, Staging } from './definition-store.ts'
 import type { SlotDefinition, SlotName } from './definition-table.ts'
 import type { Examination, Examiner } from './examiner.ts'
 
-export interface UploadSettings {
-  /** Most bytes of an archive. */
-  readonly limitBytes: number
-  /** What stays free on the disk. */
-  readonly reserveBytes: number
-  /** At one time. */
-  readonly maximum: number
-}
-
 export interface UploadsOptions {
   readonly store: DefinitionStore
   readonly examiner: Examiner
-  readonly settings: UploadSettings
+  readonly settings: DefinitionSettings['upload']
   readonly limits: Partial<ArchiveLimits>
   readonly signingKey: SigningKey | undefined
   /** Where an upload goes now. */
@@ -111,7 +105,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     async take(form) {
       if (running.size >= settings.maximum)
         throw new AppError(
-          'TooManyUploads',
+          uploadErrors.TooManyUploads,
           `${settings.maximum} definitions are being uploaded; wait until one is done`,
           { retryAfterSec },
         )
@@ -125,9 +119,13 @@ export function createUploads(options: UploadsOptions): Uploads {
       return taken.finally(() => running.delete(refused))
     },
     async stop() {
-      const reason = new AppError('NotReady', 'the daemon stops; send the file again when it is back', {
-        retryAfterSec,
-      })
+      const reason = new AppError(
+        generalErrors.NotReady,
+        'the daemon stops; send the file again when it is back',
+        {
+          retryAfterSec,
+        },
+      )
       const all = [...running]
       for (const [refused] of all) refused.abort(reason)
       await Promise.all([examiner.stop(), Promise.allSettled(all.map(([, taken]) => taken))])

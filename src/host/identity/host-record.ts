@@ -8,6 +8,13 @@ import { readIdentity, type Identity } from './identity.ts'
 /** What is stored about this host: who it is, since when, and when its facts last changed. */
 export interface HostRecord {
   readonly id: string
+  /** What was made, for the audit trail: an id, the first of this host or another one. */
+  readonly made: readonly {
+    readonly action: 'create'
+    readonly kind: string
+    readonly resourceUid: string
+    readonly message: string
+  }[]
   readonly createdAt: Date
   /**
    * Notes the facts by their hash. A hash that differs from the stored one moves the time of the last change.
@@ -21,12 +28,12 @@ export interface HostRecordOptions {
   readonly database: Database
   readonly clock: Clock
   readonly log: Logger
-  /** `host.id` of the configuration, taken whole. */
-  readonly configuredId: string | undefined
-  /** `host.identitySources` of the configuration, the strongest first; asked when nothing is stored. */
-  readonly identitySources: readonly string[]
-  /** Told when the host gets an id, its first or another one. */
-  readonly onNewIdentity?: ((identity: Identity) => void) | undefined
+  readonly settings: {
+    /** Taken whole. */
+    readonly id?: string
+    /** The strongest first; asked when nothing is stored. */
+    readonly identitySources: readonly string[]
+  }
 }
 
 interface Row {
@@ -49,26 +56,33 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
   const id = identity?.id ?? `edge-${randomBytes(16).toString('hex')}`
   if (identity === undefined) {
     log.warn(
-      { id, sources: options.identitySources },
+      { id, sources: options.settings.identitySources },
       'no source has an identity: the id is random; to choose one set host.id, then: systemctl restart edgehostd',
     )
   } else if (stored === undefined) {
     log.info(identity, 'the id of this host is chosen')
   }
   const createdAt = stored?.created_at ?? clock.now()
-  if (stored?.id !== id) {
+  const isNew = stored?.id !== id
+  if (isNew)
     sql
       .prepare(
         'INSERT INTO host (one, id, created_at) VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE SET id = excluded.id',
       )
       .run(id, createdAt)
-    options.onNewIdentity?.(identity ?? { id, source: 'random' })
-  }
 
   const update = sql.prepare('UPDATE host SET facts_hash = ?, modified_at = ?')
   let noted = { hash: stored?.facts_hash, modifiedAt: stored?.modified_at ?? createdAt }
   return {
     id,
+    made: isNew
+      ? [
+          {
+            ...{ action: 'create', kind: 'edgehost', resourceUid: id },
+            message: `Choose the id of this host, from ${identity?.source ?? 'random'}`,
+          },
+        ]
+      : [],
     createdAt: new Date(createdAt),
     noteFacts(hash) {
       if (hash !== noted.hash) {
@@ -83,10 +97,10 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
 
 /** A configured id wins over the stored one, that over what the machine says now. */
 async function chooseIdentity(
-  { files, log, configuredId, identitySources }: HostRecordOptions,
+  { files, log, settings }: HostRecordOptions,
   stored: string | undefined,
 ): Promise<Identity | undefined> {
-  if (configuredId !== undefined) return { id: configuredId, source: 'configuration' }
+  if (settings.id !== undefined) return { id: settings.id, source: 'configuration' }
   if (stored !== undefined) return { id: stored, source: 'stored' }
-  return readIdentity(files, identitySources, log)
+  return readIdentity(files, settings.identitySources, log)
 }

@@ -111,7 +111,7 @@ describe('the mode', () => {
   let connected: TestEdge
   beforeAll(async () => {
     airgap = await createTestEdge()
-    connected = await createTestEdge({ host: airgap.host, secret: airgap.secret, mode: 'connected' })
+    connected = await createTestEdge({ host: airgap.host, mode: 'connected' })
   })
   afterAll(async () => {
     await connected.stop()

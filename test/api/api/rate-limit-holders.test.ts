@@ -1,10 +1,9 @@
 import type { InjectOptions } from 'fastify'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { parseCommandLine } from '../../../src/config/command-line.ts'
-import { loadConfig } from '../../../src/config/load.ts'
+import { loadConfig, parseCommandLine } from '../../../src/configuration.ts'
 import {
   createTestEdge,
   currentPath,
@@ -25,7 +24,7 @@ const rateLimits = {
   ...{ requestsPerSecond: 1, burst: 5, login: { requestsPerSecond: 1, burst: 5 } },
 }
 // Nothing flows in again while a test runs.
-const rateClock = () => 5_000
+const monotonic = () => 5_000
 
 const opened: TestEdge[] = []
 const folders: string[] = []
@@ -37,7 +36,7 @@ afterEach(async () => {
 async function setUp(options: TestEdgeOptions = {}) {
   const edge = await createTestEdge({
     rateLimits,
-    rateClock,
+    monotonic,
     ownAddresses: ['2001:db8:1:2::7'],
     queueLength: 100,
     ...options,
@@ -123,11 +122,11 @@ describe('a token that is held', () => {
   it('counts by its user from the first request after a restart on', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'edgehostd-holders-'))
     folders.push(folder)
-    const databaseFile = join(folder, 'edgehostd.db')
-    const { edge } = await setUp({ databaseFile })
+    const { edge } = await setUp()
     const { access } = await edge.login('alice')
-    // As a kill leaves it: nothing is closed or stopped before the next one begins.
-    const { exhaust, read } = await setUp({ databaseFile, host: edge.host, secret: edge.secret })
+    // As a kill leaves it: nothing is closed or stopped before.
+    await cp(edge.stateDirectory, folder, { recursive: true })
+    const { exhaust, read } = await setUp({ stateDirectory: folder, host: edge.host })
     await exhaust(currentPath, () => '192.0.2.1')
     const [head = '', claims = ''] = access.split('.')
     expect(await read(`${head}.${claims}.${'A'.repeat(43)}`, '192.0.2.1'), 'by its uid alone').toBe(429)

@@ -1,7 +1,6 @@
 import type { InjectOptions } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
-import { parseCommandLine } from '../../../src/config/command-line.ts'
-import { loadConfig } from '../../../src/config/load.ts'
+import { loadConfig, parseCommandLine } from '../../../src/configuration.ts'
 import { createServer } from '../../../src/api/server.ts'
 import type { RateLimitSettings } from '../../../src/api/rate/limit.ts'
 import { captureLog } from '../../support/https-server.ts'

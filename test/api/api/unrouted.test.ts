@@ -54,7 +54,7 @@ const ask = (method: string, url: string, body: keyof typeof bodies = 'none') =>
   edge.app.inject({ method: method as 'GET', url, remoteAddress: '192.0.2.9', ...bodies[body] })
 
 function recorded(): { uid: string; status: number | null }[] {
-  edge.audit.stop()
+  edge.audit.flush()
   return edge.database.sql.prepare('SELECT uid, status FROM audit').all() as never
 }
 

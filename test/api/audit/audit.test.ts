@@ -22,6 +22,8 @@ interface VerifyReply {
   problem?: { number: number; message: string }
 }
 
+// Of the secret, the id, the key and the certificate, which the start made.
+const made = 4
 const someUid = '4bf5d3a1-0000-4000-8000-000000000001'
 
 let edge: TestEdge
@@ -155,7 +157,7 @@ it('the trail holds neither passwords nor tokens, wherever one looks', async () 
     await edge.post(url, {})
   }
   await edge.get(`/v1/nothing/${refresh}?token=${access}`)
-  edge.audit.stop()
+  edge.audit.flush()
   const rows = edge.database.sql.prepare('SELECT * FROM audit').all()
   const intents = edge.database.sql.prepare('SELECT * FROM audit_intent').all()
   const archive = await edge.get(`${auditsPath}/download`, admin)
@@ -243,7 +245,7 @@ describe('the list of audits', () => {
       token = page.listmeta.continue
       addRecords(1)
     } while (token)
-    expect(seen).toEqual(Array.from({ length: 120 }, (_each, index) => 120 - index))
+    expect(seen).toEqual(Array.from({ length: 120 + made }, (_each, index) => 120 + made - index))
   })
 
   it('filters by user, kind and action type, alone and together', async () => {
@@ -251,12 +253,14 @@ describe('the list of audits', () => {
     await edge.login('bob')
     const count = async (query: string) => (await list(query)).listmeta.count
     expect(await count('?userUid=bob')).toBe(1)
-    expect(await count('?userUid=edgehostd')).toBe(30)
+    expect(await count('?userUid=edgehostd')).toBe(30 + made)
     expect(await count('?resourceKind=disk')).toBe(10)
-    expect(await count('?actionType=create')).toBe(15)
+    expect(await count('?actionType=create')).toBe(15 + made)
     expect(await count('?resourceKind=disk&actionType=create')).toBe(5)
     expect(await count('?userUid=nobody')).toBe(0)
-    expect(await count('?userUid=&resourceKind=&actionType=&startTime=&endTime=&limit=&offset=')).toBe(32)
+    expect(await count('?userUid=&resourceKind=&actionType=&startTime=&endTime=&limit=&offset=')).toBe(
+      32 + made,
+    )
     const { items } = await list('?resourceKind=disk&actionType=create')
     expect(items.map(({ spec }) => spec.message)).toEqual(
       [24, 18, 12, 6, 0].map((number) => `record ${number}`),
@@ -268,7 +272,9 @@ describe('the list of audits', () => {
     const { items } = await list()
     const [to, from] = [items[2]!.metadata.createTimestamp, items[4]!.metadata.createTimestamp]
     const found = await list(`?startTime=${from}&endTime=${to}`)
-    expect(found.items.map(({ metadata }) => metadata.number)).toEqual([9, 8, 7])
+    expect(found.items.map(({ metadata }) => metadata.number)).toEqual(
+      [9, 8, 7].map((number) => number + made),
+    )
     expect(found.listmeta).toMatchObject({ count: 3, continue: '' })
   })
 
@@ -333,7 +339,10 @@ describe('the list of audits', () => {
     const reply = await edge.get(`${auditsPath}/filters`, admin)
     expect(reply.json()).toEqual({
       userUid: ['alice', 'edgehostd'].map((value) => ({ label: value, value })),
-      resourceKind: ['disk', 'link', 'session'].map((value) => ({ label: value, value })),
+      resourceKind: ['certificate', 'disk', 'edgehost', 'key', 'link', 'secret', 'session'].map((value) => ({
+        label: value,
+        value,
+      })),
       actionType: ['activity', 'create', 'update'].map((value) => ({ label: value, value })),
     })
   })
@@ -343,11 +352,13 @@ describe('the verification', () => {
   it('says how much was looked at, and the head', async () => {
     addRecords(9)
     const found = await verify()
-    expect(found).toMatchObject({ isIntact: true, count: 10, first: 1, head: { number: 10 }, unwritten: 0 })
-    expect(await verify(`?head=10:${found.head.hash}`)).toMatchObject({ isIntact: true })
-    expect(await verify(`?head=9:${found.head.hash}`)).toMatchObject({
+    expect(found).toMatchObject({
+      ...{ isIntact: true, count: 10 + made, first: 1, head: { number: 10 + made }, unwritten: 0 },
+    })
+    expect(await verify(`?head=${10 + made}:${found.head.hash}`)).toMatchObject({ isIntact: true })
+    expect(await verify(`?head=${9 + made}:${found.head.hash}`)).toMatchObject({
       isIntact: false,
-      problem: { number: 9 },
+      problem: { number: 9 + made },
     })
   })
 
@@ -364,8 +375,8 @@ describe('the verification', () => {
     addRecords(9)
     edge.clock.turn(2_000 * dayMs)
     admin = (await edge.login('alice')).access
-    await edge.audit.keep()
-    expect(await verify()).toMatchObject({ isIntact: true, first: 11 })
+    await edge.audit.enforceRetention()
+    expect(await verify()).toMatchObject({ isIntact: true, first: 11 + made })
     expect((await list()).listmeta.count).toBe(2)
   })
 

@@ -50,7 +50,7 @@ describe('the records that callers without a session cause', () => {
     expect(new Set(uids).size).toBe(11)
     const sum = uids.at(-1)
     await vi.waitFor(() => expect(intents()).toEqual([sum]))
-    edge.audit.stop()
+    edge.audit.flush()
     const { metadata, spec } = await newest()
     expect(metadata.uid).toBe(sum)
     expect(spec.message).toMatch(
@@ -106,7 +106,7 @@ describe('the journal of a storm of refused logins', () => {
     expect(lines('login refused')).toHaveLength(10)
     expect(lines('request').filter(({ level, status }) => level === 30 && status !== 200)).toHaveLength(10)
     edge.lines.length = 0
-    edge.audit.stop()
+    edge.audit.flush()
     expect(edge.lines).toEqual([
       expect.objectContaining({
         kind: 'audit',

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -59,13 +59,13 @@ describe('guessing', () => {
   it('goes on where it was after a restart, with the secret of before', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'edgehostd-guess-'))
     opened.push(() => rm(folder, { recursive: true }))
-    const databaseFile = join(folder, 'edgehostd.db')
-    const first = await setUp({ guard: { lockAfterFailures: 3 }, databaseFile })
-    const { host, secret } = first.edge
+    const first = await setUp({ guard: { lockAfterFailures: 3 } })
+    const { host, stateDirectory } = first.edge
     const wrong = ['alice', '192.0.2.1'] as const
     expect(await first.statuses([wrong, wrong, wrong, wrong])).toEqual([401, 401, 401, 429])
-    // As a kill leaves it: nothing is closed or stopped before the next one begins.
-    const second = await setUp({ guard: { lockAfterFailures: 3 }, databaseFile, host, secret })
+    // As a kill leaves it: nothing is closed or stopped before.
+    await cp(stateDirectory, folder, { recursive: true })
+    const second = await setUp({ guard: { lockAfterFailures: 3 }, stateDirectory: folder, host })
     const reply = await second.edge.tryLogin('alice', host.accounts.get('alice')?.password ?? '', {
       remoteAddress: '192.0.2.1',
     })

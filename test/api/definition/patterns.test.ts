@@ -28,7 +28,7 @@ const judgedIn = (reply: { body: string }) =>
       variables: { name: string; isValid: boolean; validationFailureReason: string }[]
     }
   ).variables
-const profilesFile = (uid: string) => join(edge.definitionsFolder, 'definitions', uid, 'profiles.json')
+const profilesFile = (uid: string) => join(edge.stateDirectory, 'definitions', uid, 'profiles.json')
 
 /** Puts what an older version stored of these variables into the slot: the profiles alone, nothing counted. */
 async function plant(variables: readonly Variable[]): Promise<string> {

@@ -29,7 +29,7 @@ const details = async (slot: string) =>
   (await edge.get(`${archivePath}/${slot}/details`, token)).json<ClusterConfigArchiveDetails>()
 /** Names in the folder of definitions, and in its staging folder. */
 const onDisk = async () => {
-  const folder = join(edge.definitionsFolder, 'definitions')
+  const folder = join(edge.stateDirectory, 'definitions')
   return [await readdir(folder), await readdir(join(folder, 'staging'))].flat().sort()
 }
 
@@ -142,14 +142,13 @@ describe('slots', () => {
 
   it('are there after a restart; a folder in no slot, and what was being uploaded, are gone', async () => {
     const { uid } = await uploaded()
-    const { definitionsFolder, database, host } = edge
-    await writeFile(join(definitionsFolder, 'definitions', 'staging', 'half'), 'x')
-    await writeFile(join(definitionsFolder, 'definitions', 'f00'), 'x')
-    const again = await createTestEdge({ host, definitionsFolder, databaseFile: ':memory:' })
-    // Another database knows none of them.
-    expect(await onDisk()).toEqual(['staging'])
-    await again.stop()
-    expect(database.sql.prepare('SELECT uid FROM definition').all()).toEqual([{ uid }])
+    const { stateDirectory, host } = edge
+    await writeFile(join(stateDirectory, 'definitions', 'staging', 'half'), 'x')
+    await writeFile(join(stateDirectory, 'definitions', 'f00'), 'x')
+    await edge.daemon.stop()
+    edge = await createTestEdge({ host, stateDirectory })
+    expect(await onDisk()).toEqual([uid, 'staging'].sort())
+    expect((await details('overridden')).uid).toBe(uid)
   })
 })
 
@@ -254,13 +253,13 @@ describe('a check that costs too much', () => {
     const reply = await strict.app.inject({ method: 'POST', url: uploadPath, payload: body, headers })
     expect(reply.statusCode, reply.body).toBe(400)
     expect(reply.json<ErrorReply>().code).toBe('ArchiveTooLarge')
-    expect(await readdir(join(strict.definitionsFolder, 'definitions'))).toEqual(['staging'])
+    expect(await readdir(join(strict.stateDirectory, 'definitions'))).toEqual(['staging'])
     await strict.stop()
   })
 })
 
 describe('the slot embedded', () => {
-  const embeddedFile = () => join(edge.definitionsFolder, 'embedded.tgz')
+  const embeddedFile = () => join(edge.stateDirectory, 'embedded.tgz')
 
   it('follows its file: placed, replaced, damaged and taken away', async () => {
     await writeFile(embeddedFile(), definitionArchive())
@@ -297,12 +296,11 @@ describe('the slot embedded', () => {
   it('that is being looked at when the daemon stops is left without a word, and who asks hears of the stop', async () => {
     const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
     await writeFile(embeddedFile(), definitionArchive({ files }))
-    const looked = edge.definitions.start()
+    edge.definition.background?.()
     await expect.poll(onDisk).toHaveLength(2)
     const ask = () => edge.get(`${archivePath}/embedded/details`, token)
     const waiting = ask()
-    await edge.definitions.stop()
-    await looked
+    await edge.definition.stop?.()
     for (const reply of [await waiting, await ask()]) {
       expect(reply.statusCode).toBe(503)
       expect(reply.json()).toMatchObject({ code: 'NotReady' })

@@ -23,8 +23,7 @@ describe(`the list of ${size} audit records, with seed ${seed}`, () => {
   let token = ''
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'fuzz-list-'))
-    const databaseFile = join(folder, 'it.db')
-    const database = openDatabase(databaseFile, captureLog().log)
+    const database = openDatabase(join(folder, 'edgehostd.db'), captureLog().log)
     database.sql.exec(`
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${size})
         INSERT INTO audit SELECT i, '018bcfe5-6800-7000-8000-' || printf('%012d', i), 1700000000000 + i * 1000, 'user',
@@ -32,7 +31,7 @@ describe(`the list of ${size} audit records, with seed ${seed}`, () => {
           '4bf5d3a1-0000-4000-8000-' || printf('%012d', i), 'Log in with an operating-system account', 'success', 200,
           '7f3c2b1a-0000-4000-8000-' || printf('%012d', i), zeroblob(32), zeroblob(32) FROM n`)
     database.close()
-    edge = await createTestEdge({ databaseFile })
+    edge = await createTestEdge({ stateDirectory: folder })
     token = (await edge.login('alice')).access
   })
   afterAll(async () => {

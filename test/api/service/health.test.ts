@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { seeDisk } from '../../../src/errors/advice.ts'
 import { createHealth } from '../../../src/service/health.ts'
-import { apiRoutes } from '../../../src/service/routes.ts'
+import { serviceRoutes } from '../../../src/service/routes.ts'
 import { createServer } from '../../../src/api/server.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { createWriteProbe } from '../../../src/store/write-probe.ts'
@@ -13,8 +13,10 @@ async function createEdge() {
   const { log, lines, texts } = captureLog()
   const state = { moving: true, writable: true }
   const health = createHealth({
-    alive: { jobs: () => state.moving },
-    ready: { database: () => state.writable },
+    checks: [
+      { name: 'jobs', kind: 'alive', holds: () => state.moving },
+      { name: 'database', kind: 'ready', holds: () => state.writable },
+    ],
     log,
   })
   const { app } = createServer({
@@ -24,7 +26,7 @@ async function createEdge() {
     authenticate: () => undefined,
     onAuthenticated: () => undefined,
   })
-  await app.register(apiRoutes, { health, status: async () => serviceStatus('airgap') })
+  await app.register(serviceRoutes, { health, status: async () => serviceStatus('airgap') })
   const ask = async (url: string) => {
     const reply = await app.inject({ url })
     return [reply.statusCode, reply.json<ErrorReply & { status?: string }>()] as const

@@ -1,10 +1,21 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { request, type IncomingHttpHeaders } from 'node:http'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  rmSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as requestTls } from 'node:https'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLocalServer, type LocalServer } from '../../../src/api/connection/local-server.ts'
 import { listen } from '../../../src/api/connection/listen.ts'
@@ -74,14 +85,10 @@ const limits = {
 
 /** A whole edge on the local socket and on a TCP port of the loopback. */
 async function startEdge(options: Parameters<typeof createTestEdge>[0] = {}) {
-  const local = makeLocal()
-  const edge = await createTestEdge({ isLocal: local.hasAccepted, rateLimits: limits, ...options })
-  const { port } = await listen(edge.app, { address: '127.0.0.1', port: 0, inherited: 0, local })
-  undo.push(
-    () => edge.stop(),
-    () => local.close(),
-  )
-  return { edge, local, port }
+  const edge = await createTestEdge({ socket: path, rateLimits: limits, ...options })
+  undo.push(() => edge.stop())
+  const { port } = await edge.daemon.rooms.api.listen(0)
+  return { edge, port }
 }
 
 const actors = (edge: TestEdge) =>
@@ -232,14 +239,25 @@ describe('a request over the socket', () => {
   it('is known by the server that accepted it and by nothing that is sent', async () => {
     const { edge, port } = await startEdge()
     const spoof = { 'x-forwarded-for': 'local', forwarded: 'for=local', 'x-real-ip': 'local', host: path }
-    const reply = await fetch(`http://127.0.0.1:${port}${currentPath}`, { headers: spoof })
-    expect(reply.status).toBe(401)
+    const ca = readFileSync(join(edge.stateDirectory, 'tls', 'certificate.pem'))
+    const asked = requestTls({
+      port,
+      host: '127.0.0.1',
+      servername: 'localhost',
+      path: currentPath,
+      headers: spoof,
+      ca,
+    })
+    const [reply] = (await once(asked.end(), 'response')) as [IncomingMessage]
+    expect(reply.statusCode).toBe(401)
+    reply.destroy()
     // A TCP connection that was reset has no address either, as those of the local socket.
     for (let i = 0; i < 20; i++) {
-      const socket = connect({ port, host: '127.0.0.1' })
-      await once(socket, 'connect')
-      socket.write(`POST ${logoutPath} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      socket.resetAndDestroy()
+      const raw = connect({ port, host: '127.0.0.1' })
+      const socket = connectTls({ socket: raw, servername: 'localhost', ca })
+      await once(socket, 'secureConnect')
+      await new Promise((sent) => socket.write(`POST ${logoutPath} HTTP/1.1\r\nHost: x\r\n\r\n`, sent))
+      raw.resetAndDestroy()
     }
     await ask('GET', '/v1/ping')
     expect(actors(edge)).not.toContain('root')
@@ -361,7 +379,7 @@ describe('a port that cannot be had', () => {
     undo.push(() => other.close())
     const { port } = other.address() as AddressInfo
     const local = makeLocal()
-    const edge = await createTestEdge({ isLocal: local.hasAccepted })
+    const edge = await createTestEdge()
     undo.push(() => edge.stop())
     const refused = listen(edge.app, { address: '127.0.0.1', port, inherited: 0, local })
     await expect(refused).rejects.toThrow(

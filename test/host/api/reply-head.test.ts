@@ -10,7 +10,10 @@ const settingsPath = '/v1/edge-mgmt/settings'
 let wire: WireEdge
 let authorization: string
 beforeAll(async () => {
-  wire = await createWireEdge({ rateLimits }, { body: { minimumBytesPerSecond: 1_024, windowSeconds: 1 } })
+  wire = await createWireEdge(
+    { rateLimits },
+    { body: { limitBytes: 65_536, minimumBytesPerSecond: 1_024, windowSeconds: 1 } },
+  )
   authorization = (await wire.edge.login('alice')).access
 })
 afterAll(() => wire.stop())

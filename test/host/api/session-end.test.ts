@@ -31,7 +31,7 @@ const closed = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(t
 
 /** Names in the folder of definitions, and in its staging folder. */
 const onDisk = () => {
-  const folder = join(wire.edge.definitionsFolder, 'definitions')
+  const folder = join(wire.edge.stateDirectory, 'definitions')
   return [...readdirSync(folder), ...readdirSync(join(folder, 'staging'))].sort()
 }
 const lastRecord = () =>

@@ -17,7 +17,7 @@ describe.skipIf(process.getuid?.() !== 0)('on a disk that is really full', () =>
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'edgehostd-full-'))
     await run('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'edgehostd-test', folder])
-    edge = await createTestEdge({ databaseFile: join(folder, 'edgehostd.db') })
+    edge = await createTestEdge({ stateDirectory: folder })
   })
   afterEach(async () => {
     await edge.stop()

@@ -7,8 +7,8 @@ import { createFlood } from '../../../src/audit/flood.ts'
 import { chainRecord, type AuditEntry } from '../../../src/audit/record.ts'
 import { createRefusalSum } from '../../../src/audit/refusal-sum.ts'
 import { createTrailStore } from '../../../src/audit/trail-store.ts'
-import { ConfigSchema } from '../../../src/config/schema.ts'
-import { errorCodes } from '../../../src/errors/codes.ts'
+import { Audit } from '../../../src/audit/config.ts'
+import { errorTable } from '../../../src/declarations.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock, minuteMs } from '../../support/turning-clock.ts'
@@ -75,16 +75,16 @@ const longestName = 'n'.repeat(32)
 const addressOf = (index: number) => `2001:db8:aaaa:bbbb:cccc:dddd:eeee:${(0x1000 + index).toString(16)}`
 
 it('a year of any flood fits into the default size of the trail', () => {
-  const { audit } = Value.Create(ConfigSchema)
+  const audit = Value.Create(Audit)
   const { singles, sums } = recordsOfYear()
   const single = bytesOf('singles.db', (index) => ({
     ...{ actorType: 'user', actor: longestName, role: 'viewer', address: addressOf(index) },
     ...{ action: 'activity', kind: 'definition', resourceName: longestName },
     resourceUid: `0195a0e0-0000-7000-8000-${String(index).padStart(12, '0')}`,
-    message: `${'What a route says of itself '.repeat(4)}, unknown user: ${longest(Object.keys(errorCodes))}`,
+    message: `${'What a route says of itself '.repeat(4)}, unknown user: ${longest(Object.keys(errorTable))}`,
     ...{ outcome: 'refused', status: 401, requestId: 'r'.repeat(64) },
   }))
-  const statuses = new Set(Object.values(errorCodes).map(({ status }) => status))
+  const statuses = new Set(Object.values(errorTable).map(({ status }) => status))
   const sum = bytesOf('sums.db', (index) => {
     const all = createRefusalSum('without a session')
     for (const status of statuses)

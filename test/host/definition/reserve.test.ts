@@ -35,12 +35,14 @@ async function begin(mountOptions: string, reserveBytes: number) {
   execaSync('mount', ['-t', 'tmpfs', '-o', mountOptions, 'edgehostd-test', folder])
   const host = await createTestEdge({
     examineProgram: examineProgram(),
-    definitionsFolder: folder,
+    stateDirectory: folder,
     definitions: { upload: { limitBytes: 100_000_000, reserveBytes, maximum: 2 } },
   })
   edge = host
   const token = (await host.login('alice')).access
-  const address = await host.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = await host.daemon.rooms.api.listen(0)
+  const ca = join(folder, 'tls', 'certificate.pem')
+  const url = `https://localhost:${port}${uploadPath}`
   return {
     takeSmall: () => uploadDefinition(host, token),
     async send(archive: string) {
@@ -52,7 +54,7 @@ async function begin(mountOptions: string, reserveBytes: number) {
         '--write-out',
         ' %{http_code}',
       ]
-      const { stdout } = await execa('curl', [...args, '-H', `Authorization: ${token}`, address + uploadPath])
+      const { stdout } = await execa('curl', [...args, '-H', `Authorization: ${token}`, '--cacert', ca, url])
       const body = JSON.parse(stdout.slice(0, -4)) as ErrorReply & { details?: object }
       return { status: Number(stdout.slice(-3)), body }
     },

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { createHostFiles } from '../../../src/host/files.ts'
 import { idOfMachineId } from '../../../src/host/identity/identity.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
+import { openHostRecord } from '../../../src/host/identity/host-record.ts'
 import { createSnapshot, type Snapshot } from '../../../src/host/snapshot.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { systemClock } from '../../../src/system/clock.ts'
@@ -27,15 +28,18 @@ let host: EdgeHostInfo
 
 beforeAll(async () => {
   const { log, lines } = recordingLog()
-  snapshot = await createSnapshot({
-    files: createHostFiles(),
+  const files = createHostFiles()
+  // A container that was never booted has nothing that an id could be made of.
+  const settings = { id: 'edge-under-test', identitySources: [] }
+  const database = openDatabase(':memory:', log)
+  snapshot = createSnapshot({
+    files,
+    record: await openHostRecord({ settings, files, database, clock: systemClock, log }),
     runner,
     privileged: runner,
     clock: systemClock,
     log,
-    database: openDatabase(':memory:', log),
-    // A container that was never booted has nothing that an id could be made of.
-    config: { id: 'edge-under-test', identitySources: [], mode: 'airgap' },
+    config: { mode: 'airgap' },
     agentVersion: '0.0.0',
   })
   await snapshot.refresh('all')

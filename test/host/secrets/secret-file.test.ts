@@ -2,8 +2,8 @@ import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createSecret } from '../../../src/auth/keys.ts'
 import { readOrMakeSecret } from '../../../src/secrets/secret-file.ts'
+import { createSecret } from '../../../src/secrets/secrets.ts'
 
 let folder: string
 let file: string

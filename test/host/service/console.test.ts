@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createIssue } from '../../../src/service/console.ts'
+import { createConsole } from '../../../src/service/console.ts'
 import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 import { captureLog } from '../../support/https-server.ts'
 
@@ -24,7 +24,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-const makeIssue = (at = file) => createIssue({ file: at, runner, log: logged.log })
+const makeIssue = (at = file) => createConsole({ file: at, runner, log: logged.log })
 const warnings = () => logged.lines.filter(({ level }) => level === 40)
 
 describe('the issue file', () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createAudit, type Audit } from '../../../src/audit/audit.ts'
 import type { AuditedRequest } from '../../../src/audit/request-audit.ts'
 import { createTrailStore } from '../../../src/audit/trail-store.ts'
+import { createContinueTokens } from '../../../src/lists/continue-token.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
 import { minuteMs } from '../../support/turning-clock.ts'
 
@@ -14,12 +15,16 @@ beforeEach(() => {
   audit = open()
 })
 afterEach(() => {
-  audit.stop()
+  audit.flush()
   rig.database.close()
   vi.useRealTimers()
 })
 
-const open = () => createAudit({ settings, read: async () => [], ...rig, log: rig.captured.log })
+const open = () =>
+  createAudit({
+    ...{ settings, read: async () => [], edgeHostId: 'edge-test', startMessage: 'Start' },
+    ...{ listTokens: createContinueTokens(Buffer.alloc(32, 1)), ...rig, log: rig.captured.log },
+  })
 
 interface Told {
   readonly address?: string

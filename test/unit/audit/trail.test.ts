@@ -3,7 +3,7 @@ import { createAudit } from '../../../src/audit/audit.ts'
 import { canonicalForm, hashOf, hex, plainText, type AuditHead } from '../../../src/audit/record.ts'
 import { retain } from '../../../src/audit/retention.ts'
 import { verifyTrail } from '../../../src/audit/verification.ts'
-import { createJobTable, type RecurringWork } from '../../../src/jobs/table.ts'
+import { createContinueTokens } from '../../../src/lists/continue-token.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
 import { dayMs } from '../../support/turning-clock.ts'
 
@@ -72,12 +72,13 @@ describe('a record', () => {
 
 it('the head of the trail goes to the journal hourly, also where retention has to give up', async () => {
   const { trail, store } = rig.fill(3)
-  const job = createJobTable({ keepAudit: () => audit.keep() } as RecurringWork).find(
-    ({ name }) => name === 'audit trail',
-  )!
-  expect(job.schedule).toMatch(/^\d+ \d+ \* \* \* \*$/)
   const settings = { retentionDays: 1, limitBytes: 1e9 }
-  const audit = createAudit({ settings, read: async () => [], ...rig, log: rig.captured.log })
+  const audit = createAudit({
+    ...{ settings, read: async () => [], edgeHostId: 'edge-test', startMessage: 'Start' },
+    ...{ listTokens: createContinueTokens(Buffer.alloc(32, 1)), ...rig, log: rig.captured.log },
+  })
+  const job = audit.jobs!.find(({ name }) => name === 'audit trail')!
+  expect(job.schedule).toMatch(/^\d+ \d+ \* \* \* \*$/)
   rig.captured.log.level = 'fatal'
   await job.run()
   const line = { kind: 'audit-head', seq: 3, hash: hex(trail.head().hash) }

@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, KeyObject } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createSecret, deriveKeys, makeRefreshToken, readRefreshToken } from '../../../src/auth/keys.ts'
+import { deriveKeys, makeRefreshToken, readRefreshToken } from '../../../src/auth/keys.ts'
+import { createSecret, createSecrets } from '../../../src/secrets/secrets.ts'
 
 const secret = Buffer.alloc(32, 7)
 const claims = { sessionUid: '0b9e1d3c-1f5a-4a4e-9d53-6f1c2b3a4d5e', generation: 3 }
@@ -8,12 +9,12 @@ const claims = { sessionUid: '0b9e1d3c-1f5a-4a4e-9d53-6f1c2b3a4d5e', generation:
 describe('keys', () => {
   it('are 256 bits each, all different, and the same for the same secret', () => {
     const derive = () =>
-      Object.values(deriveKeys(secret)).map((key: Buffer | KeyObject) =>
+      Object.values(deriveKeys(createSecrets(secret))).map((key: Buffer | KeyObject) =>
         (key instanceof KeyObject ? key.export() : key).toString('hex'),
       )
     const all = [...derive(), secret.toString('hex')]
     expect(derive()).toEqual(derive())
-    expect(new Set(all).size).toBe(6)
+    expect(new Set(all).size).toBe(5)
     expect(all.every((key) => key.length === 64)).toBe(true)
   })
 
@@ -24,7 +25,7 @@ describe('keys', () => {
 })
 
 describe('a refresh token', () => {
-  const { refresh: key, access } = deriveKeys(secret)
+  const { refresh: key, access } = deriveKeys(createSecrets(secret))
   const token = makeRefreshToken(key, claims)
   const [body = '', code = ''] = token.split('.')
   const sign = (text: string) =>

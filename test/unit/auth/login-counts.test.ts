@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { countLogins } from '../../../src/auth/login-counts.ts'
 import type { Login, LoginRequest } from '../../../src/auth/login.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
-import type { ErrorCode } from '../../../src/errors/codes.ts'
+import { authErrors } from '../../../src/auth/codes.ts'
 
 const request = {} as LoginRequest
 
@@ -37,12 +37,15 @@ it.each([
   ['TooManyAttempts', 'limited'],
   ['TooManyLogins', 'busy'],
   ['PamUnavailable', 'failed'],
-] as const satisfies [ErrorCode, string][])('%s counts as %s, and is thrown on', async (code, outcome) => {
-  const error = new AppError(code, 'no')
-  const { login, counted } = endingWith(error)
-  await expect(login.login(request, false)).rejects.toBe(error)
-  expect(counted()).toEqual([{ purpose: 'login', outcome, count: 1 }])
-})
+] as const satisfies [keyof typeof authErrors, string][])(
+  '%s counts as %s, and is thrown on',
+  async (code, outcome) => {
+    const error = new AppError(authErrors[code], 'no')
+    const { login, counted } = endingWith(error)
+    await expect(login.login(request, false)).rejects.toBe(error)
+    expect(counted()).toEqual([{ purpose: 'login', outcome, count: 1 }])
+  },
+)
 
 it('an error that nobody expected counts as failed', async () => {
   const { login, counted } = endingWith(new Error('disk'))

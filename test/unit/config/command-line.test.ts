@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { parseCommandLine } from '../../../src/config/command-line.ts'
-import { helpText } from '../../../src/config/help.ts'
+import { helpText, parseCommandLine } from '../../../src/configuration.ts'
 import { listKeys } from '../../../src/config/key.ts'
 import { nearestName } from '../../../src/base/nearest-name.ts'
-import { ConfigSchema } from '../../../src/config/schema.ts'
+import { ConfigSchema } from '../../../src/declarations.ts'
 
 test.each([
   [[], 'run'],

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { parseCommandLine } from '../../../src/config/command-line.ts'
-import { explainConfig } from '../../../src/config/explain.ts'
-import { loadConfig } from '../../../src/config/load.ts'
+import { explainConfig, loadConfig, parseCommandLine } from '../../../src/configuration.ts'
+import * as explain from '../../../src/config/explain.ts'
 import { writeYaml } from '../../../src/config/write-yaml.ts'
 
 let folder: string
@@ -60,7 +59,10 @@ test('secrets are masked, by keyword and by name, and the rest stays valid YAML'
     },
   }
   const config = { proxy: { password: 'hunter2', pin: 4711, tokens: ['s3cr3t'], passwordFile: '/run/p' } }
-  const text = explainConfig({ config, sources: new Map([['proxy.password', '/etc/x.yaml:3']]) }, schema)
+  const text = explain.explainConfig(
+    { config, sources: new Map([['proxy.password', '/etc/x.yaml:3']]) },
+    schema,
+  )
   expect(text).toBe(`proxy:
   # password: ******** # /etc/x.yaml:3
   # pin: ******** # default

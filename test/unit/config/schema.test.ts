@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { checkValue } from '../../../src/config/check-value.ts'
-import { defaultConfigFile } from '../../../src/config/default-file.ts'
+import { defaultConfigFile } from '../../../src/configuration.ts'
 import { listKeys, type SchemaNode } from '../../../src/config/key.ts'
 import { parseYaml } from '../../../src/config/parse-yaml.ts'
-import { ConfigSchema } from '../../../src/config/schema.ts'
+import { ConfigSchema } from '../../../src/declarations.ts'
 
 const keys = listKeys(ConfigSchema)
 
@@ -86,11 +86,6 @@ test('a message never repeats the value of a secret key', () => {
   expect(checkValue(listKeys(schema)[0]!, 'hunter2')).toEqual([
     'pin is not acceptable; it must be text that is not empty',
   ])
-})
-
-// `vitest run -u` writes the shipped file anew after a change of the schema.
-test('the shipped configuration is the one the schema makes', async () => {
-  await expect(defaultConfigFile()).toMatchFileSnapshot('../../../systemd/config.yaml')
 })
 
 test('the shipped configuration, its signs of comment taken away, gives every key its default', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkValue } from '../../../src/config/check-value.ts'
 import { listKeys } from '../../../src/config/key.ts'
-import { ConfigSchema } from '../../../src/config/schema.ts'
+import { ConfigSchema } from '../../../src/declarations.ts'
 import { openHostRecord } from '../../../src/host/identity/host-record.ts'
 import {
   idOfMachineId,
@@ -208,8 +208,10 @@ describe('record', () => {
       database,
       clock: clockAt(options.now ?? 1_000),
       log,
-      configuredId: options.configuredId,
-      identitySources: usual,
+      settings: {
+        identitySources: usual,
+        ...(options.configuredId === undefined ? {} : { id: options.configuredId }),
+      },
     })
 
   it('keeps the id when the hardware says otherwise later', async () => {
@@ -231,8 +233,9 @@ describe('record', () => {
     const database = openDatabase(':memory:', log)
     const { id } = await open(database)
     const files = machine('gpu-host')
-    const rest = { files, database, clock: clockAt(9_000), log, configuredId: undefined }
-    expect((await openHostRecord({ ...rest, identitySources: ['board-serial'] })).id).toBe(id)
+    const settings = { identitySources: ['board-serial'] }
+    const record = await openHostRecord({ settings, files, database, clock: clockAt(9_000), log })
+    expect(record.id).toBe(id)
   })
 
   it('makes a random id, kept and warned about, where the machine has nothing', async () => {

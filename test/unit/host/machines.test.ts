@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions } from '../../../src/host/snapshot.ts'
+import { openHostRecord } from '../../../src/host/identity/host-record.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { busctlLine, busctlOutput } from '../../fixtures/host/busctl.ts'
 import { clockAt, programs, recordingLog } from '../../fixtures/host/edges.ts'
@@ -23,14 +24,18 @@ async function replyOf(
     [busctlLine(resolved)]: busctlOutput({ DNS: ['a(iiay)', [[3, ...server]]] }),
     [busctlLine(`${resolved}/link/_33`)]: busctlOutput({ DNS: ['a(iay)', [server]] }),
   })
-  const snapshot = await createSnapshot({
-    files: machine(name),
+  const files = machine(name)
+  const settings = { identitySources: ['product-uuid', 'machine-id'] }
+  const database = openDatabase(':memory:', log)
+  const clock = clockAt(1_000)
+  const snapshot = createSnapshot({
+    files,
     runner,
     privileged: runner,
-    clock: clockAt(1_000),
+    clock,
     log,
-    database: openDatabase(':memory:', log),
-    config: { identitySources: ['product-uuid', 'machine-id'], mode: 'airgap' },
+    record: await openHostRecord({ settings, files, database, clock, log }),
+    config: { mode: 'airgap' },
     agentVersion: '0.1.0',
     ipv4Addresses: () =>
       new Map(Object.entries(addresses).map(([nic, [ip, subnet]]) => [nic, [{ ip, subnet }]])),

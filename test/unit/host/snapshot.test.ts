@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from 'vitest'
 import type { HostFiles } from '../../../src/host/files.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions, type SnapshotReply } from '../../../src/host/snapshot.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openHostRecord, type HostRecordOptions } from '../../../src/host/identity/host-record.ts'
+import { openDatabase, type Database } from '../../../src/store/database.ts'
 import { programs, recordingLog } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
@@ -10,8 +11,13 @@ const identitySources = ['product-uuid', 'machine-id']
 /** What stat(1) says of 24 GiB, 2 of them kept for root. */
 const usage = (usedGib: number) => `${2 ** 30} 24 ${24 - usedGib} ${22 - usedGib}\n`
 
+interface BoardOptions extends Partial<SnapshotOptions> {
+  readonly settings?: HostRecordOptions['settings']
+  readonly database?: Database
+}
+
 /** A board whose parts a test can change: files in front of the fixture, figures, and the time. */
-function board(options: Partial<SnapshotOptions> = {}) {
+function board({ settings = { identitySources }, ...options }: BoardOptions = {}) {
   const { log, lines } = recordingLog()
   const files = machine('single-board')
   const state = {
@@ -32,14 +38,15 @@ function board(options: Partial<SnapshotOptions> = {}) {
   const { runner } = programs({ stat: () => usage(state.used) })
   const runners = { runner, privileged: runner }
   const database = options.database ?? openDatabase(':memory:', log)
-  const build = () =>
+  const clock = { now: () => state.now, monotonic: () => state.now }
+  const build = async () =>
     createSnapshot({
       files: overlaid,
       ...runners,
-      clock: { now: () => state.now, monotonic: () => state.now },
+      clock,
       log,
-      database,
-      config: { identitySources, mode: 'airgap' },
+      record: await openHostRecord({ settings, files: overlaid, database, clock, log }),
+      config: { mode: 'airgap' },
       agentVersion: '0.1.0',
       ipv4Addresses: () =>
         new Map([['eth0', state.addresses.map((ip) => ({ ip, subnet: '255.255.255.0' }))]]),
@@ -119,7 +126,8 @@ describe('reply', () => {
 
   it('names a connected host as one', async () => {
     const snapshot = await board({
-      config: { identitySources, id: 'kiosk-7', name: 'Kiosk', mode: 'connected' },
+      settings: { identitySources, id: 'kiosk-7' },
+      config: { name: 'Kiosk', mode: 'connected' },
     }).build()
     await snapshot.refresh('all')
     const { metadata, spec, status } = parse(snapshot.current()!.body)

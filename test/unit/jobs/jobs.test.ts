@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createJobs, type Job } from '../../../src/jobs/jobs.ts'
+import type { Sample } from '../../../src/base/sample.ts'
+import { createJobs, type Jobs } from '../../../src/jobs/jobs.ts'
+import type { Job } from '../../../src/room.ts'
 import { cpuNow } from '../../support/cpu-time.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { dayMs, hourMs, minuteMs } from '../../support/turning-clock.ts'
@@ -14,7 +16,7 @@ afterEach(() => {
 function setUp(...table: Job[]) {
   const { log, lines } = captureLog()
   const jobs = createJobs(table, { log, monotonic: () => performance.now() })
-  jobs.start()
+  jobs.background()
   stop = () => jobs.stop()
   return { jobs, lines }
 }
@@ -22,6 +24,11 @@ const everySecond = { name: 'tick', schedule: '* * * * * *', stuckAfterMs: 3_000
 const everyFiveSeconds = { name: 'tick', schedule: '*/5 * * * * *', stuckAfterMs: 3_000 }
 const atHalfPast = { name: 'hourly', schedule: '0 30 * * * *', stuckAfterMs: 3_000 }
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+/** Value of one of the figures of the only job. */
+const figureOf = (
+  jobs: Jobs,
+  name: 'runs_total' | 'failures_total' | 'duration_seconds' | 'success_age_seconds',
+) => (jobs.figures()[`edgehostd_job_${name}`] as readonly Sample[])[0]?.value
 /** The wall clock alone; timers and the monotonic clock go on as before. */
 const setClock = (byMs: number) => vi.setSystemTime(Date.now() + byMs)
 
@@ -107,7 +114,7 @@ describe('a wall clock that is set', () => {
     setClock(byMs)
     await pass(3 * minuteMs)
     expect(jobs.areMoving()).toBe(true)
-    expect(jobs.figures()[0]?.sinceSuccessMs).toBeLessThanOrEqual(5_000)
+    expect(figureOf(jobs, 'success_age_seconds')).toBeLessThanOrEqual(5)
     const pauses = begun.slice(1).map((at, index) => at - (begun[index] ?? 0))
     expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000)
     expect(Math.max(...pauses)).toBeLessThanOrEqual(10_000)
@@ -155,13 +162,18 @@ describe('figures', () => {
         if (fails) throw new Error('broken')
       },
     })
-    expect(jobs.figures()).toEqual([
-      { name: 'tick', runs: 0, failures: 0, durationMs: undefined, sinceSuccessMs: undefined },
-    ])
+    expect(jobs.figures()).toEqual({
+      edgehostd_job_runs_total: [{ labels: { job_name: 'tick' }, value: 0 }],
+      edgehostd_job_failures_total: [{ labels: { job_name: 'tick' }, value: 0 }],
+      edgehostd_job_duration_seconds: [],
+      edgehostd_job_success_age_seconds: [],
+    })
     await pass(2_000)
     fails = true
     await pass(3_000)
-    expect(jobs.figures()).toMatchObject([{ runs: 5, failures: 3, durationMs: 0 }])
-    expect(jobs.figures()[0]?.sinceSuccessMs).toBeGreaterThanOrEqual(3_000)
+    expect(figureOf(jobs, 'runs_total')).toBe(5)
+    expect(figureOf(jobs, 'failures_total')).toBe(3)
+    expect(figureOf(jobs, 'duration_seconds')).toBe(0)
+    expect(figureOf(jobs, 'success_age_seconds')).toBeGreaterThanOrEqual(3)
   })
 })

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { greetingOf } from '../../../src/service/console-text.ts'
+import { consoleText } from '../../../src/service/console-text.ts'
 
 const fingerprint = 'AB:CD:EF'
 const addresses = ['192.0.2.10', '198.51.100.7', '2001:db8::10']
 const first = (address: string, known: readonly string[] = addresses, port = 5080) =>
-  greetingOf({ bound: { address, port }, addresses: known, fingerprint }).split('\n')[0]
+  consoleText({ bound: { address, port }, addresses: known, fingerprint }).split('\n')[0]
 
 describe('the greeting', () => {
   it('is two lines: the addresses and the fingerprint', () => {
-    expect(greetingOf({ bound: { address: '::', port: 5080 }, addresses: ['192.0.2.10'], fingerprint })).toBe(
-      'edgehostd  https://192.0.2.10:5080\nSHA-256    AB:CD:EF\n',
-    )
+    expect(
+      consoleText({ bound: { address: '::', port: 5080 }, addresses: ['192.0.2.10'], fingerprint }),
+    ).toBe('edgehostd  https://192.0.2.10:5080\nSHA-256    AB:CD:EF\n')
   })
 
   it.each([

@@ -3,10 +3,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { parseCommandLine } from '../../src/config/command-line.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
 import { ConfigInvalid } from '../../src/config/problem.ts'
-import { judgeNamed } from '../../src/named-by-config.ts'
+import { checkReferencedFiles } from '../../src/declarations.ts'
 import { makeMaterial } from '../support/https-server.ts'
 
 let folder: string
@@ -27,7 +26,7 @@ async function problemsOf(yaml: string): Promise<string[]> {
       commandLine: parseCommandLine([]),
       environment: {},
       defaultFile: at('config.yaml'),
-      inspect: (value) => judgeNamed(value, (file) => unseen.push(file)),
+      onUnseen: (file) => unseen.push(file),
     })
     return []
   } catch (error) {
@@ -90,10 +89,14 @@ it.skipIf(process.getuid?.() !== 0)('a file that only root may read is left to r
   process.seteuid?.('nobody')
   try {
     expect(
-      await judgeNamed(
-        (path) => ({ 'api.tls.certificateFile': at('own.crt'), 'api.tls.keyFile': at('own.key') })[path],
-        (file) => unseen.push(file),
-      ),
+      await checkReferencedFiles({
+        value: (path) =>
+          new Map([
+            ['api.tls.certificateFile', at('own.crt')],
+            ['api.tls.keyFile', at('own.key')],
+          ]).get(path),
+        onUnseen: (file) => unseen.push(file),
+      }),
     ).toEqual([])
     expect(unseen).toEqual([at('own.key')])
   } finally {

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
-import { absolutePath, positive, strict } from './schema-parts.ts'
+import { Type, type Static } from 'typebox'
+import { absolutePath, positive, strict } from '../config/schema-parts.ts'
 
 /** Who may log in, by which PAM, how often, and for how long. */
 export const Auth = Type.Object(
@@ -97,3 +97,6 @@ export const Auth = Type.Object(
   },
   strict,
 )
+
+/** What an administrator may choose; the section `auth`. */
+export type AuthSettings = Static<typeof Auth>

@@ -1,32 +1,8 @@
-import { Type } from 'typebox'
-import { absolutePath, positive, strict } from './schema-parts.ts'
+import { Type, type Static } from 'typebox'
+import { absolutePath, positive, strict } from '../config/schema-parts.ts'
 
 const tebibyte = 1_099_511_627_776
 const bytes = (fallback: number, description: string) => positive(fallback, tebibyte, description)
-
-/** What is uploaded to this host. */
-export const Content = Type.Object(
-  {
-    signing: Type.Object(
-      {
-        publicKey: Type.Object(
-          {
-            base64EncodedValue: Type.String({
-              maxLength: 65_536,
-              default: '',
-              description:
-                'Base64 of a public key, PEM, RSA or EC. With it every upload needs a detached signature, SHA-256, by its private key.',
-            }),
-            description: Type.String({ maxLength: 1_024, default: '', description: 'Whose key it is.' }),
-          },
-          strict,
-        ),
-      },
-      strict,
-    ),
-  },
-  strict,
-)
 
 /** Cluster definitions: where they come from and what they may cost. */
 export const Definitions = Type.Object(
@@ -70,3 +46,6 @@ export const Definitions = Type.Object(
   },
   strict,
 )
+
+/** What an administrator may choose; the section `definitions`. */
+export type DefinitionSettings = Static<typeof Definitions>

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { strict } from './schema-parts.ts'
+import { strict } from '../config/schema-parts.ts'
 
 const identitySources = [
   'product-uuid',

@@ -1,0 +1,105 @@
+import { Type, type Static } from 'typebox'
+import { path, positive, strict } from '../config/schema-parts.ts'
+import { otherResource } from './rate/resource.ts'
+
+const rate = (requestsPerSecond: number, burst: number, of: string) => ({
+  requestsPerSecond: positive(requestsPerSecond, 100_000, `Requests a second of one client or user ${of}.`),
+  burst: positive(burst, 3_600, 'Seconds of that rate that may come at once after a pause.'),
+})
+
+/**
+ * The HTTPS port: where it listens, and what it bears.
+ * @param limited names of the resources whose rates may be set
+ */
+export function apiSection(limited: readonly string[]) {
+  const resources = [...limited, otherResource]
+  return Type.Object(
+    {
+      address: Type.String({
+        format: 'ip',
+        accepts: 'an IPv4 or IPv6 address',
+        default: '::',
+        description: 'Address to listen on; :: is every address, IPv4 included. Must match edgehostd.socket.',
+      }),
+      port: positive(5080, 65535, 'Port to listen on. Must match edgehostd.socket.'),
+      socket: Type.Object(
+        {
+          path: Type.String({
+            // sockaddr_un has 108 bytes, unix(7).
+            pattern: '^(/[\\x01-\\x7f]{1,106})?$',
+            accepts: 'an absolute path of at most 107 characters, or nothing for no socket',
+            default: '/run/edgehostd/edgehostd.sock',
+            description: 'Unix socket on which root of this host has the same API without a login.',
+          }),
+        },
+        strict,
+      ),
+      tls: Type.Object(
+        {
+          certificateFile: Type.Optional(
+            path(
+              '/etc/edgehostd/tls/server.crt',
+              "An administrator's own certificate chain, PEM. Needs keyFile.",
+            ),
+          ),
+          keyFile: Type.Optional(
+            path('/etc/edgehostd/tls/server.key', 'Its private key, PEM. Needs certificateFile.'),
+          ),
+        },
+        strict,
+      ),
+      timeouts: Type.Object(
+        {
+          handshakeMs: positive(5_000, 600_000, 'For the TLS handshake.'),
+          headersMs: positive(5_000, 600_000, 'For the header fields of a request.'),
+          idleMs: positive(30_000, 3_600_000, 'For a connection between two requests.'),
+          stalledMs: positive(120_000, 3_600_000, 'For a connection on which nothing moves at all.'),
+        },
+        strict,
+      ),
+      body: Type.Object(
+        {
+          limitBytes: positive(
+            1_048_576,
+            1_073_741_824,
+            'Largest JSON body; of those who are not logged in at most 131072.',
+          ),
+          minimumBytesPerSecond: positive(1_024, 1_073_741_824, 'A body that arrives more slowly is closed.'),
+          windowSeconds: positive(10, 3_600, 'The rate is measured over this many seconds.'),
+        },
+        strict,
+      ),
+      connections: Type.Object(
+        {
+          maximum: positive(1_000, 100_000, 'Open connections in all.'),
+          maximumPerAddress: positive(
+            64,
+            100_000,
+            'Open connections of one client, and of one user; an on-link IPv6 /64 as a whole has eight times as many.',
+          ),
+        },
+        strict,
+      ),
+      rateLimits: Type.Object(
+        {
+          enabled: Type.Boolean({ default: true, description: 'Whether requests are limited at all.' }),
+          ...rate(10, 5, 'to one resource, the first name after /v1/ or /v1/edge-mgmt/'),
+          login: Type.Object(rate(2, 5, 'to login and password reset together'), strict),
+          resources: Type.Array(
+            Type.String({
+              pattern: `^(${resources.join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
+              accepts: `<resource>=<requests a second>/<burst>, the resource one of ${resources.join(', ')}`,
+            }),
+            { default: [], description: 'Resources with a rate of their own, for example clusters=50/5.' },
+          ),
+          trackedKeys: positive(65_536, 10_000_000, 'Counters kept in memory; the fullest give way.'),
+        },
+        strict,
+      ),
+    },
+    strict,
+  )
+}
+
+/** What an administrator may choose; the section `api`. */
+export type ApiSettings = Static<ReturnType<typeof apiSection>>

@@ -1,0 +1,131 @@
+import type { FastifyInstance } from 'fastify'
+import type { AddressInfo } from 'node:net'
+import type { Mode } from '../base/role.ts'
+import type { Client, ClientOf } from '../base/client.ts'
+import { sampleEach } from '../base/sample.ts'
+import type { FiguresOf, Room } from '../room.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { Lines } from '../system/stranger-log.ts'
+import type { TlsMaterial } from '../system/tls-options.ts'
+import type { about } from './about.ts'
+import type { Authenticate, IsGone } from './access.ts'
+import type { RequestAudit } from './audit-hook.ts'
+import type { ApiSettings } from './config.ts'
+import { createHttpsServer } from './connection/https-server.ts'
+import { listen } from './connection/listen.ts'
+import { createLocalServer } from './connection/local-server.ts'
+import type { RouteTable } from './route-table.ts'
+import { createServer } from './server.ts'
+
+export interface ApiOptions {
+  readonly settings: ApiSettings
+  readonly mode: Mode
+  readonly material: TlsMaterial
+  readonly audit: RequestAudit
+  readonly authenticate: Authenticate
+  /** The user of an access token that is held, told without a look at a signature. */
+  readonly holderOf: (accessToken: string) => string | undefined
+  /** Whether a user has logged in from exactly there. */
+  readonly isKnownClient: (client: Client) => boolean
+  /** Tells who counts as one client. */
+  readonly clientOf: ClientOf
+  /** Aborted when a stop begins: long replies end by it. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+  /** Takes the lines that callers without a session cause. */
+  readonly strangers: Lines
+  /** How long a request may last after its session has ended, milliseconds. */
+  readonly longRequestMs?: number | undefined
+}
+
+/** Where requests come in: the HTTPS port and root's own socket, and their limits. */
+export interface Api extends Room {
+  /** Takes the routes of the rooms. */
+  readonly app: FastifyInstance
+  /** Every route there is. */
+  readonly table: RouteTable
+  /** New connections get this certificate. */
+  useCertificate(material: TlsMaterial): void
+  /** Ends what needs a session that is gone: requests in flight, and that their connections are spared. */
+  endSessions(isGone: IsGone): void
+  /** @param inherited how many sockets systemd holds for us */
+  listen(inherited: number): Promise<AddressInfo>
+  /** Finishes what is in flight. */
+  close(): Promise<void>
+}
+
+// What is in flight gets this long; the unit's TimeoutStopSec is a little longer.
+const drainMs = 10_000
+
+/** Builds the port; it does not listen yet. */
+export function createApi(options: ApiOptions): Api {
+  const { settings, clientOf, log, strangers, clock } = options
+  const https = createHttpsServer({ ...settings, material: options.material, clientOf, log, strangers })
+  const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, log })
+  const { app, routes, requests, endRequests, rateRefusals } = createServer({
+    log,
+    strangers,
+    bodyLimitBytes: settings.body.limitBytes,
+    serverFactory: https.serverFactory,
+    rateLimits: {
+      settings: settings.rateLimits,
+      holderOf: options.holderOf,
+      isKnownClient: options.isKnownClient,
+      monotonic: () => clock.monotonic(),
+    },
+    mode: options.mode,
+    audit: options.audit,
+    authenticate: options.authenticate,
+    clientOf,
+    onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
+    isLocal: local.hasAccepted,
+    stopping: options.stopping,
+    ...(options.longRequestMs === undefined ? {} : { longRequestMs: options.longRequestMs }),
+  })
+
+  return {
+    app,
+    table: routes,
+    useCertificate: https.useCertificate,
+    endSessions(isGone) {
+      endRequests(isGone)
+      https.forget(isGone)
+    },
+    listen: (inherited) => listen(app, { ...settings, inherited, local }),
+    async close() {
+      const deadline = setTimeout(() => {
+        https.closeConnections()
+        local.closeConnections()
+      }, drainMs)
+      https.closeIdle()
+      await Promise.all([app.close(), local.close()])
+      clearTimeout(deadline)
+      https.stop()
+    },
+    figures(): FiguresOf<typeof about> {
+      const counts = requests.figures()
+      return {
+        edgehostd_http_requests_total: counts.flatMap(({ method, route, statuses }) =>
+          sampleEach(
+            statuses,
+            ([status]) => ({ method, route, status: String(status) }),
+            ([, value]) => value,
+          ),
+        ),
+        edgehostd_http_request_duration_seconds: sampleEach(
+          counts,
+          ({ method, route }) => ({ method, route }),
+          ({ durations }) => durations,
+        ),
+        edgehostd_http_connections: https.connections(),
+        edgehostd_rate_limit_refusals_total: sampleEach(
+          rateRefusals(),
+          ([resource]) => ({ resource }),
+          ([, value]) => value,
+        ),
+      }
+    },
+  }
+}

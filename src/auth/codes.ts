@@ -1,0 +1,46 @@
+import { defineErrors } from '../errors/define-errors.ts'
+
+/** Refusals of logins and passwords. */
+export const authErrors = defineErrors({
+  InvalidCredentials: {
+    status: 401,
+    meaning:
+      'The user name and password do not let anyone in. Wrong password, unknown, locked and expired accounts get this same answer.',
+    action: 'Try again; the reason is in the journal of the host.',
+  },
+  PasswordExpired: {
+    status: 401,
+    meaning: 'The password was right but has expired.',
+    action: 'POST /v1/users/default/password/reset with username, oldPassword and newPassword.',
+  },
+  TooManyAttempts: {
+    status: 429,
+    meaning: 'Too many failed logins for this user or from this address.',
+    action: 'Wait for the seconds in Retry-After.',
+  },
+  TooManyLogins: {
+    status: 429,
+    meaning: 'More logins are being checked than the host has room for.',
+    action: 'Wait for the seconds in Retry-After.',
+  },
+  PasswordRefused: {
+    status: 400,
+    meaning: "The host's password policy refused the new password; the message holds PAM's own words.",
+    action: 'Choose another password.',
+  },
+  OldPasswordWrong: {
+    status: 400,
+    meaning: 'The old password is not the current one.',
+    action: 'Correct oldPassword.',
+  },
+  PamUnavailable: {
+    status: 500,
+    meaning: "The host's PAM stack could not give an answer.",
+    action: 'See journalctl -u edgehostd and docs/operations.md, "When nobody can log in".',
+  },
+  PasswordChangeUnavailable: {
+    status: 503,
+    meaning: 'The transient unit that changes passwords could not be started.',
+    action: 'See journalctl -u edgehostd -p warning, or use passwd on the console.',
+  },
+})

@@ -1,0 +1,103 @@
+import type { SystemEntry } from '../audit/own-entries.ts'
+import type { FiguresOf, Room } from '../room.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { about } from './about.ts'
+import { createCertificates, type Certificates } from './certificates.ts'
+import type { CertificateFiles } from './pair.ts'
+
+export interface CertificateRoomOptions {
+  /** An administrator's own pair; both or neither. */
+  readonly settings: Partial<CertificateFiles>
+  /** Where the daemon's own pair lies. */
+  readonly directory: string
+  /** Milliseconds since 1970. */
+  readonly buildDate: number
+  /** What the certificate calls this host. */
+  readonly names: {
+    hostName(): string
+    addresses(): readonly string[]
+    onNamesChange(listener: () => void): unknown
+  }
+  readonly record: (entry: SystemEntry) => void
+  /** Which resource the newest record of a kind and action names. */
+  readonly lastResource: (kind: string, action: 'create') => string | undefined
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The key pair of this host and its life. */
+export interface CertificateRoom
+  extends Room, Pick<Certificates, 'material' | 'fingerprint' | 'notAfter' | 'isSelfSigned'> {
+  /** Calls when new connections are to get another certificate than before. */
+  onChange(listener: () => void): void
+}
+
+/**
+ * Builds the room; the certificate is there when it is done.
+ * @throws CertificateUnusable when an administrator's pair is bad
+ */
+export async function createCertificateRoom(options: CertificateRoomOptions): Promise<CertificateRoom> {
+  const { settings, names, record, clock, log } = options
+  const { certificateFile, keyFile } = settings
+  const listeners: (() => void)[] = []
+  const certificates = createCertificates({
+    directory: options.directory,
+    own: certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined,
+    buildDate: options.buildDate,
+    clock,
+    log,
+    names: () => ({ hostName: names.hostName(), addresses: names.addresses() }),
+    onNewKey: () => record({ action: 'create', kind: 'key', message: 'Make a private key' }),
+    onRefused: (reason) =>
+      record({
+        ...{ action: 'action', kind: 'certificate', outcome: 'failed' },
+        message: `Keep the certificate, the new one cannot be used: ${reason}`,
+      }),
+  })
+  await certificates.ensure()
+  recordUse()
+
+  function recordUse(): void {
+    const fingerprint = certificates.fingerprint()
+    if (options.lastResource('certificate', 'create') === fingerprint) return
+    const notAfter = new Date(certificates.notAfter()).toISOString()
+    record({
+      ...{ action: 'create', kind: 'certificate', resourceUid: fingerprint },
+      message: `Put a certificate to use, good until ${notAfter}`,
+    })
+  }
+
+  function use(isNew: boolean): void {
+    if (!isNew) return
+    recordUse()
+    for (const tell of listeners) tell()
+    log.info(
+      { fingerprint: certificates.fingerprint(), notAfter: certificates.notAfter() },
+      'certificate in use',
+    )
+  }
+
+  const renew = async () => use(await certificates.ensure())
+  names.onNamesChange(() => {
+    renew().catch((error: unknown) =>
+      log.error(
+        { err: error },
+        'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
+      ),
+    )
+  })
+
+  return {
+    material: certificates.material,
+    fingerprint: certificates.fingerprint,
+    notAfter: certificates.notAfter,
+    isSelfSigned: certificates.isSelfSigned,
+    onChange: (listener) => void listeners.push(listener),
+    jobs: [{ name: 'certificate', schedule: '47 7 * * * *', stuckAfterMs: 300_000, run: renew }],
+    figures: (): FiguresOf<typeof about> => ({
+      edgehostd_certificate_expiry_timestamp_seconds: certificates.notAfter().getTime() / 1_000,
+    }),
+    reload: async () => use(await certificates.reload()),
+  }
+}

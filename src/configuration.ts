@@ -1,0 +1,40 @@
+import * as commandLine from './config/command-line.ts'
+import { defaultConfigFile as describeDefaults } from './config/default-file.ts'
+import * as explain from './config/explain.ts'
+import * as help from './config/help.ts'
+import * as load from './config/load.ts'
+import { checkReferencedFiles, ConfigSchema, pairs, type Config } from './declarations.ts'
+
+/** The effective configuration of the daemon and where each value came from. */
+export type LoadedConfig = load.Loaded<Config>
+
+export interface LoadConfigOptions extends Omit<load.LoadConfigOptions, 'schema' | 'pairs' | 'inspect'> {
+  /** Whether to judge the keys and files that the configuration names; given, it is told of files that only root may read. */
+  readonly onUnseen?: (file: string) => void
+}
+
+/** As `parseCommandLine` of the room `config`, for the daemon. */
+export const parseCommandLine = (argv: readonly string[]) => commandLine.parseCommandLine(argv, ConfigSchema)
+
+/** As `loadConfig` of the room `config`, for the daemon. */
+export async function loadConfig({ onUnseen, ...options }: LoadConfigOptions): Promise<LoadedConfig> {
+  const inspect =
+    onUnseen && ((value: (path: string) => unknown) => checkReferencedFiles({ value, onUnseen }))
+  const loaded = await load.loadConfig({
+    schema: ConfigSchema,
+    pairs,
+    ...options,
+    ...(inspect ? { inspect } : {}),
+  })
+  // Every value was checked against its key of the schema, and a test holds the defaults to it.
+  return loaded as LoadedConfig
+}
+
+/** The effective configuration as YAML; see `explainConfig` of the room `config`. */
+export const explainConfig = (loaded: explain.Explainable) => explain.explainConfig(loaded, ConfigSchema)
+
+/** The text of `--help`. */
+export const helpText = () => help.helpText(ConfigSchema)
+
+/** The configuration file that is shipped. */
+export const defaultConfigFile = () => describeDefaults(ConfigSchema)

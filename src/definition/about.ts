@@ -1,0 +1,11 @@
+import { archiveErrors } from '../archive/codes.ts'
+import type { Declaration } from '../room.ts'
+import { definitionErrors } from './codes.ts'
+import { Definitions } from './config.ts'
+
+/** Cluster definitions. */
+export const about = {
+  errors: { ...archiveErrors, ...definitionErrors },
+  config: { definitions: Definitions },
+  tags: { clusters: 'Cluster definitions, what they hold and what they want to know.' },
+} as const satisfies Declaration

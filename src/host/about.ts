@@ -1,0 +1,30 @@
+import type { Declaration } from '../room.ts'
+import { Host } from './config.ts'
+
+/** What this machine is. */
+export const about = {
+  config: { host: Host },
+  families: {
+    edgehostd_fact_age_seconds: {
+      type: 'gauge',
+      help: 'Since a fact of the host was read; refresh is when it is read again, "never" for one that cannot change.',
+      labels: ['fact', 'refresh'],
+    },
+    edgehostd_fact_read_duration_seconds: {
+      type: 'gauge',
+      help: 'How long the last look at a fact of the host took.',
+      labels: ['fact'],
+    },
+    edgehostd_fact_failing: {
+      type: 'gauge',
+      help: '1 while a fact of the host cannot be read, or a part of it; else 0.',
+      labels: ['fact'],
+    },
+  },
+  tags: { edgehosts: 'What this host is.' },
+  limited: ['edgehosts', 'settings'],
+  support: [
+    { name: 'settings.json', path: '/v1/edge-mgmt/settings' },
+    { name: 'facts.json', path: '/v1/edge-mgmt/edgehosts/current' },
+  ],
+} as const satisfies Declaration

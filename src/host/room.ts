@@ -1,0 +1,83 @@
+import { clientOf as clientAmong, type ClientOf } from '../base/client.ts'
+import { inSeconds, sampleEach } from '../base/sample.ts'
+import type { FiguresOf, Room } from '../room.ts'
+import type { CommandFollower } from '../system/follower.ts'
+import type { about } from './about.ts'
+import { createChangeWatches } from './change-watch.ts'
+import { createOwnAddresses } from './network/own-addresses.ts'
+import { hostRoutes } from './routes.ts'
+import { settingsOf } from './settings.ts'
+import { createSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
+
+export interface HostOptions extends SnapshotOptions {
+  readonly follower: CommandFollower
+  /** Facts that are known beforehand, in the place of those of this machine. */
+  readonly facts?: Partial<Snapshot> | undefined
+}
+
+/** What this machine is. */
+export interface Host extends Room, Pick<Snapshot, 'hostName' | 'addresses' | 'onNamesChange'> {
+  /** Tells who counts as one client, as the addresses of this host are now. */
+  readonly clientOf: ClientOf
+}
+
+/** Builds the room; name and addresses are known when it is done, the other facts with the first look at them. */
+export async function createHost(options: HostOptions): Promise<Host> {
+  const { files, config, follower, log } = options
+  const own = createOwnAddresses(files)
+  await own.refresh()
+  const snapshot = { ...createSnapshot(options), ...options.facts }
+  await snapshot.refreshNames()
+  const watches = createChangeWatches({ follower, log }, (part) => void snapshot.refresh(part))
+
+  return {
+    hostName: snapshot.hostName,
+    addresses: snapshot.addresses,
+    onNamesChange: snapshot.onNamesChange,
+    clientOf: (address) => clientAmong(address, own.current()),
+    async routes(app) {
+      await app.register(hostRoutes, { snapshot, settings: settingsOf(config.mode) })
+    },
+    jobs: [
+      {
+        name: 'host facts, seconds',
+        schedule: '*/5 * * * * *',
+        stuckAfterMs: 300_000,
+        run: () => snapshot.refresh('seconds', ...watches.unwatched()),
+      },
+      {
+        name: 'own addresses',
+        schedule: '*/5 * * * * *',
+        stuckAfterMs: 300_000,
+        run: () => own.refresh(),
+      },
+      {
+        name: 'host facts, minutes',
+        schedule: '32 */5 * * * *',
+        stuckAfterMs: 900_000,
+        run: () => snapshot.refresh('minutes', 'network', 'mounts', 'services'),
+      },
+    ],
+    figures(): FiguresOf<typeof about> {
+      const readings = snapshot.readings()
+      const byName = ({ name }: { readonly name: string }) => ({ fact: name })
+      return {
+        edgehostd_fact_age_seconds: sampleEach(
+          readings,
+          ({ name, refreshClass }) => ({ fact: name, refresh: refreshClass }),
+          ({ ageMs }) => inSeconds(ageMs),
+        ),
+        edgehostd_fact_read_duration_seconds: sampleEach(readings, byName, ({ durationMs }) =>
+          inSeconds(durationMs),
+        ),
+        edgehostd_fact_failing: sampleEach(readings, byName, ({ isFailing }) => Number(isFailing)),
+      }
+    },
+    checks: [{ name: 'host facts', kind: 'ready', holds: () => snapshot.current() !== undefined }],
+    background() {
+      void snapshot.firstLook()
+      watches.start()
+    },
+    stop: () => watches.stop(),
+  }
+}

@@ -1,0 +1,5 @@
+import type { Declaration } from '../room.ts'
+import { Log, State } from './config.ts'
+
+/** The process. */
+export const about = { config: { log: Log, state: State } } as const satisfies Declaration

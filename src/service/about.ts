@@ -1,0 +1,7 @@
+import type { Declaration } from '../room.ts'
+
+/** The daemon itself. */
+export const about = {
+  tags: { service: 'The daemon itself.' },
+  support: [{ name: 'status.json', path: '/v1/edge-mgmt/edgehosts/current/status' }],
+} as const satisfies Declaration

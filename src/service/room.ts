@@ -1,0 +1,82 @@
+import { reachableBy } from '../base/address.ts'
+import type { Mode } from '../base/role.ts'
+import type { CertificateRoom } from '../certificate/room.ts'
+import type { Check, OpenPort, Room } from '../room.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { createConsole } from './console.ts'
+import { consoleText } from './console-text.ts'
+import { createHealth } from './health.ts'
+import { serviceRoutes } from './routes.ts'
+import { createServiceStatus } from './status.ts'
+import type { ServiceManager } from './systemd.ts'
+
+export interface ServiceOptions {
+  readonly settings: { readonly issueFile: string }
+  readonly version: string
+  readonly mode: Mode
+  /** Where the configuration wants the daemon to listen. */
+  readonly listen: { readonly address: string; readonly port: number }
+  readonly stateDirectory: string
+  readonly names: { addresses(): readonly string[]; onNamesChange(listener: () => void): unknown }
+  readonly certificate: Pick<CertificateRoom, 'fingerprint' | 'notAfter' | 'isSelfSigned' | 'onChange'>
+  /** Of all rooms. */
+  readonly checks: readonly Check[]
+  /** Audit records that only the journal has. */
+  readonly unwrittenAudits: () => number
+  readonly systemd: ServiceManager
+  readonly runner: CommandRunner
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** How the daemon itself is, for clients, for the console and for systemd. */
+export function createService(options: ServiceOptions): Room {
+  const { version, mode, listen, names, certificate, systemd, runner, clock, log } = options
+  const health = createHealth({ checks: options.checks, log })
+  const status = createServiceStatus({
+    ...{ version, mode, port: listen.port, stateDirectory: options.stateDirectory, clock },
+    addresses: () => reachableBy(listen.address, names.addresses()),
+    certificates: certificate,
+    failing: health.failing,
+    unwrittenAudits: options.unwrittenAudits,
+  })
+  const console = createConsole({ file: options.settings.issueFile, runner, log })
+  let bound: OpenPort | undefined
+  const show = async () => {
+    if (!bound) return
+    const fingerprint = certificate.fingerprint()
+    await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint }))
+  }
+  names.onNamesChange(() => void show())
+  certificate.onChange(() => void show())
+  options.stopping.addEventListener('abort', () => {
+    // Not waited for: what is in flight matters more than that systemd knows.
+    systemd
+      .notify('STOPPING=1')
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'systemd was not told; see: systemctl status edgehostd'),
+      )
+  })
+
+  return {
+    async routes(app) {
+      await app.register(serviceRoutes, { health, status })
+    },
+    async start(port) {
+      bound = port
+      // Before systemd is told: what waits for the start may print it.
+      await show()
+      systemd.startWatchdog(health.moves)
+      log.info({ ...port, version, mode, fingerprint: certificate.fingerprint() }, 'listening')
+      await systemd.notify('READY=1', `STATUS=listening on port ${port.port}`)
+    },
+    async stop() {
+      await console.remove()
+      systemd.stopWatchdog()
+    },
+  }
+}

@@ -1,0 +1,16 @@
+import type { Declaration } from '../room.ts'
+import { storeErrors } from './codes.ts'
+
+/** The database in the state folder. */
+export const about = {
+  errors: storeErrors,
+  families: {
+    edgehostd_database_size_bytes: { type: 'gauge', help: 'Size of the database.' },
+    edgehostd_database_wal_size_bytes: { type: 'gauge', help: 'Size of its write-ahead log.' },
+    edgehostd_state_filesystem_size_bytes: {
+      type: 'gauge',
+      help: 'Size of the file system that holds the state folder.',
+    },
+    edgehostd_state_filesystem_free_bytes: { type: 'gauge', help: 'What can still be written there.' },
+  },
+} as const satisfies Declaration

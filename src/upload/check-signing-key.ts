@@ -1,0 +1,17 @@
+import type { Finding, ReferenceCheck } from '../room.ts'
+import { readSigningKey, SigningKeyUnusable } from './signing.ts'
+
+const path = 'content.signing.publicKey.base64EncodedValue'
+
+/** Judges the public key for uploads, where there is one. */
+export async function checkSigningKey({ value }: ReferenceCheck): Promise<Finding[]> {
+  const base64EncodedValue = value(path)
+  if (typeof base64EncodedValue !== 'string' || base64EncodedValue === '') return []
+  try {
+    readSigningKey({ base64EncodedValue, description: '' })
+    return []
+  } catch (error) {
+    if (!(error instanceof SigningKeyUnusable)) throw error
+    return [{ path, message: error.message }]
+  }
+}
