@@ -71,9 +71,7 @@ export interface Family {
 export type Figures = Readonly<Record<string, Sampled>>
 
 /** The figures that a room owes for the families it declares. */
-export type FiguresOf<About extends { readonly families: object }> = Readonly<
-  Record<keyof About['families'], Sampled>
->
+export type FiguresOf<Families extends object> = Readonly<Record<keyof Families, Sampled>>
 
 /** A value of the configuration that cannot be used, by the path of its key. */
 export interface Finding {

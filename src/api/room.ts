@@ -104,7 +104,7 @@ export function createApi(options: ApiOptions): Api {
       clearTimeout(deadline)
       https.stop()
     },
-    figures(): FiguresOf<typeof about> {
+    figures(): FiguresOf<typeof about.families> {
       const counts = requests.figures()
       return {
         edgehostd_http_requests_total: counts.flatMap(({ method, route, statuses }) =>

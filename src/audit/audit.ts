@@ -97,7 +97,9 @@ export function createAudit(options: AuditOptions): Audit {
         run: enforceRetention,
       },
     ],
-    figures: (): FiguresOf<typeof about> => ({ edgehostd_audit_unwritten_records_total: trail.unwritten() }),
+    figures: (): FiguresOf<typeof about.families> => ({
+      edgehostd_audit_unwritten_records_total: trail.unwritten(),
+    }),
     start() {
       record({ action: 'action', kind: 'daemon', message: options.startMessage })
       trail.announceHead()

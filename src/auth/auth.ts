@@ -142,7 +142,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
         run: () => accountWatch.check(),
       },
     ],
-    figures(): FiguresOf<typeof about> {
+    figures(): FiguresOf<typeof about.families> {
       const { working, children, waiting } = slots.figures()
       return {
         edgehostd_logins_total: sampleEach(

@@ -95,7 +95,7 @@ export async function createCertificateRoom(options: CertificateRoomOptions): Pr
     isSelfSigned: certificates.isSelfSigned,
     onChange: (listener) => void listeners.push(listener),
     jobs: [{ name: 'certificate', schedule: '47 7 * * * *', stuckAfterMs: 300_000, run: renew }],
-    figures: (): FiguresOf<typeof about> => ({
+    figures: (): FiguresOf<typeof about.families> => ({
       edgehostd_certificate_expiry_timestamp_seconds: certificates.notAfter().getTime() / 1_000,
     }),
     reload: async () => use(await certificates.reload()),

@@ -58,7 +58,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
         run: () => snapshot.refresh('minutes', 'network', 'mounts', 'services'),
       },
     ],
-    figures(): FiguresOf<typeof about> {
+    figures(): FiguresOf<typeof about.families> {
       const readings = snapshot.readings()
       const byName = ({ name }: { readonly name: string }) => ({ fact: name })
       return {

@@ -17,7 +17,7 @@ export interface Jobs extends Room {
   stop(): void
   /** False while a job is stuck; the watchdog is then left hungry. */
   areMoving(): boolean
-  figures(): FiguresOf<typeof about>
+  figures(): FiguresOf<typeof about.families>
 }
 
 interface Count {

@@ -31,7 +31,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Room> {
   const loop = createEventLoop(() => clock.monotonic())
   const scrapeAccess = await readScrapeAccess(settings.tokenFile, log)
 
-  async function ownFigures(): Promise<FiguresOf<typeof about>> {
+  async function ownFigures(): Promise<FiguresOf<typeof about.families>> {
     const { lag, busySeconds } = loop.read()
     const process = await readProcessFigures()
     return {

@@ -26,7 +26,7 @@ export function createStoreRoom(options: StoreRoomOptions): Room {
         holds: createWriteProbe(database, { log, monotonic: () => clock.monotonic() }),
       },
     ],
-    async figures(): Promise<FiguresOf<typeof about>> {
+    async figures(): Promise<FiguresOf<typeof about.families>> {
       const [databaseBytes, walBytes, space] = await Promise.all([
         sizeOf(databaseFile),
         sizeOf(`${databaseFile}-wal`),
