@@ -147,7 +147,7 @@ module.exports = {
       name: 'no-room-imports-the-root',
       severity: 'error',
       from: { path: '^src/[^/]+/', pathNot: rootProgram },
-      to: { path: '^src/(main|daemon|state|edges|configuration|declarations)\\.ts$' },
+      to: { path: '^src/(main|daemon|state|edges|configuration|declarations|sum-declarations)\\.ts$' },
     },
   ],
   options: {

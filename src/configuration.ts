@@ -3,7 +3,7 @@ import { defaultConfigFile as describeDefaults } from './config/default-file.ts'
 import * as explain from './config/explain.ts'
 import * as help from './config/help.ts'
 import * as load from './config/load.ts'
-import { checkReferencedFiles, ConfigSchema, pairs, type Config } from './declarations.ts'
+import { checkReferencedFiles, configSchema, pairs, type Config } from './declarations.ts'
 
 /** The effective configuration of the daemon and where each value came from. */
 export type LoadedConfig = load.Loaded<Config>
@@ -14,14 +14,14 @@ export interface LoadConfigOptions extends Omit<load.LoadConfigOptions, 'schema'
 }
 
 /** As `parseCommandLine` of the room `config`, for the daemon. */
-export const parseCommandLine = (argv: readonly string[]) => commandLine.parseCommandLine(argv, ConfigSchema)
+export const parseCommandLine = (argv: readonly string[]) => commandLine.parseCommandLine(argv, configSchema)
 
 /** As `loadConfig` of the room `config`, for the daemon. */
 export async function loadConfig({ onUnseen, ...options }: LoadConfigOptions): Promise<LoadedConfig> {
   const inspect =
     onUnseen && ((value: (path: string) => unknown) => checkReferencedFiles({ value, onUnseen }))
   const loaded = await load.loadConfig({
-    schema: ConfigSchema,
+    schema: configSchema,
     pairs,
     ...options,
     ...(inspect ? { inspect } : {}),
@@ -31,10 +31,10 @@ export async function loadConfig({ onUnseen, ...options }: LoadConfigOptions): P
 }
 
 /** The effective configuration as YAML; see `explainConfig` of the room `config`. */
-export const explainConfig = (loaded: explain.Explainable) => explain.explainConfig(loaded, ConfigSchema)
+export const explainConfig = (loaded: explain.Explainable) => explain.explainConfig(loaded, configSchema)
 
 /** The text of `--help`. */
-export const helpText = () => help.helpText(ConfigSchema)
+export const helpText = () => help.helpText(configSchema)
 
 /** The configuration file that is shipped. */
-export const defaultConfigFile = () => describeDefaults(ConfigSchema)
+export const defaultConfigFile = () => describeDefaults(configSchema)

@@ -3,17 +3,15 @@ import { about as api } from './api/about.ts'
 import { about as audit } from './audit/about.ts'
 import { about as auth } from './auth/about.ts'
 import { about as certificate } from './certificate/about.ts'
-import type { SchemaNode } from './config/key.ts'
-import { strict } from './config/schema-parts.ts'
 import { about as definition } from './definition/about.ts'
-import type { ErrorTable } from './errors/define-errors.ts'
 import { about as host } from './host/about.ts'
 import { about as jobs } from './jobs/about.ts'
 import { about as metrics } from './metrics/about.ts'
 import { about as program } from './program/about.ts'
-import type { Declaration, Family, Finding, ReferenceCheck, Section } from './room.ts'
+import type { Declaration, Finding, ReferenceCheck } from './room.ts'
 import { about as service } from './service/about.ts'
 import { about as store } from './store/about.ts'
+import { sumDeclarations } from './sum-declarations.ts'
 import { about as upload } from './upload/about.ts'
 
 // In the order in which an operator reads them: in the configuration file, in the documents.
@@ -35,56 +33,9 @@ const all = [
 /** What each room says of itself. */
 export const declarations: readonly Declaration[] = all
 
-/** @throws Error for a name that two rooms declare */
-function sum<T>(
-  what: string,
-  tables: readonly (Readonly<Record<string, T>> | undefined)[],
-): Record<string, T> {
-  const found: Record<string, T> = {}
-  for (const [name, value] of tables.flatMap((table) => Object.entries(table ?? {}))) {
-    if (Object.hasOwn(found, name)) throw new Error(`${what} ${name} is declared twice`)
-    found[name] = value
-  }
-  return found
-}
-
-/** Every error that a client can meet. */
-export const errorTable: ErrorTable = sum(
-  'error',
-  declarations.map(({ errors }) => errors),
-)
-
-/** Every metric. */
-export const families: Readonly<Record<string, Family>> = sum(
-  'metric',
-  declarations.map((each) => each.families),
-)
-
-/** The tags of the API document. */
-export const tags = sum(
-  'tag',
-  declarations.map((each) => each.tags),
-)
-
-const limited = Object.keys(
-  sum(
-    'resource',
-    declarations.map((each) => Object.fromEntries((each.limited ?? []).map((name) => [name, true]))),
-  ),
-).sort()
-
-/** What goes into the support archive beside what the support program reads by itself. */
-export const supportSources = Object.values(
-  sum(
-    'support file',
-    declarations.map((each) =>
-      Object.fromEntries((each.support ?? []).map((source) => [source.name, source])),
-    ),
-  ),
-)
-
-/** Keys of the configuration that only make sense together. */
-export const pairs = declarations.flatMap((each) => each.pairs ?? [])
+/** Every error, metric, tag and file of the support archive, and the whole configuration. */
+export const { errorTable, families, tags, supportSources, pairs, configSchema } =
+  sumDeclarations(declarations)
 
 type Intersection<Union> = (Union extends unknown ? (each: Union) => void : never) extends (
   each: infer All,
@@ -100,21 +51,6 @@ export type Config = {
   readonly [Name in keyof Sections]: SchemaOf<Sections[Name]> extends infer Schema extends TSchema
     ? Static<Schema>
     : never
-}
-
-const sections = Object.entries(
-  sum<Section>(
-    'section',
-    declarations.map(({ config }) => config),
-  ),
-).map(([name, section]) => [name, typeof section === 'function' ? section({ limited }) : section] as const)
-
-/** The whole configuration, every section present once defaults are filled in. */
-export const ConfigSchema: SchemaNode = {
-  type: 'object',
-  ...strict,
-  properties: Object.fromEntries<SchemaNode>(sections),
-  required: sections.map(([name]) => name),
 }
 
 /** Judges everything that a configuration names, each as its room does at the start. */

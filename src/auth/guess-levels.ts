@@ -1,3 +1,4 @@
+import type { AuthSettings } from './config.ts'
 import { createBoundedMap, type BoundedMap } from '../base/bounded-map.ts'
 import { networkFactor, type Client } from '../base/client.ts'
 
@@ -13,15 +14,7 @@ export interface Counter {
 }
 
 /** From how many failures on a try has to wait, and from how many on there is no try. */
-export interface LevelLimits {
-  readonly delayAfterFailures: number
-  readonly firstDelaySeconds: number
-  readonly lockAfterFailures: number
-  readonly lockMinutes: number
-  readonly addressLockAfterFailures: number
-  /** Counters kept in memory, of each level. */
-  readonly trackedKeys: number
-}
+export type LevelLimits = Omit<AuthSettings['guard'], 'userFailuresPerHour'>
 
 export type LevelName = 'pair' | 'client' | 'network-pair' | 'network'
 

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 
 // Wire names as the published API spells them.
 
@@ -66,3 +66,5 @@ export const SessionItem = Type.Object({
   expirationTimestamp: Timestamp,
   isCurrent: Type.Boolean({ description: 'The session of this request.' }),
 })
+/** A session as the API shows it; times RFC 3339. */
+export type SessionItem = Static<typeof SessionItem>

@@ -1,4 +1,3 @@
-import type { Role } from '../base/role.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { listInMemory } from '../lists/memory.ts'
@@ -9,6 +8,7 @@ import type { SessionCaller } from './accepted-tokens.ts'
 import { reasonInFiles, reasonToEnd } from './end-reason.ts'
 import type { Accounts } from './accounts.ts'
 import { sessionList } from './session-list.ts'
+import type { SessionItem } from './schemas.ts'
 import type { SessionRecord } from './session-store.ts'
 import type { Sessions, TokenPair } from './sessions.ts'
 
@@ -24,21 +24,9 @@ export interface SessionAccess {
   /** Whose tokens these are. */
   callerOf(tokens: TokenPair): SessionCaller | undefined
   logout(caller: SessionCaller): void
-  list(caller: SessionReader, query: ListQuery): Page<SessionView>
+  list(caller: SessionReader, query: ListQuery): Page<SessionItem>
   /** @throws AppError NotFound, Forbidden */
   end(caller: SessionReader, uid: string): void
-}
-
-/** A session as the API shows it; times RFC 3339. */
-export interface SessionView {
-  readonly uid: string
-  readonly userName: string
-  readonly role: Role
-  readonly address: string
-  readonly creationTimestamp: string
-  readonly lastRenewalTimestamp: string
-  readonly expirationTimestamp: string
-  readonly isCurrent: boolean
 }
 
 export function createSessionAccess({
@@ -89,7 +77,7 @@ export function createSessionAccess({
   }
 }
 
-const viewOf = (session: SessionRecord, caller: SessionReader): SessionView => ({
+const viewOf = (session: SessionRecord, caller: SessionReader): SessionItem => ({
   uid: session.uid,
   userName: session.userName,
   role: session.role,

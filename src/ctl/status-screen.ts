@@ -1,4 +1,3 @@
-import type { Static } from 'typebox'
 import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
 import type { SessionItem } from '../auth/schemas.ts'
@@ -6,13 +5,11 @@ import type { EdgeHostInfo } from '../host/schemas.ts'
 import { renderFacts, type Fact, type Paper } from './facts.ts'
 import { moment, plural, span } from './text.ts'
 
-type Session = Static<typeof SessionItem>
-
 /** All that the screen shows; undefined is what only administrators see. */
 export interface HostStatus {
   readonly host: EdgeHostInfo
   readonly service: ServiceStatus | undefined
-  readonly sessions: readonly Session[]
+  readonly sessions: readonly SessionItem[]
   /** Of the newest 50 records those that did not go well, newest first. */
   readonly errors: readonly AuditView[] | undefined
 }
@@ -132,7 +129,7 @@ function diskFacts({ host, service }: HostStatus): Fact[] {
 const isFull = (service: ServiceStatus | undefined) =>
   service !== undefined && service.state.freeBytes < (1 - fullShare) * service.state.totalBytes
 
-function sessionFact(sessions: readonly Session[]): Fact {
+function sessionFact(sessions: readonly SessionItem[]): Fact {
   const users = [...new Set(sessions.map(({ userName }) => userName))]
   const names = users.length > 5 ? `${users.slice(0, 5).join(', ')} ...` : users.join(', ')
   return { label: 'Sessions', lines: [sessions.length === 0 ? 'none' : `${sessions.length} (${names})`] }

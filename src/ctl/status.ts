@@ -1,4 +1,3 @@
-import type { Static } from 'typebox'
 import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
 import type { SessionItem } from '../auth/schemas.ts'
@@ -16,7 +15,7 @@ export async function status({ client, output, target }: Context): Promise<undef
   const host = await client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
   const service = await unlessForbidden(() => client.get<ServiceStatus>(`${hostPath}/status`, []))
   const audits = await unlessForbidden(() => readAudits(client))
-  const sessions = await client.list<Static<typeof SessionItem>>('/v1/users/sessions', {}, 0)
+  const sessions = await client.list<SessionItem>('/v1/users/sessions', {}, 0)
   const found: HostStatus = {
     host,
     service,

@@ -64,6 +64,8 @@ const Nic = Type.Object({
   nicName: Type.String(),
   subnet: text('IPv4: dotted mask. IPv6: length of the prefix.'),
 })
+/** A network interface. */
+export type Nic = Static<typeof Nic>
 
 const Condition = Type.Object({
   message: Type.String(),

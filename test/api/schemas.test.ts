@@ -2,7 +2,7 @@ import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { createDeclaringServer, declareRooms } from '../../build/declaring-server.ts'
 import { formatDocument } from '../../src/definition/format/format.ts'
-import { ConfigSchema } from '../../src/declarations.ts'
+import { configSchema } from '../../src/declarations.ts'
 
 interface Declared {
   readonly name: string
@@ -28,7 +28,7 @@ function patternsWithoutWords(node: unknown): unknown[] {
 }
 
 it('the configuration and the files of a definition say in words what each of their patterns takes', () => {
-  expect(patternsWithoutWords([ConfigSchema, formatDocument])).toEqual([])
+  expect(patternsWithoutWords([configSchema, formatDocument])).toEqual([])
 })
 
 describe('the schemas of every route', async () => {

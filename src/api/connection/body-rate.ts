@@ -1,3 +1,4 @@
+import type { ApiSettings } from '../config.ts'
 import type { ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { AppError } from '../../errors/app-error.ts'
@@ -7,11 +8,7 @@ import type { Replies } from '../replies.ts'
 import { requestIdOf } from '../request-id.ts'
 import type { GatheredRequest } from './gathered-request.ts'
 
-export interface BodyRate {
-  readonly minimumBytesPerSecond: number
-  /** The rate is measured over this long. */
-  readonly windowSeconds: number
-}
+export type BodyRate = Omit<ApiSettings['body'], 'limitBytes'>
 
 interface Body {
   readonly request: GatheredRequest

@@ -1,3 +1,4 @@
+import type { ApiSettings } from '../config.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
@@ -8,11 +9,7 @@ import type { Lines } from '../../system/stranger-log.ts'
 import { createTally } from '../../base/tally.ts'
 import type { Caller, IsGone } from '../access.ts'
 
-export interface ConnectionLimits {
-  /** Open connections in all. */
-  readonly maximum: number
-  /** Open connections of one client, and of one user; an on-link /64 as a whole has `networkFactor` times as many. */
-  readonly maximumPerAddress: number
+export type ConnectionLimits = ApiSettings['connections'] & {
   readonly clientOf: ClientOf
   readonly log: Logger
   /** Takes the lines that callers without a session cause; without it the log does. */

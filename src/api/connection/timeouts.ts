@@ -1,3 +1,4 @@
+import type { ApiSettings } from '../config.ts'
 import type { Server as HttpServer, ServerOptions as HttpOptions } from 'node:http'
 import type { Server, ServerOptions } from 'node:https'
 import type { TLSSocket } from 'node:tls'
@@ -5,16 +6,7 @@ import { GatheredRequest } from './gathered-request.ts'
 import { LingeringResponse } from './unread-body.ts'
 
 /** All in milliseconds; the section `api.timeouts` of the configuration. */
-export interface Timeouts {
-  /** From the accepted TCP connection to the end of the TLS handshake. */
-  readonly handshakeMs: number
-  /** From the handshake, or a request's first byte, to the end of its header fields. */
-  readonly headersMs: number
-  /** Between two requests. */
-  readonly idleMs: number
-  /** No byte in either direction, during a request too. */
-  readonly stalledMs: number
-}
+export type Timeouts = ApiSettings['timeouts']
 
 /** What every server is made with. */
 export const httpOptions = {

@@ -1,3 +1,4 @@
+import type { ApiSettings } from '../config.ts'
 import type {
   FastifyInstance,
   FastifyReply,
@@ -10,21 +11,12 @@ import { apiErrors } from '../codes.ts'
 import { networkFactor, type Client } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
 import { accessTokenOf } from '../guard.ts'
-import type { Rate } from './bucket.ts'
 import { createRateCounters, type RateCounter } from './counters.ts'
 import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
 import { createTally } from '../../base/tally.ts'
 
 /** As the configuration has it: `api.rateLimits`. */
-export interface RateLimitSettings extends Rate {
-  readonly enabled: boolean
-  /** Of login and password reset together. */
-  readonly login: Rate
-  /** Of single resources, `clusters=50/5`. */
-  readonly resources: readonly string[]
-  /** Counters kept in memory. */
-  readonly trackedKeys: number
-}
+export type RateLimitSettings = ApiSettings['rateLimits']
 
 export interface RateLimitOptions {
   readonly settings: RateLimitSettings

@@ -1,15 +1,12 @@
-import type { Static } from 'typebox'
 import type { SessionItem } from '../schemas.ts'
 import { parseLimit } from '../../ctl/limit.ts'
 import type { Context } from '../../ctl/context.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 
-type Session = Static<typeof SessionItem>
-
 const sessionsPath = '/v1/users/sessions'
 
-const layout: readonly Column<Session>[] = [
+const layout: readonly Column<SessionItem>[] = [
   { title: 'UID', read: ({ uid }) => uid },
   {
     title: 'USER',
@@ -29,7 +26,7 @@ export async function listSessions({
 }: Context<'limit' | 'filter'>): Promise<undefined> {
   const { filter } = line.options
   const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<Session>(sessionsPath, query, parseLimit(line, 0))
+  const found = await client.list<SessionItem>(sessionsPath, query, parseLimit(line, 0))
   await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
   return undefined
 }

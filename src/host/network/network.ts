@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { addressOfHex } from '../../base/address.ts'
 import { kernelTableBytes, type HostFiles } from '../files.ts'
+import type { Nic as WireNic } from '../schemas.ts'
 import { isEndOfAnother, readLinks, readMac, type Link } from './links.ts'
 import {
   parseConnectedRoutes,
@@ -12,16 +13,9 @@ import {
 } from './routing-table.ts'
 
 /** A network interface as the wire shows it, but for its DNS servers. */
-export interface Nic {
+export interface Nic extends Readonly<Omit<WireNic, 'dns'>> {
   /** Of the kernel. */
   readonly index: number
-  readonly nicName: string
-  readonly ip?: string
-  /** IPv4: dotted mask. IPv6: length of the prefix as text. */
-  readonly subnet?: string
-  readonly gateway?: string
-  readonly macAddr?: string
-  readonly isDefault: boolean
 }
 
 export interface Network {

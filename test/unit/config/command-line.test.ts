@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { helpText, parseCommandLine } from '../../../src/configuration.ts'
 import { listKeys } from '../../../src/config/key.ts'
 import { nearestName } from '../../../src/base/nearest-name.ts'
-import { ConfigSchema } from '../../../src/declarations.ts'
+import { configSchema } from '../../../src/declarations.ts'
 
 test.each([
   [[], 'run'],
@@ -80,7 +80,7 @@ test('the help lists --prime-cache too, which the loader around the program take
 
 test('the help names every key with its default', () => {
   const text = helpText()
-  for (const { path, schema } of listKeys(ConfigSchema)) {
+  for (const { path, schema } of listKeys(configSchema)) {
     const preset = schema.default === undefined ? '' : ` [${[schema.default].flat().map(String).join(',')}]`
     expect(text).toContain(`  --${path}=…${preset}\n`)
   }

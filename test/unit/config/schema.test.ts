@@ -3,9 +3,9 @@ import { checkValue } from '../../../src/config/check-value.ts'
 import { defaultConfigFile } from '../../../src/configuration.ts'
 import { listKeys, type SchemaNode } from '../../../src/config/key.ts'
 import { parseYaml } from '../../../src/config/parse-yaml.ts'
-import { ConfigSchema } from '../../../src/declarations.ts'
+import { configSchema } from '../../../src/declarations.ts'
 
-const keys = listKeys(ConfigSchema)
+const keys = listKeys(configSchema)
 
 function sectionsOf(schema: SchemaNode): SchemaNode[] {
   const inner = Object.values(schema.properties ?? {}).filter((child) => child.properties)
@@ -38,7 +38,7 @@ test('the schema uses only keywords that are checked', () => {
 })
 
 test('every section refuses unknown keys', () => {
-  for (const section of sectionsOf(ConfigSchema)) expect(section.additionalProperties).toBe(false)
+  for (const section of sectionsOf(configSchema)) expect(section.additionalProperties).toBe(false)
 })
 
 test.each(keys)('$path has a description, and a default or an example that is accepted', (key) => {
@@ -48,7 +48,7 @@ test.each(keys)('$path has a description, and a default or an example that is ac
 })
 
 test('keys without a default are optional, and the others are not', () => {
-  for (const section of sectionsOf(ConfigSchema)) {
+  for (const section of sectionsOf(configSchema)) {
     const leaves = Object.entries(section.properties ?? {}).filter(([, child]) => !child.properties)
     const complete = leaves.filter(([, child]) => child.default !== undefined).map(([name]) => name)
     const required = leaves.map(([name]) => name).filter((name) => section.required?.includes(name))
@@ -90,7 +90,7 @@ test('a message never repeats the value of a secret key', () => {
 
 test('the shipped configuration, its signs of comment taken away, gives every key its default', () => {
   const body = defaultConfigFile().slice(defaultConfigFile().indexOf('\n#host:'))
-  const parsed = parseYaml('x', body.replace(/^#/gm, ''), ConfigSchema, keys)
+  const parsed = parseYaml('x', body.replace(/^#/gm, ''), configSchema, keys)
   expect(parsed.problems).toEqual([])
   expect(parsed.settings.map(({ key, value }) => [key.path, value])).toEqual(
     keys.map(({ path, schema }) => [path, schema.default ?? (schema.examples as unknown[])[0]]),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkValue } from '../../../src/config/check-value.ts'
 import { listKeys } from '../../../src/config/key.ts'
-import { ConfigSchema } from '../../../src/declarations.ts'
+import { configSchema } from '../../../src/declarations.ts'
 import { openHostRecord } from '../../../src/host/identity/host-record.ts'
 import {
   idOfMachineId,
@@ -170,7 +170,7 @@ and more
 })
 
 describe('setting', () => {
-  const key = listKeys(ConfigSchema).find(({ path }) => path === 'host.identitySources')!
+  const key = listKeys(configSchema).find(({ path }) => path === 'host.identitySources')!
   const accepts =
     'it must be product-uuid, product-serial, board-serial, chassis-serial, device-tree-serial, machine-id or the absolute path of a file'
 

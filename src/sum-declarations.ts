@@ -1,0 +1,56 @@
+import type { SchemaNode } from './config/key.ts'
+import { strict } from './config/schema-parts.ts'
+import type { ErrorTable } from './errors/define-errors.ts'
+import type { Declaration, Family, Section, SupportSource } from './room.ts'
+
+/** What the declarations of all rooms come to, in their order. */
+export interface Sum {
+  /** Every error that a client can meet. */
+  readonly errorTable: ErrorTable
+  /** Every metric. */
+  readonly families: Readonly<Record<string, Family>>
+  /** The tags of the API document. */
+  readonly tags: Readonly<Record<string, string>>
+  /** What goes into the support archive beside what the support program reads by itself. */
+  readonly supportSources: readonly SupportSource[]
+  /** Keys of the configuration that only make sense together. */
+  readonly pairs: readonly (readonly [string, string])[]
+  /** The whole configuration, every section present once defaults are filled in. */
+  readonly configSchema: SchemaNode
+}
+
+/** @throws Error for a name that two rooms declare */
+export function sumDeclarations(declarations: readonly Declaration[]): Sum {
+  const sum = <T>(
+    what: string,
+    tableOf: (declaration: Declaration) => Readonly<Record<string, T>> | undefined,
+  ): Record<string, T> => {
+    const found: Record<string, T> = {}
+    for (const [name, value] of declarations.flatMap((each) => Object.entries(tableOf(each) ?? {}))) {
+      if (Object.hasOwn(found, name)) throw new Error(`${what} ${name} is declared twice`)
+      found[name] = value
+    }
+    return found
+  }
+
+  const limited = Object.keys(sum('resource', (each) => byName(each.limited, (name) => name))).sort()
+  const sections = Object.entries(sum<Section>('section', ({ config }) => config)).map(
+    ([name, section]) => [name, typeof section === 'function' ? section({ limited }) : section] as const,
+  )
+  return {
+    errorTable: sum('error', ({ errors }) => errors),
+    families: sum('metric', (each) => each.families),
+    tags: sum('tag', (each) => each.tags),
+    supportSources: Object.values(sum('support file', ({ support }) => byName(support, ({ name }) => name))),
+    pairs: declarations.flatMap((each) => each.pairs ?? []),
+    configSchema: {
+      type: 'object',
+      ...strict,
+      properties: Object.fromEntries<SchemaNode>(sections),
+      required: sections.map(([name]) => name),
+    },
+  }
+}
+
+const byName = <T>(items: readonly T[] | undefined, nameOf: (item: T) => string) =>
+  Object.fromEntries((items ?? []).map((item) => [nameOf(item), item]))
