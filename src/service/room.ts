@@ -66,13 +66,13 @@ export function createService(options: ServiceOptions): Room {
     async routes(app) {
       await app.register(serviceRoutes, { health, status })
     },
-    async start(port) {
-      bound = port
+    async start({ address, port }) {
+      bound = { address, port }
       // Before systemd is told: what waits for the start may print it.
       await show()
       systemd.startWatchdog(health.moves)
-      log.info({ ...port, version, mode, fingerprint: certificate.fingerprint() }, 'listening')
-      await systemd.notify('READY=1', `STATUS=listening on port ${port.port}`)
+      log.info({ address, port, version, mode, fingerprint: certificate.fingerprint() }, 'listening')
+      await systemd.notify('READY=1', `STATUS=listening on port ${port}`)
     },
     async stop() {
       await console.remove()
