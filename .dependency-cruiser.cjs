@@ -19,7 +19,7 @@ const law = {
   certificate: [...ground, 'audit'],
   host: ground,
   auth: [...ground, 'secrets', 'audit'],
-  upload: [...ground, 'api', 'audit'],
+  upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'upload', 'audit', 'host'],
   service: [...ground, 'certificate'],
   support: [...ground, 'archive', 'config', 'program'],

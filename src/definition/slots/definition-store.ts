@@ -1,33 +1,23 @@
-import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuseFull } from '../../errors/storage-full.ts'
 import { syncFolder } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
+import { openStaging, type Staged, type Staging } from '../../upload/staging.ts'
 import type { DefinitionTable, SlotDefinition, SlotName } from './definition-table.ts'
 
-/** A folder that becomes a definition's own, or goes. */
-export interface Staging {
-  readonly uid: string
-  readonly folder: string
-}
-
 /** Definitions on the disk, a folder each, and which one is in which slot. */
-export interface DefinitionStore {
+export interface DefinitionStore extends Staging {
   /** Where definitions lie. */
   readonly folder: string
   list(): SlotDefinition[]
   find(slot: SlotName): SlotDefinition | undefined
   /** A file of a definition, to be closed; nothing once the definition has gone. It may go while it is read. */
   open(uid: string, file: string): Promise<FileHandle | undefined>
-  /** Makes an empty folder. @throws AppError StorageFull */
-  stage(): Promise<Staging>
   /**
    * Puts what was staged into its slot, in one step. All files in it have to be on the disk.
    * @param signal asked last of all; @throws its reason, and then the slot holds what it held
    */
-  commit(staging: Staging, definition: SlotDefinition, signal?: AbortSignal): Promise<void>
-  discard(staging: Staging): Promise<void>
+  commit(staged: Staged, definition: SlotDefinition, signal?: AbortSignal): Promise<void>
   /** Empties a slot. @returns what was in it */
   remove(slot: SlotName): Promise<SlotDefinition | undefined>
 }
@@ -47,10 +37,8 @@ export async function openDefinitionStore({
   readonly table: DefinitionTable
   readonly log: Logger
 }): Promise<DefinitionStore> {
-  const stagingFolder = join(folder, stagingName)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await rm(stagingFolder, { recursive: true, force: true })
-  await mkdir(stagingFolder, { mode: 0o700 })
+  const staging = await openStaging(join(folder, stagingName))
   for (const { slot, uid, name } of table.list()) {
     if (await isFolder(join(folder, uid))) continue
     table.remove(slot)
@@ -70,26 +58,20 @@ export async function openDefinitionStore({
     list: table.list,
     find: table.find,
     open: (uid, file) => open(join(folder, uid, file)).catch(missing),
-    async stage() {
-      const uid = randomUUID()
-      const staged = join(stagingFolder, uid)
-      await mkdir(staged, { mode: 0o700 }).catch(refuseFull)
-      return { uid, folder: staged }
-    },
-    async commit(staging, definition, signal) {
-      const own = join(folder, staging.uid)
-      await rename(staging.folder, own)
+    ...staging,
+    async commit(staged, definition, signal) {
+      const own = join(folder, staged.uid)
+      await rename(staged.folder, own)
       try {
         await syncFolder(folder)
         signal?.throwIfAborted()
         // From here on it is the one; what is left of the other goes now or at the next start.
         await forget(table.put(definition))
       } catch (error) {
-        if (table.find(definition.slot)?.uid !== staging.uid) await rm(own, { recursive: true, force: true })
+        if (table.find(definition.slot)?.uid !== staged.uid) await rm(own, { recursive: true, force: true })
         throw error
       }
     },
-    discard: ({ folder: staged }) => rm(staged, { recursive: true, force: true }),
     async remove(slot) {
       const removed = table.remove(slot)
       await forget(removed)

@@ -8,7 +8,8 @@ import type { Clock } from '../../system/clock.ts'
 import { spaceOf } from '../../system/file-sizes.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DefinitionSettings } from '../config.ts'
-import type { DefinitionStore, Staging } from './definition-store.ts'
+import type { Staged } from '../../upload/staging.ts'
+import type { DefinitionStore } from './definition-store.ts'
 import type { SlotDefinition, SlotName } from './definition-table.ts'
 import type { Examination, Examiner } from './examiner.ts'
 
@@ -55,14 +56,14 @@ export function createUploads(options: UploadsOptions): Uploads {
 
   async function take(
     { parts, expectedBytes, onReceived }: UploadForm,
-    staging: Staging,
+    staged: Staged,
     refused: AbortController,
   ): Promise<SlotDefinition> {
     let examination: Examination | undefined
     refused.signal.addEventListener('abort', () => void examination?.cancel())
     const begin = () => {
       const order = {
-        ...{ file: join(staging.folder, 'archive'), folder: staging.folder, isHashed: false },
+        ...{ file: join(staged.folder, 'archive'), folder: staged.folder, isHashed: false },
         ...{ limits, reserveBytes: settings.reserveBytes },
       }
       const begun = examiner.begin(order)
@@ -72,7 +73,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     try {
       const { sizeBytes, sha256, fileName } = await receiveUpload({
         ...{ parts, expectedBytes, signingKey, signal: refused.signal },
-        folder: staging.folder,
+        folder: staged.folder,
         limitBytes: settings.limitBytes,
         reserveBytes: settings.reserveBytes,
         // Where nobody can say it, the write itself will.
@@ -86,17 +87,17 @@ export function createUploads(options: UploadsOptions): Uploads {
       const { name, version, problems } = await examination.result
       refused.signal.throwIfAborted()
       const definition: SlotDefinition = {
-        ...{ uid: staging.uid, slot: slotOf(), name, version, sha256, sizeBytes, fileName, problems },
+        ...{ uid: staged.uid, slot: slotOf(), name, version, sha256, sizeBytes, fileName, problems },
         addedAt: clock.now(),
         source: '',
       }
-      await store.commit(staging, definition, refused.signal)
+      await store.commit(staged, definition, refused.signal)
       return definition
     } catch (error) {
       // What ended it, and not what that led to.
       const reason: unknown = refused.signal.aborted ? refused.signal.reason : error
       await examination?.cancel()
-      await store.discard(staging)
+      await store.discard(staged)
       throw reason
     }
   }
@@ -114,7 +115,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       const end = () => refused.abort(signal.reason)
       if (signal.aborted) end()
       signal.addEventListener('abort', end, { once: true })
-      const taken = store.stage().then((staging) => take(form, staging, refused))
+      const taken = store.stage().then((staged) => take(form, staged, refused))
       running.set(refused, taken)
       return taken.finally(() => running.delete(refused))
     },

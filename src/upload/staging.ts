@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { refuseFull } from '../errors/storage-full.ts'
+
+/** A folder that becomes a part of a store, or goes. */
+export interface Staged {
+  readonly uid: string
+  readonly folder: string
+}
+
+/** Where uploads lie until a store takes them. */
+export interface Staging {
+  /** Makes an empty folder. @throws AppError StorageFull */
+  stage(): Promise<Staged>
+  discard(staged: Staged): Promise<void>
+}
+
+/** Clears away what a killed daemon left, and makes the folder. */
+export async function openStaging(folder: string): Promise<Staging> {
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return {
+    async stage() {
+      const uid = randomUUID()
+      const staged = join(folder, uid)
+      await mkdir(staged, { mode: 0o700 }).catch(refuseFull)
+      return { uid, folder: staged }
+    },
+    discard: ({ folder: staged }) => rm(staged, { recursive: true, force: true }),
+  }
+}
