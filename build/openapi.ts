@@ -118,7 +118,7 @@ export async function collectDocument(app: FastifyInstance, version: string): Pr
 
 /** What the edge does for a route on its own, added to what its room declares. */
 function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
-  const { access = 'viewer', identifies, airgapOnly, lifecycle, limited, audit } = route.config ?? {}
+  const { access = 'viewer', optionalSession, airgapOnly, lifecycle, limited, audit } = route.config ?? {}
   const isOpen = access === 'open'
   // Fastify reads the body of every change, asked for or not.
   const isChange = route.method !== 'GET'
@@ -132,7 +132,7 @@ function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
     431,
     500,
     // A read of a secret begins no intent.
-    ...(audit && audit.goesOn !== true && isChange ? [507] : []),
+    ...(audit && audit.bestEffort !== true && isChange ? [507] : []),
   ]
   const implied = Object.fromEntries(statuses.map((status) => [status, ErrorBody]))
   const token = [{ token: [] }, { cookie: [] }]
@@ -140,7 +140,7 @@ function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
   return {
     ...schema,
     response: { ...implied, ...(schema.response as object) },
-    security: isOpen ? (identifies ? [{}, ...token] : []) : token,
+    security: isOpen ? (optionalSession ? [{}, ...token] : []) : token,
     ...(stage ? { deprecated: true, 'x-lifecycle': stage } : {}),
     ...(airgapOnly ? { 'x-airgap-only': true } : {}),
     ...(limited === false ? {} : { 'x-limited': true }),

@@ -26,9 +26,9 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
     /** Says yes to a request that needs no session, on a route that is not open. It then has no caller. */
-    admits?: (request: FastifyRequest) => boolean
+    bypass?: (request: FastifyRequest) => boolean
     /** An open route that acts for the caller when there is a good token. */
-    identifies?: boolean
+    optionalSession?: boolean
     /** Refused while the platform manages the clusters. */
     airgapOnly?: boolean
   }

@@ -21,7 +21,7 @@ export interface AuditWords {
    */
   readonly actor?: (request: FastifyRequest) => string
   /** Goes on where the trail cannot be written; for logins and the ends of sessions. */
-  readonly goesOn?: boolean
+  readonly bestEffort?: boolean
 }
 
 export interface AuditResource {
@@ -76,7 +76,7 @@ declare module 'fastify' {
     auditNote: string
     /** What `begin` gave; empty before. */
     auditBegun: string
-    /** Notes durably what is going on, on a route that `goesOn`; for a handler that waits for something else anyway. */
+    /** Notes durably what is going on, on a route with `bestEffort`; for a handler that waits for something else anyway. */
     noteAudit: () => void
     /** The password was right: whatever comes of the request has a record of its own. */
     isProven: boolean
@@ -96,7 +96,7 @@ export const isMutating = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS
 /**
  * Records every request to a route that changes something, refused ones too, and names the record in the header
  * `AuditUid`. The intent is on the disk before the handler begins; where it cannot be, the answer is 507 and nothing
- * was changed. A route that `goesOn` has none, or notes it by itself. Each route gets hooks of its own: reads pay nothing.
+ * was changed. A route with `bestEffort` has none, or notes it by itself. Each route gets hooks of its own: reads pay nothing.
  */
 export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAudit {
   app.decorateRequest('auditResource', null)
@@ -116,7 +116,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   }
   app.decorateRequest('noteAudit', function () {
     const { config, schema, url = '' } = this.routeOptions
-    if (!config.audit || config.audit.goesOn !== true) return
+    if (!config.audit || config.audit.bestEffort !== true) return
     this.auditBegun = audit.begin(describe(this, config.audit, subjectOf(schema, url))) ?? ''
   })
   app.addHook('onRoute', (route) => {
@@ -126,7 +126,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     // A GET brings its HEAD along, which gives no secret away.
     if (!words || methods.includes('HEAD')) return
     const what = subjectOf(route.schema, route.url)
-    if (words.goesOn !== true && methods.some(isMutating)) {
+    if (words.bestEffort !== true && methods.some(isMutating)) {
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
         // Last, since after it something is changed.

@@ -32,15 +32,17 @@ export function addGuard(
   const requests = addSessionRequests(app, longRequestMs)
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
-    const { access = 'open', identifies = false, airgapOnly = false, admits } = route.config ?? {}
+    const { access = 'open', optionalSession = false, airgapOnly = false, bypass } = route.config ?? {}
     if (access === 'open' && airgapOnly)
       throw new Error(`the route ${route.url} is open and airgapOnly; the token comes before the mode`)
-    if (admits && airgapOnly)
-      throw new Error(`the route ${route.url} admits and is airgapOnly; who is admitted passes the mode by`)
-    if (access === 'open' && !identifies) return
+    if (bypass && airgapOnly)
+      throw new Error(
+        `the route ${route.url} has bypass and airgapOnly; a caller that bypasses the session passes the mode by`,
+      )
+    if (access === 'open' && !optionalSession) return
     const isElsewhere = airgapOnly && mode === 'connected'
     const guard: onRequestHookHandler = (request, reply, done) => {
-      if (admits?.(request) === true) {
+      if (bypass?.(request) === true) {
         done()
         return
       }

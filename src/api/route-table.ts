@@ -42,11 +42,11 @@ export function collectRoutes(app: FastifyInstance, slashParameter?: string): Ro
   app.addHook('onRoute', ({ method, url, config }) => {
     const access = config?.access
     if (!access) throw new Error(`the route ${String(method)} ${url} does not declare config.access`)
-    const { airgapOnly = false, lifecycle = { phase: 'production' }, audit, admits } = config
+    const { airgapOnly = false, lifecycle = { phase: 'production' }, audit, bypass } = config
     const declared = {
       url,
       access,
-      hasOtherDoor: admits !== undefined,
+      hasOtherDoor: bypass !== undefined,
       airgapOnly,
       version: versionOf(url),
       phase: lifecycle.phase,

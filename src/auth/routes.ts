@@ -80,7 +80,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
           action: 'activity',
           kind: 'session',
           actor: ({ body }) => knownUser(body),
-          goesOn: true,
+          bestEffort: true,
         },
       },
       schema: {
@@ -121,7 +121,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       config: {
         access: 'open',
         holder: (request) => sessions.holderOfRefresh(refreshTokenOf(request) ?? ''),
-        audit: { action: 'activity', kind: 'session', goesOn: true },
+        audit: { action: 'activity', kind: 'session', bestEffort: true },
       },
       schema: {
         operationId: 'renewToken',
@@ -157,7 +157,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
           action: 'activity',
           kind: 'session',
           resource: ({ caller }) => ({ name: caller?.userName, uid: caller?.sessionUid }),
-          goesOn: true,
+          bestEffort: true,
         },
       },
       schema: {
@@ -179,7 +179,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     {
       config: {
         access: 'open',
-        identifies: true,
+        optionalSession: true,
         bucket: 'login',
         audit: {
           action: 'update',
@@ -256,7 +256,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
           action: 'delete',
           kind: 'session',
           resource: ({ params }) => ({ uid: uidOf((params as { uid: string }).uid) }),
-          goesOn: true,
+          bestEffort: true,
         },
       },
       schema: {

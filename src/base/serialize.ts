@@ -1,8 +1,8 @@
 /** Does what it is given once all that was given before has ended, well or not; returns what comes of it. */
-export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
+export type Serialize = <T>(work: () => Promise<T>) => Promise<T>
 
 /** For work on one thing that must not overlap, such as a file and what is kept of it in memory. */
-export function createTurns(): InTurn {
+export function serialize(): Serialize {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
     const done = last.then(work)

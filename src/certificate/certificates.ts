@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import { join } from 'node:path'
-import { createTurns } from '../base/serialize.ts'
+import { serialize } from '../base/serialize.ts'
 import { madeAt } from './certificate.ts'
 import type { TlsMaterial } from '../system/tls-options.ts'
 import { CertificateUnusable, readOwnPair, type CertificateFiles, type Pair } from './pair.ts'
@@ -47,7 +47,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
   let earliest: number | undefined
   let lastTold: number | undefined
   // A job, a new address and a reload may come at once: the file would hold one certificate, the server show another.
-  const inTurn = createTurns()
+  const inTurn = serialize()
 
   function present(): Pair {
     if (!current) throw new Error('no certificate yet: ensure() has not ended')

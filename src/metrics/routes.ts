@@ -21,7 +21,7 @@ export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = as
       config: {
         access: 'admin',
         limited: false,
-        admits: ({ peer, headers }) => scrapeAccess.admits(peer.address, headers.authorization),
+        bypass: ({ peer, headers }) => scrapeAccess.admits(peer.address, headers.authorization),
       },
       schema: {
         operationId: 'getMetrics',

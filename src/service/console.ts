@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { replaceFile } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import { createTurns } from '../base/serialize.ts'
+import { serialize } from '../base/serialize.ts'
 
 export interface ConsoleOptions {
   /** A file of /run/issue.d, agetty(8); empty: the console says nothing. */
@@ -26,7 +26,7 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
   let shown = ''
   let hasWarned = false
   // One after the other, so that the last text stays.
-  const inTurn = createTurns()
+  const inTurn = serialize()
 
   async function write(text: string): Promise<void> {
     if (text === shown) return

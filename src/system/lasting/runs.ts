@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { replaceFile } from '../files.ts'
 import type { CommandRunner } from '../runner.ts'
-import { createTurns } from '../../base/serialize.ts'
+import { serialize } from '../../base/serialize.ts'
 import { followOutput } from './follow-output.ts'
 import type { Place } from './place.ts'
 import { readJson, reserved, runFiles, type RunExit, type RunFiles, type RunOrder } from './run-files.ts'
@@ -114,7 +114,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   const kernelBoot = async () => (await readFile(bootIdFile, 'utf8')).trim()
   const place: Place = asUnits ? createUnits(runner, kernelBoot) : createSessions(runner, kernelBoot)
   // One that is being started has its files before its keeper lives: it must not be taken for one that is gone.
-  const inTurn = createTurns()
+  const inTurn = serialize()
 
   function filesOf(name: string): RunFiles {
     if (safeName.test(name)) return runFiles(join(folder, name))

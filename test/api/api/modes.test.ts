@@ -101,8 +101,8 @@ describe('a route for airgapped hosts alone', () => {
 
   it('cannot be declared with a door that passes it by', () => {
     const { app } = createEdge('airgap')
-    const config = { access: 'admin', airgapOnly: true, admits: () => true } as const
-    expect(() => app.get('/v1/test/side', { config }, async () => '')).toThrow('admits and is airgapOnly')
+    const config = { access: 'admin', airgapOnly: true, bypass: () => true } as const
+    expect(() => app.get('/v1/test/side', { config }, async () => '')).toThrow('has bypass and airgapOnly')
   })
 })
 
