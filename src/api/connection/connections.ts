@@ -26,7 +26,10 @@ export interface Connections {
   /** Connections whose caller is gone count as those without a login again. */
   forget(isGone: IsGone): void
   count(): number
-  /** Ends those on which no request is in flight, also where none was ever sent or the handshake is not over. */
+  /**
+   * Ends those on which no request is in flight, also where none was ever sent or the handshake is not over, and from now on each of
+   * the others with its last reply.
+   */
   closeIdle(): void
   /** Stops looking; open connections are left alone. */
   stop(): void
@@ -75,6 +78,7 @@ export function limitConnections(
   const bySocket = new WeakMap<Socket, Connection>()
   let count = 0
   let port = 0
+  let isClosing = false
   const closed = createTally((counts) =>
     log.warn(
       counts,
@@ -194,7 +198,9 @@ export function limitConnections(
     if (connection.requests === 1) move(connection)
     response.once('close', () => {
       connection.requests -= 1
-      if (connection.requests === 0) move(connection)
+      if (connection.requests > 0) return
+      move(connection)
+      if (isClosing) connection.tls?.destroySoon()
     })
   }
 
@@ -234,6 +240,7 @@ export function limitConnections(
     },
     count: () => count,
     closeIdle() {
+      isClosing = true
       for (const { raw, tls, requests } of byTuple.values()) {
         if (tls === undefined) raw.destroy()
         else if (requests === 0) tls.destroySoon()

@@ -219,7 +219,7 @@ describe('limitConnections', () => {
     expect(states(many[1]!, many[2]!)).toEqual([false, false])
   })
 
-  it('ends, when asked to, every connection without a request in flight', async () => {
+  it('ends, when asked to, every connection without a request in flight, and the others with their reply', async () => {
     const raw = await openTcp(port)
     const silent = await openTls(port, material.cert, '127.0.0.2')
     const half = await openTls(port, material.cert, '127.0.0.2')
@@ -232,7 +232,8 @@ describe('limitConnections', () => {
     await vi.waitFor(() => expect(states(raw, silent, half, known)).not.toContain(false))
     expect(busy.closed).toBe(false)
     response.end('late')
-    await vi.waitFor(() => expect(busy.received).toContain('late'))
+    await closes(busy)
+    expect(busy.received).toContain('late')
   })
 
   it('lets a known client in while a flood of raw connections comes', async () => {
