@@ -129,7 +129,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
       async (request, reply) => {
         const length = request.headers['content-length']
         const definition = await take({
-          parts: formParts(request, 'uploadFile'),
+          parts: (signal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
           // Nothing moves on the connection while the rest is checked; where somebody listens, Node does not end it.
           signal: request.sessionEnd,

@@ -24,10 +24,15 @@ const besideBytes = 524_288
  * The parts of a multipart body, with what the library leaves open: what comes beside the part `fileField` is bounded,
  * so that a body without boundaries, of endless headers or of endless other parts is not read to its end; and the body
  * is let go of once nobody wants more parts.
+ * @param signal ends the form with its reason, an AppError, also while nothing arrives
  * @throws AppError BadRequest or PayloadTooLarge for a form that is none, cut off or too much; what the body was
  *   refused with, for example `RequestTimeout`
  */
-export async function* formParts(request: FastifyRequest, fileField: string): AsyncGenerator<FormPart> {
+export async function* formParts(
+  request: FastifyRequest,
+  fileField: string,
+  signal?: AbortSignal,
+): AsyncGenerator<FormPart> {
   const { raw } = request
   // The library waits for an event that has been.
   if (raw.destroyed && !raw.readableEnded) throw connectionEnded()
@@ -56,6 +61,9 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
     refusal.reject(reason)
   }
 
+  const onAbort = () => end(signal?.reason as AppError)
+  signal?.addEventListener('abort', onAbort)
+  if (signal?.aborted) onAbort()
   onBodyRefused(raw, end)
   let finished = false
   try {
@@ -77,6 +85,7 @@ export async function* formParts(request: FastifyRequest, fileField: string): As
   } finally {
     raw.off('data', count)
     offBodyRefused(raw, end)
+    signal?.removeEventListener('abort', onAbort)
     if (!finished) letGo()
   }
 

@@ -44,7 +44,7 @@ export async function startUploadServer(at?: string) {
       const length = request.headers['content-length']
       try {
         const upload = await receiveUpload({
-          parts: formParts(request, uploadField),
+          parts: formParts(request, uploadField, settings.signal),
           folder,
           limitBytes: 1_000_000_000,
           reserveBytes: 0,

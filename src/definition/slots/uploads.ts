@@ -26,7 +26,8 @@ export interface UploadsOptions {
 
 /** A form as it arrives. */
 export interface UploadForm {
-  readonly parts: AsyncIterable<UploadPart>
+  /** @param signal ends them with its reason, an AppError */
+  readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
   /** Content-Length, where it is known. */
   readonly expectedBytes: number | undefined
   /** Told when all bytes are there; the check may still take a while. */
@@ -72,7 +73,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     }
     try {
       const { sizeBytes, sha256, fileName } = await receiveUpload({
-        ...{ parts, expectedBytes, signingKey, signal: refused.signal },
+        ...{ parts: parts(refused.signal), expectedBytes, signingKey, signal: refused.signal },
         folder: staged.folder,
         limitBytes: settings.limitBytes,
         reserveBytes: settings.reserveBytes,

@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { AppError } from '../../../src/errors/app-error.ts'
+import { generalErrors } from '../../../src/errors/codes.ts'
 import { readSigningKey } from '../../../src/upload/signing.ts'
 import { form, post, startUploadServer, type Part, type UploadServer } from '../../support/upload-server.ts'
 
@@ -39,6 +42,23 @@ const head = (length: number, type: string) =>
   `POST / HTTP/1.1\r\nHost: h\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`
 
 describe('an upload', () => {
+  it('ends at once by its signal while nothing arrives, before its file and in it', async () => {
+    const { body, type } = form(file(randomBytes(100_000)))
+    for (const sent of [20, 50_000]) {
+      const ended = new AbortController()
+      server.settings.signal = ended.signal
+      const socket = await server.open()
+      socket.write(head(body.length, type))
+      socket.write(body.subarray(0, sent))
+      await expect.poll(server.left).toEqual(['archive'])
+      ended.abort(new AppError(generalErrors.NotReady, 'the daemon stops'))
+      const [reply] = (await once(socket, 'data')) as [Buffer]
+      expect(reply.toString()).toMatch(/^HTTP\/1\.1 503 [^]*"message":"the daemon stops"/)
+      await expect.poll(server.left).toEqual([])
+      socket.destroy()
+    }
+  })
+
   it.each([0, 1, 524_287, 524_288, 524_289, 3_000_001])(
     'of %i bytes is on the disk, mode 0600, with its hash',
     async (bytes) => {
