@@ -13,7 +13,7 @@ const path = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
 const client = join(import.meta.dirname, 'upload-client.ts')
 const execute = promisify(execFile)
 
-/** Whoever uploads has to be an administrator; useradd(8) gives each account a group of its own name. */
+/** Uploads need an administrator; useradd(8) gives each account a group of its own name. */
 export const administrator = ({ userName }: Account): Settings => ({ 'auth.adminGroups': userName })
 
 export type Sending = Omit<UploadArgs, 'port' | 'path'>

@@ -4,7 +4,7 @@ import { single } from './numbers.ts'
 import { logIn } from './rig.ts'
 import { readCpuMs } from './usage.ts'
 
-/** Processor time of the daemon and its children while nobody asks for anything and one session lives. */
+/** Processor time of the daemon and its children while no request comes and one session lives. */
 export const measureIdle: Measure = async (rig) => {
   const seconds = rig.isQuick ? 30 : 300
   const daemon = await rig.startDaemon()

@@ -41,7 +41,7 @@ export const readProbeArgs = (): unknown => JSON.parse(process.argv[2] ?? 'null'
 export async function runProbe({ look, finish }: Watch): Promise<void> {
   const stopping = new AbortController()
   process.once('message', () => stopping.abort())
-  // Without its parent there is nobody to tell.
+  // Without its parent there is no process to tell.
   process.once('disconnect', () => process.exit(0))
   await look()
   process.send?.('ready')

@@ -132,7 +132,7 @@ export async function logIn(client: Client, { userName: username, password }: Ac
   return (JSON.parse(reply.body.toString()) as { Token: { Authorization: string } }).Token.Authorization
 }
 
-/** The shipped configuration, and as flags what a bench needs: a place of its own, and limits that nobody meets. */
+/** The shipped configuration, and as flags what a bench needs: a place of its own, and limits that no request meets. */
 function settingsOf(directory: string, service: string, program: string): Settings {
   const never = 1_000_000
   return {

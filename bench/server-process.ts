@@ -75,7 +75,7 @@ export async function startServer(order: ServerOrder): Promise<ServerProcess> {
   }
 }
 
-/** A port of the loopback that nobody listens on. */
+/** A free port of the loopback. */
 export async function findPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

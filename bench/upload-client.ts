@@ -45,7 +45,7 @@ const upload = request({
 })
 const replied = readReply(upload)
 upload.write(head)
-// Whoever refuses stops reading.
+// A server that refuses stops reading.
 await Promise.race([
   replied,
   pipeline(createReadStream(file, { highWaterMark: 262_144 }), upload, { end: false }),

@@ -46,7 +46,7 @@ function primeTwice(): never {
     const args = [...process.execArgv, ...process.argv.slice(1, 3), folder]
     for (let times = 0; times < 2; times++)
       execFileSync(process.execPath, args, {
-        // Its log and its audit trail are nobody's.
+        // Its log and its audit trail are thrown away.
         stdio: ['ignore', 'ignore', 'inherit'],
       })
   } finally {
@@ -77,7 +77,7 @@ export async function writeCache(script: Script, file: string): Promise<void> {
 
 function isAnswering(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    // Ourselves, over the loopback: there is nobody to verify.
+    // Ourselves, over the loopback: there is no peer to verify.
     const options = { host: '127.0.0.1', port, path: '/v1/ping', rejectUnauthorized: false, agent: false }
     request(options, (reply) => {
       reply.resume()

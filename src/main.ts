@@ -120,7 +120,7 @@ function reportFailedStart(error: unknown, log: Logger, stateDirectory: string):
   return exitCodes.failed
 }
 
-/** Signals, and what nobody caught. */
+/** Signals, and uncaught errors. */
 function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger): void {
   let isStopping = false
   const stop = (signal: NodeJS.Signals) => {
@@ -149,7 +149,7 @@ function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger):
         log.error({ err: error }, 'the certificate or the token of the metrics could not be read anew'),
       )
   })
-  process.on('uncaughtException', (error) => die(error, 'an error that nobody caught'))
+  process.on('uncaughtException', (error) => die(error, 'uncaught error'))
 }
 
 main().catch((error: unknown) => {

@@ -11,7 +11,7 @@ export interface AuditWords {
   /** Kind of the resource, for example `session`. */
   readonly kind: string
   /**
-   * Which one. Also asked of requests that were refused, whose body nobody has looked at.
+   * Which one. Also asked of refused requests, whose body is unchecked.
    * What is known only later, a handler puts into `request.auditResource`.
    */
   readonly resource?: (request: FastifyRequest) => AuditResource

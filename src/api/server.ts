@@ -56,7 +56,7 @@ export interface ServerOptions extends GuardOptions {
   readonly stopping?: AbortSignal
 }
 
-// Whoever is not logged in may have the daemon hold this much of a body, on as many connections as there may be.
+// A client without a session may have the daemon hold this much of a body, on as many connections as there may be.
 const openBodyLimitBytes = 131_072
 
 const noRefusals: ReadonlyMap<string, number> = new Map()

@@ -35,7 +35,7 @@ export function createBlockWriter(sink: BlockSink): BlockWriter {
 
   const next = async (): Promise<void> => {
     block.isFree = sink.take(block.bytes)
-    // Whoever needs the block, or the end, hears of it.
+    // The next caller that needs the block, or the end, gets the error.
     block.isFree.catch(() => undefined)
     others.push(block)
     block = others.shift() ?? makeBlock()

@@ -24,7 +24,7 @@ export function createGzipSink(file: FileHandle): BlockSink {
       const taken = new Promise<void>((resolve, reject) => {
         compressor.write(block, (error) => (error ? reject(error) : resolve()))
       })
-      // A file that fails destroys the compressor, which then calls nobody back.
+      // A file that fails destroys the compressor, which then calls no callback.
       return Promise.race([taken, written])
     },
     async end(last) {

@@ -1,6 +1,6 @@
 const MiB = 2 ** 20
 
-/** What an archive may cost the host that reads it. Whoever made it may not be somebody to trust. */
+/** What an archive may cost the host that reads it. Its author may not be trusted. */
 export interface ArchiveLimits {
   /** Files and folders, folders that are only implied by a name included. */
   readonly members: number

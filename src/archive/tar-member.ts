@@ -7,7 +7,7 @@ const mode = 0o644
 const plain = /^[\x20-\x7e]{1,100}$/
 
 /**
- * What stands before the content of a member: the same bytes for the same name and size, whoever owns the file and
+ * What stands before the content of a member: the same bytes for the same name and size, whatever owner the file has and
  * whenever it was written. A name that is long or not ASCII goes into a record of pax, POSIX.1-2024 pax(1).
  */
 export function memberHeader(name: string, size: number): Buffer {

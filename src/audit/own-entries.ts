@@ -26,7 +26,7 @@ export const forkEntry = (expected: AuditHead, found: AuditHead): AuditEntry =>
   systemEntry({
     action: 'activity',
     kind: 'audit',
-    message: `somebody else changed the trail: its newest record was ${textOf(found)}, not ${textOf(expected)}`,
+    message: `another program changed the trail: its newest record was ${textOf(found)}, not ${textOf(expected)}`,
     outcome: 'failed',
   })
 

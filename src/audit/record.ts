@@ -41,7 +41,7 @@ export interface AuditRecord extends AuditEntry {
   readonly hash: Uint8Array
 }
 
-/** The newest record: whoever knows it can tell whether anything before it was altered or removed. */
+/** The newest record: with it one can tell whether anything before it was altered or removed. */
 export interface AuditHead {
   readonly seq: number
   readonly hash: Uint8Array

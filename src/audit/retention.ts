@@ -18,7 +18,7 @@ const dayMs = 86_400_000
 const oldestAtOnce = 20_000
 // Fewer wait for the next hour, or each checkpoint would be the surplus of the one before.
 const surplusAtLeast = 100
-// No honest record takes more: whoever blows up the database must not thereby make the daemon remove the trail.
+// No honest record takes more: a client that fills the database must not make the daemon remove the trail.
 const mostBytesEach = 2_048
 // Removed, with its rows of five indexes, in some milliseconds.
 const sliceLength = 25

@@ -14,7 +14,7 @@ export interface Intent {
   readonly entry: AuditEntry
 }
 
-/** The trail on disk. Whoever writes does it in a transaction of his own. */
+/** The trail on disk. Every writer has a transaction of its own. */
 export interface TrailStore {
   insert(record: AuditRecord): void
   head(): AuditHead

@@ -59,7 +59,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
   const journal = createJournalCopy(log)
   const { sql, transaction } = database
   let head = store.head()
-  // After an error nobody knows what the disk holds.
+  // After an error it is unknown what the disk holds.
   let isHeadSure = true
   let unwritten = 0
   // Since when, while nothing can be written.
@@ -107,7 +107,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
       return false
     }
     if (!isSameHead(found, head))
-      log.error({ expected: jsonOf(head), found: jsonOf(found) }, 'somebody else changed the audit trail')
+      log.error({ expected: jsonOf(head), found: jsonOf(found) }, 'another program changed the audit trail')
     isHeadSure = true
     const newest = made.at(-1)
     if (newest) head = { seq: newest.seq, hash: newest.hash }

@@ -25,7 +25,7 @@ export interface VerificationOptions {
   readonly upTo?: number
 }
 
-/** A record that must be the one that somebody knows. */
+/** A record whose hash the caller knows. */
 interface Expectation {
   readonly head: AuditHead
   readonly message: string

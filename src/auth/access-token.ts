@@ -26,7 +26,7 @@ export interface AccessTokens {
  * key would buy nothing and a verifier that accepts a second algorithm is an attack.
  */
 export async function createAccessTokens(key: Buffer): Promise<AccessTokens> {
-  // An instance that serves nobody: the tokens are there before the app that they open.
+  // An instance that serves no requests: the tokens exist before the app that uses them.
   const app = fastify()
   await app.register(jwt, {
     secret: key,

@@ -40,7 +40,7 @@ export function findShadow(text: string, name: string): ShadowEntry | undefined 
 
 const numberOf = (field: string | undefined) => (field ? Number(field) : undefined)
 
-/** The day from which PAM takes an account for expired whose password nobody has changed in time, see shadow(5). */
+/** The day from which PAM takes an account for expired whose password was not changed in time, see shadow(5). */
 function unusedDay(changed?: number, maximum?: number, inactive?: number): number | undefined {
   // Day 0 asks for a new password at the next login, and -1 is nothing at all.
   if (!changed || maximum === undefined || inactive === undefined) return undefined

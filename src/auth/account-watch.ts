@@ -19,7 +19,7 @@ export interface AccountWatch {
    * less than a minute however many there are.
    */
   check(): Promise<void>
-  /** The same with nobody who waits; errors go to the journal. */
+  /** The same without a caller that waits; errors go to the journal. */
   checkInBackground(): void
   stop(): void
 }
@@ -117,7 +117,7 @@ export function createAccountWatch({
   async function askRound(userNames: readonly string[]): Promise<void> {
     const until = clock.monotonic() + roundMs
     for (const name of silentAt.keys()) if (!userNames.includes(name)) silentAt.delete(name)
-    // Whoever was silent comes last, the one not asked for longest first.
+    // Users of whom NSS did not answer come last, the one not asked for longest first.
     const order = (name: string) => silentAt.get(name) ?? -1
     const queue = [...userNames].sort((a, b) => order(a) - order(b))
     const work = async () => {

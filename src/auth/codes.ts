@@ -36,7 +36,7 @@ export const authErrors = defineErrors({
   PamUnavailable: {
     status: 500,
     meaning: "The host's PAM stack could not give an answer.",
-    action: 'See journalctl -u edgehostd and docs/operations.md, "When nobody can log in".',
+    action: 'See journalctl -u edgehostd and docs/operations.md, "When no user can log in".',
   },
   PasswordChangeUnavailable: {
     status: 503,

@@ -18,7 +18,7 @@ export function isPossibleUserName(name: string): boolean {
 }
 
 /**
- * The user name of a body that nobody has checked, as it was typed. Empty where no account can have it.
+ * The user name of an unchecked body, as it was typed. Empty where no account can have it.
  */
 export function typedUserName(body: unknown): string {
   const { username } = (typeof body === 'object' && body !== null ? body : {}) as { username?: unknown }

@@ -1,7 +1,7 @@
 import type { Account } from './account.ts'
 import type { SessionRecord } from './session-store.ts'
 
-/** By how much the clock may be set back, milliseconds: small corrections by NTP log nobody out. */
+/** By how much the clock may be set back, milliseconds: small corrections by NTP end no session. */
 export const setBackMs = 300_000
 
 /**
@@ -34,7 +34,7 @@ export function reasonToEnd(
 }
 
 /**
- * The same by the local files alone, which make nobody wait.
+ * The same by the local files alone, without a wait.
  * @param local the account in these files; one that is not there is gone, unless a directory brought it
  */
 export function reasonInFiles(

@@ -195,7 +195,7 @@ export function createLogin(options: LoginOptions): Login {
     if (isTold(request)) strangers.info({ ...line, reason }, 'login refused')
   }
 
-  /** Whoever has to make room on a full disk must be able to log in: the session is then in memory only. */
+  /** An administrator must be able to log in on a full disk, to make room: the session is then in memory only. */
   function beginSession(account: Account, { address, ref }: LoginRequest, isExtended: boolean) {
     let tokens: TokenPair | undefined
     let isFirstLogin = false

@@ -23,7 +23,7 @@ export interface Credentials {
   readonly address: string
 }
 
-// Checking a password is hard work by design, and anybody may ask for it: whoever is logged in goes before.
+// Checking a password is expensive by design, and any client may ask for it: requests of logged-in users go first.
 const niceness = 5
 
 /** The host's PAM stack. */

@@ -53,7 +53,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   const origin = (request: FastifyRequest) => ({
     address: request.peer.address,
     ref: request.id,
-    // With its last byte: whoever sends slowly would else use up the delay before PAM is asked.
+    // With its last byte: a client that sends slowly would else use up the delay before PAM is asked.
     arrivedAt: monotonic(),
     onKnown: (name: string) => {
       request.auditActor = name
@@ -64,7 +64,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     isTold: () => request.isTold(),
   })
 
-  /** The account of a body that nobody has checked. One of a directory is known only after its login was tried. */
+  /** The account of an unchecked body. One of a directory is known only after its login was tried. */
   const knownUser = (body: unknown): string => {
     const name = typedUserName(body)
     return isKnownUser(name) ? name : ''

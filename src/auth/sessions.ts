@@ -69,7 +69,7 @@ export interface Sessions {
   find(uid: string): SessionRecord | undefined
   /**
    * Ends sessions at once, also over a restart.
-   * @param isOwnDecision the daemon's, and not that of somebody who asks for it
+   * @param isOwnDecision true where the daemon decides, false where a caller asks for it
    */
   end(sessions: readonly SessionRecord[], reason: string, isOwnDecision?: boolean): void
   /** Ends what has run out of time, and what is from a time to which the clock has not come yet. */

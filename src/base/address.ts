@@ -69,7 +69,7 @@ export function isLinkLocal(address: string): boolean {
 }
 
 /**
- * Under which of the host's addresses whoever listens at one is reached.
+ * Under which of the host's addresses a listener at one is reached.
  * @param bound `::` is every address, `0.0.0.0` every IPv4 address
  */
 export function reachableBy(bound: string, addresses: readonly string[]): readonly string[] {

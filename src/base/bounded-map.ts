@@ -1,5 +1,5 @@
 /**
- * A map with room for so many entries, whoever chooses their keys. Where a new entry has none, the one of least worth
+ * A map with room for so many entries, whose keys clients may choose. Where a new entry has none, the one of least worth
  * gives way. Two entries are looked at with each `set`, and go where they are worth nothing: what a flood leaves behind
  * does not stay. All times are of one clock, milliseconds.
  */

@@ -1,5 +1,5 @@
 /**
- * The known name somebody most likely meant, or undefined when none is near.
+ * The known name that was most likely meant, or undefined when no name is near.
  * `port` finds `api.port` (same last part), `prot` finds `port` (few slips of the finger).
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {

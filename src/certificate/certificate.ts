@@ -26,7 +26,7 @@ const dayMs = 86_400_000
 const lifeDays = 825
 const renewalDays = lifeDays / 3
 // A board without a clock of its own is behind at each start, and must not make a certificate at each. It is not behind
-// the build date by what counts here, and nobody runs a build for longer than this.
+// the build date by what counts here, and no build is run for longer than this.
 const clockLagDays = 3_650
 // LDH labels and the underscore that some factories use; 63 and 253 are the limits of RFC 1035, 2.3.4.
 const dnsName =

@@ -108,7 +108,7 @@ function unusable(file: string, error: unknown): CertificateUnusable {
 
 function adviseOn(file: string, { code, syscall }: NodeJS.ErrnoException): string {
   if (syscall !== undefined) return `see namei -l ${file}, or take api.tls out of the configuration`
-  // What OpenSSL calls a question for a passphrase that nobody answers.
+  // What OpenSSL reports when it cannot ask for a passphrase.
   if (code === 'ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED')
     return `the key must have no passphrase: openssl pkey -in ${file} -out FILE takes it away`
   if (code === 'ERR_SSL_EE_KEY_TOO_SMALL')

@@ -67,7 +67,7 @@ export async function ensureSelfSigned(
     if (cert === undefined) return 'there was none'
     try {
       const pair = matchPair({ key: pem, cert }, key, files)
-      // One certificate is all that signCertificate writes; behind it somebody may have put what TLS refuses.
+      // One certificate is all that signCertificate writes; an administrator may have appended what TLS refuses.
       if (pair.certificate.toString() !== cert) checkPair(pair.material, files)
       const { certificate } = pair
       if (!needsRenewal(certificate, question)) return pair

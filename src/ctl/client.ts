@@ -15,7 +15,7 @@ export interface Items<Item> {
   readonly listmeta: Static<typeof ListMeta>
 }
 
-/** The API of a host, as somebody who is logged in. */
+/** The API of a host, as a logged-in user. */
 export interface Client {
   /**
    * The body of a reply that has to be good.

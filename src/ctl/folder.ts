@@ -56,7 +56,7 @@ export function readPrivate(path: string): unknown {
   }
 }
 
-/** Replaces it whole (0600), in a folder for nobody else (0700): whoever reads it finds the old text or the new one. */
+/** Replaces it whole (0600), in a folder of its owner alone (0700): a reader finds the old text or the new one. */
 export function writePrivate(path: string, value: unknown): void {
   makePrivateFolder(dirname(dirname(path)))
   makePrivateFolder(dirname(path))

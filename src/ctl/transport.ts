@@ -31,7 +31,7 @@ const answerMs = 60_000
 
 export function createTransport(target: Target, trust: Omit<TrustOptions, 'target'>): Transport {
   const ending = new AbortController()
-  // Each request on a connection of its own: one that is kept may be closed by the host while somebody types a password.
+  // Each request on a connection of its own: one that is kept may be closed by the host while a password is typed.
   const agent = new Agent({ keepAlive: false })
   if (target.kind === 'host') {
     // The request is written only into a connection whose key is known: until then nothing of it leaves.

@@ -113,7 +113,7 @@ export interface Variable {
   }[]
 }
 
-/** Something that is wrong, or that somebody should know before a deployment. */
+/** Something that is wrong, or that an operator should know before a deployment. */
 export interface Problem {
   /** Stable, UpperCamelCase, for example `PackTwice`. */
   readonly code: string

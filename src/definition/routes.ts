@@ -35,7 +35,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
     app.get(
       `${archive}/${slot}/details`,
       {
-        // For administrators: values of packs may hold what nobody marked as a secret.
+        // For administrators: values of packs may hold secrets that are not marked as such.
         config: { access: 'admin' },
         schema: {
           operationId: `get${slot[0]?.toUpperCase()}${slot.slice(1)}ArchiveDetails`,
@@ -131,7 +131,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         const definition = await take({
           parts: (signal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          // Nothing moves on the connection while the rest is checked; where somebody listens, Node does not end it.
+          // Nothing moves on the connection while the rest is checked; where a listener is set, Node does not end it.
           signal: request.sessionEnd,
           onReceived: () => void reply.raw.on('timeout', () => undefined),
         })

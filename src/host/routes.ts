@@ -61,7 +61,7 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
   )
 }
 
-/** Nobody else waits for this promise, so an error on the way has to become the reply here. */
+/** No caller waits for this promise, so an error on the way has to become the reply here. */
 function sendAfter(look: Promise<void>, reply: FastifyReply, answer: () => void) {
   look.then(answer).catch((error: unknown) => void reply.send(error))
 }

@@ -26,9 +26,9 @@ export interface Snapshot {
   refresh(...scopes: readonly RefreshScope[]): Promise<void>
   /** undefined before the first look is complete. */
   current(): SnapshotReply | undefined
-  /** Begins the first `refresh('all')` if nobody has; returns when there is a reply. */
+  /** Begins the first `refresh('all')` unless it has begun; returns when there is a reply. */
   firstLook(): Promise<void>
-  /** Reads only name and addresses, which the certificate needs before anybody can ask. */
+  /** Reads only name and addresses, which the certificate needs before the first request. */
   refreshNames(): Promise<void>
   hostName(): string
   /** Addresses under which clients may reach this host, the link-local and the pods' left out. */
@@ -120,7 +120,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
   const look = async (scopes: ReadonlySet<RefreshScope>) => {
     const isWhole = scopes.has('all')
-    // A fact that is slow keeps nobody from seeing the others.
+    // A slow fact does not hold up the others.
     const early = setTimeout(() => tell(isWhole), patienceMs)
     await facts.refresh(scopes)
     clearTimeout(early)

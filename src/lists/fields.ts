@@ -75,6 +75,6 @@ function isPathOf(schema: Schema, path: readonly string[]): boolean {
   if (branches) return branches.some((branch) => isPathOf(branch, path))
   if (schema.properties && Object.hasOwn(schema.properties, name))
     return isPathOf(schema.properties[name] ?? {}, rest)
-  // Labels and annotations: whoever wrote them chose the names.
+  // Labels and annotations: their names are free.
   return schema.patternProperties !== undefined || Boolean(schema.additionalProperties)
 }

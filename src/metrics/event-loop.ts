@@ -9,7 +9,7 @@ export interface LoopFigures {
 }
 
 export interface EventLoop {
-  /** Reads it, and begins to measure the lag if nobody does. */
+  /** Reads it, and begins to measure the lag if that is not done yet. */
   read(): LoopFigures
   stop(): void
 }
@@ -19,7 +19,7 @@ const forgottenAfterMs = 600_000
 const upperBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 /**
- * How late timers come. Only while somebody reads it: even one wake a second shows in the CPU time of an idle host, and
+ * How late timers come. Only while it is read: even one wake a second shows in the CPU time of an idle host, and
  * `monitorEventLoopDelay` at its usual 10 ms takes 0.6 % of a core (docs/adr/0010-metrics.md).
  */
 export function createEventLoop(monotonic: () => number): EventLoop {

@@ -1,6 +1,6 @@
 /**
  * Whether an `Accept` field would rather have OpenMetrics 1.0.0 than the text format 0.0.4. Prometheus names both, with
- * weights; whoever names neither gets the text format.
+ * weights; a client that names neither gets the text format.
  */
 export function prefersOpenMetrics(accept: string | undefined): boolean {
   let openMetrics = 0

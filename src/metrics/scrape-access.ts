@@ -7,7 +7,7 @@ import { FileRefused, readRegularFile } from '../system/regular-file.ts'
 /** Who may read the metrics without a session. */
 export interface ScrapeAccess {
   /**
-   * Whoever is on the host itself, or sends the token of the file; that is looked at in a time that does not depend on
+   * Clients on the host itself, and those that send the token of the file, which is compared in a time that does not depend on
    * how much of it is right.
    * @param address of the peer, never out of a header, which could say anything
    */

@@ -11,7 +11,7 @@ export interface ConsoleFacts {
   readonly fingerprint: string
 }
 
-// A console has 25 lines; whoever has more addresses knows them.
+// A console has 25 lines; operators of hosts with more addresses know them.
 const mostShown = 4
 
 /**

@@ -40,7 +40,7 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
     }
     shown = text
     hasWarned = false
-    // Prompts that stand there already. Nobody waits for it, and a host without a console has none.
+    // Refreshes prompts that are shown already. It is not waited for, and a host without a console has no prompt.
     runner
       .run('agetty', ['--reload'], { timeoutMs: reloadTimeoutMs })
       .catch((error: unknown) => log.debug({ err: error }, 'consoles do not show the new text yet'))

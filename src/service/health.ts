@@ -14,7 +14,7 @@ export interface Health {
 }
 
 /**
- * Asks the checks. Whoever may ask is not known, so the answer is yes or no; which check it was says the journal, one
+ * Asks the checks. Callers are unauthenticated, so the reply only says yes or no; the journal names the failed check, one
  * line for each change however often it is asked.
  */
 export function createHealth({ checks: all, log }: { checks: readonly Check[]; log: Logger }): Health {

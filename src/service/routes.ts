@@ -34,7 +34,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
     async () => ({ msg: 'pong' }),
   )
 
-  // Asked every few seconds by whoever watches: a no is no failure of the request, so it makes no line in the journal.
+  // Asked every few seconds by monitors: a no is no failure of the request, so it makes no line in the journal.
   const sayWhether = (isWell: () => boolean) => async (request: FastifyRequest, reply: FastifyReply) =>
     isWell()
       ? { status: 'ok' as const }
@@ -96,7 +96,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
       },
     },
     async (_request, reply) => {
-      // Made at build time from the routes, read only when somebody asks.
+      // Made at build time from the routes, read only when it is asked for.
       const { default: document } = await import('../../docs/openapi.json', { with: { type: 'json' } })
       return reply
         .type('application/json; charset=utf-8')

@@ -53,7 +53,7 @@ function open(file: string): Database {
     if (check.quick_check !== 'ok')
       throw Object.assign(new Error(check.quick_check), { errcode: sqliteCorrupt })
     migrate(sql)
-    // From now on a wait holds up every request, and nobody else has a right to write; see `lockState`.
+    // From now on a wait holds up every request, and no other process may write; see `lockState`.
     sql.exec(`PRAGMA busy_timeout = ${busyMs}`)
   } catch (error) {
     sql.close()
@@ -77,7 +77,7 @@ function open(file: string): Database {
     sql,
     transaction,
     transactionBeforeNext(work) {
-      // SQLite lets nobody change it within a transaction.
+      // SQLite does not change it within a transaction.
       if (isOpen(sql)) return work()
       sql.exec('PRAGMA synchronous = NORMAL')
       try {
@@ -90,7 +90,7 @@ function open(file: string): Database {
   }
 }
 
-// So long the event loop stands still where somebody else writes after all, a person with sqlite3(1) for example.
+// The event loop stands still for so long where another process writes after all, sqlite3(1) for example.
 const busyMs = 5
 
 // A function, since the compiler takes a property for unchanged after a look at it.

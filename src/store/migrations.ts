@@ -103,7 +103,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE session ADD COLUMN account_source TEXT NOT NULL DEFAULT 'directory';
   ALTER TABLE session ADD COLUMN role_source TEXT NOT NULL DEFAULT 'directory';
   `,
-  // nobody asks for the sessions of a user: all are in memory
+  // no query asks for the sessions of a user: all are in memory
   `
   DROP INDEX session_user;
   `,

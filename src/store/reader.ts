@@ -47,7 +47,7 @@ interface Answer {
 }
 
 export interface ReaderOptions {
-  /** The thread is ended when nobody has asked for so long; the next read starts it anew, in some 50 ms. */
+  /** The thread is ended when no query came for so long; the next read starts it anew, in some 50 ms. */
   readonly idleMs?: number
   /** How long a read may take, and how long it may wait before it begins. */
   readonly limitMs?: number

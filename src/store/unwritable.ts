@@ -1,6 +1,6 @@
 /**
  * Whether an error of SQLite says that nothing can be written now: disk full, write error, read-only file system,
- * locked by somebody else. Primary result codes of https://www.sqlite.org/rescode.html
+ * locked by another process. Primary result codes of https://www.sqlite.org/rescode.html
  */
 export function isUnwritable(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode

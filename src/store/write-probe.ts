@@ -6,7 +6,7 @@ const intervalMs = 10_000
 
 /**
  * Whether a record can be written now. It writes for real, the schema version that is there already, since a full or
- * read-only disk shows at a commit only; at most once in ten seconds, since anybody may ask.
+ * read-only disk shows at a commit only; at most once in ten seconds, since any client may ask.
  */
 export function createWriteProbe(
   { sql, transaction }: Database,

@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 const temporaryName = /^\..+\.[0-9a-f]{16}\.tmp$/
 
 /**
- * Replaces a file whole: whoever reads it, also after a power cut, finds the old content or the new one.
+ * Replaces a file whole: a reader, also after a power cut, finds the old content or the new one.
  * On return the content and its name are on the disk.
  * @param mode permission bits, set whatever the umask is
  * @throws when the target is there but no regular file (a link is none), and the system's error as it is,
@@ -35,7 +35,7 @@ export async function replaceFile(path: string, data: string | Uint8Array, mode:
 }
 
 /**
- * Removes what a killed `replaceFile` left in a folder. For the start only, while nobody writes there.
+ * Removes what a killed `replaceFile` left in a folder. For the start only, while nothing writes there.
  * @returns how many files went; 0 when there is no such folder
  */
 export async function sweepTemporary(folder: string): Promise<number> {

@@ -74,7 +74,7 @@ export function createFollower(options: FollowerOptions): CommandFollower {
         child?.kill('SIGTERM')
       }
       void begin()
-      // Outside a unit nobody else ends it when the daemon is gone.
+      // Outside a unit nothing else ends it when the daemon is gone.
       process.once('exit', stop)
 
       return {

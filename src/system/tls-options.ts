@@ -37,7 +37,7 @@ export function tlsOptions({ key, cert }: TlsMaterial): TlsOptions {
     // Renegotiation (TLS 1.2) makes the server work for nothing; no client needs it.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ALPNProtocols: ['http/1.1'],
-    // Nobody shows us a certificate; without this Node reads its 150 root certificates first, some 30 ms at the start.
+    // Clients show no certificate; without this Node reads its 150 root certificates first, some 30 ms at the start.
     ca: [],
   }
 }

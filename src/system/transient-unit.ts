@@ -5,7 +5,7 @@ import type { CommandResult, CommandRunner, RunOptions } from './runner.ts'
 
 export interface TransientUnitOptions {
   readonly runner: CommandRunner
-  /** The unit's runtime folder, on a tmpfs and for nobody else. */
+  /** The unit's runtime folder, on a tmpfs, readable by root alone. */
   readonly runtimeDirectory: string
   /** There when the system bus runs. */
   readonly busSocket?: string

@@ -5,7 +5,7 @@ let letGoBytes = 0
 let collect: NodeJS.GCFunction | undefined
 
 /**
- * For whoever moves many bytes through buffers: so many bytes of them are no longer used. V8 does not weigh buffers
+ * Tells that so many bytes of buffers are no longer used, where many bytes move through them. V8 does not weigh buffers
  * when it decides upon a collection of young objects, so a transfer piles up 100 MB of them before it collects everything.
  */
 export function letBuffersGo(bytes: number): void {

@@ -16,14 +16,14 @@ export interface FormPart {
   readonly content: AsyncIterable<Buffer>
 }
 
-// Of headers, boundaries, signature and parts nobody asked for, with what is on its way through the parser. The bytes
+// Of headers, boundaries, signature and unwanted parts, with what is on its way through the parser. The bytes
 // of the file itself do not count here.
 const besideBytes = 524_288
 
 /**
  * The parts of a multipart body, with what the library leaves open: what comes beside the part `fileField` is bounded,
  * so that a body without boundaries, of endless headers or of endless other parts is not read to its end; and the body
- * is let go of once nobody wants more parts.
+ * is released once no more parts are wanted.
  * @param signal ends the form with its reason, an AppError, also while nothing arrives
  * @throws AppError BadRequest or PayloadTooLarge for a form that is none, cut off or too much; what the body was
  *   refused with, for example `RequestTimeout`
@@ -101,7 +101,7 @@ export async function* formParts(
   }
 }
 
-/** Errors of the body, told apart from those of whoever reads it. */
+/** Errors of the body, told apart from those of its reader. */
 async function* chunksOf(content: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of content as AsyncIterable<Buffer>) yield chunk

@@ -8,7 +8,7 @@ const options = {
     parts: 32,
     files: 32,
     headerPairs: 64,
-    // Not the JSON limit of the server; whoever reads the file bounds it, and form-parts.ts the rest.
+    // Not the JSON limit of the server; the reader of the file bounds it, and form-parts.ts the rest.
     fileSize: Number.POSITIVE_INFINITY,
   },
   throwFileSizeLimit: false,
@@ -23,7 +23,7 @@ const options = {
 export async function addMultipart(app: FastifyInstance, addRoutes: FastifyPluginAsync): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    // The schema of a form is there for the document; whoever reads the parts checks them.
+    // The schema of a form is there for the document; the reader of the parts checks them.
     scope.setValidatorCompiler(() => () => true)
     await scope.register(multipart, options)
     await scope.register(addRoutes)

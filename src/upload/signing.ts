@@ -141,7 +141,7 @@ export function parseSignature(bytes: Buffer): Buffer {
   return isBase64(text) ? Buffer.from(text, 'base64') : bytes
 }
 
-/** For whoever stops reading a signature once it is too long. */
+/** For readers that stop once a signature is too long. */
 export const signatureTooLong = () =>
   new AppError(
     uploadErrors.SignatureInvalid,

@@ -53,7 +53,7 @@ async function listenTcp(
     )
   }
   if (inherited === 1) {
-    // Judged before the event loop turns: nobody may be served where the configuration does not want it.
+    // Judged before the event loop turns: no client may be served where the configuration does not want it.
     const refusal = new Promise<never>((_, reject) => {
       app.server.once('listening', () => {
         const mismatch = compare(app.server.address() as AddressInfo, { address, port })

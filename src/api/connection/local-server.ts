@@ -20,13 +20,13 @@ export interface LocalServerOptions {
 }
 
 /**
- * The API for root on this very host: plain HTTP over a Unix socket that nobody else may open, unix(7). Who has opened
+ * The API for root on this very host: plain HTTP over a Unix socket that no other user may open, unix(7). Who has opened
  * it needs no token, and what the limits on clients are for does not hold here.
  */
 export interface LocalServer {
   /**
    * Takes connections. The socket of a daemon that was killed is replaced.
-   * @throws StartError when it cannot be there, or somebody else listens on it
+   * @throws StartError when it cannot be made, or another process listens on it
    */
   listen(handler: RequestListener): Promise<void>
   /** Whether a connection came over this socket. Told by who accepted it: nothing that a client sends matters. */
@@ -125,7 +125,7 @@ async function makeRoom(path: string): Promise<void> {
   })
 }
 
-/** Whether somebody listens: the kernel refuses a connection to what a dead process left. */
+/** Whether a process listens: the kernel refuses a connection to what a dead process left. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect({ path })
   try {

@@ -19,7 +19,7 @@ declare module 'fastify' {
   }
 }
 
-/** Whoever is on the local socket. */
+/** The peer of every connection on the local socket. */
 export const localPeer: Peer = {
   address: localAddress,
   client: { name: localAddress, network: undefined },

@@ -62,7 +62,7 @@ function readSome(request: IncomingMessage): void {
     bytes += chunk.length
     if (bytes > drainedBytes) request.pause()
   })
-  // Node drains only what nobody has begun to read.
+  // Node drains only bodies that no reader has begun to read.
   request.read(0)
 }
 
@@ -73,7 +73,7 @@ function readSome(request: IncomingMessage): void {
  */
 export function leaveUnreadBodies(server: Server | HttpsServer): void {
   server.prependListener('request', onRequest)
-  // Whoever listens here has to hand the request on, to all who listen for requests.
+  // A listener of this event has to hand the request on, to all listeners of requests.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     request.on('newListener', (event) => {
       const isReader = event === 'data' || event === 'readable'
@@ -81,13 +81,13 @@ export function leaveUnreadBodies(server: Server | HttpsServer): void {
     })
     server.emit('request', request, response)
   })
-  // An expectation nobody knows may be passed over (RFC 9110, 10.1.1); Node would refuse it with nothing in its reply.
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1); Node would refuse it with nothing in its reply.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
 function onRequest(request: IncomingMessage): void {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
   if (encoding !== undefined || Number(length) !== 0) return
-  // The type of nothing: whoever parses that would wait for an end that never comes (`optimizeEmptyRequests`).
+  // The type of an empty body: its parser would wait for an end that never comes (`optimizeEmptyRequests`).
   if (request.readableEnded) delete request.headers['content-type']
 }

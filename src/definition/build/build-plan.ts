@@ -53,7 +53,7 @@ const leftOut = new Set(['.git', '.svn', '.hg', '.DS_Store'])
 
 /**
  * Looks at what is to be packed. Every problem has the place where the author finds it: paths as they were given.
- * Synchronous as all of the authoring: nobody else waits for that process, and ten thousand small files take a
+ * Synchronous as all of the authoring: no other work waits in that process, and ten thousand small files take a
  * fifth of the time.
  */
 export function planBuild({ profiles: files, packs: folders, presets = [], limits }: PlanOptions): BuildPlan {

@@ -26,7 +26,7 @@ import {
   type ExaminationOrder,
 } from './protocol.ts'
 
-// More than anybody reads in one reply.
+// More than a person reads in one reply.
 const toldProblems = 100
 
 /**

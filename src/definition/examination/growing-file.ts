@@ -8,8 +8,8 @@ import { endLine } from './protocol.ts'
 const chunkBytes = 262_144
 
 /**
- * The bytes of a file that somebody else still writes, as far as that one says that they are there.
- * @param lines numbers of bytes, then `end`; whoever writes and goes without it has given up
+ * The bytes of a file that another process still writes, as far as that process says that they are there.
+ * @param lines numbers of bytes, then `end`; a writer that ends without it has given up
  * @param onChunk is given every byte once, in order
  */
 export function readGrowing(

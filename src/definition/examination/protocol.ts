@@ -12,7 +12,7 @@ import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 export interface ExaminationOrder {
   /** The archive, which may still grow. */
   readonly file: string
-  /** Where the results go, and the texts of the archive for a while. It is there, and nobody else writes in it. */
+  /** Where the results go, and the texts of the archive for a while. It exists, and no other process writes in it. */
   readonly folder: string
   readonly limits: Partial<ArchiveLimits>
   /** What stays free on the disk of the folder, whatever the archive unpacks to. */

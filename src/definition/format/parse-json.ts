@@ -2,7 +2,7 @@ import type { Problem } from '../definition.ts'
 import { createTextPlaces } from '../rules/text-places.ts'
 
 /**
- * JSON of an archive. Keys that would reach the prototype of an object when somebody copies it are a problem.
+ * JSON of an archive. Keys that would reach the prototype of an object when it is copied are a problem.
  * @param file member of the archive, for the places
  * @returns undefined and the problem when it is no JSON
  */

@@ -17,9 +17,9 @@ export interface CheckEdges {
 }
 
 /**
- * Everything that is wrong with a definition, and what somebody should know before a deployment, all at once: codes of
- * codes.ts. Variables count with their defaults; what nobody has filled in yet is no problem here. Takes about 1 s for 3 MB
- * of YAML, so not on an event loop that somebody waits for.
+ * Everything that is wrong with a definition, and what an operator should know before a deployment, all at once: codes of
+ * codes.ts. Variables count with their defaults; variables without a value are no problem here. Takes about 1 s for 3 MB
+ * of YAML, so not on the event loop of the daemon.
  */
 export function checkDefinition(
   definition: Definition,

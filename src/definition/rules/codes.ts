@@ -108,7 +108,7 @@ export const definitionCodes = {
   },
   YamlTooLarge: {
     severity: 'error',
-    meaning: 'The aliases of a document stand for more values than anybody would write.',
+    meaning: 'The aliases of a document stand for more values than a person would write.',
     action: 'Write the values out, or repeat less.',
   },
   MacroBreaksYaml: {
@@ -170,7 +170,7 @@ export const definitionCodes = {
   },
   MacroTooLong: {
     severity: 'error',
-    meaning: 'What macros stand for is longer than anybody would write: values that repeat each other.',
+    meaning: 'What macros stand for is longer than a person would write: values that repeat each other.',
     action: 'Refer to less, or write shorter values.',
   },
   MacroTypeChanged: {
@@ -204,7 +204,7 @@ export const definitionCodes = {
   },
   VariableDefaultMissing: {
     severity: 'error',
-    meaning: 'A variable that nobody may fill in (immutable, or hidden and required) has no default.',
+    meaning: 'A variable that cannot be filled in (immutable, or hidden and required) has no default.',
     action: 'Add defaultValue.',
   },
   VariableFormatUnknown: {

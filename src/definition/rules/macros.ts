@@ -85,7 +85,7 @@ export function createMacroReading(edges: MacroReadingEdges) {
     if (rule === undefined) return undefined
     const text = valueOf(rule, givenTo(profile, name))
     const kind = findFormat(rule.variable.format)?.kind ?? 'text'
-    // Empty is the value of what nobody had to fill in, once everybody was asked.
+    // A variable that may stay without a value is empty once all values are given.
     const isKnown = text !== '' || (isComplete && rule.variable.required !== true)
     return { text: isKnown ? text : undefined, kind }
   }
@@ -101,7 +101,7 @@ export function createMacroReading(edges: MacroReadingEdges) {
       const value = valueIn(source, macro)
       length += value.text?.length ?? 0
       const problem = value.problem ?? (isComplete ? missing(macro, value) : undefined)
-      // Nobody reads a comment, so what is wrong in one breaks nothing.
+      // Comments are not evaluated, so what is wrong in one breaks nothing.
       const severity = inComments.has(index) ? 'warning' : problem?.severity
       if (problem) report(problem.code, source.at(macro.braces), problem.message, severity)
     })

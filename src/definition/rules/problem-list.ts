@@ -1,7 +1,7 @@
 import type { Problem } from '../definition.ts'
 import { definitionCodes, type DefinitionCode } from './codes.ts'
 
-/** Somebody who is told of problems, one by one. */
+/** Receives problems, one by one. */
 export type Report = (
   code: DefinitionCode,
   place: string,
@@ -9,7 +9,7 @@ export type Report = (
   severity?: Problem['severity'],
 ) => void
 
-// More than anybody corrects before they check again, and little enough for one reply.
+// More than a person corrects before the next check, and little enough for one reply.
 const problemLimit = 1_000
 
 /**

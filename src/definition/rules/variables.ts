@@ -6,7 +6,7 @@ import { createProblemList } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
 import type { VariableRule, Work } from './variable-rule.ts'
 
-/** A value that somebody gives. Without `profileUid`: of the one profile that declares the name. */
+/** A value that a client gives. Without `profileUid`: of the one profile that declares the name. */
 export interface GivenVariable {
   readonly name: string
   readonly profileUid?: string
@@ -120,7 +120,7 @@ export function createVariableRules(
   }
 }
 
-/** Why a value is refused; undefined given: nobody gave one. Empty means not set. */
+/** Why a value is refused; undefined: no value was given. Empty means not set. */
 function judge(rule: VariableRule, given: string | undefined, work: Work): string | undefined {
   const { required, immutable } = rule.variable
   if (immutable === true) {

@@ -67,7 +67,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
       return
     }
     if (source === store.find('embedded')?.source) return
-    // A full disk says nothing about the file, and somebody may have made room.
+    // A full disk says nothing about the file, and room may have been made since.
     if (source === refused?.source && refused.code !== 'StorageFull') return
     try {
       const definition = await take(source)

@@ -140,7 +140,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
           clearTimeout(timer)
           running.delete(examination)
         })
-      // Whoever begins may first have the upload to look after.
+      // The caller may have to read the upload before it waits for this.
       result.catch(() => undefined)
       const examination: Examination = {
         result,

@@ -72,7 +72,7 @@ function wrap(body: Body, before: Buffer, after: Buffer): StoredReply {
     yield after
   }
   const content = Readable.from(pieces(), { objectMode: false, highWaterMark: pieceBytes })
-  // Also where nobody has begun to read.
+  // Also where no client has begun to read.
   content.once('close', () => body.close())
   return { sizeBytes: before.length + body.sizeBytes + after.length, content }
 }

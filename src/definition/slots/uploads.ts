@@ -77,7 +77,7 @@ export function createUploads(options: UploadsOptions): Uploads {
         folder: staged.folder,
         limitBytes: settings.limitBytes,
         reserveBytes: settings.reserveBytes,
-        // Where nobody can say it, the write itself will.
+        // Where the space is unknown, the write itself fails.
         freeBytes: async () => (await spaceOf(store.folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER,
         ...(signingKey ? {} : { onWritten: (bytes) => (examination ??= begin()).written(bytes) }),
       })

@@ -1,4 +1,4 @@
-// What firmware says where nobody gave the machine an identity of its own. Gathered from the lists of inventory
+// What firmware says where the machine was given no identity of its own. Gathered from the lists of inventory
 // and monitoring agents (osquery, GLPI agent, netdata), systemd's hwdb and vendors' notes on UUIDs that are not
 // unique. A value from here would be the id of every machine of a product line.
 

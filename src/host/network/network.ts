@@ -101,7 +101,7 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
 }
 
 /**
- * Addresses of links without carrier, which getifaddrs(3) of Node leaves out: each local address that nobody else
+ * Addresses of links without carrier, which getifaddrs(3) of Node leaves out: each local address that no other interface
  * has, by the connected network that it lies in.
  */
 function quietAddresses(

@@ -170,7 +170,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
 
   async function write(files: RunFiles, order: RunOrder, input: string | undefined): Promise<void> {
     await mkdir(files.folder, { recursive: true, mode: 0o700 })
-    // Not the lock: whoever holds it holds this very file.
+    // Not the lock: its holder has this very file open.
     const former = (await readdir(files.folder)).filter((name) => name !== basename(files.lock))
     await Promise.all(former.map((name) => rm(join(files.folder, name), { recursive: true })))
     const mode = { mode: 0o600 }

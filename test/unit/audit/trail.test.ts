@@ -280,11 +280,11 @@ describe('a trail to which somebody else writes', () => {
     const heads = [foreign, kept].map(({ seq, hash }) => `${seq}:${hex(hash)}`)
     expect(store.slice(3, 9).map(({ message }) => message)).toEqual([
       'foreign',
-      `somebody else changed the trail: its newest record was ${heads[0]}, not ${heads[1]}`,
+      `another program changed the trail: its newest record was ${heads[0]}, not ${heads[1]}`,
       expect.stringContaining('1 records are in the journal only'),
       'next',
     ])
-    expect(rig.captured.texts()).toContain('somebody else changed the audit trail')
+    expect(rig.captured.texts()).toContain('another program changed the audit trail')
     expect(await verify()).toMatchObject({ isIntact: true, count: 6 })
     expect(other.head().seq).toBe(3)
   })
