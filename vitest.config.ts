@@ -13,6 +13,9 @@ export default defineConfig({
           include: ['test/{unit,api,host}/**/*.test.ts'],
           testTimeout: 20_000,
           hookTimeout: 30_000,
+          // Tests wait for the disk, for delays and for other processes about as long as they compute.
+          maxWorkers: 3,
+          maxConcurrency: 10,
         },
       },
       {

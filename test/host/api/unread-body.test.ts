@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openTls, type Client } from '../../support/https-server.ts'
 import { currentPath, loginPath, logoutPath } from '../../support/test-edge.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
@@ -34,36 +34,43 @@ const refusals = [
   ['a request over the limit', 'POST', '/v1/edge-mgmt/settings', '429'],
 ] as const
 
-it.each(refusals)('%s: the body is neither asked for nor read', async (_what, method, path, status) => {
-  if (status === '429') {
-    const first = await openTls(wire.port, wire.cert)
-    first.socket.write(head('GET', path))
-    await answer(first)
-  }
-  const client = await openTls(wire.port, wire.cert)
-  client.socket.write(head(method, path, json, 'Content-Length: 200000000', 'Expect: 100-continue'))
-  await answer(client)
-  expect(statusOf(client)).toBe(status)
-  expect(client.received).toMatch(/^connection: close\r$/im)
-  await closed(client)
+// Each connection is closed two seconds after its reply: the tests of a group wait for that together.
+describe('a body that waits for 100 Continue', () => {
+  it.concurrent.each(refusals)('for %s is neither asked for nor read', async (...refusal) => {
+    const [, method, path, status] = refusal
+    const client = await openTls(wire.port, wire.cert)
+    if (status === '429') {
+      const first = await openTls(wire.port, wire.cert)
+      first.socket.write(head('GET', path))
+      await answer(first)
+    }
+    client.socket.write(head(method, path, json, 'Content-Length: 200000000', 'Expect: 100-continue'))
+    await answer(client)
+    expect(statusOf(client)).toBe(status)
+    expect(client.received).toMatch(/^connection: close\r$/im)
+    await closed(client)
+  })
 })
 
-it.each(refusals)('%s: of 200 MB hardly any is read, and the reply arrives', async (_what, method, path) => {
-  const client = await openTls(wire.port, wire.cert)
-  let sent = 0
-  const chunk = Buffer.alloc(1_000_000, 'x')
-  const send = () => {
-    if (client.closed || sent >= 200) return
-    sent += 1
-    // It waits for `drain` each time: a chunk is more than the socket buffers.
-    client.socket.write(chunk)
-  }
-  client.socket.on('drain', send)
-  client.socket.write(head(method, path, json, 'Content-Length: 200000000'))
-  send()
-  await answer(client)
-  await closed(client)
-  expect(sent).toBeLessThan(30)
+describe('a body of 200 MB', () => {
+  it.concurrent.each(refusals)('for %s is hardly read, and the reply arrives', async (...refusal) => {
+    const [, method, path] = refusal
+    const client = await openTls(wire.port, wire.cert)
+    let sent = 0
+    const chunk = Buffer.alloc(1_000_000, 'x')
+    const send = () => {
+      if (client.closed || sent >= 200) return
+      sent += 1
+      // It waits for `drain` each time: a chunk is more than the socket buffers.
+      client.socket.write(chunk)
+    }
+    client.socket.on('drain', send)
+    client.socket.write(head(method, path, json, 'Content-Length: 200000000'))
+    send()
+    await answer(client)
+    await closed(client)
+    expect(sent).toBeLessThan(30)
+  })
 })
 
 it('whoever sends all of a small body before it listens still gets the reply, and goes on with the connection', async () => {
