@@ -11,7 +11,8 @@ import type { Script } from 'node:vm'
 import { checksumOf } from './checksum.ts'
 
 const deadlineMs = 30_000
-// The daemon begins its first look at the host a second after its start; what that needs belongs into the cache too.
+// The daemon begins its first look at the host a second after its start; what that needs belongs into the cache too. A
+// host that cannot be looked at has its cache without it.
 const firstLookMs = 3_000
 
 /**
@@ -55,15 +56,12 @@ function primeTwice(): never {
   process.exit(0)
 }
 
-/** Waits until the daemon answers, writes the cache with a checksum behind it, and ends the process. */
+/** Waits until the daemon has looked at the host, writes the cache with a checksum behind it, and ends the process. */
 export async function writeCache(script: Script, file: string): Promise<void> {
   const port = Number(process.argv.find((argument) => argument.startsWith('--api.port='))?.split('=')[1])
-  const giveUpAt = Date.now() + deadlineMs
-  while (!(await isAnswering(port))) {
-    if (Date.now() > giveUpAt) throw new Error(`the daemon did not answer within ${deadlineMs} ms`)
-    await sleep(20)
-  }
-  await sleep(firstLookMs)
+  if (!(await answersWithin(port, '/v1/ping', deadlineMs)))
+    throw new Error(`the daemon did not answer within ${deadlineMs} ms`)
+  await answersWithin(port, '/readyz', firstLookMs)
   const data = script.createCachedData()
   const folder = dirname(file)
   mkdirSync(folder, { recursive: true })
@@ -75,10 +73,20 @@ export async function writeCache(script: Script, file: string): Promise<void> {
   process.exit(0)
 }
 
-function isAnswering(port: number): Promise<boolean> {
+/** Asks until the answer is 200. */
+async function answersWithin(port: number, path: string, ms: number): Promise<boolean> {
+  const giveUpAt = Date.now() + ms
+  while (!(await isAnswering(port, path))) {
+    if (Date.now() > giveUpAt) return false
+    await sleep(20)
+  }
+  return true
+}
+
+function isAnswering(port: number, path: string): Promise<boolean> {
   return new Promise((resolve) => {
     // Ourselves, over the loopback: there is no peer to verify.
-    const options = { host: '127.0.0.1', port, path: '/v1/ping', rejectUnauthorized: false, agent: false }
+    const options = { host: '127.0.0.1', port, path, rejectUnauthorized: false, agent: false }
     request(options, (reply) => {
       reply.resume()
       resolve(reply.statusCode === 200)
