@@ -1,4 +1,4 @@
-# The front door. `make help` lists every target.
+# The front door. `make help` lists the targets.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -23,9 +23,10 @@ export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' 
 DEPENDENCIES := node_modules/.package-lock.json
 SOURCES := $(shell find src build docs/openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
 
-.PHONY: help run test check e2e e2e-long docs bench build package install uninstall clean
+.PHONY: help run test check types lint import-law formatting documents e2e e2e-long docs bench build package install uninstall \
+  clean
 
-help: ## list every target
+help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r name what; do \
 	  printf '  make %-10s %s\n' "$$name" "$$what"; done
 
@@ -37,10 +38,22 @@ test: $(DEPENDENCIES) ## unit, API and host tests
 	vitest run --project unit
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
+	@$(MAKE) --jobs=2 --output-sync lint types import-law formatting documents
+
+# The parts of `check`.
+types:
 	tsc
+
+lint:
 	eslint .
+
+import-law:
 	depcruise src
+
+formatting:
 	prettier --check --log-level warn .
+
+documents:
 	node build/docs.ts --check
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json
 
