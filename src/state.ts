@@ -35,7 +35,7 @@ export interface State {
 }
 
 /**
- * Opens the state folder, and makes it where there is none.
+ * Opens the state folder, and makes it if it is missing.
  * @throws StateInUse when another daemon has it
  */
 export async function openState({ settings: { directory }, clock, log }: StateOptions): Promise<State> {

@@ -96,7 +96,7 @@ export const isMutating = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS
 /**
  * Records every request to a route that changes something, refused ones too, and names the record in the header
  * `AuditUid`. The intent is on the disk before the handler begins; where it cannot be, the answer is 507 and nothing
- * was changed. A route with `bestEffort` has none, or notes it by itself. Each route gets hooks of its own: reads pay nothing.
+ * was changed. A route with `bestEffort` has no intent, or its handler notes it. Each route gets hooks of its own: reads pay nothing.
  */
 export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAudit {
   app.decorateRequest('auditResource', null)

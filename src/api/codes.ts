@@ -5,7 +5,7 @@ export const apiErrors = defineErrors({
   NoSession: {
     status: 400,
     meaning:
-      'The request is about the session it belongs to, and came over the local socket, where there is none.',
+      'The request is about the session it belongs to, and came over the local socket, which has no sessions.',
     action: 'Leave it; or send it to port 5080 with a token.',
   },
   ManagedByPlatform: {

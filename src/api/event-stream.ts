@@ -63,7 +63,7 @@ export function sendEvents(
   if (request.method === 'HEAD') return reply.send()
 
   const ended = new AbortController()
-  /** Waited for while there is none. */
+  /** Waited for while no event is there. */
   let room: PromiseWithResolvers<void> | undefined
   const haveRoom = () => {
     room?.resolve()

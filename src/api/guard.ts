@@ -13,7 +13,7 @@ export interface GuardOptions {
   readonly mode: Mode
   /** Told of each accepted request, so that its connection is spared when connections run out. */
   readonly onAuthenticated: (request: FastifyRequest, caller: Caller) => void
-  /** How long a request or a reply may go on after its session has ended; milliseconds from its begin. */
+  /** How long a request or a reply may last when its session has ended; milliseconds from its start. */
   readonly longRequestMs?: number
 }
 
@@ -100,7 +100,7 @@ export function callerOf(request: FastifyRequest): Caller {
 
 /**
  * The user behind a request and its session.
- * @throws AppError NoSession on the local socket, where there is none
+ * @throws AppError NoSession on the local socket, which has no sessions
  */
 export function sessionCallerOf(request: FastifyRequest): Caller & { readonly sessionUid: string } {
   const { sessionUid, ...caller } = callerOf(request)

@@ -30,7 +30,7 @@ export function versionOf(url: string): string | undefined {
 /**
  * What every reply of such a route says of its life: `Deprecation` (RFC 9745), also of a day that is yet to come,
  * `Sunset` (RFC 8594) and the successor (RFC 5829). Nothing in production.
- * @throws when the date is none
+ * @throws when the date is no date
  */
 export function lifecycleHeaders(lifecycle: Lifecycle): Readonly<Record<string, string>> {
   if (lifecycle.phase === 'production') return {}

@@ -17,7 +17,7 @@ const chunkSize = 262_144
 /**
  * What is in a stream of gzip or Zstandard, which of them its first bytes say.
  * @param onFlow is told after each chunk
- * @throws AppError when it is neither, is damaged, ends early, goes on behind its end, or unpacks to more than the
+ * @throws AppError when it is neither, is damaged, ends early, has bytes after its end, or unpacks to more than the
  *   limits allow; the source's own error as it is
  */
 export async function* decompress(
@@ -55,7 +55,7 @@ async function* unpack(
             undefined,
             'is neither gzip nor Zstandard; a definition is a .tgz or a .tar.zst',
           )
-        : refuse('TrailingBytes', undefined, 'goes on behind its end; copy or build it again')
+        : refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again')
     const feed = createFeed(start, counted, decompressor)
     try {
       for await (const chunk of decompressor as AsyncIterable<Buffer>) {
@@ -150,7 +150,7 @@ function explain(error: unknown): unknown {
       error,
     )
   if (code === 'ZSTD_error_prefix_unknown')
-    return refuse('TrailingBytes', undefined, 'goes on behind its end; copy or build it again', error)
+    return refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again', error)
   if (/^Z(?:STD)?_/.test(code))
     return refuse('Damaged', undefined, `is damaged (${message}); copy it again`, error)
   return error

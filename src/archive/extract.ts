@@ -41,7 +41,7 @@ export interface ExtractOptions {
   readonly isKept?: (path: string) => boolean
   /** The member that says what the others are; it does not count among the texts, wherever it comes in the archive. */
   readonly index?: string
-  /** Of the disk; without it the write itself says that there is none. */
+  /** Of the disk; without it a full disk shows when a write fails. */
   readonly room?: DiskRoom
   readonly onFlow?: (flow: Flow) => void
 }
@@ -200,6 +200,6 @@ function explain(error: unknown): unknown {
   const { message } = error as Error
   if (/truncated/i.test(message))
     return refuse('Truncated', undefined, 'ends too early; copy it again', error)
-  if (message.includes('EOF')) return refuse('TrailingBytes', undefined, 'goes on behind its end', error)
+  if (message.includes('EOF')) return refuse('TrailingBytes', undefined, 'has bytes after its end', error)
   return refuse('Damaged', undefined, `is no tar archive that can be read (${message})`, error)
 }

@@ -146,7 +146,7 @@ function checksumOf(header: Buffer): number {
   return sum
 }
 
-/** A number as POSIX writes it: octal digits between spaces or zeros. Base 256, which GNU adds, is none. */
+/** A number as POSIX writes it: octal digits between spaces or zeros. Base 256, which GNU adds, is refused. */
 function octal(header: Buffer, from: number, length: number): number | undefined {
   const text = latin(header, from, length).trim()
   if (text === '') return 0

@@ -78,7 +78,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
         operationId: 'verifyAudits',
         tags,
         summary: 'Whether the audit trail is whole and unaltered',
-        description: 'Takes up to a minute for a million records; other requests go on meanwhile.',
+        description: 'Takes up to a minute for a million records; other requests are answered meanwhile.',
         querystring: VerifyQuery,
         response: { 200: VerifyReply, ...errorReplies(400, 401, 403) },
       },

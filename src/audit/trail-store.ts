@@ -18,7 +18,7 @@ export interface Intent {
 export interface TrailStore {
   insert(record: AuditRecord): void
   head(): AuditHead
-  /** Number of the oldest record; 1 when there is none. */
+  /** Number of the oldest record; 1 for an empty trail. */
   first(): number
   read(seq: number): AuditRecord | undefined
   /** Records from a number on, the oldest first. */

@@ -119,7 +119,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     return true
   }
 
-  // Once, not for each of a thousand requests; the lines themselves go on.
+  // Once, not for each of a thousand requests; the lines themselves are still written.
   let isBroken = false
   function complain(error: unknown): void {
     if (!isBroken)

@@ -7,7 +7,7 @@ export interface Verification {
   readonly isIntact: boolean
   /** Records looked at. */
   readonly count: number
-  /** Number of the oldest of them; 0 when there is none. */
+  /** Number of the oldest of them; 0 for an empty trail. */
   readonly first: number
   /** The newest of them. */
   readonly head: AuditHead
@@ -36,7 +36,7 @@ const sliceLength = 25
 
 /**
  * Looks at every record: its own hash, the hash of the one before, the numbers, the checkpoint that retention left,
- * the heads that are known, and that nothing was cut off the end. In slices; between them the event loop goes on.
+ * the heads that are known, and that nothing was cut off the end. In slices; between them the event loop turns.
  */
 export async function verifyTrail(options: VerificationOptions): Promise<Verification> {
   const { store, head, expected } = options

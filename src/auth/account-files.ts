@@ -88,7 +88,7 @@ export function parseShells(text: string | undefined): string[] {
     .filter((line) => line.startsWith('/'))
 }
 
-/** Whether a shadow hash was locked, by `passwd -l`. A `*` is none: directories print it for every account. */
+/** Whether a shadow hash was locked, by `passwd -l`. A `*` is no lock: directories print it for every account. */
 export const isLockedHash = (hash: string) => hash.startsWith('!')
 
 function findLine(text: string, name: string): string | undefined {

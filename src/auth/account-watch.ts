@@ -57,7 +57,7 @@ export function createAccountWatch({
   let nextExpiry = Infinity
   let stopWatching = (): void => undefined
 
-  /** @returns the sessions that go on */
+  /** @returns the sessions that continue */
   function endBy(
     reasonOf: (session: SessionRecord) => string | undefined,
     own: readonly SessionRecord[],
@@ -103,7 +103,7 @@ export function createAccountWatch({
       // A directory that does not answer has not said that the account is gone.
       log.warn(
         { err: error, user: userName },
-        'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+        'the account could not be looked up; its sessions continue; see what NSS says with: getent passwd <user>',
       )
       return
     }
@@ -131,7 +131,7 @@ export function createAccountWatch({
     if (queue.length > 0 && !isStopped)
       log.warn(
         { accounts: queue.length },
-        'the directory of accounts is too slow to be asked about all of them in one round; their sessions go on; see how long it takes with: getent passwd <user>',
+        'the directory of accounts is too slow to be asked about all of them in one round; their sessions continue; see how long it takes with: getent passwd <user>',
       )
   }
 

@@ -16,7 +16,7 @@ export function reasonOfTime(
   return Math.max(createdAt, renewedAt) - setBackMs > now ? 'clock set back' : undefined
 }
 
-/** Why a session may not go on with this account; nothing when it may. */
+/** Why a session of this account has to end; nothing when it may continue. */
 export function reasonToEnd(
   session: SessionRecord,
   account: Account | undefined,
@@ -45,6 +45,6 @@ export function reasonInFiles(
   return local || session.accountSource === 'local' ? reasonToEnd(session, local, now) : undefined
 }
 
-/** Whether only NSS can say if a session goes on that the local files do not end. */
+/** Whether only NSS can say if a session that the local files do not end may continue. */
 export const needsNss = (session: SessionRecord, local: Account | undefined) =>
   !local || (session.role === 'admin' && local.role !== 'admin')

@@ -34,7 +34,7 @@ export interface GuessGuardOptions extends GuessLimits {
 
 /** One try; exactly one of its ends is called, once. */
 export interface Attempt {
-  /** The password was right: the pair's counter starts anew. Others are left alone. */
+  /** The password was right: the pair's counter starts anew. Other counters stay. */
   succeed(): void
   /** The password was wrong. It is on the disk when this returns. */
   fail(): void
@@ -61,7 +61,7 @@ const hourMs = 3_600_000
  * What others can cause, the locks of network and user, is passed by this host and by a pair that has succeeded
  * before, so that an attacker elsewhere or next door cannot lock an operator out.
  *
- * Its clock goes on from where it was kept, so that a restart ends no lock.
+ * Its clock continues from where it was kept, so that a restart ends no lock.
  */
 export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
   const { clock, log, store, userKey, isKnown } = options

@@ -57,7 +57,7 @@ export interface Sessions {
   /**
    * Trades a refresh token for a new pair. The same old token gets the same new pair for a short time, since a
    * reply can be lost on its way; later it is taken for stolen and ends the session.
-   * @param readAccount the account as it is now; nothing when it may not go on
+   * @param readAccount the account as it is now; nothing when its sessions have to end
    * @throws AppError Unauthenticated
    */
   renew(

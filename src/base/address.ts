@@ -34,7 +34,7 @@ export function canonicalAddress(address: string): string {
 export const addressOfHex = (digits: string): string => spellIPv6(digits.replace(/.{4}(?=.)/g, '$&:')) ?? ''
 
 /**
- * What stands for an address where there is none: a request over the daemon's own Unix socket. No client of the network
+ * Stands for the address of a client without one: a request over the daemon's own Unix socket. No client of the network
  * can have it.
  */
 export const localAddress = 'local'

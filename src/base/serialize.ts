@@ -1,4 +1,4 @@
-/** Does what it is given once all that was given before has ended, well or not; returns what comes of it. */
+/** Runs work once all earlier work has ended, successfully or not; returns its result. */
 export type Serialize = <T>(work: () => Promise<T>) => Promise<T>
 
 /** For work on one thing that must not overlap, such as a file and what is kept of it in memory. */

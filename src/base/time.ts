@@ -1,4 +1,4 @@
-// RFC 3339, section 5.6. Date.parse alone also takes what is none.
+// RFC 3339, section 5.6. Date.parse alone also takes other texts.
 const timestamp = /^(\d{4}-\d\d-\d\d)T(?!24)\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
 
 /** Reads an RFC 3339 time: milliseconds since 1970, or nothing for text that names no moment. */

@@ -43,7 +43,7 @@ async function askApi(
 // Far above every JSON body that a host takes.
 const bodyLimitBytes = 16_777_216
 
-/** Also of a pipe, as a shell's <(…) is one; a device that never ends is none. */
+/** Also of a pipe, as a shell's <(…) is one; a device that never ends is refused. */
 function readBody(file: string): Buffer {
   const body = createGrowingBuffer(bodyLimitBytes)
   const part = Buffer.allocUnsafe(65_536)

@@ -32,7 +32,7 @@ export function createTerminal(): Terminal {
       if (tty === undefined) return undefined
       const input = new ReadStream(tty)
       const restore = () => input.setRawMode(false)
-      // Also at a SIGTERM, which Node turns into nothing by itself.
+      // Also at a SIGTERM, which Node does not handle by itself.
       const onSignal = () => {
         restore()
         process.exit(143)

@@ -76,7 +76,7 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
         clearTimeout(late)
         reject(explain(error, target))
       })
-      // Also without an error, as where a stranger wants to go on with a different protocol; a reply that has begun comes first.
+      // Also without an error, as where the other side wants to continue with a different protocol; a reply that has begun comes first.
       asked.once('close', () => {
         clearTimeout(late)
         reject(explain(new Error('the connection was closed without a reply'), target))

@@ -54,7 +54,7 @@ export interface Pack {
   readonly version: string
   readonly displayName: string
   readonly layer: string
-  /** Text of values.yaml; undefined where there is none. */
+  /** Text of values.yaml; undefined without one. */
   readonly values: string | undefined
   /** Kubernetes YAML, place and text. */
   readonly manifests: readonly { readonly place: string; readonly content: string }[]

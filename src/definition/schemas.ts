@@ -63,7 +63,7 @@ export const Pack = Type.Object(
     version: Type.String(),
     layer: text('os, k8s, cni, csi or addon; empty where the profile does not say.'),
     values: text('YAML, macros in it: what the profile gives, else what the pack itself has.'),
-    logo: text('A data URL (RFC 2397) of an image; empty where there is none.'),
+    logo: text('A data URL (RFC 2397) of an image; empty without one.'),
     dependencies: Type.Optional(
       Type.Array(PackDependency, {
         description: 'What the pack says of other packs; absent where it says nothing.',

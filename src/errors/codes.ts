@@ -36,7 +36,7 @@ export const generalErrors = defineErrors({
   InsufficientStorage: {
     status: 507,
     meaning:
-      'Nothing was changed: the disk is full or cannot be written, so that the change could not be recorded. Logins and reads go on.',
+      'Nothing was changed: the disk is full or cannot be written, so that the change could not be recorded. Logins and reads still work.',
     action: 'Make room in the state folder (df), or see journalctl -u edgehostd -p err.',
   },
   StorageFull: {

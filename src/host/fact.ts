@@ -47,7 +47,7 @@ export interface FactOptions<T> {
 /**
  * A fact that `read` knows how to read. Who asks while it is being read shares the reading that comes next, since the
  * one under way may have looked before the change that the caller wants to see. A failure is logged once, and so is
- * its end. A reader that takes longer than `deadlineMs` counts as failed and is left alone: it is not waited for again,
+ * its end. A reader that takes longer than `deadlineMs` counts as failed: it is not waited for again,
  * and no second one is started while it hangs.
  */
 export function createFact<T>(options: FactOptions<T>): Fact<T> {

@@ -37,7 +37,7 @@ export async function askProperties(
     : { properties }
 }
 
-/** The value of a property; undefined where there is none of this type. */
+/** The value of a property; undefined where it is absent or of another type. */
 export function propertyOf(properties: Properties, name: string, type: string): unknown {
   const property = properties[name]
   return property?.type === type ? property.data : undefined

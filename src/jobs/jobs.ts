@@ -15,7 +15,7 @@ const longestWaitMs = 30_000
 export interface Jobs extends Room {
   background(): void
   stop(): void
-  /** False while a job is stuck; the watchdog is then left hungry. */
+  /** False while a job is stuck; the watchdog is then not fed. */
   areMoving(): boolean
   figures(): FiguresOf<typeof about.families>
 }
@@ -41,7 +41,7 @@ interface Plan {
  * The table of recurring work: node-cron says when, by the wall clock, and runs it. A job never overlaps itself and its
  * error ends nothing. A run that was missed is not made up for, the next one is soon enough.
  *
- * node-cron's own timers are not used. They go on from the time they waited for: when the clock is set forward they walk
+ * node-cron's own timers are not used. They continue from the time they waited for: when the clock is set forward they walk
  * over every time in between, without a pause and until the memory is full; when it is set back they wait until it has
  * come that far again. Here every job is planned anew from the present whenever the one timer fires.
  */

@@ -37,7 +37,7 @@ export function createContinueTokens(secret: Buffer): ContinueTokens {
       if (token.length > longestToken) {
         throw refuse(
           'orderBy',
-          'orderBy names a text that is too long here to go on behind; order by another path',
+          'orderBy names a text that is too long for a continue token; order by another path',
         )
       }
       return token

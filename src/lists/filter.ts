@@ -78,7 +78,7 @@ function readSeparator(text: string, end: number, separator: RegExp): string | u
   separator.lastIndex = end
   const word = separator.exec(text)
   if (word?.index === end) return word[0]
-  throw refuse('filters', 'filters may go on after a quoted value only with AND or OR and an indexed path')
+  throw refuse('filters', 'after a quoted value, filters takes only AND or OR and an indexed path')
 }
 
 const booleans: Readonly<Record<string, FieldValue>> = { true: 1, false: 0 }

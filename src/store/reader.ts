@@ -11,7 +11,7 @@ export interface ReadStatement {
 
 export type ReadRow = Readonly<Record<string, SQLOutputValue>>
 
-/** Reads that may take long, in a thread with a connection of its own, so that the event loop goes on. */
+/** Reads that may take long, in a thread with a connection of its own, so that the event loop stays free. */
 export interface Reader {
   /**
    * Rows of each statement, all from one state of the database. One call is read after the other; equal calls that
@@ -85,7 +85,7 @@ export function createReader(
       eval: true,
       name: 'reader',
       workerData: file,
-      // A read that wants more is refused, and the daemon goes on.
+      // A read that wants more is refused, and the daemon continues.
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
     })
     let failure = new Error('the thread that reads the database has ended')

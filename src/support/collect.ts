@@ -13,7 +13,7 @@ export interface Source {
 export interface Collected {
   readonly name: string
   readonly from: string
-  /** Of the file; 0 where there is none. */
+  /** Of the file; 0 without one. */
   readonly bytes: number
   readonly durationMs: number
   /** Why there is no file. */

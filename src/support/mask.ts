@@ -25,7 +25,7 @@ const shapes: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, masked],
   // scheme://user:password@host, RFC 3986, 3.2.1.
   [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:)[^\s/@]+@/gi, `$1${masked}@`],
-  // "password": "...", also within text that is quoted once more; a path, a number and a mask are none.
+  // "password": "...", also within text that is quoted once more; a path, a number and a mask are no secrets.
   [new RegExp(`${named.source}(\\\\*["'])(?!\\/|\\*)(?:(?!\\2)(?:\\\\.|.))+\\2`, 'gi'), `$1$2${masked}$2`],
   // RefreshToken=..., authorization: Bearer ...
   [

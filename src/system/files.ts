@@ -9,7 +9,7 @@ const temporaryName = /^\..+\.[0-9a-f]{16}\.tmp$/
  * Replaces a file whole: a reader, also after a power cut, finds the old content or the new one.
  * On return the content and its name are on the disk.
  * @param mode permission bits, set whatever the umask is
- * @throws when the target is there but no regular file (a link is none), and the system's error as it is,
+ * @throws when the target is there but no regular file (a link is not one), and the system's error as it is,
  *   for example `ENOSPC`; the old content then still stands and nothing is left beside it
  */
 export async function replaceFile(path: string, data: string | Uint8Array, mode: number): Promise<void> {

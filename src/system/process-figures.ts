@@ -8,7 +8,7 @@ export interface ProcessFigures {
   /** Seconds since 1970. */
   readonly startedAt: number
   readonly openFiles: number | undefined
-  /** Soft limit; undefined where there is none. */
+  /** Soft limit; undefined without a limit. */
   readonly maximumFiles: number | undefined
 }
 

@@ -25,7 +25,7 @@ const besideBytes = 524_288
  * so that a body without boundaries, of endless headers or of endless other parts is not read to its end; and the body
  * is released once no more parts are wanted.
  * @param signal ends the form with its reason, an AppError, also while nothing arrives
- * @throws AppError BadRequest or PayloadTooLarge for a form that is none, cut off or too much; what the body was
+ * @throws AppError BadRequest or PayloadTooLarge for a form that is malformed, cut off or too large; what the body was
  *   refused with, for example `RequestTimeout`
  */
 export async function* formParts(
@@ -78,7 +78,7 @@ export async function* formParts(
       if (current.fieldname === fileField) file ??= current
       const { fieldname, filename, file: content } = current
       yield { fieldName: fieldname, fileName: filename, content: chunksOf(content) }
-      // The parser goes on only then; how much that may be is bounded.
+      // The parser continues only then; how much that may be is bounded.
       if (!content.destroyed) await drain(chunksOf(content))
     }
     finished = true

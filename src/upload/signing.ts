@@ -20,7 +20,7 @@ export interface SignatureCheck {
   verify: (signature: Buffer) => boolean
 }
 
-/** The public key of the configuration is none that uploads can be checked with. */
+/** Uploads cannot be checked with the public key of the configuration. */
 export class SigningKeyUnusable extends ConfigurationError {
   constructor(problem: string) {
     super(`content.signing.publicKey: ${problem}`)

@@ -59,7 +59,7 @@ export async function createArchiveFile({
     onBatch(batch)
     await writing
     ;[filling, resting, filled] = [resting, filling, 0]
-    // A short write(2) is what comes before ENOSPC; writeFile goes on until all is written, from where the last ended.
+    // A short write(2) is what comes before ENOSPC; writeFile continues until all is written, from where the last ended.
     writing = handle.writeFile(batch).then(() => onWritten?.((written += batch.length)), refuseFull)
     // The next caller that waits for it gets its error.
     writing.catch(() => undefined)

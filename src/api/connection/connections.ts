@@ -31,7 +31,7 @@ export interface Connections {
    * the others with its last reply.
    */
   closeIdle(): void
-  /** Stops looking; open connections are left alone. */
+  /** Stops watching; open connections stay open. */
   stop(): void
 }
 
@@ -62,7 +62,7 @@ interface Group {
 
 /**
  * Caps the connections per client, per on-link /64 and in all. At a cap the connection that has been idle longest without a
- * login, one still in its handshake included, makes room for the new one; where there is none, the new one is closed.
+ * login, one still in its handshake included, makes room for the new one; where no such connection exists, the new one is closed.
  * So a client that holds many connections can keep out neither others nor, for long, itself.
  *
  * At the caps of a /64 and in all, where no connection is idle, the oldest request without a login gives way, of the client that
@@ -165,7 +165,7 @@ export function limitConnections(
 
   /**
    * What can go for a new connection, first what goes first.
-   * @param full what has no room for it; without it there is none in all
+   * @param full which limit is reached; without it that of all connections
    */
   function candidates(full: Group | undefined): ReadonlySet<Connection> {
     if (full === undefined) return evictable.size > 0 ? evictable : busiest()

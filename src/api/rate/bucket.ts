@@ -15,7 +15,7 @@ export interface Rate {
 export interface Bucket {
   /** Tokens in a full bucket. */
   readonly capacity: number
-  /** Takes a token: the new mark, or undefined when there is none. */
+  /** Takes a token: the new mark, or undefined when the bucket is empty. */
   take(mark: number, now: number): number | undefined
   /** Whole tokens left. */
   tokens(mark: number, now: number): number

@@ -44,7 +44,7 @@ function yieldToOthers(): void {
     try {
       step()
     } catch {
-      // It is a courtesy; the examination goes on without.
+      // It is a courtesy; the examination works without it.
     }
   }
 }

@@ -209,12 +209,12 @@ export const definitionCodes = {
   },
   VariableFormatUnknown: {
     severity: 'error',
-    meaning: 'The format of a variable is none of those known.',
+    meaning: 'The format of a variable is unknown.',
     action: 'Use string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64.',
   },
   VariableInputTypeUnknown: {
     severity: 'error',
-    meaning: 'The inputType of a variable is none of those known.',
+    meaning: 'The inputType of a variable is unknown.',
     action: 'Use text, dropdown or multiline.',
   },
   VariableNameInvalid: {

@@ -12,7 +12,7 @@ import {
 } from './functions/value.ts'
 import type { Expression, Reference } from './expression.ts'
 
-/** A value, or that there is none: `later`, since it is not known yet, or never on this host. */
+/** A value, or no value: `later`, since it is not known yet, or never on this host. */
 export type Known = { readonly value: Value } | { readonly missing: 'later' | 'never' }
 
 /** What an expression comes to, or which function refuses what it is given. */
@@ -55,7 +55,7 @@ function chooseBranch([yes = nothing, no = nothing, test = nothing]: readonly Kn
   return test.value ? yes : no
 }
 
-/** How many values a function takes; undefined: there is none of that name. */
+/** How many values a function takes; undefined: no function has that name. */
 export const countsOf = (name: string): Pick<TemplateFunction, 'least' | 'most'> | undefined =>
   choices.get(name) ?? templateFunctions.get(name)
 

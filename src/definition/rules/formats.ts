@@ -55,7 +55,7 @@ const formats = new Map<string, Format>([
 /** The tokens as they are told; compared without case, since the platform does not say how it spells them. */
 export const formatNames: readonly string[] = [...formats.keys()]
 
-/** The format behind a token, `string` where there is none; undefined for an unknown one. */
+/** The format behind a token, `string` where no format is given; undefined for an unknown one. */
 export function findFormat(token: string | undefined): Format | undefined {
   return token === undefined || token === '' ? anything : formats.get(token.toLowerCase())
 }

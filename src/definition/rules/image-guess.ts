@@ -4,7 +4,7 @@ import { textOf } from './pack-values.ts'
 
 /** An image that a pack seems to use. */
 export interface GuessedImage {
-  /** As it would be pulled, macros in it left alone. */
+  /** As it would be pulled, macros in it unchanged. */
   readonly image: string
   /** Whether it has a tag or a digest. A chart takes its `appVersion` where values give none, which is not known here. */
   readonly isTagKnown: boolean

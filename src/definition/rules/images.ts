@@ -9,7 +9,7 @@ import { readSourceTexts, type OnDocument } from './source-texts.ts'
 
 const containerLists = new Set(['containers', 'initContainers', 'ephemeralContainers'])
 
-/** The images of a pack, as they are written, macros in them left alone; sorted by code unit, each once. */
+/** The images of a pack, as they are written, macros in them unchanged; sorted by code unit, each once. */
 export interface PackImages {
   /** Those that it lists (`pack.content.images[].image`), and those of the containers in its manifests. */
   readonly images: readonly string[]

@@ -17,7 +17,7 @@ export interface Action {
   readonly trimsAfter: boolean
 }
 
-// Longer than any published action; what is longer is left alone.
+// Longer than any published action; what is longer is not read.
 const lengthLimit = 2_048
 
 const opening = /\{\{(-(?=[ \t\r\n]))?/y
@@ -40,7 +40,7 @@ const constants: ReadonlyMap<string, Value> = new Map<string, Value>([
   ['nil', null],
 ])
 
-/** Reads an action of a Go template, `{{ ... }}`, as Go's own lexer does. Undefined: it is none, or never ends. */
+/** Reads an action of a Go template, `{{ ... }}`, as Go's own lexer does. Undefined: it is no action, or never ends. */
 export function readAction(text: string, start: number): Action | undefined {
   const limit = Math.min(text.length, start + lengthLimit)
   const match = (pattern: RegExp, at: number) => {

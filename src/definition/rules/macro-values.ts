@@ -19,7 +19,7 @@ export interface MacroValue {
   /** Undefined: not known, now or at all. */
   readonly text: string | undefined
   readonly kind: ValueKind | undefined
-  /** Why there is none. */
+  /** Why there is no value. */
   readonly problem?: MacroProblem
 }
 

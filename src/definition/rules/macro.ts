@@ -76,7 +76,7 @@ function readMacro(text: string, braces: number, earlier: number): Macro | undef
 
 const notWhole: Fault = {
   code: 'MacroInvalid',
-  message: 'begins like a macro but is none; write {{ .spectro.var.NAME }} or another kind',
+  message: 'begins like a macro but is not one; write {{ .spectro.var.NAME }} or another kind',
 }
 
 const keywords = new Set(['if', 'else', 'range', 'with', 'define', 'block', 'template'])
@@ -106,7 +106,7 @@ const ofVariable: Fault = {
   message: 'has functions, which variables of a profile do not take; write {{ .spectro.var.NAME }} alone',
 }
 
-/** Whether a text holds actions of another template: `{{` outside of its macros, or macros inside of what is none. */
+/** Whether a text holds actions of another template: `{{` outside of its macros, or macros inside other actions. */
 export function hasOtherBraces(text: string, macros: readonly Macro[]): boolean {
   if (macros.some(({ fault }) => fault?.code === 'MacroUnevaluated')) return true
   let next = 0

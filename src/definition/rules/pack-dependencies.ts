@@ -71,7 +71,7 @@ function isInRange(version: string, { minVersion, maxVersion }: PackDependency):
   )
 }
 
-/** Versions of packs need not be semver: the numbers at their begin, up to what is none, as in `1.33.x` or `1.2-rc1`. */
+/** Versions of packs need not be semver: the numbers at their start, up to the first part that is no number, as in `1.33.x` or `1.2-rc1`. */
 function numbersOf(version: string): number[] {
   const [digits = ''] = /^v?[0-9]+(?:\.[0-9]+)*/.exec(version) ?? []
   return digits.replace('v', '').split('.').filter(Boolean).map(Number)

@@ -13,7 +13,7 @@ export interface PackValue {
   readonly scalar: Scalar
 }
 
-/** A value, why there is none, or nothing of either where the values could not be read, which is told elsewhere. */
+/** A value, why there is no value, or neither where the values could not be read, which is reported elsewhere. */
 export type Found =
   | { readonly value: PackValue; readonly code?: never }
   | {
@@ -79,7 +79,7 @@ export function createPackValues(
       return { code: 'MacroPathEmpty', message: `${printable(name)} has no value` }
     return {
       code: 'MacroPathUnknown',
-      message: `${printable(name)} is no single value; go on to a text, number or boolean`,
+      message: `${printable(name)} is no single value; name a text, number or boolean below it`,
     }
   }
 

@@ -78,7 +78,7 @@ function findInCommentLines(content: string, macros: readonly Macro[]): number[]
 
 const commentLine = /[ \t]*#/y
 
-/** Blanks around all that stands in the place of a value without quotes are none of it, as those of `nindent`. */
+/** Blanks around the whole of an unquoted value do not belong to it, as those of `nindent`. */
 function asPlaced(site: MacroSite, macro: Macro, value: MacroValue): MacroValue {
   if (site.style !== 'plain' || macro.expression?.kind === 'reference' || !isAlone(site, macro)) return value
   return value.text === undefined ? value : { ...value, text: value.text.trim() }

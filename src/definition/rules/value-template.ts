@@ -130,7 +130,7 @@ function refuseBy(
     if (refusal !== undefined) return refusal
     rest = rest.slice(end)
   }
-  return rest === '' ? undefined : 'goes on behind what its format allows'
+  return rest === '' ? undefined : 'has text after what its format allows'
 }
 
 function refuseSlot(

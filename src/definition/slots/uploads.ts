@@ -45,7 +45,7 @@ export type TakeUpload = (form: UploadForm) => Promise<SlotDefinition>
 
 export interface Uploads {
   readonly take: TakeUpload
-  /** Ends those that go on, each with a refusal; resolves when nothing of them is left. */
+  /** Ends running uploads, each with a refusal; resolves when nothing of them is left. */
   stop(): Promise<void>
 }
 

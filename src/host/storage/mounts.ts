@@ -35,7 +35,7 @@ function mayLiveOnDisk({ device, fileSystemType }: Mount): boolean {
 // Fields after the mount options are optional and end with a lone hyphen.
 const line = /^\S+ \S+ (\S+) (\S+) (\S+) .*? - (\S+) (\S*) ?(\S*)$/gm
 
-/** Bytes as UTF-8; in the place of what is none stands U+FFFD. */
+/** Bytes as UTF-8; U+FFFD stands for bytes that are not UTF-8. */
 export const bytesToText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
 
 /** Parses proc_pid_mountinfo(5), read as Latin-1. A node of a cluster has hundreds of lines: nothing is made that has no reader. */

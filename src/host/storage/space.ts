@@ -35,7 +35,7 @@ const atOnce = 4
 
 /**
  * Each file system is asked by a child of its own, stat(1): one on a dying disk may never answer, and in this process
- * four such would hold every thread that does file I/O. A child that hangs is left alone and has no second one.
+ * four such would hold every thread that does file I/O. A child that hangs is not waited for, and no second one is started.
  */
 export function createSpaces({ runner, log, deadlineMs }: SpacesOptions): Spaces {
   const facts = new Map<string, Fact<Space>>()

@@ -148,7 +148,7 @@ describe('a round of questions to NSS', () => {
     await checked
     expect(ended).toEqual([])
     expect(texts()).toEqual([
-      'the account could not be looked up; its sessions go on; see what NSS says with: getent passwd <user>',
+      'the account could not be looked up; its sessions continue; see what NSS says with: getent passwd <user>',
     ])
   })
 

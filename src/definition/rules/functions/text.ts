@@ -8,7 +8,7 @@ const oneBlank = new RegExp(`^[${blank}]$`)
 const isBlank = (character: string) => oneBlank.test(character)
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
-/** Go changes each character by itself: one that would become several stays. */
+/** Go changes each character alone: one that would become several stays. */
 const changeCase = (text: string, change: (character: string) => string): string =>
   Array.from(text, (character) => {
     const changed = change(character)

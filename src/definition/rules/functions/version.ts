@@ -17,7 +17,7 @@ const form = new RegExp(
 )
 const largest = (1n << 64n) - 1n
 
-/** Undefined: it is none. */
+/** Undefined: it is no version. */
 export function parseVersion(original: string): Version | undefined {
   const [, major, minor = '0', patch = '0', prerelease = '', metadata = ''] = form.exec(original) ?? []
   if (major === undefined || original.length > 256) return undefined
