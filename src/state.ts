@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { access, constants, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from './audit/own-entries.ts'
 import type { Config } from './declarations.ts'
@@ -40,6 +40,8 @@ export interface State {
  */
 export async function openState({ settings: { directory }, clock, log }: StateOptions): Promise<State> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
+  // SQLite says of a read-only disk only that it cannot open the file.
+  await access(directory, constants.W_OK)
   const lock = lockState(directory, log)
   await sweepTemporary(directory)
   await sweepTemporary(join(directory, 'tls'))

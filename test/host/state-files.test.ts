@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { adviseOnStart } from '../../src/errors/advice.ts'
+import { adviseOnStart, seeDisk } from '../../src/errors/advice.ts'
 import { openState, type StateOptions } from '../../src/state.ts'
 
 let directory: string
@@ -40,4 +40,16 @@ describe('what stands in the place of the database', () => {
     const error = await openState(options).catch((thrown: unknown) => thrown)
     expect(adviseOnStart(error, directory)?.message).toMatch(advice)
   })
+})
+
+// Only root may mount.
+it.skipIf(process.getuid?.() !== 0)('a state folder on a read-only disk is told as one', async () => {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'edgehostd-test', directory])
+  try {
+    const options = { settings: { directory }, log: pino({ enabled: false }) } as unknown as StateOptions
+    const error = await openState(options).catch((thrown: unknown) => thrown)
+    expect(adviseOnStart(error, directory)?.message).toContain(`'${directory}': ${seeDisk}`)
+  } finally {
+    execFileSync('umount', [directory])
+  }
 })
