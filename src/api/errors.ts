@@ -154,9 +154,10 @@ export function createParserErrorReply({ lines, replies, peerOf, replyOn }: Pars
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
   return (error: Error & { code?: string }, socket: Socket): void => {
-    // In the middle of a reply, these bytes would be taken for a part of it.
-    const isReplying = replyOn(socket)?.headersSent === true
-    if (error.code === 'ECONNRESET' || !socket.writable || isReplying) {
+    // These bytes would be taken for a part of a reply that has begun, or for the reply to a request before this one.
+    const reply = replyOn(socket)
+    const isOwed = reply !== undefined && (reply.headersSent || reply.req.complete)
+    if (error.code === 'ECONNRESET' || !socket.writable || isOwed) {
       socket.destroy(error)
       return
     }

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createParserErrorReply } from '../../../src/api/errors.ts'
 import { apiReplies } from '../../../src/api/replies.ts'
 import { clientFromAnywhere } from '../../../src/base/client.ts'
+import { watchReplies } from '../../../src/api/connection/current-reply.ts'
 import { createPeers } from '../../../src/api/connection/peer.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
 import {
@@ -66,6 +67,26 @@ it.each([
     await stop()
   },
 )
+
+it.each([
+  ['that is still owed its reply gets none', ask, ''],
+  [
+    'whose own body cannot be read gets the refusal',
+    `${ask.trim()}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    '400 ',
+  ],
+])('a request %s when bytes follow that are not HTTP', async (_, request, status) => {
+  const { server, port, stop } = await startServer(material, () => undefined)
+  server.on(
+    'clientError',
+    createParserErrorReply({ ...parserError, lines: captureLog().log, replyOn: watchReplies(server) }),
+  )
+  const client = await openTls(port, material.cert)
+  client.socket.write(`${request}hello\r\n\r\n`)
+  await lifeOf(client)
+  expect(client.received.slice('HTTP/1.1 '.length, 'HTTP/1.1 '.length + 4)).toBe(status)
+  await stop()
+})
 
 describe.concurrent('timeouts', () => {
   it('close a TCP connection that never begins TLS', async () => {
