@@ -27,7 +27,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 300_000,
           // Hosts mostly wait, and one machine is emulated for minutes by one core.
-          maxWorkers: 2,
+          maxWorkers: 3,
         },
       },
       {

@@ -65,7 +65,8 @@ describe('the local socket', () => {
       status: 200,
       json: { userName: 'root', role: 'admin' },
     })
-    expect((await ask('GET', '/readyz')).status).toBe(200)
+    // Once it has looked at the host.
+    await eventually(async () => expect((await ask('GET', '/readyz')).status).toBe(200))
     expect((await ask('GET', '/healthz')).status).toBe(200)
   })
 

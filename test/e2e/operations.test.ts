@@ -97,7 +97,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     before: 'systemctl stop edgehostd.socket edgehostd.service; cd /var/lib/edgehostd',
     after: start,
   },
-  'journalctl -u edgehostd -g "somebody else"': { exitCode: 1 },
+  'journalctl -u edgehostd -g "another program"': { exitCode: 1 },
   'journalctl -u edgehostd -g ready': { exitCode: 1 },
   'journalctl -u edgehostd -g "left out"': { exitCode: 1 },
   'journalctl -u edgehostd -g "more requests without a session"': { exitCode: 1 },

@@ -32,6 +32,8 @@ root=$folder/root
 : > "$root/etc/machine-id"; echo "$name" > "$root/etc/hostname"
 printf '127.0.0.1 localhost\\n::1 localhost\\n127.0.1.1 %s\\n' "$name" > "$root/etc/hosts"
 rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d
+# Nor does dpkg then rebuild the index of all manual pages of the machine, which takes seconds.
+rm -f "$root"/var/lib/man-db/auto-update
 # What the machine has and the package has to bring along must not be found by accident.
 rm -f "$root"/usr/bin/pamtester "$root"/usr/bin/node "$root"/usr/local/bin/node
 export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
