@@ -2,7 +2,7 @@
 // dist/main.cjs, which loads it with V8's compile cache (docs/architecture.md says why two); its command line,
 // dist/edgehostctl.cjs; what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and
 // dist/definition.cjs; what checks archives for the daemon, dist/examine.cjs; what keeps a command that outlives the daemon,
-// dist/keeper.cjs; and the packages that they load when they
+// dist/keeper.cjs; what reads the inventory of the hardware, dist/inventory.cjs; and the packages that they load when they
 // need them, each in a file of its own.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -83,6 +83,7 @@ const files: Record<string, string> = {
   'definition.cjs': await bundle({ ...program, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...program, entryPoints: ['src/definition/examination/main.ts'] }),
   'keeper.cjs': await bundle({ ...program, entryPoints: ['src/system/lasting/main.ts'] }),
+  'inventory.cjs': await bundle({ ...program, entryPoints: ['src/inventory/program/main.ts'] }),
 }
 for (const [name, file] of Object.entries(apart))
   files[file] = await bundle({ ...alone, entryPoints: [name] })

@@ -9,6 +9,7 @@ import { createDefinitions } from './definition/definitions.ts'
 import { hostEdges, type Edges } from './edges.ts'
 import { openHostRecord } from './host/identity/host-record.ts'
 import { createHost } from './host/room.ts'
+import { createInventory, inventoryUnit } from './inventory/room.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { createContinueTokens } from './lists/continue-token.ts'
 import { createMetrics } from './metrics/room.ts'
@@ -17,7 +18,7 @@ import { createService } from './service/room.ts'
 import { createServiceManager } from './service/systemd.ts'
 import { openState, type State } from './state.ts'
 import type { Logger } from './system/log.ts'
-import { createTransientUnitRunner } from './system/transient-unit.ts'
+import { createTransientUnitRunner, type TransientUnitOptions } from './system/transient-unit.ts'
 import { readSigningKey } from './upload/signing.ts'
 
 export interface DaemonOptions {
@@ -62,8 +63,9 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const stopping = stop.signal
   const systemd = createServiceManager({ runner, environment: edges.environment, pid: process.pid })
   const { runtimeDirectory } = systemd
-  const privileged =
-    runtimeDirectory === undefined ? runner : createTransientUnitRunner({ runner, runtimeDirectory })
+  const outside = (more: Partial<TransientUnitOptions> = {}) =>
+    runtimeDirectory === undefined ? runner : createTransientUnitRunner({ runner, runtimeDirectory, ...more })
+  const privileged = outside()
 
   // What outlives the daemon, who this host is, and the trail of what happens on it.
   const state = await openState({ settings: config.state, clock, log })
@@ -77,9 +79,13 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   })
   for (const entry of [...state.made, ...record.made]) audit.record(entry)
 
+  const inventory = createInventory({
+    ...{ database, runner: outside(inventoryUnit), program: edges.inventoryProgram, files },
+    ...{ stopping, clock, log },
+  })
   const host = await createHost({
     ...{ config: config.host, record, agentVersion: version, files, runner, privileged, clock, log },
-    ...{ follower: edges.follower, facts: edges.facts },
+    ...{ follower: edges.follower, facts: edges.facts, supplement: inventory.supplement },
   })
   const certificate = await createCertificateRoom({
     ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names: host },
@@ -102,7 +108,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     signingKey: readSigningKey(config.content.signing.publicKey),
   })
 
-  const working: Room[] = [audit, state.room, host, certificate, auth, api, definition]
+  const working: Room[] = [audit, state.room, host, inventory.with(host), certificate, auth, api, definition]
   const ground: Ground<Config> = {
     ...{ config, stateDirectory: state.directory, database, record: audit.record, listTokens },
     ...{ runner, stopping, clock, log },

@@ -5,6 +5,7 @@ import { about as auth } from './auth/about.ts'
 import { about as certificate } from './certificate/about.ts'
 import { about as definition } from './definition/about.ts'
 import { about as host } from './host/about.ts'
+import { about as inventory } from './inventory/about.ts'
 import { about as jobs } from './jobs/about.ts'
 import { about as metrics } from './metrics/about.ts'
 import { about as program } from './program/about.ts'
@@ -18,6 +19,7 @@ import { about as upload } from './upload/about.ts'
 const all = [
   service,
   host,
+  inventory,
   api,
   certificate,
   auth,

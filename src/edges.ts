@@ -28,6 +28,8 @@ export interface Edges {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Path of `examine.cjs`. */
   readonly examineProgram: string
+  /** Path of `inventory.cjs`. */
+  readonly inventoryProgram: string
   /** Profiles of the running cluster; nothing where there is no cluster. */
   readonly running: () => readonly ClusterProfileDetail[] | undefined
   /** How long a request may last after its session has ended, milliseconds; `undefined` is the default. */
@@ -46,6 +48,7 @@ export const hostEdges = (log: Logger): Edges => ({
   cores: availableParallelism(),
   environment: process.env,
   examineProgram: join(import.meta.dirname, 'examine.cjs'),
+  inventoryProgram: join(import.meta.dirname, 'inventory.cjs'),
   // No cluster can be created yet.
   running: () => undefined,
   longRequestMs: undefined,

@@ -94,6 +94,8 @@ export interface SupportSource {
   readonly path: string
   /** Milliseconds; without it half a minute. */
   readonly timeoutMs?: number
+  /** Names of fields whose values are masked, wherever they stand in it. */
+  readonly masks?: readonly string[]
 }
 
 /** What a room gets that stands on the ground alone. */

@@ -3,6 +3,7 @@ import { sessions } from '../auth/commands/sessions.ts'
 import { definition } from '../authoring/commands/definition.ts'
 import { config } from '../config/commands/config.ts'
 import { host } from '../host/commands/host.ts'
+import { inventory } from '../inventory/commands/inventory.ts'
 import { support } from '../support/commands/support.ts'
 import { sumCommands } from './command-table.ts'
 import { api } from './commands/api.ts'
@@ -15,6 +16,7 @@ export const commandTable = sumCommands([
   status,
   login,
   host,
+  inventory,
   sessions,
   config,
   audit,

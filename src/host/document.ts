@@ -90,7 +90,7 @@ export function toDocument(
   }
 }
 
-function toDisk({ fileSystems, ...disk }: Disk, spaceOf: HostFacts['spaceOf']) {
+function toDisk({ controller, size, vendor, fileSystems }: Disk, spaceOf: HostFacts['spaceOf']) {
   const partitions = fileSystems.map(({ fileSystemType, mountPoint }) => {
     const space = spaceOf(mountPoint)
     return {
@@ -100,7 +100,7 @@ function toDisk({ fileSystems, ...disk }: Disk, spaceOf: HostFacts['spaceOf']) {
       ...(space ? { totalSpace: toGiB(space.total), usedSpace: toGiB(space.used) } : {}),
     }
   })
-  return { ...disk, partitions }
+  return { ...(controller ? { controller } : {}), size, ...(vendor ? { vendor } : {}), partitions }
 }
 
 function toCondition({ fact, message }: Failure) {

@@ -3,13 +3,13 @@ import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { readCores } from './cpu.ts'
-import { readDisks } from './storage/disks.ts'
+import { readDisks, type Disk } from './storage/disks.ts'
 import { readDns } from './network/dns.ts'
 import { readLinkDns } from './network/link-dns.ts'
 import type { Failure, HostFacts } from './document.ts'
 import { createFact, type FactOptions, type FactReading, type RefreshClass } from './fact.ts'
 import type { HostFiles } from './files.ts'
-import { readDisplayControllers, toGpus } from './graphics/gpus.ts'
+import { readDisplayControllers, toDisplays, toGpus, type Display } from './graphics/gpus.ts'
 import { readTotalMemory } from './memory.ts'
 import { readIpv4Addresses, readNetwork, type Ipv4Addresses } from './network/network.ts'
 import { readNvidia } from './graphics/nvidia.ts'
@@ -18,6 +18,7 @@ import { readHostName, readOperatingSystem } from './operating-system.ts'
 import { readSecureBoot } from './secure-boot.ts'
 import { readMounts } from './storage/mounts.ts'
 import { createSpaces } from './storage/space.ts'
+import type { Supplement } from './supplement.ts'
 
 /** `all` reads every fact that can change, a class its own. */
 export type RefreshScope = 'all' | RefreshClass
@@ -26,6 +27,8 @@ export type RefreshScope = 'all' | RefreshClass
 export interface Facts {
   /** As last read. */
   values(): HostFacts
+  /** The hardware among them, each device by itself. */
+  hardware(): HostHardware
   /** What cannot be read at the moment. */
   failures(): readonly Failure[]
   /** How each was read the last time; how full file systems are is no fact of its own. */
@@ -36,6 +39,12 @@ export interface Facts {
   refreshNames(): Promise<void>
 }
 
+/** The disks and display controllers of a host. */
+export interface HostHardware {
+  readonly disks: readonly Disk[]
+  readonly displays: readonly Display[]
+}
+
 export interface FactsOptions {
   readonly files: HostFiles
   readonly runner: CommandRunner
@@ -43,17 +52,18 @@ export interface FactsOptions {
   readonly privileged: CommandRunner
   readonly clock: Clock
   readonly log: Logger
-  // The two questions that no file of a fixture tree can answer.
+  /** Asked for what the files leave open. */
+  readonly supplement?: Supplement
+  // The question that no file of a fixture tree can answer.
   readonly ipv4Addresses?: Ipv4Addresses
-  readonly totalMemory?: typeof readTotalMemory
   /** A fact that takes longer counts as failed. */
   readonly deadlineMs?: number
 }
 
 /** The table of facts. */
 export function createFacts(options: FactsOptions): Facts {
-  const { files, runner, privileged, clock, log, deadlineMs = 5_000 } = options
-  const { ipv4Addresses = readIpv4Addresses, totalMemory = readTotalMemory } = options
+  const { files, runner, privileged, supplement, clock, log, deadlineMs = 5_000 } = options
+  const { ipv4Addresses = readIpv4Addresses } = options
   const fact = <T>(
     name: string,
     refreshClass: RefreshClass,
@@ -71,7 +81,7 @@ export function createFacts(options: FactsOptions): Facts {
     linkDns: fact('linkDns', 'services', () => readLinkDns(files, runner), {
       problemsOf: ({ problems }) => problems,
     }),
-    memory: fact('memory', 'minutes', totalMemory),
+    memory: fact('memory', 'minutes', () => readTotalMemory(files)),
     mounts,
     network: fact('network', 'network', () => readNetwork(files, ipv4Addresses)),
     nvidia: fact('nvidia', 'minutes', () => readNvidia(files, privileged), {
@@ -94,12 +104,21 @@ export function createFacts(options: FactsOptions): Facts {
   ]
   let hasReadAll = false
 
+  const withVendor = (disk: Disk): Disk => {
+    const vendor = disk.vendor ?? supplement?.diskVendor(disk.name, disk.size)
+    return vendor === undefined ? disk : { ...disk, vendor }
+  }
+  const disks = () => facts.disks.value()?.map(withVendor)
+  const displays = () =>
+    toDisplays(facts.displayControllers.value() ?? [], facts.nvidia.value()?.gpus ?? new Map(), supplement)
+
   return {
+    hardware: () => ({ disks: disks() ?? [], displays: displays() }),
     values: () => ({
       cores: facts.cores.value(),
-      disks: facts.disks.value(),
+      disks: disks(),
       dns: facts.dns.value()?.dns,
-      gpus: toGpus(facts.displayControllers.value() ?? [], facts.nvidia.value()?.gpus ?? new Map()),
+      gpus: toGpus(displays()),
       hostName: facts.hostName.value(),
       linkDns: facts.linkDns.value()?.servers,
       memory: facts.memory.value(),

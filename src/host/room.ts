@@ -16,7 +16,8 @@ export interface HostOptions extends SnapshotOptions {
 }
 
 /** What this machine is. */
-export interface Host extends Room, Pick<Snapshot, 'hostName' | 'addresses' | 'onNamesChange'> {
+export interface Host
+  extends Room, Pick<Snapshot, 'hostName' | 'addresses' | 'onNamesChange' | 'hardware' | 'refresh'> {
   /** Tells who counts as one client, as the addresses of this host are now. */
   readonly clientOf: ClientOf
 }
@@ -34,6 +35,8 @@ export async function createHost(options: HostOptions): Promise<Host> {
     hostName: snapshot.hostName,
     addresses: snapshot.addresses,
     onNamesChange: snapshot.onNamesChange,
+    hardware: snapshot.hardware,
+    refresh: snapshot.refresh,
     clientOf: (address) => clientAmong(address, own.current()),
     async routes(app) {
       await app.register(hostRoutes, { snapshot, settings: settingsOf(config.mode) })

@@ -5,7 +5,7 @@ import { seeDisk } from '../errors/advice.ts'
 import { archTypeOf } from './cpu.ts'
 import { toDocument, type HostDocument } from './document.ts'
 import type { FactReading } from './fact.ts'
-import { createFacts, type FactsOptions, type RefreshScope } from './facts.ts'
+import { createFacts, type FactsOptions, type HostHardware, type RefreshScope } from './facts.ts'
 import type { HostRecord } from './identity/host-record.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 
@@ -37,6 +37,8 @@ export interface Snapshot {
   onNamesChange(listener: () => void): () => void
   /** How each fact was read the last time. */
   readings(): readonly FactReading[]
+  /** Disks and display controllers as last read. */
+  hardware(): HostHardware
 }
 
 export interface SnapshotOptions extends FactsOptions {
@@ -168,6 +170,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
       return () => listeners.delete(listener)
     },
     readings: facts.readings,
+    hardware: facts.hardware,
   }
 }
 

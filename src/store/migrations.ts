@@ -130,4 +130,13 @@ export const migrations: readonly string[] = [
   `
   DELETE FROM audit_intent WHERE uid IN (SELECT uid FROM audit);
   `,
+  // what this machine is made of, as it was read the last time
+  `
+  CREATE TABLE inventory (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    read_at INTEGER NOT NULL,
+    devices TEXT NOT NULL,
+    hardware TEXT NOT NULL
+  ) STRICT;
+  `,
 ]

@@ -1,5 +1,6 @@
 import { arch, release, version as kernelVersion } from 'node:os'
 import { join } from 'node:path'
+import { masked } from '../base/mask.ts'
 import type { SupportSource } from '../room.ts'
 import { readStatistics } from '../store/statistics.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
@@ -50,12 +51,12 @@ export function listSources(options: SourcesOptions): Source[] {
     from,
     read: () => runWhole(runner, program, args),
   })
-  const reply = ({ name, path, timeoutMs }: SupportSource): Source => ({
+  const reply = ({ name, path, timeoutMs, masks = [] }: SupportSource): Source => ({
     name,
     from: `GET ${path}`,
     read: async () => {
       const body = await askDaemon(socketPath, path, timeoutMs)
-      return name.endsWith('.json') ? indented(body) : body
+      return name.endsWith('.json') ? indented(body, masks) : body
     },
   })
   return [
@@ -142,4 +143,8 @@ async function readVersions(runner: CommandRunner, version: string) {
   }
 }
 
-const indented = (json: string) => `${JSON.stringify(JSON.parse(json), null, 2)}\n`
+/** @param masks names of fields whose values are masked */
+function indented(json: string, masks: readonly string[]): string {
+  const mask = (key: string, value: unknown) => (masks.includes(key) ? masked : value)
+  return `${JSON.stringify(JSON.parse(json), mask, 2)}\n`
+}

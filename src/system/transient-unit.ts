@@ -9,6 +9,10 @@ export interface TransientUnitOptions {
   readonly runtimeDirectory: string
   /** There when the system bus runs. */
   readonly busSocket?: string
+  /** What the units are for, as `systemctl status` shows it. */
+  readonly description?: string
+  /** Further properties of the units, for example `MemoryMax=256M`; see systemd.exec(5) and systemd.resource-control(5). */
+  readonly properties?: readonly string[]
 }
 
 /**
@@ -21,6 +25,17 @@ export interface TransientUnitOptions {
  */
 export function createTransientUnitRunner(options: TransientUnitOptions): CommandRunner {
   const { runner, runtimeDirectory, busSocket = '/run/dbus/system_bus_socket' } = options
+  const { description = 'one privileged step', properties = [] } = options
+  // Should the daemon be killed while it waits, the unit must not stay: `limit` is the property that its type obeys.
+  const unitOptions = ({ timeoutMs }: RunOptions, limit: 'RuntimeMaxSec' | 'TimeoutStartSec') => [
+    '--collect',
+    '--quiet',
+    `--description=edgehostd: ${description}`,
+    // The unit gets the manager's environment, and its output is parsed.
+    '--setenv=LC_ALL=C',
+    `--property=${limit}=${Math.ceil(timeoutMs / 1_000)}`,
+    ...properties.map((property) => `--property=${property}`),
+  ]
   return {
     run(program, args, runOptions) {
       // systemd expands $NAME in command lines, systemd.service(5); a user name may hold one.
@@ -31,24 +46,21 @@ export function createTransientUnitRunner(options: TransientUnitOptions): Comman
             ['--pipe', '--wait', ...unitOptions(runOptions, 'RuntimeMaxSec'), ...command],
             runOptions,
           )
-        : runByFiles(runner, runtimeDirectory, command, runOptions)
+        : runByFiles(
+            runner,
+            runtimeDirectory,
+            unitOptions(runOptions, 'TimeoutStartSec'),
+            command,
+            runOptions,
+          )
     },
   }
 }
 
-// Should the daemon be killed while it waits, the unit must not stay: `limit` is the property that its type obeys.
-const unitOptions = ({ timeoutMs }: RunOptions, limit: 'RuntimeMaxSec' | 'TimeoutStartSec') => [
-  '--collect',
-  '--quiet',
-  '--description=edgehostd: one privileged step',
-  // The unit gets the manager's environment, and its output is parsed.
-  '--setenv=LC_ALL=C',
-  `--property=${limit}=${Math.ceil(timeoutMs / 1_000)}`,
-]
-
 async function runByFiles(
   runner: CommandRunner,
   runtimeDirectory: string,
+  unitOptions: readonly string[],
   command: readonly string[],
   { input = '', ...runOptions }: RunOptions,
 ): Promise<CommandResult> {
@@ -62,11 +74,7 @@ async function runByFiles(
       `--property=StandardOutput=truncate:${file('output')}`,
       `--property=StandardError=truncate:${file('errors')}`,
     ]
-    const started = await runner.run(
-      'systemd-run',
-      [...unitOptions(runOptions, 'TimeoutStartSec'), ...streams, ...command],
-      runOptions,
-    )
+    const started = await runner.run('systemd-run', [...unitOptions, ...streams, ...command], runOptions)
     const [stdout, stderr] = await Promise.all([read(file('output')), read(file('errors'))])
     // systemd-run says why a unit could not even be started; what the unit itself said comes before that.
     return { ...started, stdout, stderr: stderr || started.stderr }

@@ -6,6 +6,7 @@ import { collectDocument, finishDocument, type ApiDocument } from '../../build/o
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { examineProgram } from '../support/examine-program.ts'
+import { playedInventory } from '../support/played-inventory.ts'
 import { hostBody } from '../support/host-body.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../support/test-edge.ts'
 import { form } from '../support/upload-server.ts'
@@ -21,6 +22,7 @@ beforeAll(async () => {
     hostBody: await hostBody(),
     rateLimits: unmet,
     examineProgram: examineProgram(),
+    inventoryProgram: playedInventory().program,
     signingKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
   })
 })

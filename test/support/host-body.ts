@@ -22,7 +22,6 @@ export async function hostBody(): Promise<string> {
     config: { mode: 'airgap' },
     agentVersion: '0.1.0',
     ipv4Addresses: () => new Map([['eth0', [{ ip: '192.0.2.7', subnet: '255.255.255.0' }]]]),
-    totalMemory: async () => 7930.5 * 2 ** 20,
     arch: 'arm64',
   })
   await snapshot.refresh('all')

@@ -2,6 +2,7 @@ import type { HostFiles } from '../files.ts'
 import { toMiB } from '../memory.ts'
 import type { NvidiaGpu } from './nvidia.ts'
 import { displayVendorOf } from '../pci-vendors.ts'
+import type { Supplement } from '../supplement.ts'
 import { readUdevNames } from '../udev-database.ts'
 
 /** The display controllers of one model with the same memory. */
@@ -41,26 +42,37 @@ export async function readDisplayControllers(files: HostFiles): Promise<readonly
   return Promise.all(addresses.map((address) => readController(files, address)))
 }
 
-/**
- * The GPUs of a host: its display controllers, equal ones together.
- * @param nvidia what NVIDIA's driver says beside the files, by PCI address; empty where it was not asked
- */
-export function toGpus(
-  controllers: readonly DisplayController[],
-  nvidia: ReadonlyMap<string, NvidiaGpu>,
-): readonly Gpu[] {
-  const known = controllers.map((controller) => withDriver(controller, nvidia.get(controller.address) ?? {}))
-  const models = Map.groupBy(known, ({ chip, model, memoryMiB }) => [chip, model, memoryMiB].join())
-  return [...models.values()].map(toGpu)
+/** A display controller with everything that is known of it. */
+export interface Display extends Omit<DisplayController, 'chipName'> {
+  readonly driver: NvidiaGpu
 }
 
-function withDriver({ model, chipName, ...controller }: DisplayController, driver: NvidiaGpu) {
-  return {
-    ...controller,
-    model: model ?? driver.name ?? chipName,
-    memoryMiB: driver.memoryMiB ?? controller.memoryMiB,
-    driver,
-  }
+/**
+ * The display controllers of a host, by the best source of each field.
+ * @param nvidia what NVIDIA's driver says beside the files, by PCI address; empty where it was not asked
+ */
+export function toDisplays(
+  controllers: readonly DisplayController[],
+  nvidia: ReadonlyMap<string, NvidiaGpu>,
+  supplement?: Supplement,
+): readonly Display[] {
+  return controllers.map(({ chipName, ...controller }) => {
+    const driver = nvidia.get(controller.address) ?? {}
+    const other = supplement?.display(controller.address)
+    return {
+      ...controller,
+      vendor: controller.vendor ?? other?.vendor,
+      model: controller.model ?? driver.name ?? chipName ?? other?.model,
+      memoryMiB: driver.memoryMiB ?? controller.memoryMiB ?? other?.memoryMiB,
+      driver,
+    }
+  })
+}
+
+/** The GPUs of a host: its display controllers, equal ones together. */
+export function toGpus(displays: readonly Display[]): readonly Gpu[] {
+  const models = Map.groupBy(displays, ({ chip, model, memoryMiB }) => [chip, model, memoryMiB].join())
+  return [...models.values()].map(toGpu)
 }
 
 async function listDisplayControllers(files: HostFiles): Promise<readonly string[]> {
@@ -111,7 +123,7 @@ async function readMemory(files: HostFiles, path: string): Promise<number | unde
   return bytes > 0 ? toMiB(bytes) : undefined
 }
 
-function toGpu(controllers: readonly ReturnType<typeof withDriver>[]): Gpu {
+function toGpu(controllers: readonly Display[]): Gpu {
   const { vendor, model, memoryMiB } = controllers[0] ?? {}
   const addresses = controllers.map(({ address }, index) => [index, address.replace(/[:.]/g, '_')])
   return {

@@ -7,6 +7,8 @@ import { disksOfMount } from './volumes.ts'
 
 /** A physical disk and the mounted file systems that live on it. */
 export interface Disk {
+  /** The kernel's name, for example `sda`. */
+  readonly name: string
   readonly controller?: Controller
   readonly vendor?: string
   /** Whole GiB. */
@@ -35,15 +37,14 @@ export async function readDisks(files: HostFiles, mounts: readonly Mount[]): Pro
       if (name !== undefined) under.get(name)?.push({ fileSystemType, mountPoint })
     }
   }
-  return disks.map(({ name, disk }) => ({ ...disk, fileSystems: under.get(name) ?? [] }))
+  return disks.map(({ name, disk }) => ({ name, ...disk, fileSystems: under.get(name) ?? [] }))
 }
 
 interface BlockDisk {
-  /** The kernel's name, for example `sda`. */
   readonly name: string
   /** The names of all ways to it: its own and, with device-mapper multipath, those of its other paths. */
   readonly paths: readonly string[]
-  readonly disk: Omit<Disk, 'fileSystems'>
+  readonly disk: Omit<Disk, 'name' | 'fileSystems'>
 }
 
 // Optical, floppy, flash without wear levelling, network block devices, and eMMC's boot and RPMB areas,

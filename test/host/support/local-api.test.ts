@@ -1,23 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { askDaemon } from '../../../src/support/local-api.ts'
-
-/** Path of a socket on which every request gets this answer. */
-async function listen(answer: RequestListener): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'edgehostd-local-'))
-  const path = join(folder, 'daemon.sock')
-  const server = createServer(answer)
-  await new Promise<void>((resolve) => void server.listen(path, resolve))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-    rmSync(folder, { recursive: true })
-  })
-  return path
-}
+import { listen } from '../../support/daemon-listener.ts'
 
 it('the answer of the daemon is read as text, also where a letter comes in two pieces', async () => {
   const socket = await listen((_request, response) => {

@@ -64,7 +64,7 @@ describe('a command line', () => {
 
 describe('the help of a group', () => {
   it.each([
-    ['host', ['host show']],
+    ['host', ['host show', 'host inventory']],
     ['audit', ['audit list', 'audit verify', 'audit download']],
     ['definition', ['definition build', 'definition inspect', 'definition validate']],
     ['config', ['config check']],

@@ -11,26 +11,33 @@ describe('disks of a rack server', () => {
     const root = { fileSystemType: 'ext4', mountPoint: '/' }
     expect(await disksOf(machine('rack-server'))).toEqual([
       {
+        name: 'sda',
         controller: 'SCSI',
         vendor: 'SEAGATE',
         size: 300,
         fileSystems: [{ fileSystemType: 'btrfs', mountPoint: '/srv/shop data' }],
       },
-      { controller: 'SATA', size: 3726, fileSystems: [] },
+      { name: 'sdb', controller: 'SATA', size: 3726, fileSystems: [] },
       {
+        name: 'nvme0n1',
         controller: 'NVME',
         vendor: 'Samsung',
         size: 894,
         fileSystems: [root, { fileSystemType: 'vfat', mountPoint: '/boot/efi' }],
       },
-      { controller: 'NVME', size: 894, fileSystems: [root] },
+      { name: 'nvme1n1', controller: 'NVME', size: 894, fileSystems: [root] },
     ])
   })
 })
 
 it('shows eMMC without its boot areas, and mounts by our own list where PID 1 shows none', async () => {
   expect(await disksOf(machine('single-board'))).toEqual([
-    { controller: 'MMC', size: 29, fileSystems: [{ fileSystemType: 'ext4', mountPoint: '/' }] },
+    {
+      name: 'mmcblk0',
+      controller: 'MMC',
+      size: 29,
+      fileSystems: [{ fileSystemType: 'ext4', mountPoint: '/' }],
+    },
   ])
 })
 
@@ -63,6 +70,7 @@ ${port(host)}/vendor = NETAPP
   )
   expect(await disksOf(files)).toEqual([
     {
+      name: 'sda',
       controller: 'SCSI',
       vendor: 'NETAPP',
       size: 1000,
@@ -82,7 +90,7 @@ ${disk}/device -> ../../../virtio1
 /sys/devices/pci0000:00/0000:00:02.0/virtio1/subsystem -> ../../../../bus/virtio
 `,
   )
-  expect(await disksOf(files)).toEqual([{ controller: 'VIRTIO', size: 256, fileSystems: [] }])
+  expect(await disksOf(files)).toEqual([{ name: 'vda', controller: 'VIRTIO', size: 256, fileSystems: [] }])
 })
 
 it('follows LVM on LUKS down to the disk', async () => {
@@ -104,6 +112,7 @@ ${usb}/block/sda/sda3/partition = 3
   )
   expect(await disksOf(files)).toEqual([
     {
+      name: 'sda',
       controller: 'USB',
       vendor: 'SanDisk',
       size: 119,

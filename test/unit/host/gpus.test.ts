@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { HostFiles } from '../../../src/host/files.ts'
-import { migOf, readDisplayControllers, toGpus } from '../../../src/host/graphics/gpus.ts'
+import { migOf, readDisplayControllers, toDisplays, toGpus } from '../../../src/host/graphics/gpus.ts'
 import { parseQuery, readNvidia, toSysfsAddress } from '../../../src/host/graphics/nvidia.ts'
 import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts'
 import { programs } from '../../fixtures/host/edges.ts'
@@ -9,7 +9,7 @@ import { machine } from '../../fixtures/host/tree.ts'
 
 async function readGpus(files: HostFiles, runner: CommandRunner) {
   const { gpus, problems } = await readNvidia(files, runner)
-  return { gpus: toGpus(await readDisplayControllers(files), gpus), problems }
+  return { gpus: toGpus(toDisplays(await readDisplayControllers(files), gpus)), problems }
 }
 
 const bmc = {

@@ -24,7 +24,7 @@ async function replyOf(
     [busctlLine(resolved)]: busctlOutput({ DNS: ['a(iiay)', [[3, ...server]]] }),
     [busctlLine(`${resolved}/link/_33`)]: busctlOutput({ DNS: ['a(iay)', [server]] }),
   })
-  const files = machine(name)
+  const files = machine(name, `/proc/meminfo = MemTotal:       ${16 * 2 ** 20} kB`)
   const settings = { identitySources: ['product-uuid', 'machine-id'] }
   const database = openDatabase(':memory:', log)
   const clock = clockAt(1_000)
@@ -39,7 +39,6 @@ async function replyOf(
     agentVersion: '0.1.0',
     ipv4Addresses: () =>
       new Map(Object.entries(addresses).map(([nic, [ip, subnet]]) => [nic, [{ ip, subnet }]])),
-    totalMemory: async () => 16 * 2 ** 30,
     ...options,
   })
   await snapshot.refresh('all')

@@ -50,7 +50,6 @@ function board({ settings = { identitySources }, ...options }: BoardOptions = {}
       agentVersion: '0.1.0',
       ipv4Addresses: () =>
         new Map([['eth0', state.addresses.map((ip) => ({ ip, subnet: '255.255.255.0' }))]]),
-      totalMemory: async () => 7930.5 * 2 ** 20,
       arch: 'arm64',
       ...options,
     })
@@ -259,7 +258,9 @@ describe('a fact that cannot be read', () => {
   })
 
   it('is absent when it never could be read', async () => {
-    const snapshot = await board({ totalMemory: () => Promise.reject(new Error('no meminfo')) }).build()
+    const { build, state } = board()
+    state.files.set('/proc/meminfo', '')
+    const snapshot = await build()
     await snapshot.refresh('all')
     expect(parse(snapshot.current()!.body).spec.hardwareSpec.memory).toEqual({})
   })
@@ -340,7 +341,8 @@ it('tells who listens when addresses or the name change, and only then', async (
 })
 
 it('knows of each fact how old it is, how long it took and whether it can be read', async () => {
-  const { build, state } = board({ totalMemory: () => Promise.reject(new Error('no meminfo')) })
+  const { build, state } = board()
+  state.files.set('/proc/meminfo', '')
   const snapshot = await build()
   const readingOf = (name: string) => snapshot.readings().find((each) => each.name === name)
   expect(readingOf('disks')).toEqual({ name: 'disks', refreshClass: 'seconds', isFailing: false })

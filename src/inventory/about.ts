@@ -1,0 +1,14 @@
+import type { Declaration } from '../room.ts'
+
+/** What this machine is made of. */
+export const about = {
+  support: [
+    {
+      name: 'inventory.json',
+      path: '/v1/edge-mgmt/edgehosts/current/inventory',
+      // Where none was read yet it waits for the first.
+      timeoutMs: 330_000,
+      masks: ['serial', 'assetTag'],
+    },
+  ],
+} as const satisfies Declaration

@@ -1,0 +1,203 @@
+import { access } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { ask } from '../../host/ask.ts'
+import type { HostFiles } from '../../host/files.ts'
+import { readDisks } from '../../host/storage/disks.ts'
+import type { CommandRunner } from '../../system/runner.ts'
+import { rawOf, textOf, type Raw } from '../rules/clean.ts'
+import { blocksOf, diskOf, smartProblem } from '../rules/disks.ts'
+import {
+  batteryOf,
+  biosOf,
+  boardOf,
+  chassisOf,
+  graphicsOf,
+  memoryOf,
+  systemOf,
+  temperatureOf,
+  usbOf,
+} from '../rules/machine.ts'
+import { nicOf } from '../rules/nics.ts'
+import { processorOf } from '../rules/processor.ts'
+import { cannotBeRead, toolMissing, type Condition, type Tool } from '../rules/tools.ts'
+import type { Hardware } from '../schemas.ts'
+import type { Call } from './calls.ts'
+import { inParallel } from './in-parallel.ts'
+
+export interface ReadHardwareOptions {
+  readonly runner: CommandRunner
+  readonly files: HostFiles
+  /** Path of `inventory.cjs`, which answers the calls of systeminformation. */
+  readonly program: string
+  /** Whether a tool is there; without it the fixed folders of programs are looked into. */
+  readonly hasTool?: (tool: Tool) => Promise<boolean>
+  /** Of each child: a call, a disk, a card. */
+  readonly timeoutMs?: number
+}
+
+const most = { disks: 128, nics: 128 }
+// Each call is a process of some 60 MiB; a disk is waited for.
+const atOnce = { calls: 2, disks: 8, nics: 4 }
+// Ethernet, Wi-Fi and InfiniBand, of if_arp.h; a CAN bus is none.
+const kinds: readonly string[] = ['1', '32']
+// smartctl has nothing to say of these.
+const withoutSmart: readonly unknown[] = ['VIRTIO', 'MMC']
+
+/** Reads everything; what gives no answer is absent, and a condition says why. */
+export async function readHardware(options: ReadHardwareOptions): Promise<Hardware> {
+  const { runner, files, program, hasTool = isInstalled, timeoutMs = 10_000 } = options
+  const conditions: Condition[] = []
+
+  /** The answer of a tool, or nothing and a condition. */
+  async function run(type: string, tool: string, args: readonly string[]): Promise<string | undefined> {
+    const answer = await ask(runner, tool, args, timeoutMs)
+    if ('stdout' in answer) return answer.stdout
+    conditions.push(cannotBeRead(type, textOf(answer.problem) ?? `${tool} has no answer`))
+    return undefined
+  }
+
+  /** Whether a tool is there; a condition where it is not, but is of use. */
+  async function has(tool: Tool, isOfUse: boolean): Promise<boolean> {
+    if (!isOfUse) return false
+    if (await hasTool(tool)) return true
+    conditions.push(toolMissing(tool))
+    return false
+  }
+
+  const call = async (type: string, name: Call): Promise<unknown> => {
+    const answer = await ask(runner, process.execPath, [program, name], timeoutMs)
+    if ('stdout' in answer) return parse(answer.stdout)
+    // The path of the program says nothing to its reader.
+    const problem = answer.problem.replace(/^.*? exit code/, 'exit code').replace(/^\S+node: /, '')
+    conditions.push(cannotBeRead(type, `systeminformation ${name}(): ${textOf(problem) ?? 'no answer'}`))
+    return undefined
+  }
+
+  async function readDisk(
+    disk: Awaited<ReturnType<typeof readDisks>>[number],
+    block: Raw,
+    hasSmart: boolean,
+  ) {
+    const isAsked = hasSmart && !withoutSmart.includes(disk.controller)
+    const smart = isAsked ? await readSmart(disk.name) : {}
+    return diskOf({ disk, block, smart })
+  }
+
+  /** Its exit code has a bit for each thing that is not well, so what counts is what it says. */
+  async function readSmart(name: string): Promise<Raw> {
+    const args = ['--nocheck=standby', '--all', '--json', `/dev/${name}`]
+    try {
+      const smart = rawOf(parse((await runner.run('smartctl', args, { timeoutMs })).stdout))
+      const problem = smartProblem(smart)
+      if (problem !== undefined) conditions.push(cannotBeRead('disks', `smartctl /dev/${name}: ${problem}`))
+      return smart
+    } catch (error) {
+      conditions.push(cannotBeRead('disks', `/dev/${name}: ${(error as Error).message}`))
+      return {}
+    }
+  }
+
+  async function readDisksOfHost() {
+    const disks = (await readDisks(files, [])).slice(0, most.disks)
+    if (disks.length === 0) return []
+    const columns = 'NAME,SIZE,MODEL,SERIAL,REV,ROTA'
+    const lsblk = await run('disks', 'lsblk', ['--json', '--bytes', '--nodeps', '--output', columns])
+    const blocks = lsblk === undefined ? new Map<string, Raw>() : blocksOf(lsblk)
+    const mayHaveSmart = disks.some(({ controller }) => !withoutSmart.includes(controller))
+    const hasSmart = await has('smartctl', mayHaveSmart)
+    return inParallel(atOnce.disks, disks, (disk) => readDisk(disk, blocks.get(disk.name) ?? {}, hasSmart))
+  }
+
+  async function readNics() {
+    const names: string[] = []
+    for (const name of await files.names('/sys/class/net')) {
+      // What is no hardware lies among the virtual devices; a dash would be an option of ethtool.
+      const path = await files.link(`/sys/class/net/${name}`)
+      const isHardware = path !== undefined && !path.startsWith('/sys/devices/virtual/')
+      const kind = (await files.text(`/sys/class/net/${name}/type`))?.trim() ?? ''
+      if (isHardware && kinds.includes(kind) && !name.startsWith('-')) names.push(name)
+    }
+    const hasEthtool = await has('ethtool', names.length > 0)
+    return inParallel(atOnce.nics, names.slice(0, most.nics), async (name) => {
+      const file = (each: string) => files.text(`/sys/class/net/${name}/${each}`)
+      const driver = await files.link(`/sys/class/net/${name}/device/driver`)
+      // A card whose driver has no answer to this question is no fault.
+      const answer = hasEthtool ? await ask(runner, 'ethtool', ['--driver', name], timeoutMs) : undefined
+      return nicOf({
+        name,
+        // A member of a bond has the address of the bond.
+        address: (await file('bonding_slave/perm_hwaddr')) ?? (await file('address')),
+        speed: await file('speed').catch(() => undefined),
+        duplex: await file('duplex').catch(() => undefined),
+        driver: driver && basename(driver),
+        ethtool: answer && 'stdout' in answer ? answer.stdout : undefined,
+      })
+    })
+  }
+
+  const dmi = (name: string) => files.text(`/sys/class/dmi/id/${name}`)
+  const board = (await files.text('/proc/device-tree/model'))?.replace(/\0.*$/s, '')
+  const hasDmi = (await files.names('/sys/class/dmi/id')).length > 0
+  const hasDmidecode = await has('dmidecode', hasDmi)
+  const hasDisplay = await hasDisplayController(files)
+  await has('lspci', hasDisplay)
+  const wanted: readonly (readonly [type: string, name: Call, isWanted: boolean])[] = [
+    ['system', 'system', true],
+    ['board', 'baseboard', true],
+    ['chassis', 'chassis', hasDmi],
+    ['bios', 'bios', hasDmi],
+    ['processor', 'cpu', true],
+    ['memory', 'memLayout', hasDmidecode],
+    ['graphics', 'graphics', hasDisplay],
+    ['usb', 'usb', await has('lsusb', (await files.names('/sys/bus/usb/devices')).length > 0)],
+    ['battery', 'battery', (await files.names('/sys/class/power_supply')).length > 0],
+    ['temperature', 'cpuTemperature', true],
+  ]
+  const [answers, lscpu, topology, disks, nics] = await Promise.all([
+    inParallel(atOnce.calls, wanted, async ([type, name, isWanted]) => [
+      name,
+      isWanted ? await call(type, name) : undefined,
+    ]).then((pairs) => Object.fromEntries(pairs) as Readonly<Record<Call, unknown>>),
+    run('processor', 'lscpu', ['--json', '--bytes']),
+    run('processor', 'lscpu', ['--parse=CORE,SOCKET']),
+    readDisksOfHost(),
+    readNics(),
+  ])
+  return {
+    ...systemOf(rawOf(answers.system), (await dmi('product_name')) ?? board),
+    ...boardOf(rawOf(answers.baseboard)),
+    ...chassisOf(rawOf(answers.chassis)),
+    ...biosOf(rawOf(answers.bios), await dmi('bios_date')),
+    ...processorOf({ cpu: rawOf(answers.cpu), lscpu, topology }),
+    ...memoryOf(answers.memLayout),
+    graphics: graphicsOf(answers.graphics),
+    usb: usbOf(answers.usb),
+    ...batteryOf(rawOf(answers.battery)),
+    ...temperatureOf(rawOf(answers.cpuTemperature)),
+    disks,
+    nics,
+    ...(conditions.length > 0 ? { conditions } : {}),
+  }
+}
+
+/** Whether there is a PCI device of class 03, display controller. */
+async function hasDisplayController(files: HostFiles): Promise<boolean> {
+  for (const address of await files.names('/sys/bus/pci/devices'))
+    if ((await files.text(`/sys/bus/pci/devices/${address}/class`))?.startsWith('0x03')) return true
+  return false
+}
+
+/** Where the runner looks. */
+async function isInstalled(tool: Tool): Promise<boolean> {
+  const folders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin']
+  const found = await Promise.allSettled(folders.map((folder) => access(`${folder}/${tool}`)))
+  return found.some(({ status }) => status === 'fulfilled')
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

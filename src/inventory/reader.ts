@@ -1,0 +1,84 @@
+import type { HostFiles } from '../host/files.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { listDevices } from './devices.ts'
+import type { Hardware } from './schemas.ts'
+import type { StoredInventory } from './stored-inventory.ts'
+
+export interface ReaderOptions {
+  readonly runner: CommandRunner
+  /** Path of `inventory.cjs`. */
+  readonly program: string
+  readonly files: HostFiles
+  readonly stored: StoredInventory
+  /** A new reading is stored. */
+  readonly onRead: () => Promise<void>
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Has the program read the inventory. */
+export interface Reader {
+  /** Reads it anew. Calls that come while it is being read share the reading that comes next. Never throws. */
+  refresh(): Promise<void>
+  /** Why the last reading failed; undefined when it went well. */
+  failure(): string | undefined
+  /** Whether that was less than ten minutes ago. */
+  hasFailedLately(): boolean
+}
+
+/** Of the whole program; its children have 10 s each. */
+export const longestMs = 300_000
+
+const maxOutputBytes = 4_194_304
+const retryMs = 600_000
+
+export function createReader(options: ReaderOptions): Reader {
+  const { runner, program, files, stored, onRead, stopping, clock, log } = options
+  let failed: { readonly why: string; readonly at: number } | undefined
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+
+  async function read(): Promise<void> {
+    // Before, so that what comes meanwhile is seen as a change.
+    const devices = await listDevices(files)
+    const { exitCode, stdout, stderr } = await runner.run(process.execPath, [program], {
+      ...{ timeoutMs: longestMs, maxOutputBytes, signal: stopping },
+    })
+    if (exitCode !== 0) throw new Error(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? 'the program was ended')
+    stored.put({ readAt: clock.now(), devices, hardware: JSON.parse(stdout) as Hardware })
+    await onRead()
+  }
+
+  const start = () => {
+    running = read()
+      .then(
+        () => {
+          if (failed) log.info('the inventory can be read again')
+          failed = undefined
+        },
+        (error: unknown) => {
+          if (stopping.aborted) return
+          if (!failed) log.warn({ err: error }, `the inventory of the hardware cannot be read; ${advice}`)
+          failed = { why: (error as Error).message, at: clock.monotonic() }
+        },
+      )
+      .finally(() => (running = undefined))
+    return running
+  }
+  const startNext = (current: Promise<void>) =>
+    current.then(() => {
+      next = undefined
+      return start()
+    })
+
+  return {
+    refresh: () => (running === undefined ? start() : (next ??= startNext(running))),
+    failure: () => failed?.why,
+    hasFailedLately: () => failed !== undefined && clock.monotonic() - failed.at < retryMs,
+  }
+}
+
+const advice = 'try: edgehostctl host inventory --refresh'

@@ -1,0 +1,67 @@
+import type { HostFiles } from '../host/files.ts'
+import type { Host } from '../host/room.ts'
+import type { Supplement } from '../host/supplement.ts'
+import type { Room } from '../room.ts'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { listDevices } from './devices.ts'
+import { createReader } from './reader.ts'
+import { inventoryRoutes } from './routes.ts'
+import { supplementOf } from './rules/agree.ts'
+import { createSchedule } from './schedule.ts'
+import { openStoredInventory } from './stored-inventory.ts'
+
+export interface InventoryOptions {
+  readonly database: Database
+  /** Runs the program outside the sandbox of the daemon. */
+  readonly runner: CommandRunner
+  /** Path of `inventory.cjs`. */
+  readonly program: string
+  readonly files: HostFiles
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** What the program may do and cost: it parses what devices say of themselves, and gives way to everything else. */
+export const inventoryUnit = {
+  description: 'inventory of the hardware',
+  properties: [
+    // 13 children at most, two of them Node; measured: docs/inventory.md.
+    ...['MemoryMax=384M', 'TasksMax=128', 'Nice=19', 'IPAddressDeny=any', 'NoNewPrivileges=yes'],
+    ...['ProtectSystem=strict', 'ProtectHome=yes', 'PrivateTmp=yes'],
+  ],
+}
+
+/** The inventory before its facts and routes: the host asks it for what the kernel's files leave open. */
+export interface InventoryRoom {
+  readonly supplement: Supplement
+  /** The room, where the host is known with whose facts the inventory agrees. */
+  with(host: Pick<Host, 'hardware' | 'refresh'>): Room
+}
+
+/** What this machine is made of: read by a program of its own, kept in the database. */
+export function createInventory(options: InventoryOptions): InventoryRoom {
+  const { database, files, clock } = options
+  const stored = openStoredInventory(database)
+  return {
+    supplement: supplementOf(() => stored.current()?.hardware),
+    with(host) {
+      const reader = createReader({ ...options, stored, onRead: () => host.refresh('seconds') })
+      const schedule = createSchedule({ clock, stored })
+      const readIfDue = async () => {
+        if (!reader.hasFailedLately() && schedule.isDue(await listDevices(files))) await reader.refresh()
+      }
+      return {
+        async routes(app) {
+          await app.register(inventoryRoutes, { stored, reader, hardware: host.hardware })
+        },
+        jobs: [{ name: 'inventory', schedule: '*/15 * * * * *', stuckAfterMs: 900_000, run: readIfDue }],
+        background: () => void readIfDue(),
+      }
+    },
+  }
+}

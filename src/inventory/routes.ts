@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { hash } from 'node:crypto'
+import { Type } from 'typebox'
+import { holds } from '../api/etag.ts'
+import { errorReplies, notModified } from '../api/schemas.ts'
+import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
+import type { Host } from '../host/room.ts'
+import type { Reader } from './reader.ts'
+import { agree } from './rules/agree.ts'
+import { cannotBeRead } from './rules/tools.ts'
+import { Inventory } from './schemas.ts'
+import type { StoredInventory } from './stored-inventory.ts'
+
+export interface InventoryRoutesOptions {
+  readonly stored: StoredInventory
+  readonly reader: Reader
+  readonly hardware: Host['hardware']
+}
+
+/** What this machine is made of: `/v1/edge-mgmt/edgehosts/current/inventory`. */
+export const inventoryRoutes: FastifyPluginAsyncTypebox<InventoryRoutesOptions> = async (app, options) => {
+  const { stored, reader, hardware } = options
+
+  app.get(
+    '/v1/edge-mgmt/edgehosts/current/inventory',
+    {
+      config: { access: 'admin' },
+      schema: {
+        operationId: 'getCurrentEdgeHostInventory',
+        tags: ['edgehosts'],
+        summary: 'What this host is made of: makers, models and serial numbers of its parts',
+        description:
+          'Read at the first start, daily, and a minute after devices came or went; the first request waits for the first reading. ' +
+          'Send the ETag of the reply you hold in If-None-Match to get 304 until it is read again.',
+        querystring: Type.Object({
+          refresh: Type.Optional(
+            Type.Boolean({ description: 'Read it before the answer, which takes seconds.' }),
+          ),
+        }),
+        response: { 200: Inventory, ...notModified, ...errorReplies(400, 401, 403, 503) },
+      },
+    },
+    async (request, reply) => {
+      if (request.query.refresh === true || stored.current() === undefined) await reader.refresh()
+      const reading = stored.current()
+      const failure = reader.failure()
+      if (reading === undefined)
+        throw new AppError(
+          generalErrors.NotReady,
+          `the inventory cannot be read: ${failure ?? 'the daemon stops'}`,
+        )
+      const { conditions = [], ...parts } = agree(reading.hardware, hardware())
+      const all = failure === undefined ? conditions : [...conditions, cannotBeRead('inventory', failure)]
+      const inventory: Inventory = {
+        readTimestamp: new Date(reading.readAt).toISOString(),
+        ...parts,
+        ...(all.length > 0 ? { conditions: all } : {}),
+      }
+      const etag = `"${hash('sha256', JSON.stringify(inventory)).slice(0, 32)}"`
+      void reply.header('etag', etag)
+      if (holds(request, etag)) return reply.code(304).send(null)
+      return inventory
+    },
+  )
+}

@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest'
+import { integerOf, numberOf, serialOf, textOf } from '../../../src/inventory/rules/clean.ts'
+
+it.each([
+  ...['', '  ', '-', '0', '-1', '00000000', 'None', 'N/A', 'Unknown', 'Not Specified', 'Not Available'],
+  ...['To Be Filled By O.E.M.', 'To be filled by O.E.M. ', 'Default string', 'Default', 'O.E.M.', 'OEM'],
+  ...['System Product Name', 'System manufacturer', 'System Serial Number', 'Base Board Serial Number'],
+  ...['Chassis Version', 'Asset-1234567890'.slice(0, 5), 'AssetTagNum0'.slice(0, 8), 'SerNum01', 'PartNum3'],
+  ...[
+    'Manufacturer00',
+    'No Asset Tag',
+    'No Asset Information',
+    '<BAD INDEX>',
+    '<OUT OF SPEC>',
+    '[Empty]'.slice(1, 6),
+  ],
+  ...['x.x', 'XXXXXXXX', 'Undefined', 'Not Defined', '[unknown]', '0x0000', null, undefined, {}, ['a'], true],
+])('%j says nothing', (value) => {
+  expect(textOf(value)).toBeUndefined()
+})
+
+it.each([
+  ...[
+    'PowerEdge R740',
+    'ASUSTeK COMPUTER INC.',
+    'System x3650 M5',
+    'Unknown Pleasures 2000',
+    'OEMTECH',
+    '0W6W6G',
+  ],
+  ...['1.0', 'A', 'Chassis 4U', 'Defaultware', 'Nonesuch GmbH', 'Bühne 3', 'Standard PC (Q35 + ICH9, 2009)'],
+])('%j is what it says', (value) => {
+  expect(textOf(value)).toBe(value)
+})
+
+it('texts are one printable line of at most 256 characters', () => {
+  expect(textOf('Evil\u001b[31m\r\nname\u202e\0')).toBe('Evil\\u001b[31m name\\u202e\\u0000')
+  expect(textOf('\ud83d'.repeat(4))).toBe('\ufffd'.repeat(4))
+  for (const long of ['a'.repeat(1_000_000), '\u0007'.repeat(1_000), '\ud83d\ude00'.repeat(1_000)]) {
+    const text = textOf(long)!
+    expect(text.length).toBeLessThanOrEqual(256)
+    expect(text.endsWith('...')).toBe(true)
+    expect(text.isWellFormed()).toBe(true)
+  }
+})
+
+it('serial numbers that a whole product line has are none', () => {
+  for (const value of ['0123456789', 'Default string', '1234567890', 'aaaaaaaa', '....'])
+    expect(serialOf(value), value).toBeUndefined()
+  for (const value of ['7QX4B93', '12', 'sata-0', '.7QX4B93.CNIVC0099E0031.'])
+    expect(serialOf(value), value).toBe(value)
+})
+
+it('numbers are above 0, or nothing', () => {
+  expect([0, -1, '', 'Unknown', NaN, Infinity, null, [4], {}].map(numberOf)).toEqual(Array(9).fill(undefined))
+  expect([4, 1.35, '3200 MT/s', '4700.0000', '65536 (2 instances)'].map(numberOf)).toEqual([
+    4, 1.35, 3_200, 4_700, 65_536,
+  ])
+  expect(integerOf(0.2)).toBeUndefined()
+  expect(integerOf(2 ** 60)).toBeUndefined()
+})
