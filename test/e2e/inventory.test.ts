@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Inventory } from '../../src/inventory/schemas.ts'
+import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+import { eventually } from './host/eventually.ts'
+
+const right = 'inventory canary 2301'
+const path = '/v1/edge-mgmt/edgehosts/current/inventory'
+
+// A tool that systeminformation asks, which tells where it runs.
+const probe = `#!/bin/sh
+unit=$(sed -n 's,^0::.*/,,p' /proc/self/cgroup)
+{
+  systemctl show "$unit" -p Description,IPAddressDeny,MemoryMax,RuntimeMaxUSec,TimeoutStartUSec,Nice,ProtectSystem
+  echo "PATH=$PATH"; env | grep -c '^EDGEHOSTD\\|^NOTIFY_SOCKET' | sed 's/^/INHERITED=/'
+  touch /etc/written 2>/dev/null && echo WRITTEN
+} | systemd-cat -t probe
+`
+
+describe.each([
+  ['with a system bus', 'machine'],
+  ['without a system bus', 'minbase'],
+] as const)('the inventory of a booted host %s', (_, lower) => {
+  let host: Edgehostd
+  let token: string
+  beforeAll(async () => {
+    host = await bootEdgehostd({ lower })
+    await host.addUser({ name: 'chief', password: right, groups: ['sudo'] })
+    token = (await host.openSession('chief', right)).token
+  })
+  afterAll(() => host.unplug())
+
+  const ask = async (url = path) => {
+    const reply = await host.http('GET', url, { token })
+    expect(reply, reply.failure).toMatchObject({ status: 200 })
+    return reply.json as Inventory
+  }
+
+  it('is read at the first start, without a request', async () => {
+    await eventually(async () => {
+      const units = (await host.journal()).map(({ message }) => message)
+      expect(units.some((line) => line.includes('edgehostd: inventory of the hardware'))).toBe(true)
+    }, 30_000)
+  })
+
+  it('says of processors and disks what lscpu and lsblk say in the same run', async () => {
+    const { processor, disks } = await ask(`${path}?refresh=true`)
+    const { lscpu } = JSON.parse(await host.output(['lscpu', '--json', '--bytes'])) as {
+      lscpu: { field: string; data: string }[]
+    }
+    const field = (name: string) => lscpu.find((each) => each.field === `${name}:`)?.data
+    const number = (name: string) => parseInt(field(name) ?? '', 10)
+    expect(processor).toMatchObject({
+      brand: field('Model name')!.split('@')[0]!.trim(),
+      family: field('CPU family'),
+      model: field('Model'),
+      sockets: number('Socket(s)'),
+      cores: number('Core(s) per socket') * number('Socket(s)'),
+      threads: number('CPU(s)'),
+      flags: field('Flags')!.split(' '),
+      cacheBytes: { l1d: number('L1d cache'), l2: number('L2 cache'), l3: number('L3 cache') },
+    })
+    const { blockdevices } = JSON.parse(
+      await host.output(['lsblk', '--json', '--bytes', '--nodeps', '--output', 'NAME,TYPE,SIZE']),
+    ) as { blockdevices: { name: string; type: string; size: number }[] }
+    expect(disks.map(({ name, sizeBytes }) => ({ name, size: sizeBytes }))).toEqual(
+      blockdevices
+        .filter(({ type, name, size }) => type === 'disk' && size > 0 && !/^(zram|nbd)/.test(name))
+        .map(({ name, size }) => ({ name, size })),
+    )
+  })
+
+  it('is read in a unit of its own, outside the sandbox, with bounds and without a way to the network', async () => {
+    await host.write('/usr/bin/sensors', probe, 0o755)
+    await ask(`${path}?refresh=true`)
+    const said = await eventually(async () => {
+      const lines = await host.output(['journalctl', '--no-pager', '-t', 'probe', '-o', 'cat'])
+      expect(lines).toContain('INHERITED=')
+      return lines.trim().split('\n')
+    })
+    expect(said).toEqual(
+      expect.arrayContaining([
+        'Description=edgehostd: inventory of the hardware',
+        expect.stringMatching(/^IPAddressDeny=(0\.0\.0\.0\/0 ::\/0|::\/0 0\.0\.0\.0\/0)$/) as string,
+        `MemoryMax=${384 * 2 ** 20}`,
+        'Nice=19',
+        'ProtectSystem=strict',
+        'PATH=/usr/sbin:/usr/bin:/sbin:/bin',
+        'INHERITED=0',
+      ]),
+    )
+    expect(said).not.toContain('WRITTEN')
+    expect(said.some((line) => /^(RuntimeMaxUSec|TimeoutStartUSec)=5min$/.test(line))).toBe(true)
+  })
+
+  it('is refused to users who are no administrators', async () => {
+    await host.addUser({ name: 'viewer', password: right })
+    const { token: other } = await host.openSession('viewer', right)
+    expect(await host.http('GET', path, { token: other })).toMatchObject({ status: 403 })
+  })
+
+  it('is shown by edgehostctl, for people and for programs', async () => {
+    const shown = await host.output(['edgehostctl', 'host', 'inventory'])
+    expect(shown).toMatch(/Processor: /)
+    const inventory = JSON.parse(
+      await host.output(['edgehostctl', 'host', 'inventory', '--refresh', '-o', 'json']),
+    ) as Inventory
+    expect(inventory).toMatchObject({ processor: (await ask()).processor })
+  })
+})
