@@ -1,8 +1,8 @@
 import { isIPv4, SocketAddress } from 'node:net'
 
 /**
- * The one spelling of an IPv6 address, that of inet_ntop(3); nothing for other text, or with a zone. This asks the C
- * library: the expression of net.isIPv6 takes 4 ms to compile, at the start.
+ * Normalizes an IPv6 address to the spelling of inet_ntop(3); undefined for other text and for an address with a zone.
+ * It calls the C library because the regular expression of net.isIPv6 takes 4 ms to compile at startup.
  */
 function spellIPv6(text: string): string | undefined {
   if (!text.includes(':') || text.includes('%')) return undefined
@@ -13,16 +13,16 @@ function spellIPv6(text: string): string | undefined {
   }
 }
 
-/** True for an IPv6 address without a zone, which means something on one host only. */
+/** True for an IPv6 address without a zone. A zone is only meaningful on one host. */
 export const isIPv6 = (text: string): boolean => spellIPv6(text) !== undefined
 
 /** True for an IPv4 or IPv6 address without a zone. */
 export const isAddress = (text: string): boolean => isIPv4(text) || isIPv6(text)
 
 /**
- * The one spelling of an address by which two can be told apart. A dual-stack socket shows IPv4 peers as v4-mapped
- * (RFC 4291, 2.5.5.2), which become IPv4, and link-local ones with a zone (RFC 4007, 11), which goes.
- * Text that is no address comes back as it is.
+ * Normalizes an address so that equal addresses have equal text. A dual-stack socket reports IPv4 peers as v4-mapped
+ * addresses (RFC 4291, 2.5.5.2), which become IPv4. The zone of a link-local address (RFC 4007, 11) is removed. Text
+ * that is not an address is returned unchanged.
  */
 export function canonicalAddress(address: string): string {
   const plain = address.replace(/%.*$/s, '')
@@ -30,12 +30,11 @@ export function canonicalAddress(address: string): string {
   return spellIPv6(plain)?.replace(/^::ffff:(?=\d+\.)/, '') ?? address
 }
 
-/** The IPv6 address of 32 hex digits, as the kernel's tables have it; empty for other text. */
+/** The IPv6 address given as 32 hex digits, the form of the kernel's tables; empty for other text. */
 export const addressOfHex = (digits: string): string => spellIPv6(digits.replace(/.{4}(?=.)/g, '$&:')) ?? ''
 
 /**
- * Stands for the address of a client without one: a request over the daemon's own Unix socket. No client of the network
- * can have it.
+ * The address of a client that has none: a request over the daemon's own Unix socket. No network client can have it.
  */
 export const localAddress = 'local'
 
@@ -50,8 +49,8 @@ export function slash64Of(address: string): string | undefined {
 }
 
 /**
- * What stands for an address where addresses are only told apart: an IPv4 address itself, an IPv6 address its /64. Who
- * counts as one client is another question, see `clientOf`.
+ * Groups addresses where they only have to be distinguished: an IPv4 address stays as it is, an IPv6 address becomes
+ * its /64. For limits per client see `clientOf`.
  */
 export const addressGroup = (address: string): string => slash64Of(address) ?? canonicalAddress(address)
 
@@ -69,8 +68,8 @@ export function isLinkLocal(address: string): boolean {
 }
 
 /**
- * Under which of the host's addresses a listener at one is reached.
- * @param bound `::` is every address, `0.0.0.0` every IPv4 address
+ * The addresses of the host under which a listener can be reached.
+ * @param bound the address it listens on; `::` means every address, `0.0.0.0` every IPv4 address
  */
 export function reachableBy(bound: string, addresses: readonly string[]): readonly string[] {
   if (bound === '::') return addresses

@@ -1,7 +1,7 @@
 /**
- * A map with room for so many entries, whose keys clients may choose. Where a new entry has none, the one of least worth
- * gives way. Two entries are looked at with each `set`, and go where they are worth nothing: what a flood leaves behind
- * does not stay. All times are of one clock, milliseconds.
+ * A map with a maximum size, whose keys clients may choose. When it is full, a new entry replaces the entry of least
+ * worth. Each `set` also checks two entries and removes those that are worth nothing, so that entries left by a flood
+ * do not stay. All times are milliseconds of one clock.
  */
 export interface BoundedMap<Value> {
   get(key: string): Value | undefined
@@ -13,9 +13,11 @@ export interface BoundedMap<Value> {
 
 export interface BoundedMapOptions<Value> {
   readonly maximum: number
-  /** What would be lost with an entry: 0 for nothing, Infinity where it has to stay, even beyond the maximum. */
+  /**
+   * What the loss of an entry would cost: 0 for nothing, Infinity for an entry that must stay, even beyond the maximum.
+   */
   readonly worth: (value: Value, now: number) => number
-  /** So many are compared where there is no room, else all: for one that changes with each request. */
+  /** How many entries are compared when the map is full; all by default. Set it where each request may add an entry. */
   readonly compared?: number
 }
 
@@ -24,10 +26,13 @@ const swept = 2
 export function createBoundedMap<Value>(options: BoundedMapOptions<Value>): BoundedMap<Value> {
   const { maximum, worth, compared = Infinity } = options
   const entries = new Map<string, Value>()
-  // Goes round and round.
+  // Continues where the last sweep ended, and starts over at the end.
   let cursor = entries.entries()
 
-  /** Drops those of the next entries that are worth nothing. Gives the key of the least of the others. */
+  /**
+   * Checks the next entries and drops those that are worth nothing. Returns the key of the entry of least worth among
+   * the rest.
+   */
   function sweep(count: number, now: number): string | undefined {
     let found: string | undefined
     let least = Infinity

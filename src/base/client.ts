@@ -1,32 +1,33 @@
 import { canonicalAddress, isLinkLocal, isLoopback, localAddress, slash64Of } from './address.ts'
 
-/** Who counts as one client. */
+/** What counts as one client. */
 export interface Client {
   /**
-   * Has the limits of one client: an IPv4 address, an IPv6 address on a link of this host, the /64 of one elsewhere
-   * (every host may choose freely among the addresses of its /64), or this host with all its addresses.
+   * The name that limits per client apply to: an IPv4 address, an IPv6 address on a link of this host, the /64 of an
+   * IPv6 address elsewhere (every host may choose freely among the addresses of its /64), or this host with all its
+   * addresses.
    */
   readonly name: string
   /**
-   * The on-link /64 around the client, in which a neighbour may take any address: beside the limits of each of its
-   * clients it has `networkFactor` times as much for all of them.
+   * The on-link /64 of the client, in which a neighbour may take any address. All clients of this network together have
+   * a limit of their own: `networkFactor` times that of one client.
    */
   readonly network: string | undefined
 }
 
-/** What the clients of one network may do together, as a multiple of what each may. */
+/** The limit of all clients of one network together, as a multiple of the limit of one client. */
 export const networkFactor = 8
 
-/** Tells the client behind an address, as the addresses of this host are now. */
+/** Finds the client behind an address, using the current addresses of this host. */
 export type ClientOf = (address: string) => Client
 
-/** This host: a local user may take any address of 127.0.0.0/8 and each that the host has. */
+/** This host: a local user may use any address of 127.0.0.0/8 and any address of the host. */
 export const hostClient: Client = { name: 'host', network: undefined }
 
-/** Whether a client is on this host: of its local socket, or with one of its addresses. */
+/** Whether a client is on this host: it uses the local socket or one of the host's addresses. */
 export const isThisHost = ({ name }: Client): boolean => name === hostClient.name || name === localAddress
 
-// RFC 4291, 2.5.6: a neighbour may take any of them, also those beyond fe80::/64.
+// RFC 4291, 2.5.6: a neighbour may take any link-local address, also those outside fe80::/64.
 const linkLocalNetwork = 'fe80::/10'
 
 /** The addresses of this host, and the /64s they are in. */
@@ -45,11 +46,11 @@ export function ownAddresses(addresses: readonly string[]): OwnAddresses {
   }
 }
 
-/** The same where the addresses of this host are not known, or do not matter. */
+/** Finds clients where the addresses of this host are unknown or do not matter. */
 export const clientFromAnywhere: ClientOf = (address) => clientOf(address, nowhere)
 const nowhere = ownAddresses([])
 
-/** The client behind an address. Text that is no address is a client of that name. */
+/** The client behind an address. Text that is not an address becomes the name of the client. */
 export function clientOf(address: string, own: OwnAddresses): Client {
   const name = canonicalAddress(address)
   if (name !== localAddress && (isLoopback(name) || own.addresses.has(name))) return hostClient

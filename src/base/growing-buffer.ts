@@ -1,23 +1,23 @@
-/** Bytes that arrive in pieces, in one buffer. */
+/** Collects bytes that arrive in pieces in one buffer. */
 export interface GrowingBuffer {
   /**
-   * Copies a piece to the end.
-   * @returns false where there would be more bytes than the limit; then nothing is copied
+   * Appends a copy of a piece.
+   * @returns false when the limit would be exceeded; nothing is copied then
    */
   add(piece: Uint8Array): boolean
-  /** All of them; good until the next `add`. */
+  /** All bytes so far; valid until the next `add`. */
   bytes(): Buffer
-  /** Begins anew; the memory is kept for what comes. */
+  /** Empties the buffer; its memory is kept and reused. */
   clear(): void
 }
 
 const firstBytes = 64
 
 /**
- * Gathers what a sender decides the size of. A list of the pieces would hold an object of 100 bytes and more for each
- * byte that is sent alone, and a piece that is part of a larger buffer keeps all of that. The buffer doubles with what
- * has arrived, never with what was announced.
- * @param limitBytes most bytes
+ * Collects data whose size the sender decides. A list of pieces would hold an object of 100 bytes and more for each
+ * byte sent alone, and a piece that is part of a larger buffer keeps that whole buffer alive. This buffer doubles as
+ * data arrives and never trusts an announced size.
+ * @param limitBytes maximum size
  */
 export function createGrowingBuffer(limitBytes: number): GrowingBuffer {
   let buffer = Buffer.alloc(0)
@@ -28,7 +28,7 @@ export function createGrowingBuffer(limitBytes: number): GrowingBuffer {
       if (needed > limitBytes) return false
       if (needed > buffer.length) {
         const room = Math.min(limitBytes, Math.max(needed, 2 * buffer.length, firstBytes))
-        // Not from the pool, which one small body would keep as a whole.
+        // Not from Node's pool: one small body would keep a whole pool buffer alive.
         const larger = Buffer.allocUnsafeSlow(room)
         buffer.copy(larger, 0, 0, used)
         buffer = larger

@@ -1,9 +1,9 @@
-/** Observations by size. */
+/** A histogram: observed values by size. */
 export interface HistogramFigures {
   readonly upperBounds: readonly number[]
-  /** Of each bucket alone; the last is what lies above every bound. */
+  /** Count of each bucket, not cumulative; the last one counts the values above every bound. */
   readonly counts: readonly number[]
-  /** Of all observed values. */
+  /** Sum of all observed values. */
   readonly sum: number
 }
 
@@ -14,7 +14,7 @@ export interface Histogram {
 
 /**
  * Counts observations in buckets.
- * @param upperBounds rising; a value that equals one belongs below it
+ * @param upperBounds in ascending order; a bound is inclusive
  */
 export function createHistogram(upperBounds: readonly number[]): Histogram {
   const counts = Array<number>(upperBounds.length + 1).fill(0)

@@ -1,9 +1,9 @@
 import { createGrowingBuffer } from './growing-buffer.ts'
 
-/** Bytes in, lines out. */
+/** Splits bytes into lines. */
 export interface LineSplitter {
   add(chunk: Uint8Array): void
-  /** There is no more: what has no line end is a line as well. */
+  /** Ends the input: remaining bytes without a line end become a line as well. */
   end(): void
 }
 
@@ -12,8 +12,9 @@ const longestLine = 65_536
 const lineEnd = 0x0a
 
 /**
- * Cuts UTF-8 text into lines, wherever its chunks end. Of a line of more than 64 KiB the rest is left out.
- * @param onLine told each line without its end, and how many bytes have been read up to the begin of the next one
+ * Splits UTF-8 text into lines; chunks may end anywhere. Only the first 64 KiB of a longer line are kept.
+ * @param onLine called with each line without its end, and with the number of bytes read up to the start of the next
+ * line
  */
 export function createLineSplitter(onLine: (line: string, readBytes: number) => void): LineSplitter {
   const line = createGrowingBuffer(longestLine)
@@ -47,7 +48,7 @@ export function createLineSplitter(onLine: (line: string, readBytes: number) => 
 /** The last lines of a text. */
 export interface Tail {
   add(line: string): void
-  /** As many whole lines as there is room for, each with its end; of a longer one its end. */
+  /** As many whole lines as fit, each with its end; of a line that is too long, its last part. */
   text(): string
 }
 

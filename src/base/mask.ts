@@ -1,5 +1,5 @@
-/** Stands in the place of a secret, wherever one would be shown. It has no `$`, so it can replace matches as it is. */
+/** Replaces a secret wherever one would be shown. It has no `$`, so it can be used as a replacement string as it is. */
 export const masked = '********'
 
-/** Whether a text is nothing but a mask, as exports have it in the place of a secret. */
+/** Whether a text consists only of a mask; exports contain one in place of each secret. */
 export const isMask = (text: string): boolean => /^\*+$/.test(text)

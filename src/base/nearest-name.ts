@@ -1,6 +1,6 @@
 /**
- * The known name that was most likely meant, or undefined when no name is near.
- * `port` finds `api.port` (same last part), `prot` finds `port` (few slips of the finger).
+ * The known name that was most likely meant, or undefined when no name is close.
+ * `port` finds `api.port` (same last part), `prot` finds `port` (few typing errors).
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > 100) return undefined
@@ -18,7 +18,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return sameEnd.length === 1 ? sameEnd[0] : undefined
 }
 
-/** Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours. */
+/** Optimal string alignment distance: insertions, deletions, substitutions and swaps of adjacent characters. */
 function distance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)

@@ -1,5 +1,5 @@
-/** What a user may do: `admin` everything, `viewer` reads and acts on itself. */
+/** What a user may do: `admin` may do everything, `viewer` may read and may change its own account and session. */
 export type Role = 'admin' | 'viewer'
 
-/** Who manages the clusters of this host: an operator, here, or the platform it is connected to. */
+/** Who manages the clusters of this host: a local operator, or the platform that the host is connected to. */
 export type Mode = 'airgap' | 'connected'

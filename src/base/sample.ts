@@ -6,7 +6,7 @@ export interface Sample {
   readonly value: number | HistogramFigures
 }
 
-/** A sample of each item that has a value. */
+/** One sample for each item that has a value. */
 export function sampleEach<T>(
   items: Iterable<T>,
   labels: (item: T) => Sample['labels'],
@@ -18,6 +18,6 @@ export function sampleEach<T>(
   })
 }
 
-/** Prometheus counts in seconds. */
+/** Prometheus uses seconds. */
 export const inSeconds = (ms: number | undefined): number | undefined =>
   ms === undefined ? undefined : ms / 1_000

@@ -1,13 +1,13 @@
-/** Counts events by kind and reports them together, so that a flood of events is one line a minute. */
+/** Counts events by kind and reports them together, so that a flood of events produces one log line a minute. */
 export interface Tally {
   add(kind: string): void
-  /** Reports what is left and ends the timer. */
+  /** Reports the remaining events and stops the timer. */
   stop(): void
 }
 
 /**
- * The first event is reported at once, those after it together when the interval is over.
- * @param report gets the number of each kind since the last report
+ * The first event is reported at once; later ones are reported together at the end of the interval.
+ * @param report gets the number of events of each kind since the last report
  */
 export function createTally(report: (counts: Record<string, number>) => void, intervalMs = 60_000): Tally {
   let counts: Record<string, number> = {}

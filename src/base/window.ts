@@ -1,12 +1,12 @@
-/** Counts what happened in the time just gone. */
+/** Counts recent events. */
 export interface Window {
-  /** How much of it there was within the last `lengthMs`. */
+  /** The number of events within the last `lengthMs`. */
   count(): number
   add(): void
 }
 
 /**
- * A window that moves with the time; it remembers a number for each event in it, so what is added has to be bounded.
+ * A sliding window. It stores a number for each event in it, so the caller must bound the number of events.
  * @param monotonic milliseconds
  */
 export function createWindow(lengthMs: number, monotonic: () => number): Window {

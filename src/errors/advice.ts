@@ -1,6 +1,6 @@
 import { StartError } from './start-error.ts'
 
-/** What to do where nothing can be written; for the end of a message. */
+/** What to do when nothing can be written; used at the end of a message. */
 export const seeDisk = 'see what is full or read-only with: df -h; findmnt -O ro'
 
 // Of open(2), mkdir(2), rename(2), FileRefused of system/regular-file.ts; SQLite's primary result codes, https://www.sqlite.org/rescode.html
@@ -11,9 +11,9 @@ const sqliteBusy = [5, 6]
 const sqliteCannotOpen = 14
 
 /**
- * What an operator can do about an error of the system that ended a start.
+ * Advises the operator on a system error that stopped the start.
  * @param stateDirectory where the daemon keeps its files
- * @returns nothing when there is no advice
+ * @returns undefined when there is no advice
  */
 export function adviseOnStart(error: unknown, stateDirectory: string): StartError | undefined {
   const { code = '', path, message, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
@@ -21,7 +21,7 @@ export function adviseOnStart(error: unknown, stateDirectory: string): StartErro
   const because = (advice: string) =>
     new StartError(`the daemon could not start, ${message}: ${advice}`, { cause: error })
   if (code === 'FileRefused') return because(`look at it with ls -lL ${place}, and move it away`)
-  // Of a link that leads nowhere ls -L says nothing.
+  // ls -L prints nothing useful for a dangling link.
   if (inTheWay.includes(code)) return because(`look at it with ls -ld ${place}, and move it away`)
   const sqlite = errcode === undefined ? undefined : errcode & 0xff
   if (unwritable.includes(code) || (sqlite !== undefined && sqliteUnwritable.includes(sqlite)))

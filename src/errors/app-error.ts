@@ -1,16 +1,16 @@
 import type { ErrorKind } from './define-errors.ts'
 
-/** What a client may learn beside code and message. */
+/** What a client may learn in addition to code and message. */
 export interface AppErrorOptions {
-  /** Additional facts for programs, for example `{ field: 'username' }`. Goes over the wire. */
+  /** Additional facts for programs, for example `{ field: 'username' }`. Sent to the client. */
   readonly details?: Readonly<Record<string, unknown>>
   /** Seconds for the `Retry-After` header. */
   readonly retryAfterSec?: number
-  /** The reason underneath; logged, never sent. */
+  /** The underlying error; logged, never sent. */
   readonly cause?: unknown
 }
 
-/** The one error class a room throws on purpose; everything else becomes a 500 without internals. */
+/** The only error class that a room throws on purpose; every other error becomes a 500 without internals. */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly kind: ErrorKind
@@ -28,7 +28,7 @@ export class AppError extends Error {
     return this.kind.code
   }
 
-  /** The HTTP status of its kind. */
+  /** The HTTP status of the error. */
   get status(): number {
     return this.kind.status
   }

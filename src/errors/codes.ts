@@ -1,6 +1,6 @@
 import { defineErrors } from './define-errors.ts'
 
-/** What any room may refuse with, or fail with. */
+/** Errors that any room may return. */
 export const generalErrors = defineErrors({
   BadRequest: {
     status: 400,

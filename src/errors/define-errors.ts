@@ -1,4 +1,4 @@
-/** One error that a client can meet. */
+/** One kind of error that a client can receive. */
 export interface ErrorKind {
   /** Stable, `UpperCamelCase`. */
   readonly code: string
@@ -10,12 +10,12 @@ export interface ErrorKind {
   readonly action: string
 }
 
-/** Errors by their code. */
+/** Error kinds by code. */
 export type ErrorTable = Readonly<Record<string, ErrorKind>>
 
 /**
- * The errors of a room. Codes are stable, texts may improve; docs/errors.md is made from the tables of all rooms, and
- * no code may stand in two of them.
+ * Declares the errors of a room. Codes are stable, texts may improve. docs/errors.md is generated from the tables of
+ * all rooms, and a code may appear in only one of them.
  */
 export function defineErrors<const Code extends string>(
   table: Readonly<Record<Code, Omit<ErrorKind, 'code'>>>,

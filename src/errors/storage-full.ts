@@ -1,7 +1,7 @@
 import { AppError } from './app-error.ts'
 import { generalErrors } from './codes.ts'
 
-/** What is refused where there is no room; `missingBytes` where that is known. */
+/** The error for a full disk, with `missingBytes` if known. */
 export const storageFull = (missingBytes?: number, cause?: unknown) =>
   new AppError(
     generalErrors.StorageFull,
@@ -11,14 +11,14 @@ export const storageFull = (missingBytes?: number, cause?: unknown) =>
     { ...(missingBytes === undefined ? {} : { details: { missingBytes } }), cause },
   )
 
-/** The same where there is room, but not for one more file. */
+/** The error for a file system that has space left, but no inodes. */
 export const noInodes = () =>
   new AppError(
     generalErrors.StorageFull,
     'the file system of the state folder has hardly an inode left (see: df -i); remove files and send it again',
   )
 
-/** @throws AppError StorageFull for an error of a full disk or quota; any other as it is */
+/** @throws AppError StorageFull for a full disk or an exceeded quota; any other error is thrown unchanged */
 export function refuseFull(error: unknown): never {
   const { code } = error as NodeJS.ErrnoException
   throw code === 'ENOSPC' || code === 'EDQUOT' ? storageFull(undefined, error) : error

@@ -1,30 +1,31 @@
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { refuse, type FieldValue } from './resource.ts'
 
-/** Where a page ended: not a row number, so that rows that come and go move nothing. */
+/** Where a page ended. Not a row number, so that inserted and deleted rows do not shift the next page. */
 export interface Position {
-  /** Values of the last item, one a term of the order. */
+  /** Values of the last item, one for each term of the order. */
   readonly values: readonly FieldValue[]
   /** Index of the first item of the next page. */
   readonly offset: number
 }
 
-/** Makes and reads tokens of the next page: opaque to clients, signed, bound to their query. */
+/** Creates and verifies the token of the next page: opaque to clients, signed, bound to its query. */
 export interface ContinueTokens {
-  /** @throws AppError BadRequest when a text is far longer than a field should be by which one may order */
+  /** @throws AppError BadRequest when a value is too long for a token, far longer than a field to order by should be */
   make(query: string, position: Position): string
-  /** @returns nothing for a token that was altered, or made for another query */
+  /** @returns undefined for a token that was altered or belongs to another query */
   read(query: string, token: string): Position | undefined
 }
 
-/** Longest token, characters: five ordered fields of 256 bytes, escaped, in base64. */
+/** Maximum length of a token in characters: five ordered fields of 256 bytes, escaped, in base64. */
 export const longestToken = 4_096
 
 /** @param secret 256 bits that are used for nothing else */
 export function createContinueTokens(secret: Buffer): ContinueTokens {
-  // Taking in the bytes anew each time costs four times as much as the rest.
+  // Importing the raw bytes for each token would cost four times as much as the rest.
   const key = createSecretKey(secret)
-  // The query is in the code, not in the token. What is signed is one JSON text, so no part can run into the other.
+  // The signature covers the query, the token does not contain it. The signed data is one JSON text, so its parts
+  // cannot be shifted into each other.
   const codeOf = (query: string, body: string) =>
     createHmac('sha256', key)
       .update(JSON.stringify([query, body]))

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { refuse } from './resource.ts'
 
-/** What is kept of a value, name by name; without names, the whole of it. */
+/** Which fields of a value are kept, by name; a tree without names keeps the whole value. */
 export interface FieldTree {
   readonly names: ReadonlyMap<string, FieldTree>
 }
@@ -13,12 +13,12 @@ export type Pruned<T> = T extends readonly (infer Element)[]
     ? { [Name in keyof T]?: Pruned<T[Name]> }
     : T
 
-// A path deeper than this is no path of ours; it would only cost a deep tree.
+// No item has a path deeper than this; a deeper path would only build a deep tree.
 const maximumDepth = 16
 
 /**
- * Reads `metadata.uid,metadata.name`.
- * @param item schema of an item; without it every path is taken
+ * Parses `metadata.uid,metadata.name`.
+ * @param item schema of an item; without it every path is accepted
  * @throws AppError BadRequest naming the paths that do not exist
  */
 export function parseFields(text: string, item?: TSchema): FieldTree {
@@ -28,12 +28,12 @@ export function parseFields(text: string, item?: TSchema): FieldTree {
   )
   if (unknown.length > 0) {
     const names = [...new Set(unknown.map((path) => path.join('.')))]
-    throw refuse('fields', `fields names what does not exist: ${names.join(', ')}`, { unknown: names })
+    throw refuse('fields', `fields names paths that do not exist: ${names.join(', ')}`, { unknown: names })
   }
   return treeOf(paths)
 }
 
-/** Keeps of an item what the tree names. Arrays are looked through: the rest of the path counts in each element. */
+/** Keeps the fields of an item that the tree names. In an array, the rest of the path applies to each element. */
 export function pruneItem<Item>(item: Item, tree: FieldTree): Pruned<Item> {
   return prune(item, tree) as Pruned<Item>
 }
@@ -48,7 +48,7 @@ function prune(value: unknown, tree: FieldTree): unknown {
 }
 
 function treeOf(paths: readonly (readonly string[])[]): FieldTree {
-  // An empty path names the whole of it.
+  // An empty path selects the whole value.
   if (paths.some((path) => path.length === 0)) return { names: new Map() }
   const groups = Map.groupBy(paths, ([name = '']) => name)
   return {
@@ -56,7 +56,7 @@ function treeOf(paths: readonly (readonly string[])[]): FieldTree {
   }
 }
 
-/** The part of JSON Schema that says which names there are. */
+/** The part of JSON Schema that defines property names. */
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
   readonly items?: Schema
@@ -75,6 +75,6 @@ function isPathOf(schema: Schema, path: readonly string[]): boolean {
   if (branches) return branches.some((branch) => isPathOf(branch, path))
   if (schema.properties && Object.hasOwn(schema.properties, name))
     return isPathOf(schema.properties[name] ?? {}, rest)
-  // Labels and annotations: their names are free.
+  // Labels and annotations may have any name.
   return schema.patternProperties !== undefined || Boolean(schema.additionalProperties)
 }

@@ -7,15 +7,19 @@ export interface Condition {
   readonly value: FieldValue
 }
 
-/** Alternatives, one of which must hold; each is a row of conditions that must all hold. Empty: everything. */
+/**
+ * Alternatives, of which at least one must hold; each is a list of conditions that must all hold. An empty filter
+ * matches everything.
+ */
 export type Filter = readonly (readonly Condition[])[]
 
-// More than any person types, and little enough to be compiled and run in no time.
+// More than any person types, and few enough to compile and run at once.
 const maximumConditions = 20
 
 /**
- * Reads `<path>=<value>AND<path>=<value>OR…`, where AND binds tighter. The two words separate only before an indexed
- * path and its `=`, so that values may hold them; a value may also stand in double quotes, with `\"` and `\\` inside.
+ * Parses `<path>=<value>AND<path>=<value>OR…`, where AND binds tighter. AND and OR act as separators only before an
+ * indexed path and its `=`, so a value may contain them. A value may also be in double quotes, with `\"` and `\\` as
+ * escapes.
  * @throws AppError BadRequest
  */
 export function parseFilter(text: string, resource: ListResource): Filter {
@@ -72,13 +76,13 @@ function readQuoted(text: string, at: number) {
   return { value: inside.replace(/\\(["\\])/g, '$1'), end: at + all.length }
 }
 
-/** The word at `end`, or nothing at the end of the text. */
+/** The separator at `end`, or undefined at the end of the text. */
 function readSeparator(text: string, end: number, separator: RegExp): string | undefined {
   if (end === text.length) return undefined
   separator.lastIndex = end
   const word = separator.exec(text)
   if (word?.index === end) return word[0]
-  throw refuse('filters', 'after a quoted value, filters takes only AND or OR and an indexed path')
+  throw refuse('filters', 'filters may have only AND or OR and an indexed path after a quoted value')
 }
 
 const booleans: Readonly<Record<string, FieldValue>> = { true: 1, false: 0 }

@@ -4,14 +4,14 @@ import { fieldAt, type FieldValue, type ListField, type ListResource } from './r
 
 /** A field of a list that is kept in memory. */
 export interface MemoryField<Row> extends ListField {
-  /** The value as it is compared: of a `time` the milliseconds since 1970. */
+  /** The value used for comparison; for a `time`, milliseconds since 1970. */
   readonly read: (row: Row) => FieldValue | boolean
 }
 
 /**
- * A page of a list that is kept in memory, by the same rules as one of SQLite. It looks at every row: for lists of
- * hundreds and a few thousand, a few milliseconds for 2,000.
- * @param toItem shape of a row on the wire; called for the rows of the page only
+ * Returns a page of a list that is kept in memory, by the same rules as for a list in SQLite. It visits every row,
+ * which suits lists of hundreds to a few thousand rows: 2,000 rows take a few milliseconds.
+ * @param toItem converts a row to its shape on the wire; called only for the rows of the page
  */
 export function listInMemory<Row, Item>(
   rows: readonly Row[],
@@ -64,7 +64,7 @@ export function compareValues(one: FieldValue, two: FieldValue): number {
   for (let index = 0; index < shorter; index += 1) {
     const [a, b] = [one.charCodeAt(index), two.charCodeAt(index)]
     if (a === b) continue
-    // UTF-16 puts U+10000 and above before U+E000; bytes do not.
+    // UTF-16 sorts U+10000 and above before U+E000; UTF-8 bytes do not.
     return isSurrogate(a) === isSurrogate(b) ? a - b : Number(isSurrogate(a)) - Number(isSurrogate(b))
   }
   return one.length - two.length

@@ -1,11 +1,11 @@
 import { orderPaths, refuse, type ListResource, type OrderTerm } from './resource.ts'
 
-// Each term brings a value into the token.
+// Each term adds a value to the token.
 const maximumTerms = 5
 
 /**
- * Reads `<path>=1,<path>=-1`. The key of the resource is appended in the direction of the last term, so that the
- * order is total and one index can serve it; what stands behind the key orders nothing and is left out.
+ * Parses `<path>=1,<path>=-1`. The key of the resource is appended in the direction of the last term, so that the order
+ * is total and one index can serve it. Terms after the key have no effect and are dropped.
  * @throws AppError BadRequest
  */
 export function parseOrder(text: string, resource: ListResource): readonly OrderTerm[] {
@@ -26,7 +26,7 @@ export function parseOrder(text: string, resource: ListResource): readonly Order
   return totalOrder(terms, resource.key)
 }
 
-/** The order of a query that names none. */
+/** The order for a query without `orderBy`. */
 export const defaultOrder = ({ defaultOrder: terms = [], key }: ListResource): readonly OrderTerm[] =>
   totalOrder(terms, key)
 

@@ -6,7 +6,7 @@ import type { FieldValue } from './resource.ts'
 /** Paging figures of a list reply. */
 export const ListMeta = Type.Object({
   continue: Type.String({ description: 'Token of the next page; empty at the end.' }),
-  count: Type.Integer({ description: 'Resources in all.' }),
+  count: Type.Integer({ description: 'Total number of resources.' }),
   limit: Type.Integer({ description: 'Items in this reply.' }),
   offset: Type.Integer({ description: 'Index of the first item of the next page.' }),
 })
@@ -24,18 +24,18 @@ export interface Page<Item> {
   readonly listmeta: Static<typeof ListMeta>
 }
 
-/** What was found for a query. */
+/** The result of a query. */
 export interface Found<Row, Item> {
-  /** From the first item of the page on, one more than the limit if there are so many. */
+  /** Rows from the first item of the page on; one more than the limit if there are that many. */
   readonly rows: readonly Row[]
-  /** Resources in all that the filter lets through. */
+  /** Number of resources that match the filter. */
   readonly count: number
-  /** Values of a row, one a term of the order. */
+  /** Values of a row, one for each term of the order. */
   readonly valuesOf: (row: Row) => FieldValue[]
   readonly toItem: (row: Row) => Item
 }
 
-/** Makes the reply. A token is given only when there is a next page. */
+/** Builds the reply. It has a token only when there is a next page. */
 export function makePage<Row, Item>(
   { limit, offset, fields, tokenAfter }: ListQuery,
   { rows, count, valuesOf, toItem }: Found<Row, Item>,
@@ -55,7 +55,7 @@ export function makePage<Row, Item>(
   }
 }
 
-/** The same schema in which no object insists on a name. */
+/** The same schema with all properties optional. */
 const withoutRequired = (schema: TSchema) => relax(schema) as TSchema
 
 function relax(schema: unknown): unknown {

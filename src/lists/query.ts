@@ -9,7 +9,9 @@ import type { FieldValue, ListResource, OrderTerm } from './resource.ts'
 /** Default and maximum of `limit`. */
 export const pageSize = 50
 
-/** Schema of the query parameters of a list. A route with more of them spreads its `properties` into its own. */
+/**
+ * Schema of the query parameters of a list. A route with further parameters spreads these `properties` into its own.
+ */
 export const listParameters = (resource: ListResource) =>
   Type.Object({
     limit: Type.Optional(
@@ -20,13 +22,13 @@ export const listParameters = (resource: ListResource) =>
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         default: 0,
-        description: 'Index of the first item; not looked at with continue.',
+        description: 'Index of the first item; ignored with continue.',
       }),
     ),
     continue: Type.Optional(
       Type.String({
         maxLength: longestToken,
-        description: 'The listmeta.continue of the page before, with the same filters and orderBy.',
+        description: 'The listmeta.continue of the previous page; filters and orderBy must be the same.',
       }),
     ),
     fields: Type.Optional(
@@ -39,7 +41,7 @@ export const listParameters = (resource: ListResource) =>
       Type.String({
         maxLength: 2_000,
         description:
-          '<path>=<value>, with AND or OR between; AND binds tighter, a value may stand in double quotes. ' +
+          '<path>=<value>, with AND or OR between; AND binds tighter, a value may be in double quotes. ' +
           `Paths: ${filterPaths(resource).join(', ')}.`,
       }),
     ),
@@ -51,29 +53,29 @@ export const listParameters = (resource: ListResource) =>
     ),
   })
 
-/** The parameters as they passed the schema; empty text means not set. */
+/** The parameters after schema validation; empty text means not set. */
 export type ListParameters = Static<ReturnType<typeof listParameters>>
 
-/** What a client wants to see. */
+/** What a client asks for. */
 export interface ListQuery {
-  /** Items a page. */
+  /** Items per page. */
   readonly limit: number
-  /** Index of the first item of this page. Where `after` is given, only told, not counted off. */
+  /** Index of the first item of this page. With `after` it is only reported; no rows are skipped. */
   readonly offset: number
   readonly filter: Filter
-  /** Total: its last term is the key of the resource. */
+  /** Total order: its last term is the key of the resource. */
   readonly order: readonly OrderTerm[]
-  /** Values, by the terms of the order, of the item behind which the page begins. */
+  /** Values of the item after which the page begins, one for each term of the order. */
   readonly after: readonly FieldValue[] | undefined
-  /** What is kept of each item; nothing: all of it. */
+  /** The fields to keep of each item; undefined keeps all. */
   readonly fields: FieldTree | undefined
-  /** Token of the page behind an item, `offset` being the index of the first item there. */
+  /** Token of the page that starts after an item; `offset` is the index of the first item of that page. */
   tokenAfter(values: readonly FieldValue[], offset: number): string
 }
 
 export interface ListQueryOptions {
   readonly tokens: ContinueTokens
-  /** Other parameters that decide which items there are: a token is good only with the same ones. */
+  /** Other parameters that select items: a token is valid only with the same values. */
   readonly bound?: readonly (string | number | undefined)[]
 }
 
@@ -86,7 +88,7 @@ export function parseListQuery(
   const { limit = pageSize, offset = 0, continue: token, fields, filters, orderBy } = parameters
   const filter = filters ? parseFilter(filters, resource) : []
   const order = orderBy ? parseOrder(orderBy, resource) : defaultOrder(resource)
-  // Two spellings of one query are one query; another size of the pages is no other query.
+  // Two spellings of one query are the same query, and so is the query with another page size.
   const identity = JSON.stringify([
     resource.name,
     filter.map((all) => all.map(({ path, value }) => [path, value])),
@@ -95,7 +97,7 @@ export function parseListQuery(
   ])
   const position = token ? tokens.read(identity, token) : undefined
   if (token && !position)
-    throw refuse('continue', 'continue is no token of this query; begin again without it')
+    throw refuse('continue', 'continue is not a token of this query; start again without it')
   return {
     limit,
     offset: position?.offset ?? offset,

@@ -2,16 +2,21 @@ import type { TSchema } from 'typebox'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 
-/** What a field holds; a `time` is RFC 3339 on the wire and milliseconds since 1970 inside, a `boolean` 1 or 0. */
+/**
+ * Type of a field. A `time` is RFC 3339 on the wire and milliseconds since 1970 internally, a `boolean` is 1 or 0
+ * internally.
+ */
 export type FieldType = 'text' | 'integer' | 'boolean' | 'time'
 
-/** A value as it is compared. Text is compared by its UTF-8 bytes, as SQLite does. */
+/** A value used for comparison. Text is compared by its UTF-8 bytes, as in SQLite. */
 export type FieldValue = string | number
 
-/** A field that a resource declares as indexed: clients may filter by it and, unless it says no, order by it. */
+/**
+ * A field that a resource declares as indexed: clients may filter by it, and order by it unless `isOrdered` is false.
+ */
 export interface ListField {
   readonly type: FieldType
-  /** False for text that may be longer than 256 bytes: its values would have to stand in the token. */
+  /** False for text that may be longer than 256 bytes, since the token contains the values of the ordered fields. */
   readonly isOrdered?: boolean
 }
 
@@ -23,22 +28,22 @@ export interface OrderTerm {
 
 /** What the queries of one list may name. Every item has a value for every field. */
 export interface ListResource<Field extends ListField = ListField> {
-  /** Tokens of one resource are refused by another. */
+  /** Name of the list; a token of one list is refused by another. */
   readonly name: string
-  /** By the path on the wire, for example `metadata.name`. */
+  /** Fields by their path on the wire, for example `metadata.name`. */
   readonly fields: Readonly<Record<string, Field>>
-  /** Path of the field that no two items share; it ends every order. */
+  /** Path of a field that is unique among the items; it is the last term of every order. */
   readonly key: string
   /**
-   * The order without `orderBy`; the key alone when left out. Choose fields that do not change, or an item that moves
-   * while a client pages is seen twice or never.
+   * The order without `orderBy`; by default the key alone. Choose fields that do not change: a client that pages would
+   * see an item that moves twice or never.
    */
   readonly defaultOrder?: readonly OrderTerm[]
   /** Schema of an item. With it, `fields` that do not exist are refused. */
   readonly item?: TSchema
 }
 
-/** The field at a path that came from a client; nothing when it is not declared. */
+/** The field at a path that a client sent; undefined when it is not declared. */
 export function findField<Field extends ListField>(
   resource: ListResource<Field>,
   path: string,
@@ -60,7 +65,7 @@ export const filterPaths = (resource: ListResource): string[] => Object.keys(res
 export const orderPaths = (resource: ListResource): string[] =>
   filterPaths(resource).filter((path) => resource.fields[path]?.isOrdered !== false)
 
-/** The 400 that names a parameter of the query. */
+/** The 400 error for a parameter of the query. */
 export const refuse = (
   parameter: string,
   message: string,

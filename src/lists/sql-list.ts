@@ -7,28 +7,28 @@ import { createStatements, type SqlField, type SqlRow, type SqlSource, type SqlT
 
 export interface SqlListOptions<Item> extends SqlSource {
   readonly resource: ListResource<SqlField>
-  /** Shape of a row on the wire; called for the rows of the page only. */
+  /** Converts a row to its shape on the wire; called only for the rows of the page. */
   readonly toItem: (row: SqlRow) => Item
-  /** Rows of the table, a figure that the room keeps: counting a million takes longer than the loop may be held. */
+  /** Number of rows of the table, kept by the room: counting a million rows would block the event loop for too long. */
   readonly count: () => number
   readonly sql: DatabaseSync
-  /** Reads beside the loop, all statements from one state of the database; `createReader` of the store. */
+  /** Reads outside the event loop, all statements from one state of the database; `createReader` of the store. */
   readonly read: (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>
 }
 
 /** A list of SQLite rows. */
 export interface SqlList<Item> {
-  /** @param condition what the room itself demands of the rows, in words of its code */
+  /** @param condition a further condition on the rows that the room sets, written in its code */
   page(query: ListQuery, condition?: SqlText): Promise<Page<Item>>
 }
 
-// So many index entries are passed over in half a millisecond, on a small board in a few.
+// Skipping this many index entries takes half a millisecond, on a small board a few milliseconds.
 const nearOffset = 1_000
 
 /**
- * Lists rows without holding the event loop. A page in the default order, which has its index, is read at once: that
- * takes as long for the last of a million rows as for the first. Whatever else is asked, filters, other orders, far
- * offsets and the counts of these, may have to look at every row and is read beside the loop.
+ * Lists rows without blocking the event loop. A page in the default order, which has an index, is read at once: the
+ * last of a million rows takes as long as the first. Other queries (filters, other orders, large offsets and their
+ * counts) may have to visit every row and are read in another thread.
  */
 export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item> {
   const { resource, toItem, count, sql, read } = options

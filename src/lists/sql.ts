@@ -2,9 +2,9 @@ import type { Filter } from './filter.ts'
 import type { ListQuery } from './query.ts'
 import { fieldAt, type FieldValue, type ListField, type ListResource, type OrderTerm } from './resource.ts'
 
-/** A field that is a column: NOT NULL, of a STRICT table, with the collation BINARY. */
+/** A field that is a column: NOT NULL, in a STRICT table, with the collation BINARY. */
 export interface SqlField extends ListField {
-  /** A plain name, from the code; what clients send never becomes a part of a statement. */
+  /** A plain name from the code; text from clients never becomes part of a statement. */
   readonly column: string
 }
 
@@ -14,25 +14,25 @@ export interface SqlText {
   readonly values: readonly FieldValue[]
 }
 
-/** Where the rows of a resource are; all of it from the code. */
+/** The table and columns of a resource; all text comes from the code. */
 export interface SqlSource {
-  /** What stands behind FROM. */
+  /** The text after FROM. */
   readonly table: string
-  /** What stands behind SELECT: `<column>` or `<column> AS <name>`, with commas between. */
+  /** The text after SELECT: `<column>` or `<column> AS <name>`, separated by commas. */
   readonly columns: string
 }
 
-/** The statements of one list. `condition` is what the room itself demands of the rows. */
+/** The statements of one list. `condition` is a further condition on the rows that the room sets. */
 export interface Statements {
-  /** Reads one row more than the page holds, which tells whether there is a next one. */
+  /** Reads one row more than the page holds, to find out whether there is a next page. */
   page(query: ListQuery, condition?: SqlText): SqlText
-  /** Counts what the filter lets through, as the one column `count`. */
+  /** Counts the rows that match the filter, as the one column `count`. */
   count(query: ListQuery, condition?: SqlText): SqlText
-  /** Values of a row that `page` has read, one a term of the order. */
+  /** Values of a row that `page` has read, one for each term of the order. */
   valuesOf(query: ListQuery, row: SqlRow): FieldValue[]
 }
 
-/** A row as SQLite gives it, by name. */
+/** A row as SQLite returns it, by column name. */
 export type SqlRow = Readonly<Record<string, unknown>>
 
 export function createStatements(
@@ -70,7 +70,7 @@ export function createStatements(
   }
 }
 
-/** Under which name each column comes that `columns` reads. */
+/** The column behind each name in `columns`. */
 function columnNames(columns: string): ReadonlyMap<string, string> {
   return new Map(
     columns.split(',').map((each) => {
@@ -90,8 +90,8 @@ function conjunction(parts: readonly (SqlText | undefined)[]): SqlText {
 
 function compileFilter(filter: Filter, resource: ListResource<SqlField>): SqlText | undefined {
   if (filter.length === 0) return undefined
-  // Alternatives are not looked up one by one in their indexes: where one of them matches most rows, that takes a
-  // hundred times as long as to look at each row once (sqlite.org/optoverview.html, 3 and 6).
+  // Alternatives do not use their indexes: where one alternative matches most rows, that takes a hundred times as long
+  // as a scan of all rows (sqlite.org/optoverview.html, 3 and 6).
   const sign = filter.length > 1 ? '+' : ''
   return {
     sql: filter
@@ -107,8 +107,9 @@ interface Term {
 }
 
 /**
- * What comes behind a position: a row value where all terms run the same way, since an index can seek to that
- * (sqlite.org/rowvalue.html, section 3.1); else term by term, with a bound on the first one to seek by.
+ * The condition for rows after a position. Where all terms have the same direction it is a row value, since an index
+ * can seek to one (sqlite.org/rowvalue.html, section 3.1). Otherwise it compares term by term, with a bound on the
+ * first term to seek by.
  */
 function compileAfter(terms: readonly Term[], after: readonly FieldValue[]): SqlText {
   const [first] = terms

@@ -11,6 +11,6 @@ export const about = {
       type: 'gauge',
       help: 'Size of the file system that holds the state folder.',
     },
-    edgehostd_state_filesystem_free_bytes: { type: 'gauge', help: 'What can still be written there.' },
+    edgehostd_state_filesystem_free_bytes: { type: 'gauge', help: 'Free space of that file system.' },
   },
 } as const satisfies Declaration

@@ -1,15 +1,16 @@
 import { defineErrors } from '../errors/define-errors.ts'
 
-/** Refusals of queries. */
+/** Errors of queries. */
 export const storeErrors = defineErrors({
   TooManyQueries: {
     status: 503,
-    meaning: 'More list queries that have to look at many rows are waiting than the host has room for.',
-    action: 'Wait for the seconds in Retry-After; ask without filters and orderBy, or one after the other.',
+    meaning: 'Too many list queries that have to read many rows are waiting.',
+    action:
+      'Wait for the seconds in Retry-After; send queries without filters and orderBy, or one after the other.',
   },
   QueryTooLong: {
     status: 503,
-    meaning: 'A list query had to look at so many rows that it was given up.',
+    meaning: 'A list query had to read too many rows and was cancelled.',
     action: 'Narrow the filter, for audits by startTime and endTime, or page in the default order.',
   },
 })

@@ -1,12 +1,12 @@
 import type { SQLInputValue } from 'node:sqlite'
 
-/** How the fields of a record stand in the columns of a table. */
+/** Maps the fields of a record to the columns of a table. */
 export interface Columns<Field extends string> {
-  /** What stands behind SELECT for rows with the fields of a record, or with those that are wanted. */
+  /** The text after SELECT that reads the fields of a record, or only the wanted ones. */
   selected(isWanted?: (field: Field) => boolean): string
-  /** What stands behind INSERT INTO and the name of the table. */
+  /** The text after INSERT INTO and the name of the table. */
   readonly inserted: string
-  /** What is bound to `inserted`. */
+  /** The values for the placeholders of `inserted`. */
   valuesOf(record: Readonly<Record<Field, SQLInputValue>>): SQLInputValue[]
 }
 

@@ -7,23 +7,22 @@ import { migrations } from './migrations.ts'
 /** The daemon's records: one SQLite file in the state folder. */
 export interface Database {
   readonly sql: DatabaseSync
-  /** Runs `work` in one transaction, or as a part of the one that is open; an exception rolls back and is thrown on. */
+  /** Runs `work` in one transaction, or as a part of the open one; an exception rolls back and is rethrown. */
   transaction<T>(work: () => T): T
   /**
-   * The same where a commit that waits follows soon: that one brings both to the disk, and there is one wait for it
-   * instead of two. A kill of the daemon loses nothing in between, only a power cut does.
+   * Like `transaction`, for a commit that a synchronous commit soon follows: that one writes both to the disk, so that
+   * there is one sync instead of two. Between the two, only a power cut loses the first; a kill of the daemon does not.
    */
   transactionBeforeNext<T>(work: () => T): T
-  /** Where the file lies that was damaged, if this one was begun in its place. */
+  /** Path of the damaged file, if this database replaced one. */
   readonly aside?: string
   close(): void
 }
 
 /**
- * Opens the database, makes it if it is missing and brings its schema up to date.
- * A file that is damaged is kept beside as `*.corrupt-<time>` and reported, and an empty one takes its place:
- * the host must still answer.
- * @throws when the file belongs to a newer version of the daemon, or cannot be made at all
+ * Opens the database, creates it if it is missing and migrates its schema. A damaged file is kept as `*.corrupt-<time>`
+ * and reported, and an empty database replaces it: the host must still answer.
+ * @throws when a newer version of the daemon wrote the file, or the file cannot be created
  */
 export function openDatabase(file: string, log: Logger): Database {
   try {
@@ -36,7 +35,7 @@ export function openDatabase(file: string, log: Logger): Database {
     }
     log.error(
       { err: error, aside },
-      `the database was damaged; it is kept aside and a new one is begun; look at the disk with dmesg --level=err, and at what is left with sqlite3 ${aside} .recover`,
+      `the database was damaged; its file is kept and a new database is started; check the disk with dmesg --level=err, and recover what is left with sqlite3 ${aside} .recover`,
     )
     return { ...open(file), aside }
   }
@@ -45,7 +44,7 @@ export function openDatabase(file: string, log: Logger): Database {
 function open(file: string): Database {
   const sql = new DatabaseSync(file)
   try {
-    // FULL: a commit that was acknowledged survives a power cut. It syncs the whole log, with all commits before.
+    // FULL: an acknowledged commit survives a power cut. It syncs the whole log, with all earlier commits.
     sql.exec(
       'PRAGMA busy_timeout = 2000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON',
     )
@@ -53,7 +52,7 @@ function open(file: string): Database {
     if (check.quick_check !== 'ok')
       throw Object.assign(new Error(check.quick_check), { errcode: sqliteCorrupt })
     migrate(sql)
-    // From now on a wait holds up every request, and no other process may write; see `lockState`.
+    // From now on a wait blocks every request, and no other process may write; see `lockState`.
     sql.exec(`PRAGMA busy_timeout = ${busyMs}`)
   } catch (error) {
     sql.close()
@@ -68,7 +67,7 @@ function open(file: string): Database {
       commit.run()
       return result
     } catch (error) {
-      // SQLite rolls back by itself on some errors, sqlite3_get_autocommit.html says which.
+      // SQLite rolls back by itself on some errors, see sqlite3_get_autocommit.html.
       if (isOpen(sql)) sql.exec('ROLLBACK')
       throw error
     }
@@ -77,7 +76,7 @@ function open(file: string): Database {
     sql,
     transaction,
     transactionBeforeNext(work) {
-      // SQLite does not change it within a transaction.
+      // SQLite does not change this setting within a transaction.
       if (isOpen(sql)) return work()
       sql.exec('PRAGMA synchronous = NORMAL')
       try {
@@ -90,13 +89,13 @@ function open(file: string): Database {
   }
 }
 
-// The event loop stands still for so long where another process writes after all, sqlite3(1) for example.
+// How long the event loop blocks when another process writes nevertheless, sqlite3(1) for example.
 const busyMs = 5
 
-// A function, since the compiler takes a property for unchanged after a look at it.
+// A function, because the compiler assumes that a property does not change after a check.
 const isOpen = (sql: DatabaseSync) => sql.isTransaction
 
-/** Applies the numbered migrations that the file has not seen; each one is its own transaction. */
+/** Applies the numbered migrations that the file lacks; each one in its own transaction. */
 function migrate(sql: DatabaseSync): void {
   const { user_version: version } = sql.prepare('PRAGMA user_version').get() as { user_version: number }
   if (version > migrations.length) {

@@ -5,25 +5,26 @@ import { storeErrors } from './codes.ts'
 
 export interface ReadStatement {
   readonly sql: string
-  /** For its `?`. */
+  /** Values of its placeholders. */
   readonly values: readonly SQLInputValue[]
 }
 
 export type ReadRow = Readonly<Record<string, SQLOutputValue>>
 
-/** Reads that may take long, in a thread with a connection of its own, so that the event loop stays free. */
+/** Runs reads that may take long in a thread with its own connection, so that the event loop stays free. */
 export interface Reader {
   /**
-   * Rows of each statement, all from one state of the database. One call is read after the other; equal calls that
-   * wait are read once.
+   * Rows of each statement, all from one state of the database. Calls run one after the other; equal calls that wait
+   * are run once.
    * @throws AppError QueryTooLong, TooManyQueries
    */
   read(statements: readonly ReadStatement[]): Promise<readonly ReadRow[][]>
-  /** Ends the thread; what is still being read is refused. */
+  /** Ends the thread; a read that still runs is rejected. */
   close(): Promise<void>
 }
 
-// Text, since what ships is one bundle: a thread that loaded that would hold all of it a second time.
+// Source text, because the daemon ships as one bundle: a thread that loads the bundle would hold all of it a second
+// time.
 const thread = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { DatabaseSync } = require('node:sqlite')
@@ -47,9 +48,9 @@ interface Answer {
 }
 
 export interface ReaderOptions {
-  /** The thread is ended when no query came for so long; the next read starts it anew, in some 50 ms. */
+  /** The thread ends after this time without a query; the next read starts it again, which takes about 50 ms. */
   readonly idleMs?: number
-  /** How long a read may take, and how long it may wait before it begins. */
+  /** How long a read may run, and how long it may wait before it starts. */
   readonly limitMs?: number
   /** How many different reads may wait. */
   readonly maximumWaiting?: number
@@ -62,7 +63,7 @@ interface Job extends PromiseWithResolvers<ReadRow[][]> {
   timer: NodeJS.Timeout | undefined
 }
 
-/** @param sql the open database; one that is in memory is read through it, since no thread can see that */
+/** @param sql the open database; an in-memory database is read through it, since a thread cannot see it */
 export function createReader(
   sql: DatabaseSync,
   { idleMs = 60_000, limitMs = 5_000, maximumWaiting = 8 }: ReaderOptions = {},
@@ -85,7 +86,7 @@ export function createReader(
       eval: true,
       name: 'reader',
       workerData: file,
-      // A read that wants more is refused, and the daemon continues.
+      // A read that needs more memory is rejected, and the daemon continues.
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
     })
     let failure = new Error('the thread that reads the database has ended')
@@ -113,12 +114,12 @@ export function createReader(
   function settle({ results, error }: Answer): void {
     clearTimeout(running?.timer)
     if (results) running?.resolve(results)
-    else running?.reject(error ?? new Error('the read gave nothing'))
+    else running?.reject(error ?? new Error('the read returned nothing'))
     running = undefined
   }
 
-  // One thread at a time: SQLite cannot be interrupted from here, so that a thread whose read was given up ends only
-  // when SQLite comes back to it.
+  // One thread at a time: SQLite cannot be interrupted from here, so the thread of a cancelled read ends only when
+  // SQLite returns.
   let isEnding = false
   function next(): void {
     const [job] = waiting.values()
@@ -155,7 +156,7 @@ export function createReader(
   return {
     read(statements) {
       const key = JSON.stringify(statements)
-      // Not the one that runs: it does not see what was committed since.
+      // Not the running read: it does not see later commits.
       const same = waiting.get(key)
       if (same) return same.promise
       if (waiting.size >= maximumWaiting) return Promise.reject(refusal())

@@ -15,7 +15,7 @@ export interface StoreRoomOptions {
   readonly log: Logger
 }
 
-/** What the daemon tells of its database. */
+/** The metrics of the database. */
 export function createStoreRoom(options: StoreRoomOptions): Room {
   const { directory, databaseFile, database, clock, log } = options
   return {

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../errors/start-error.ts'
 import type { Logger } from 'pino'
 
-/** Another daemon has the state folder. */
+/** Another daemon uses the state folder. */
 export class StateInUse extends StartError {
   override readonly name = 'StateInUse'
 }
@@ -13,9 +13,9 @@ export interface StateLock {
 }
 
 /**
- * Takes the state folder for this process. Two daemons that write one database would fork the chain of the audit trail
- * and end each other's sessions. Node has no flock(2), so it is the lock that SQLite takes on an empty file beside the
- * database (fcntl(2)), by a transaction that never ends: the kernel gives it up when the process ends, however it does.
+ * Locks the state folder for this process. Two daemons that write one database would fork the chain of the audit trail
+ * and end each other's sessions. Node has no flock(2), so this uses the lock that SQLite takes on an empty file next to
+ * the database (fcntl(2)), in a transaction that never ends. The kernel releases it when the process ends in any way.
  * @throws StateInUse
  */
 export function lockState(directory: string, log: Logger): StateLock {
@@ -27,13 +27,13 @@ export function lockState(directory: string, log: Logger): StateLock {
     if (sql.isOpen) sql.close()
     if (isBusy(error)) {
       throw new StateInUse(
-        `${directory} is in use by another edgehostd: see systemctl status edgehostd, and stop that one first`,
+        `${directory} is in use by another edgehostd: find it with systemctl status edgehostd, and stop it first`,
       )
     }
-    // A disk that is full or read-only must not keep the host from answering.
+    // A full or read-only disk must not keep the host from answering.
     log.error(
       { err: error, directory },
-      'the state folder cannot be locked; a second daemon would not notice',
+      'the state folder cannot be locked; a second daemon could start on it',
     )
     return { release: () => undefined }
   }

@@ -1,24 +1,24 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-/** How large the database is, and whether it is whole. */
+/** The size of the database, and whether it is intact. */
 export interface DatabaseStatistics {
   readonly schema: number
-  /** Of the file, and of the log that is written ahead of it. */
+  /** Size of the file, and of its write-ahead log. */
   readonly bytes: number
   readonly logBytes: number
   readonly pageBytes: number
   readonly pages: number
   readonly freePages: number
-  /** `ok`, or what is wrong. */
+  /** `ok`, or the problems found. */
   readonly check: readonly string[]
-  /** By name: rows, and bytes with the indexes. */
+  /** Tables by name: rows, and bytes including the indexes. */
   readonly tables: Readonly<Record<string, { readonly rows: number; readonly bytes: number }>>
 }
 
 /**
- * Looks at the database of a daemon that runs or does not, and changes nothing in it.
- * @throws Error when it is not there or cannot be read
+ * Reads the statistics of a database without changing it, whether its daemon runs or not.
+ * @throws Error when the file is missing or cannot be read
  */
 export function readStatistics(file: string): DatabaseStatistics {
   const sql = new DatabaseSync(file, { readOnly: true, timeout: 2_000 })

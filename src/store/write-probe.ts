@@ -5,8 +5,8 @@ import type { Database } from './database.ts'
 const intervalMs = 10_000
 
 /**
- * Whether a record can be written now. It writes for real, the schema version that is there already, since a full or
- * read-only disk shows at a commit only; at most once in ten seconds, since any client may ask.
+ * Checks whether a record can be written now. It really writes, namely the current schema version, because a full or
+ * read-only disk shows only at a commit. It writes at most once in ten seconds, because any client may ask.
  */
 export function createWriteProbe(
   { sql, transaction }: Database,

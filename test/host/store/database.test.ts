@@ -68,8 +68,8 @@ describe('openDatabase', () => {
     expect(names(database)).toEqual([])
     const [aside = ''] = (await readdir(folder)).filter((name) => name.startsWith('edgehostd.db.corrupt-'))
     expect(database.texts()).toEqual([
-      'the database was damaged; it is kept aside and a new one is begun; ' +
-        `look at the disk with dmesg --level=err, and at what is left with sqlite3 ${join(folder, aside)} .recover`,
+      'the database was damaged; its file is kept and a new database is started; ' +
+        `check the disk with dmesg --level=err, and recover what is left with sqlite3 ${join(folder, aside)} .recover`,
     ])
     expect(await readFile(join(folder, aside), 'utf8')).toContain('no database at all')
     add(database, 'bob')

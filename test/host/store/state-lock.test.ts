@@ -39,7 +39,7 @@ describe('the state folder', () => {
   it('belongs to one process; another is told the folder and what to do', async () => {
     await holder()
     expect(lock).toThrow(StateInUse)
-    expect(lock).toThrow(`${folder} is in use by another edgehostd: see systemctl status edgehostd`)
+    expect(lock).toThrow(`${folder} is in use by another edgehostd: find it with systemctl status edgehostd`)
   })
 
   it('belongs to one holder within a process, too', () => {
@@ -88,6 +88,6 @@ describe('the state folder', () => {
   it('where no lock can be made is used all the same, and the log says so', async () => {
     await mkdir(join(folder, 'lock'))
     lock().release()
-    expect(texts().at(-1)).toBe('the state folder cannot be locked; a second daemon would not notice')
+    expect(texts().at(-1)).toBe('the state folder cannot be locked; a second daemon could start on it')
   })
 })
