@@ -1,34 +1,34 @@
 /** Compresses into a file, block by block. */
 export interface BlockWriter {
-  /** The free part of the current block, to write into; never empty. */
+  /** The free part of the current block, to be filled by the caller; never empty. */
   room(): Buffer
-  /** Says how many bytes of `room()` were filled. The promise is there when it has to be waited for. */
+  /** Takes over that many bytes of `room()`. Returns a promise when the caller has to wait. */
   filled(bytes: number): Promise<void> | undefined
   put(chunk: Buffer): Promise<void>
-  /** Resolves when all of it is on the disk. */
+  /** Resolves when everything is on the disk. */
   end(): Promise<void>
-  /** Gives up; the file stays as it is. */
+  /** Stops writing; the file stays as it is. */
   abandon(): Promise<void>
 }
 
-/** Where blocks go. */
+/** The consumer of the blocks. */
 export interface BlockSink {
-  /** All blocks but the last have this size, so that what is made of them depends on the content alone. */
+  /** All blocks except the last have this size, so that the output depends on the content alone. */
   readonly blockBytes: number
-  /** Blocks that it works on at a time. */
+  /** Number of blocks that it processes in parallel. */
   readonly atOnce: number
-  /** Resolves when the block is no longer needed. */
+  /** Resolves when the block may be reused. */
   take(block: Buffer): Promise<void>
-  /** The last one, which may be empty. Resolves when it and all before it are on the disk. */
+  /** Takes the last block, which may be empty. Resolves when all blocks are on the disk. */
   end(block: Buffer): Promise<void>
   abandon(): Promise<void>
 }
 
-/** As many blocks as the sink works on, and one that is filled meanwhile. */
+/** Holds as many blocks as the sink processes in parallel, and one more that is being filled. */
 export function createBlockWriter(sink: BlockSink): BlockWriter {
   const { blockBytes } = sink
   const makeBlock = () => ({ bytes: Buffer.allocUnsafeSlow(blockBytes), isFree: Promise.resolve() })
-  // The one that is filled, and those that are being taken, the oldest first.
+  // The block that is being filled, and the blocks in the sink, the oldest first.
   let block = makeBlock()
   const others = Array.from({ length: sink.atOnce }, makeBlock)
   let used = 0

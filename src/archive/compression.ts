@@ -3,7 +3,7 @@ import { constants, createGunzip, createZstdDecompress, type Gunzip, type ZstdDe
 import type { ArchiveLimits } from './limits.ts'
 import { refuse } from './refusal.ts'
 
-/** Bytes that came and went so far. */
+/** Number of bytes read and unpacked so far. */
 export interface Flow {
   readonly compressedBytes: number
   readonly unpackedBytes: number
@@ -15,10 +15,10 @@ const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const chunkSize = 262_144
 
 /**
- * What is in a stream of gzip or Zstandard, which of them its first bytes say.
- * @param onFlow is told after each chunk
+ * Decompresses a gzip or Zstandard stream; its first bytes decide which.
+ * @param onFlow called after each chunk
  * @throws AppError when it is neither, is damaged, ends early, has bytes after its end, or unpacks to more than the
- *   limits allow; the source's own error as it is
+ * limits allow; an error of the source is thrown unchanged
  */
 export async function* decompress(
   source: Readable,
@@ -69,7 +69,7 @@ async function* unpack(
     } finally {
       decompressor.destroy()
     }
-    // Node ends at a frame of Zstandard that ends within a chunk, and some writers put an empty one at the end.
+    // Node stops after a Zstandard frame that ends within a chunk, and some writers append an empty frame.
     start = await readStart(counted, feed.leftover())
   }
 }
@@ -89,7 +89,10 @@ function checkFlow({ compressedBytes, unpackedBytes }: Flow, limits: ArchiveLimi
     )
 }
 
-/** Writes chunk by chunk, each when the one before is used up, so that what is left over is of the last alone. */
+/**
+ * Writes chunk by chunk, each after the previous one has been consumed, so that only the last one can have leftover
+ * bytes.
+ */
 function createFeed(
   start: Buffer,
   input: AsyncIterator<Buffer, undefined>,
@@ -105,7 +108,7 @@ function createFeed(
     })
   const run = async () => {
     await write(start)
-    // Less was used than given: it has ended within the chunk.
+    // Fewer bytes were used than given: the stream ended within the chunk.
     while (decompressor.bytesWritten === fed) {
       const next = await input.next()
       if (next.done) {
@@ -119,7 +122,7 @@ function createFeed(
   return { leftover: () => last.subarray(last.length - (fed - decompressor.bytesWritten)) }
 }
 
-/** As many chunks as hold the magic number. */
+/** Reads as many chunks as the magic number needs. */
 async function readStart(input: AsyncIterator<Buffer, undefined>, first: Buffer): Promise<Buffer> {
   let start = first
   while (start.length < zstdMagic.length) {
@@ -146,7 +149,7 @@ function explain(error: unknown): unknown {
     return refuse(
       'WindowTooLarge',
       undefined,
-      'needs more memory to be unpacked than is allowed; compress it with zstd -19 or less and without --long',
+      'needs more memory to unpack than is allowed; compress it with zstd -19 or less and without --long',
       error,
     )
   if (code === 'ZSTD_error_prefix_unknown')

@@ -1,10 +1,10 @@
-/** Room on a disk that is used up bit by bit. */
+/** Free space on a disk that is used up step by step. */
 export interface DiskRoom {
   /**
-   * To be asked before so many bytes are written.
-   * @throws AppError StorageFull where they would come out of the reserve
+   * Call this before that many bytes are written.
+   * @throws AppError StorageFull when they would use the reserve
    */
   take(bytes: number): Promise<void>
-  /** The same before a file or a folder is made. */
+  /** Call this before a file or a folder is created. */
   takeFile(): Promise<void>
 }

@@ -12,45 +12,45 @@ import { createMemberNames } from './member-names.ts'
 import { refuse } from './refusal.ts'
 import { createTarFrames } from './tar-frames.ts'
 
-/** A file of an archive as it was unpacked. */
+/** A file of an archive after unpacking. */
 export interface Member {
   readonly sizeBytes: number
-  /** Of its content, hex. */
+  /** SHA-256 of its content, hex. */
   readonly sha256: string
-  /** Whether its content lies in the folder; else a hole of its size does. */
+  /** Whether the folder has its content; otherwise the folder has a sparse file of its size. */
   readonly isKept: boolean
 }
 
-/** An archive that lies unpacked in a folder. */
+/** An archive that was unpacked into a folder. */
 export interface Extracted {
   readonly folder: string
-  /** Path below the folder -> what it is; files only. */
+  /** Files only, by path below the folder. */
   readonly members: ReadonlyMap<string, Member>
 }
 
 export interface ExtractOptions {
-  /** The bytes of the archive; destroyed in the end. */
+  /** The bytes of the archive; destroyed at the end. */
   readonly source: Readable
-  /** Made by this, in a folder that is there; nothing is written outside of it. */
+  /** Created by this function; its parent must exist. Nothing is written outside of it. */
   readonly folder: string
   readonly limits?: Partial<ArchiveLimits>
   /**
-   * Which members are going to be read; without it all of them. The others are hashed, and a hole of their size lies in
-   * the folder; so it does of what is larger than a text may be, or than all may be.
+   * Selects the members whose content is kept; all by default. Other members are hashed and replaced by a sparse file
+   * of their size; so are texts that exceed the limit for one text or for all texts.
    */
   readonly isKept?: (path: string) => boolean
-  /** The member that says what the others are; it does not count among the texts, wherever it comes in the archive. */
+  /** The member that lists the others; it does not count towards the text limit, wherever it is in the archive. */
   readonly index?: string
-  /** Of the disk; without it a full disk shows when a write fails. */
+  /** Checks the free space of the disk; without it a full disk shows only when a write fails. */
   readonly room?: DiskRoom
   readonly onFlow?: (flow: Flow) => void
 }
 
 /**
- * Unpacks a tar archive. Files are 0600 and folders 0700; content goes to the disk as it comes, so memory does not grow
- * with the archive. After a failure the folder is gone.
- * @throws AppError ArchiveInvalid, ArchiveDamaged or ArchiveTooLarge with details.reason and details.member; the
- *   system's error as it is, for example `ENOSPC`, and that of the source
+ * Unpacks a tar archive. Files are 0600 and folders 0700. Content is written to the disk as it arrives, so memory does
+ * not grow with the archive. After a failure the folder is removed.
+ * @throws AppError ArchiveInvalid, ArchiveDamaged or ArchiveTooLarge with details.reason and details.member; system
+ * errors, for example `ENOSPC`, and errors of the source are thrown unchanged
  */
 export async function extractArchive({
   source,
@@ -83,7 +83,7 @@ interface Unpacking {
   readonly folder: string
   readonly limits: ArchiveLimits
   readonly room: DiskRoom
-  /** Whether to keep a member of so many bytes. */
+  /** Whether to keep the content of a member of this size. */
   readonly texts: (path: string, sizeBytes: number) => boolean
   readonly onFlow: ExtractOptions['onFlow']
 }
@@ -105,7 +105,7 @@ async function unpack({
     await mkdir(join(folder, path), { recursive: true, mode: 0o700 })
     folders.add(path)
   }
-  // Not strict it would forgive a damaged header, a missing end and bytes behind the end.
+  // Without strict, it would accept a damaged header, a missing end and bytes after the end.
   const decoder = createTarDecoder({ strict: true })
   const frames = framed(decompress(source, limits, onFlow), limits)
   const failure: { error?: unknown } = {}
@@ -130,7 +130,7 @@ async function unpack({
   return members
 }
 
-/** Decides before anything of a member is written, in the order of the archive. */
+/** Decides before the content of a member is written, in the order of the archive. */
 function createTextLimit(
   limits: ArchiveLimits,
   isKept: (path: string) => boolean,
@@ -154,7 +154,7 @@ async function writeMember(
 ): Promise<Member> {
   const hash = createHash('sha256')
   let sizeBytes = 0
-  // wx: a name that the law let pass twice would fail here.
+  // wx: should the name check ever accept a name twice, this open fails.
   const file = await open(path, 'wx', 0o600)
   try {
     for await (const chunk of body) {
@@ -172,7 +172,7 @@ async function writeMember(
 }
 
 async function writeAll(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Array): Promise<void> {
-  // write(2) may take less than it is given, on a full disk for example.
+  // write(2) may write less than requested, for example on a full disk.
   for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
 }
 
@@ -184,7 +184,7 @@ async function* framed(chunks: AsyncIterable<Buffer>, limits: ArchiveLimits): As
   }
 }
 
-/** What stops the bytes is the reason; what the library makes of it is not. */
+/** Records the error of the source, because the library replaces it with its own. */
 async function* noting(chunks: AsyncIterable<Buffer>, failure: { error?: unknown }): AsyncGenerator<Buffer> {
   try {
     yield* chunks
@@ -194,12 +194,12 @@ async function* noting(chunks: AsyncIterable<Buffer>, failure: { error?: unknown
   }
 }
 
-/** What the library says about tar; the rest as it is. */
+/** Translates tar errors of the library; other errors are returned unchanged. */
 function explain(error: unknown): unknown {
   if (error instanceof AppError || (error as NodeJS.ErrnoException).code !== undefined) return error
   const { message } = error as Error
   if (/truncated/i.test(message))
     return refuse('Truncated', undefined, 'ends too early; copy it again', error)
   if (message.includes('EOF')) return refuse('TrailingBytes', undefined, 'has bytes after its end', error)
-  return refuse('Damaged', undefined, `is no tar archive that can be read (${message})`, error)
+  return refuse('Damaged', undefined, `is not a readable tar archive (${message})`, error)
 }

@@ -4,11 +4,11 @@ import { promisify } from 'node:util'
 import { constants, zstdCompress } from 'node:zlib'
 import type { BlockSink } from './block-writer.ts'
 
-// A frame begins without knowledge of what was before; level 3 looks back no further than this anyway.
+// A frame starts without history; level 3 has no larger window anyway.
 const blockBytes = 2_097_152
 const mostAtOnce = 4
 const options = {
-  // A frame in one go; pages of it that stay empty cost nothing.
+  // Compresses a frame in one call; pages of the buffer that are never touched use no memory.
   chunkSize: blockBytes,
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
 }
@@ -16,8 +16,9 @@ const options = {
 const compress = promisify(zstdCompress)
 
 /**
- * A frame of Zstandard for each block, some at a time, and one after the other in the file (RFC 8878, 3). The workers
- * of the library itself would do the same within one frame, but Node takes their pauses for the end of the stream.
+ * Writes each block as a Zstandard frame; several are compressed in parallel and written in order (RFC 8878, 3). The
+ * worker threads of the library would do the same within one frame, but Node takes their pauses for the end of the
+ * stream.
  */
 export function createFrameSink(file: FileHandle): BlockSink {
   let written: Promise<unknown> = Promise.resolve()

@@ -4,10 +4,10 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { BlockSink } from './block-writer.ts'
 
-// Large, since each block costs a turn of the event loop.
+// Large, since each block costs one turn of the event loop.
 const blockBytes = 1_048_576
 
-/** One stream of gzip. */
+/** Writes one gzip stream. */
 export function createGzipSink(file: FileHandle): BlockSink {
   const options = { chunkSize: blockBytes, writableHighWaterMark: 2 * blockBytes }
   const compressor = createGzip(options)
@@ -15,7 +15,7 @@ export function createGzipSink(file: FileHandle): BlockSink {
     for await (const chunk of chunks) await file.writeFile(chunk)
     await file.sync()
   })
-  // Who waits for a block or for the end hears of it.
+  // Callers that wait for a block or for the end get the error.
   written.catch(() => undefined)
   return {
     blockBytes,
@@ -24,7 +24,7 @@ export function createGzipSink(file: FileHandle): BlockSink {
       const taken = new Promise<void>((resolve, reject) => {
         compressor.write(block, (error) => (error ? reject(error) : resolve()))
       })
-      // A file that fails destroys the compressor, which then calls no callback.
+      // An error of the file destroys the compressor, which then does not call its callback.
       return Promise.race([taken, written])
     },
     async end(last) {

@@ -1,34 +1,34 @@
 const MiB = 2 ** 20
 
-/** What an archive may cost the host that reads it. Its author may not be trusted. */
+/** Limits that protect the host from an archive whose author is not trusted. */
 export interface ArchiveLimits {
-  /** Files and folders, folders that are only implied by a name included. */
+  /** Files and folders, including folders that only a name implies. */
   readonly members: number
   /** Bytes of one member. */
   readonly memberBytes: number
-  /** Bytes of all of it, unpacked, the frames of tar included. */
+  /** Bytes of the whole unpacked archive, including the tar headers. */
   readonly unpackedBytes: number
-  /** Unpacked bytes for each compressed one. Text reaches 10 to 100, a bomb 1,000 and far more. */
+  /** Unpacked bytes per compressed byte. Text reaches 10 to 100, a bomb 1,000 and far more. */
   readonly ratio: number
-  /** The ratio counts from here: a small definition may repeat itself as it likes. */
+  /** The ratio is checked only above this size: a small definition may be as repetitive as it likes. */
   readonly ratioFreeBytes: number
-  /** Bytes of a whole name. */
+  /** Bytes of a full name. */
   readonly nameBytes: number
-  /** Bytes between two slashes; file systems take 255. */
+  /** Bytes of one path segment; file systems allow 255. */
   readonly segmentBytes: number
-  /** Folders in folders. */
+  /** Nesting depth of folders. */
   readonly depth: number
-  /** Bytes of the records that tar puts before a member, its long name among them. */
+  /** Bytes of the records that tar puts before a member, including its long name. */
   readonly recordBytes: number
-  /** Frames of Zstandard, one after the other in one file; each costs a start. */
+  /** Zstandard frames in one file; each one costs a start of the decompressor. */
   readonly frames: number
-  /** What Zstandard may keep of what it has unpacked, as a power of two: 24 is 16 MiB, enough for level 19. */
+  /** Window of Zstandard, as a power of two: 24 is 16 MiB, enough for level 19. */
   readonly zstdWindowLog: number
-  /** Bytes of a file that is read whole: JSON, YAML, the parts of a pack that are text. */
+  /** Bytes of a file that is read as a whole: JSON, YAML, the text files of a pack. */
   readonly textBytes: number
   /** Bytes of all such files together. */
   readonly allTextBytes: number
-  /** Bytes of definition.yaml before its sums. */
+  /** Bytes of definition.yaml up to its checksums. */
   readonly headBytes: number
 }
 

@@ -2,7 +2,7 @@ import { AppError } from '../errors/app-error.ts'
 import { archiveErrors } from './codes.ts'
 import { escapeEach } from '../base/printable.ts'
 
-/** Why an archive is refused; goes over the wire as `details.reason`. */
+/** Why an archive is refused; sent to the client as `details.reason`. */
 export const reasons = {
   NotCompressed: 'ArchiveDamaged',
   Truncated: 'ArchiveDamaged',
@@ -32,14 +32,15 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons
 
-// Beside what a terminal must not get, what says nothing: private characters, and U+FFFD, which was no UTF-8.
+// Characters that a terminal must not get, and meaningless ones: private use, and U+FFFD, which replaces bytes that are
+// not UTF-8.
 const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffd]/gu
 const shownCharacters = 200
 
 /**
  * The refusal of an archive, 400 with one of three codes.
- * @param member name of the member it is about, in whatever bytes it came
- * @param what the rest of the sentence, and what to do about it
+ * @param member name of the member concerned, unchecked
+ * @param what the rest of the sentence, with what to do about it
  */
 export function refuse(reason: Reason, member: string | undefined, what: string, cause?: unknown): AppError {
   const shown = member === undefined ? undefined : showName(member)
@@ -50,7 +51,7 @@ export function refuse(reason: Reason, member: string | undefined, what: string,
   })
 }
 
-/** A member's name as it may stand in a message: nothing invisible, not endless. */
+/** A member's name for use in a message: without invisible characters and cut to a limit. */
 export function showName(name: string): string {
   const cut = name.length > shownCharacters ? `${name.slice(0, shownCharacters)}...` : name
   return escapeEach(cut, invisible)

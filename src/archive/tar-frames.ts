@@ -3,9 +3,9 @@ import { requireUtf8 } from './member-names.ts'
 import { refuse, showName } from './refusal.ts'
 import { checkRecords } from './tar-records.ts'
 
-/** Follows the frames of a tar archive and lets pass only what every reader of tar understands alike. */
+/** Checks the headers of a tar archive and accepts only what every tar reader understands in the same way. */
 export interface TarFrames {
-  /** @throws AppError at the first frame that is refused */
+  /** @throws AppError at the first header that is refused */
   look(chunk: Uint8Array): void
 }
 
@@ -23,9 +23,9 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /**
- * The law of frames, by the raw bytes: regular files and folders, sizes in plain octal, no setuid and setgid, short
- * records before a member. The library that unpacks decodes names leniently, takes an unknown kind for a file and
- * lets records overrule a size, so that two readers may see two archives; none of that gets as far as the library.
+ * The rules for headers, checked on the raw bytes: regular files and folders, sizes in plain octal, no setuid and
+ * setgid, short records before a member. The library that unpacks decodes names leniently, treats an unknown type as a
+ * file and lets records override a size, so that two readers may see two archives. None of that reaches the library.
  * Format: ustar and pax of POSIX.1-2024, pax(1); long names of GNU tar, its tar(5).
  */
 export function createTarFrames(limits: ArchiveLimits): TarFrames {
@@ -33,12 +33,12 @@ export function createTarFrames(limits: ArchiveLimits): TarFrames {
   let records: Buffer | undefined
   let kind = ''
   let filled = 0
-  // Of the current member: content with its padding that is still to come.
+  // Remaining bytes of the current member: content and padding.
   let remaining = 0
   let isEnded = false
 
   const begin = (): void => {
-    // Zeros: the end. The library checks that there are two and nothing but zeros behind them.
+    // Zeros mark the end. The library checks that there are two such blocks and only zeros after them.
     if (header.every((byte) => byte === 0)) {
       isEnded = true
       return
@@ -81,7 +81,7 @@ export function createTarFrames(limits: ArchiveLimits): TarFrames {
 
   const checkKind = (name: string, size: number): void => {
     if (kind === '5' || kind === '0' || kind === '\0') {
-      // Some readers skip the content of a folder, some read it as the next header.
+      // Some readers skip the content of a folder, others read it as the next header.
       if ((kind === '5' || latin(header, 0, 100).endsWith('/')) && size > 0)
         throw refuse('MemberKind', name, 'is a folder with content')
       return
@@ -89,7 +89,7 @@ export function createTarFrames(limits: ArchiveLimits): TarFrames {
     throw refuse(
       'MemberKind',
       name,
-      `is ${kinds[kind] ?? `of the unknown kind ${showName(kind)}`}; a definition holds regular files and folders only`,
+      `is ${kinds[kind] ?? `of the unknown type ${showName(kind)}`}; a definition holds regular files and folders only`,
     )
   }
 
@@ -139,14 +139,14 @@ function field(header: Buffer, from: number, length: number): Buffer {
 
 const latin = (header: Buffer, from: number, length: number) => field(header, from, length).toString('latin1')
 
-/** The sum of all bytes, with spaces in its own place. */
+/** The sum of all bytes; the checksum field itself counts as spaces. */
 function checksumOf(header: Buffer): number {
   let sum = 8 * 0x20
   for (let at = 0; at < header.length; at++) if (at < 148 || at >= 156) sum += header[at] ?? 0
   return sum
 }
 
-/** A number as POSIX writes it: octal digits between spaces or zeros. Base 256, which GNU adds, is refused. */
+/** Parses a number in POSIX format: octal digits between spaces or zeros. The base-256 extension of GNU is refused. */
 function octal(header: Buffer, from: number, length: number): number | undefined {
   const text = latin(header, from, length).trim()
   if (text === '') return 0

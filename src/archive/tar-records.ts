@@ -6,9 +6,9 @@ const newline = 0x0a
 const refused = /^(?:size|linkpath|hdrcharset|GNU\.sparse\..*)$/
 
 /**
- * The records of a pax header, POSIX.1-2024 pax(1): `LENGTH KEY=VALUE\n`, LENGTH in decimal and of the whole record.
- * Nothing but whole records; none that overrules the size or the kind of a member.
- * @param isGlobal for all members that follow; then no name either
+ * Checks the records of a pax header, POSIX.1-2024 pax(1): `LENGTH KEY=VALUE\n`, LENGTH in decimal and of the whole
+ * record. Only whole records are allowed, and none that overrides the size or the type of a member.
+ * @param isGlobal whether the header applies to all members that follow; it may not set a name either
  * @throws AppError
  */
 export function checkRecords(content: Buffer, isGlobal: boolean): void {
@@ -16,7 +16,7 @@ export function checkRecords(content: Buffer, isGlobal: boolean): void {
   let name: string | undefined
   while (at < content.length) {
     const end = content.indexOf(space, at)
-    // Without a leading zero: each record then takes at least as many bytes as are looked at for it.
+    // Without leading zeros: each record is then at least as long as the bytes examined here.
     const digits = end === -1 || end - at > 6 ? '' : content.toString('latin1', at, end)
     const length = /^[1-9]\d*$/.test(digits) ? Number(digits) : 0
     const next = at + length
@@ -28,7 +28,7 @@ export function checkRecords(content: Buffer, isGlobal: boolean): void {
       equals === -1 ||
       equals >= next
     )
-      throw refuse('RecordInvalid', name, 'has records in its tar header that are not well formed')
+      throw refuse('RecordInvalid', name, 'has malformed records in its tar header')
     const key = content.toString('latin1', end + 1, equals)
     const value = content.subarray(equals + 1, next - 1)
     if (key === 'path') {
@@ -39,7 +39,7 @@ export function checkRecords(content: Buffer, isGlobal: boolean): void {
       throw refuse(
         'RecordInvalid',
         name,
-        `has the record ${key} in its tar header, which a definition may not have`,
+        `has the record ${key} in its tar header, which is not allowed in a definition`,
       )
     at = next
   }

@@ -2,11 +2,11 @@
 
 const blockBytes = 512
 
-/** What a header may say beside name, size and time. */
+/** Header fields beside name, size and time. */
 export interface HeaderOptions {
-  /** Permission bits; without it for the owner only to read and write. */
+  /** Permission bits; by default the owner may read and write. */
   readonly mode?: number
-  /** `0` is a regular file, `x` the records of pax for the next header. */
+  /** `0` is a regular file, `x` the pax records for the next header. */
   readonly type?: '0' | 'x'
 }
 
@@ -30,18 +30,18 @@ export function tarHeader(
   block.write('0000000\0', 116, 'ascii')
   block.write(`${octal(size, 11)}\0`, 124, 'ascii')
   block.write(`${octal(Math.max(0, Math.floor(modifiedAt / 1_000)), 11)}\0`, 136, 'ascii')
-  // The checksum is summed with spaces in its own place.
+  // The checksum is computed with spaces in its own field.
   block.write(' '.repeat(8), 148, 'ascii')
   block.write(type, 156, 'ascii')
   block.write('ustar\0' + '00', 257, 'ascii')
   let sum = 0
-  // By index: an iterator takes ten times as long, and an archive may hold ten thousand files.
+  // By index: an iterator takes ten times as long, and an archive may have ten thousand files.
   for (let at = 0; at < blockBytes; at += 1) sum += block[at] ?? 0
   block.write(`${octal(sum, 6)}\0 `, 148, 'ascii')
   return block
 }
 
-/** What fills the last block of a file of this size. */
+/** The padding after a file of this size. */
 export const tarPadding = (size: number): Buffer =>
   Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes)
 

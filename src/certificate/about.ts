@@ -1,6 +1,6 @@
 import type { Declaration } from '../room.ts'
 
-/** The key pair of this host. Its keys stand in the section `api`, which its port uses. */
+/** The key pair of this host. Its settings are in the section `api`, whose port uses it. */
 export const about = {
   pairs: [['api.tls.certificateFile', 'api.tls.keyFile']],
   checkReferencedFiles: async (check) => (await import('./check-own-pair.ts')).checkOwnPair(check),

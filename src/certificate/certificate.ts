@@ -9,14 +9,14 @@ import {
 import { domainToASCII } from 'node:url'
 import { canonicalAddress, isAddress, isLinkLocal, isLoopback } from '../base/address.ts'
 
-/** What clients may call this host. */
+/** The names under which clients may reach this host. */
 export interface HostNames {
   readonly hostName: string
-  /** Temporary addresses (RFC 8981) had better not be among them: each new one renews the certificate. */
+  /** Should not include temporary addresses (RFC 8981): each new one renews the certificate. */
   readonly addresses: readonly string[]
 }
 
-/** The names of a certificate, clean enough to stand in one. */
+/** The names of a certificate, limited to those that a certificate can have. */
 export interface SubjectNames {
   readonly dns: readonly string[]
   readonly ip: readonly string[]
@@ -25,16 +25,16 @@ export interface SubjectNames {
 const dayMs = 86_400_000
 const lifeDays = 825
 const renewalDays = lifeDays / 3
-// A board without a clock of its own is behind at each start, and must not make a certificate at each. It is not behind
-// the build date by what counts here, and no build is run for longer than this.
+// The clock of a board without a battery is behind at each start, which must not produce a certificate at each start.
+// With this tolerance it is not behind the build date, and no build stays in use for longer.
 const clockLagDays = 3_650
-// LDH labels and the underscore that some factories use; 63 and 253 are the limits of RFC 1035, 2.3.4.
+// LDH labels, and the underscore that some factories use; 63 and 253 are the limits of RFC 1035, 2.3.4.
 const dnsName =
   /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
 // RFC 5280, appendix A: ub-common-name.
 const commonNameLimit = 64
 
-/** Host name, all addresses and the three names of loopback; what cannot stand in a certificate is left out. */
+/** Host name, all addresses and the three loopback names; names that a certificate cannot have are left out. */
 export function subjectNames({ hostName, addresses }: HostNames): SubjectNames {
   const name = domainToASCII(hostName.replace(/\.$/, '')).toLowerCase()
   const dns = dnsName.test(name) && !isAddress(name) ? [name] : []
@@ -45,20 +45,21 @@ export function subjectNames({ hostName, addresses }: HostNames): SubjectNames {
   }
 }
 
-/** What a certificate is held against; times in milliseconds since 1970. */
+/** What a certificate is checked against; times in milliseconds since 1970. */
 export type RenewalQuestion = Omit<CertificateRequest, 'key'>
 
 /**
- * True when less than a third of the 825 days is left, when the end is so far away that only a clock in the
- * future can have made it, or when a name or address of the host is not in it.
- * An address that went away is no reason (a cable that is pulled and put back must not cost two certificates),
- * nor is a link-local one, nor a clock that stands before `notBefore`.
+ * True when less than a third of the 825 days is left, when the end is so far away that it was computed with a clock in
+ * the future, or when a name or address of the host is missing.
+ * A removed address does not count (a cable that is pulled and put back must not cost two certificates), nor does a
+ * link-local address, nor a clock before `notBefore`.
  */
 export function needsRenewal(
   certificate: X509Certificate,
   { names, now, buildDate }: RenewalQuestion,
 ): boolean {
-  // Counted from the end: notBefore is the build date, so a late first start has a longer life on paper.
+  // Computed from the end: notBefore is the build date, so a certificate of a late first start has a longer nominal
+  // lifetime.
   const end = certificate.validToDate.getTime()
   if (end - now <= renewalDays * dayMs) return true
   if (end - Math.max(now, buildDate) > (lifeDays + clockLagDays) * dayMs) return true
@@ -70,9 +71,9 @@ export function needsRenewal(
 }
 
 /**
- * Whether an address of the host is all that a certificate lacks, which can wait: anyone on the link can give the host
- * another address at any time (RFC 4862). A certificate without an address that lasts is one of a first start before the
- * network was there, and cannot wait.
+ * Whether a certificate lacks nothing but an address of the host. That can wait: anyone on the link can give the host
+ * another address at any time (RFC 4862). A certificate without any permanent address comes from a first start before
+ * the network was up, and cannot wait.
  */
 export function onlyLacksAddress(certificate: X509Certificate, question: RenewalQuestion): boolean {
   const withoutAddresses = { ...question, names: { ...question.names, addresses: [] } }
@@ -85,17 +86,17 @@ function addressesOf({ subjectAltName = '' }: X509Certificate): string[] {
   return subjectAltName.split(', ').flatMap((name) => /^IP Address:(.*)$/.exec(name)?.[1] ?? [])
 }
 
-/** When a certificate of `signCertificate` was made, no earlier than the build date; milliseconds since 1970. */
+/** When `signCertificate` made a certificate, but never before the build date; milliseconds since 1970. */
 export const madeAt = ({ validToDate }: X509Certificate): number => validToDate.getTime() - lifeDays * dayMs
 
-/** A new EC P-256 private key. */
+/** Creates an EC P-256 private key. */
 export function generateKey(): KeyObject {
   return generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey
 }
 
 /**
- * Reads a private key that `signCertificate` can use.
- * @throws when the text is no PEM private key, or not on P-256
+ * Parses a private key that `signCertificate` can use.
+ * @throws when the text is not a PEM private key on P-256
  */
 export function parseKey(pem: string): KeyObject {
   const key = createPrivateKey(pem)
@@ -103,7 +104,7 @@ export function parseKey(pem: string): KeyObject {
   return key
 }
 
-/** What a new certificate says; times in milliseconds since 1970. */
+/** The content of a new certificate; times in milliseconds since 1970. */
 export interface CertificateRequest {
   readonly key: KeyObject
   readonly names: HostNames
@@ -112,8 +113,8 @@ export interface CertificateRequest {
 }
 
 /**
- * A self-signed server certificate, PEM (RFC 5280): 825 days, and no earlier than the build date, so that a board
- * whose clock starts in 1970 makes one that is valid for its clients.
+ * Creates a self-signed server certificate, PEM (RFC 5280). It is valid for 825 days and never starts before the build
+ * date, so that a board whose clock starts in 1970 makes one that its clients accept.
  */
 export async function signCertificate({ key, names, now, buildDate }: CertificateRequest): Promise<string> {
   const x509 = await importX509()
@@ -123,7 +124,7 @@ export async function signCertificate({ key, names, now, buildDate }: Certificat
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
   const publicKey = createPublicKey(key).toCryptoKey(algorithm, true, ['verify'])
   const serialNumber = randomBytes(16)
-  // Positive and never shortened by DER.
+  // The first bit makes it positive, the second keeps DER from shortening it.
   serialNumber.writeUInt8((serialNumber.readUInt8(0) & 0x7f) | 0x40)
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: [{ CN: [common] }],
@@ -148,9 +149,9 @@ export async function signCertificate({ key, names, now, buildDate }: Certificat
 }
 
 /**
- * Loads the library only when a certificate is made, which is once in 550 days.
- * Its container (tsyringe) refuses to load without the metadata functions of `reflect-metadata`, and asks them only for
- * constructor parameters to inject; the library's classes have none, so functions that know nothing are enough.
+ * Loads the library only when a certificate is made, which is once in 550 days. Its container (tsyringe) refuses to
+ * load without the metadata functions of `reflect-metadata`, and uses them only to find constructor parameters to
+ * inject. The library's classes have none, so functions that return nothing are enough.
  */
 async function importX509() {
   for (const name of ['getMetadata', 'getOwnMetadata', 'defineMetadata']) {

@@ -7,15 +7,15 @@ import { CertificateUnusable, readOwnPair, type CertificateFiles, type Pair } fr
 import { ensureSelfSigned, type SelfSignedOptions } from './self-signed.ts'
 
 export interface CertificatesOptions extends SelfSignedOptions {
-  /** An administrator's own pair, which then takes the place of the daemon's. */
+  /** An administrator's own pair, used instead of the daemon's. */
   readonly own: CertificateFiles | undefined
-  /** Told why an administrator's new pair cannot be used. */
+  /** Called with the reason when an administrator's new pair cannot be used. */
   readonly onRefused?: (reason: string) => void
 }
 
-/** The certificate that the server shows, and its life. Calls of `ensure` and `reload` wait for each other. */
+/** The certificate that the server uses, and its renewal. Calls of `ensure` and `reload` run one after the other. */
 export interface Certificates {
-  /** Whether the daemon makes it; else an administrator brought it. */
+  /** Whether the daemon made it; otherwise it is an administrator's. */
   readonly isSelfSigned: boolean
   /** @throws before the first `ensure` */
   material(): TlsMaterial
@@ -23,30 +23,36 @@ export interface Certificates {
   fingerprint(): string
   notAfter(): Date
   /**
-   * Makes sure that there is a certificate that fits: at the start, then from time to time and when an address came.
-   * For an address alone it makes at most one an hour, over restarts too. Warns, at most once a day, from 30 days before the expiry.
-   * @returns whether the certificate is another one now, for `server.setSecureContext(tlsOptions(material()))`
+   * Ensures a valid certificate: at the start, then at intervals and when an address is added. For an address alone it
+   * makes at most one certificate an hour, also across restarts. Warns, at most once a day, from 30 days before the
+   * expiry.
+   * @returns whether the certificate has changed; pass it on with `server.setSecureContext(tlsOptions(material()))`
    * @throws CertificateUnusable when an administrator's pair is bad at the first call
    */
   ensure(): Promise<boolean>
-  /** Reads the files again, on `systemctl reload`, and makes what is lacking at once; a bad administrator's pair is logged and the old one stays. */
+  /**
+   * Reads the files again, on `systemctl reload`, and makes a missing certificate at once. A bad administrator's pair
+   * is logged, and the old one stays in use.
+   */
   reload(): Promise<boolean>
 }
 
 const dayMs = 86_400_000
-// Each router advertisement may bring an address, and each new certificate costs each client that pins or copies it.
+// Each router advertisement may add an address, and each new certificate is a cost for each client that pins or copies
+// it.
 const hourMs = 3_600_000
 const warnDays = 30
 
-/** The daemon's own certificate, or an administrator's where one is configured. */
+/** Manages the daemon's own certificate, or an administrator's if one is configured. */
 export function createCertificates(options: CertificatesOptions): Certificates {
   const { own, clock, log } = options
   let current: Pair | undefined
   let lastWarning = -Infinity
-  /** Monotonic: from then on a certificate may be replaced for an address; undefined before the first is known. */
+  /** Monotonic time from which a certificate may be replaced for an address; undefined before the first certificate. */
   let earliest: number | undefined
   let lastTold: number | undefined
-  // A job, a new address and a reload may come at once: the file would hold one certificate, the server show another.
+  // A job, a new address and a reload may arrive at once: without this, the file could have one certificate and the
+  // server use another.
   const inTurn = serialize()
 
   function present(): Pair {
@@ -73,14 +79,14 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     const file = own?.certificateFile ?? join(options.directory, 'certificate.pem')
     const advice = own
       ? `put a new pair at ${own.certificateFile} and ${own.keyFile}, then: systemctl reload edgehostd`
-      : 'have a new one made with: systemctl restart edgehostd'
+      : 'make a new one with: systemctl restart edgehostd'
     log.warn(
       { file, notAfter, days },
       `${days < 0 ? 'the certificate has expired' : 'the certificate expires soon'}; ${advice}`,
     )
   }
 
-  // An hour by the monotonic clock at most: the other one may be set meanwhile, and may be wrong at the start.
+  // At most an hour by the monotonic clock, since the wall clock may be set meanwhile and may be wrong at the start.
   function earliestAfter(certificate: X509Certificate): number {
     const sinceMs = Math.max(clock.now(), options.buildDate) - madeAt(certificate)
     return clock.monotonic() + Math.min(hourMs, Math.max(0, hourMs - sinceMs))
@@ -93,7 +99,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     if (lastTold !== earliest)
       log.info(
         { minutes },
-        'the certificate lacks a new address of this host; another one is made after these minutes, or at once by: systemctl reload edgehostd',
+        'the certificate lacks a new address of this host; a new certificate is made after these minutes, or at once with: systemctl reload edgehostd',
       )
     lastTold = earliest
     return true
@@ -112,7 +118,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
       if (!(error instanceof CertificateUnusable) || !current) throw error
       log.error(
         { reason: error.message },
-        'the new certificate cannot be used; the old one stays; mend it as reason says, then: systemctl reload edgehostd',
+        'the new certificate cannot be used; the old one stays in use; correct the cause given in reason, then: systemctl reload edgehostd',
       )
       options.onRefused?.(error.message)
       return false

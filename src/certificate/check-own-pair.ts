@@ -5,10 +5,10 @@ import { lookAtOwnPair } from './pair.ts'
 const certificateKey = 'api.tls.certificateFile'
 const keyKey = 'api.tls.keyFile'
 
-/** Judges an administrator's own pair, where one is named. */
+/** Checks an administrator's own pair, if one is configured. */
 export async function checkOwnPair({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {
   const [certificateFile, keyFile] = [value(certificateKey), value(keyKey)]
-  // One without the other is refused as such.
+  // A missing half is reported elsewhere, by the check of paired keys.
   if (typeof certificateFile !== 'string' || typeof keyFile !== 'string') return []
   const found = await lookAtOwnPair({ certificateFile, keyFile })
   if (!('problems' in found)) return []

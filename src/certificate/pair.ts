@@ -10,13 +10,13 @@ export interface CertificateFiles {
   readonly keyFile: string
 }
 
-/** A certificate with its key, and what it says. */
+/** A certificate with its key, and its parsed form. */
 export interface Pair {
   readonly material: TlsMaterial
   readonly certificate: X509Certificate
 }
 
-/** An administrator's certificate or key cannot be used; the message names the file and says why. */
+/** An administrator's certificate or key cannot be used; the message names the file and the reason. */
 export class CertificateUnusable extends ConfigurationError {
   override readonly name = 'CertificateUnusable'
   readonly file: string
@@ -29,7 +29,7 @@ export class CertificateUnusable extends ConfigurationError {
 
 /**
  * Reads an administrator's own pair.
- * @throws CertificateUnusable when a file cannot be read, or the two are no pair that TLS takes
+ * @throws CertificateUnusable when a file cannot be read, or TLS does not accept the two as a pair
  */
 export async function readOwnPair(files: CertificateFiles): Promise<Pair> {
   const found = await lookAtOwnPair(files)
@@ -37,7 +37,7 @@ export async function readOwnPair(files: CertificateFiles): Promise<Pair> {
   return found
 }
 
-/** Reads an administrator's own pair, or finds all that is wrong with it, the certificate's first. */
+/** Reads an administrator's own pair, or returns all problems, those of the certificate first. */
 export async function lookAtOwnPair(
   files: CertificateFiles,
 ): Promise<Pair | { readonly problems: readonly [CertificateUnusable, ...CertificateUnusable[]] }> {
@@ -66,12 +66,12 @@ async function read(file: string): Promise<string | CertificateUnusable> {
 export function checkPair(material: TlsMaterial, files: CertificateFiles): Pair {
   const key = attempt(files.keyFile, () => createPrivateKey(material.key))
   const pair = matchPair(material, key, files)
-  // What is left: a broken chain behind the certificate, keys too short for today.
+  // Remaining errors: a broken chain after the certificate, keys that are too short today.
   attempt(files.certificateFile, () => createSecureContext(tlsOptions(material)))
   return pair
 }
 
-/** @throws CertificateUnusable when the certificate does not parse or is of another key */
+/** @throws CertificateUnusable when the certificate does not parse or belongs to another key */
 export function matchPair(
   material: TlsMaterial,
   key: KeyObject,
@@ -81,7 +81,7 @@ export function matchPair(
   if (!certificate.checkPrivateKey(key)) {
     throw new CertificateUnusable(
       certificateFile,
-      `its first certificate does not belong to the key in ${keyFile}: these two must be alike: ` +
+      `its first certificate does not belong to the key in ${keyFile}: the output of these two must be equal: ` +
         `openssl x509 -noout -pubkey -in ${certificateFile}; openssl pkey -pubout -in ${keyFile}`,
     )
   }
@@ -107,16 +107,16 @@ function unusable(file: string, error: unknown): CertificateUnusable {
 }
 
 function adviseOn(file: string, { code, syscall }: NodeJS.ErrnoException): string {
-  if (syscall !== undefined) return `see namei -l ${file}, or take api.tls out of the configuration`
-  // What OpenSSL reports when it cannot ask for a passphrase.
+  if (syscall !== undefined) return `see namei -l ${file}, or remove api.tls from the configuration`
+  // OpenSSL reports this when it cannot ask for a passphrase.
   if (code === 'ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED')
-    return `the key must have no passphrase: openssl pkey -in ${file} -out FILE takes it away`
+    return `the key must have no passphrase: openssl pkey -in ${file} -out FILE removes it`
   if (code === 'ERR_SSL_EE_KEY_TOO_SMALL')
     return 'make a pair with an RSA key of at least 2048 bits, or EC P-256'
-  return `it must be PEM: look at it with openssl storeutl -noout -text ${file}`
+  return `it must be PEM: check it with openssl storeutl -noout -text ${file}`
 }
 
-/** The message of whatever was thrown. */
+/** The message of any thrown value. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

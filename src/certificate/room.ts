@@ -9,32 +9,32 @@ import type { CertificateFiles } from './pair.ts'
 export interface CertificateRoomOptions {
   /** An administrator's own pair; both or neither. */
   readonly settings: Partial<CertificateFiles>
-  /** Where the daemon's own pair lies. */
+  /** The folder of the daemon's own pair. */
   readonly directory: string
   /** Milliseconds since 1970. */
   readonly buildDate: number
-  /** What the certificate calls this host. */
+  /** The names and addresses of this host for the certificate. */
   readonly names: {
     hostName(): string
     addresses(): readonly string[]
     onNamesChange(listener: () => void): unknown
   }
   readonly record: (entry: SystemEntry) => void
-  /** Which resource the newest record of a kind and action names. */
+  /** The resource in the newest record of a kind and action. */
   readonly lastResource: (kind: string, action: 'create') => string | undefined
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The key pair of this host and its life. */
+/** The key pair of this host and its renewal. */
 export interface CertificateRoom
   extends Room, Pick<Certificates, 'material' | 'fingerprint' | 'notAfter' | 'isSelfSigned'> {
-  /** Calls when new connections are to get another certificate than before. */
+  /** Registers a listener, called when new connections must use another certificate. */
   onChange(listener: () => void): void
 }
 
 /**
- * Builds the room; the certificate is there when it is done.
+ * Creates the room; it has a certificate when the promise resolves.
  * @throws CertificateUnusable when an administrator's pair is bad
  */
 export async function createCertificateRoom(options: CertificateRoomOptions): Promise<CertificateRoom> {
@@ -52,7 +52,7 @@ export async function createCertificateRoom(options: CertificateRoomOptions): Pr
     onRefused: (reason) =>
       record({
         ...{ action: 'action', kind: 'certificate', outcome: 'failed' },
-        message: `Keep the certificate, the new one cannot be used: ${reason}`,
+        message: `Keep the old certificate, the new one cannot be used: ${reason}`,
       }),
   })
   await certificates.ensure()
@@ -64,7 +64,7 @@ export async function createCertificateRoom(options: CertificateRoomOptions): Pr
     const notAfter = new Date(certificates.notAfter()).toISOString()
     record({
       ...{ action: 'create', kind: 'certificate', resourceUid: fingerprint },
-      message: `Put a certificate to use, good until ${notAfter}`,
+      message: `Use a new certificate, valid until ${notAfter}`,
     })
   }
 
@@ -83,7 +83,7 @@ export async function createCertificateRoom(options: CertificateRoomOptions): Pr
     renew().catch((error: unknown) =>
       log.error(
         { err: error },
-        'the certificate could not be renewed; try it now with: systemctl reload edgehostd',
+        'the certificate could not be renewed; try again with: systemctl reload edgehostd',
       ),
     )
   })

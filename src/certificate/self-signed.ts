@@ -18,28 +18,30 @@ import type { TlsMaterial } from '../system/tls-options.ts'
 import { CertificateUnusable, checkPair, matchPair, reasonOf, type Pair } from './pair.ts'
 
 export interface SelfSignedOptions {
-  /** Where the daemon keeps the pair it makes: `key.pem` (0600), `certificate.pem` (0644). Its parent must be there. */
+  /**
+   * The folder of the pair that the daemon makes: `key.pem` (0600), `certificate.pem` (0644). Its parent must exist.
+   */
   readonly directory: string
   /** Milliseconds since 1970. */
   readonly buildDate: number
   readonly clock: Clock
   readonly log: Logger
   readonly names: () => HostNames
-  /** Told of a new private key, once it is written. */
+  /** Called after a new private key was written. */
   readonly onNewKey?: () => void
 }
 
-/** The daemon's own key, and how it stands in its file. */
+/** The daemon's own key, and its text in the file. */
 interface StoredKey {
   readonly key: KeyObject
   readonly pem: string
 }
 
 /**
- * Reads the daemon's own pair and makes what is missing, damaged or due. The key stays over every renewal, so that a
- * pin on the public key lasts.
- * @param served what is in use now; files that went away while the daemon runs are written again from it
- * @param isEarly whether it is too early to replace a certificate that lacks an address and nothing else
+ * Reads the daemon's own pair and creates the files that are missing, damaged or due. Renewals keep the key, so that a
+ * pin on the public key stays valid.
+ * @param served the pair in use; files that are deleted while the daemon runs are written again from it
+ * @param isEarly whether it is too early to replace a certificate that lacks only an address
  */
 export async function ensureSelfSigned(
   options: SelfSignedOptions,
@@ -62,17 +64,17 @@ export async function ensureSelfSigned(
   const { key, pem } = stored
   const question = { names: names(), now: clock.now(), buildDate }
 
-  /** The pair with this certificate, or why it cannot stay. */
+  /** The pair with this certificate, or why the certificate must be replaced. */
   function judge(cert: string | undefined): Pair | string {
-    if (cert === undefined) return 'there was none'
+    if (cert === undefined) return 'there was no certificate'
     try {
       const pair = matchPair({ key: pem, cert }, key, files)
-      // One certificate is all that signCertificate writes; an administrator may have appended what TLS refuses.
+      // signCertificate writes exactly one certificate; an administrator may have appended something that TLS refuses.
       if (pair.certificate.toString() !== cert) checkPair(pair.material, files)
       const { certificate } = pair
       if (!needsRenewal(certificate, question)) return pair
       if (onlyLacksAddress(certificate, question) && isEarly(certificate)) return pair
-      return 'its end is near or much too far away, or the host has a new name or address'
+      return 'its expiry is near or much too far away, or the host has a new name or address'
     } catch (error) {
       if (error instanceof CertificateUnusable) return error.message
       throw error
@@ -93,7 +95,7 @@ export async function ensureSelfSigned(
   return pair
 }
 
-// Not recursive: Node loops for ever where a parent cannot hold folders, and the state folder is there.
+// Not recursive: Node loops forever where a parent cannot have subfolders, and the state folder exists.
 async function makeFolder(directory: string): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -128,7 +130,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** A full or read-only disk must not keep the host from answering: the pair then lives in memory alone. */
+/** A full or read-only disk must not keep the host from answering: the pair is then kept in memory only. */
 async function store(log: Logger, file: string, write: () => Promise<unknown>): Promise<void> {
   try {
     await write()
@@ -136,7 +138,7 @@ async function store(log: Logger, file: string, write: () => Promise<unknown>): 
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
     log.error(
       { err: error, file },
-      `the file could not be written; what it should hold is used from memory; ${seeDisk}`,
+      `the file could not be written; its content is used from memory; ${seeDisk}`,
     )
   }
 }

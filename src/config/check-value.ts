@@ -2,12 +2,12 @@ import { isIP } from 'node:net'
 import { printable } from '../base/printable.ts'
 import type { Key, SchemaNode } from './key.ts'
 
-// A direct walk over the schema instead of Ajv: loading and compiling Ajv costs some 30 ms of every start,
-// its texts speak of schemas and not of settings, and the configuration needs no more than these keywords.
+// Walks the schema directly instead of using Ajv: loading and compiling Ajv takes some 30 ms of every start, its
+// messages are about schemas instead of settings, and the configuration needs only these keywords.
 
 /**
- * What is wrong with a value of this key, in an operator's words; empty when nothing is.
- * Values of secret keys are never repeated.
+ * The problems of a value of this key, in an operator's words; empty when it is valid. Values of secret keys are never
+ * repeated.
  */
 export function checkValue(key: Key, value: unknown): string[] {
   const { schema } = key
@@ -55,7 +55,7 @@ function isAcceptedText(schema: SchemaNode, text: string): boolean {
   return schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(text)
 }
 
-/** What a key takes: `a whole number from 1 to 65535`. */
+/** The values that a key accepts: `a whole number from 1 to 65535`. */
 export function describeAccepted(schema: SchemaNode): string {
   if (schema.accepts !== undefined) return schema.accepts
   if (schema.anyOf) return `one of ${schema.anyOf.map((choice) => String(choice.const)).join(', ')}`
@@ -86,7 +86,7 @@ function describeText({ minLength = 0, maxLength }: SchemaNode): string {
   return minLength > 0 ? 'text that is not empty' : 'text'
 }
 
-/** What was found instead, short enough for one line. */
+/** A short description of the value found instead, on one line. */
 export function describeFound(value: unknown): string {
   if (value === null || value === undefined || value === '') return 'empty'
   if (Array.isArray(value)) return 'a list'

@@ -6,24 +6,24 @@ import { listKeys, type SchemaNode } from './key.ts'
 import type { Problem } from './problem.ts'
 import { parseText, type Setting } from './setting.ts'
 
-/** What the daemon is asked to do, weakest first: the strongest one named is done. */
+/** The actions of the daemon, weakest first: if several are given, the strongest is done. */
 const actions = ['run', 'end-sessions', 'check-config', 'print-config', 'version', 'help'] as const
 export type Action = (typeof actions)[number]
 
-/** The daemon's command line, read. Problems are listed together with those of the other layers. */
+/** The parsed command line of the daemon. Its problems are reported together with those of the other layers. */
 export interface CommandLine {
   readonly action: Action
   /** From `--config`. */
   readonly configFile: string | undefined
   readonly settings: readonly Setting[]
-  /** Keys that are named, also those whose value was refused → their place. */
+  /** Keys that are given, including those with a refused value → their place. */
   readonly mentioned: ReadonlyMap<string, string>
   readonly problems: readonly Problem[]
 }
 
 /**
- * Reads arguments: `--config PATH`, the actions, and every key of the configuration as a dotted flag,
- * `--api.port=5081`. A flag given twice counts by its last value, each is checked.
+ * Parses the arguments: `--config PATH`, the actions, and every key of the configuration as a dotted flag,
+ * `--api.port=5081`. Of a flag given twice, each value is checked and the last one is used.
  * @param argv without program and script
  * @param schema of the whole configuration
  */
@@ -51,7 +51,7 @@ export function parseCommandLine(argv: readonly string[], schema: SchemaNode): C
     else if (key === undefined && name !== 'config') refuse(describeUnknown(name, [...keys.keys()]))
     else if (value === undefined && key?.schema.type !== 'boolean') refuse('needs a value')
     else if (value?.startsWith('-') && !inlineValue)
-      refuse(`needs a value; write ${token.rawName}=${printable(value)} if this is it`)
+      refuse(`needs a value; write ${token.rawName}=${printable(value)} if this is the value`)
     else if (key === undefined && value === '') refuse('needs a value')
     else if (key === undefined) configFile = value
     else {
@@ -70,7 +70,7 @@ function readTokens(argv: readonly string[], keys: ReadonlyMap<string, { schema:
   const options: NonNullable<ParseArgsConfig['options']> = { config: { type: 'string' } }
   for (const [path, { schema }] of keys)
     options[path] = { type: schema.type === 'boolean' ? 'boolean' : 'string' }
-  // Not strict: that throws at the first problem, and all are wanted.
+  // Not strict: that throws at the first problem, and all problems are to be reported.
   return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens
 }
 

@@ -5,8 +5,8 @@ import { writeYaml } from './write-yaml.ts'
 const width = 108
 
 /**
- * The configuration file that is shipped: every key with its default, all commented out. Below the introduction
- * the text is YAML, comments included, with one more `#` at the start of each line.
+ * The configuration file that the package ships: every key with its default, all commented out. Below the introduction
+ * the text is YAML, including its comments, with an additional `#` at the start of each line.
  */
 export function defaultConfigFile(schema: SchemaNode): string {
   const lines = describeSection(schema, 0).map((line) => (line === '' ? '' : `#${line}`))

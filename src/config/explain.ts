@@ -2,15 +2,15 @@ import { masked } from '../base/mask.ts'
 import { toKey, type SchemaNode } from './key.ts'
 import { writeYaml } from './write-yaml.ts'
 
-/** What `explainConfig` reads of a `LoadedConfig`. */
+/** The part of a `LoadedConfig` that `explainConfig` reads. */
 export interface Explainable {
   readonly config: object
   readonly sources: ReadonlyMap<string, string>
 }
 
 /**
- * The effective configuration as YAML, each value with a comment that says where it came from. Loading the text
- * gives the same configuration: what is not set, and secrets, stand in comments.
+ * The effective configuration as YAML; a comment on each value names its source. Loading the text gives the same
+ * configuration: keys that are not set, and secrets, are comments.
  */
 export function explainConfig({ config, sources }: Explainable, schema: SchemaNode): string {
   const lines: string[] = []

@@ -1,4 +1,6 @@
-/** The part of JSON Schema that the configuration uses; a test holds the whole configuration to these keywords. */
+/**
+ * The part of JSON Schema that the configuration uses; a test ensures that the configuration uses only these keywords.
+ */
 export interface SchemaNode {
   readonly type?: string
   readonly properties?: Readonly<Record<string, SchemaNode>>
@@ -17,15 +19,15 @@ export interface SchemaNode {
   readonly default?: unknown
   readonly description?: string
   readonly examples?: unknown
-  /** What is let through, in an operator's words. */
+  /** The accepted values, in an operator's words. */
   readonly accepts?: string
   /** The value is never shown. */
   readonly secret?: boolean
 }
 
-/** One value an operator can set, under all its names. */
+/** A value that an operator can set, with all its names. */
 export interface Key {
-  /** Dotted, `auth.guard.lockMinutes`; also the flag's name. */
+  /** Dotted path, `auth.guard.lockMinutes`; also the name of the flag. */
   readonly path: string
   readonly segments: readonly string[]
   /** `EDGEHOSTD_AUTH_GUARD_LOCK_MINUTES` */
@@ -36,7 +38,7 @@ export interface Key {
 
 const secretName = /password|passphrase|secret|token/i
 
-/** Every settable key of a schema, in its order. */
+/** Lists every settable key of a schema, in the order of the schema. */
 export function listKeys(schema: SchemaNode, segments: readonly string[] = []): Key[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
     const inner = [...segments, name]
@@ -44,7 +46,10 @@ export function listKeys(schema: SchemaNode, segments: readonly string[] = []): 
   })
 }
 
-/** Names and secrecy of the key at `segments`. Paths are no secrets: a `tokenFile` may be shown, a `token` not. */
+/**
+ * The names of the key at `segments`, and whether it is secret. A path is not secret: a `tokenFile` may be shown, a
+ * `token` may not.
+ */
 export function toKey(segments: readonly string[], schema: SchemaNode): Key {
   const name = segments.at(-1) ?? ''
   const holdsText = /^(string|array)$/.test(schema.type ?? '') && !/(File|Directory|Program)$/.test(name)

@@ -8,39 +8,39 @@ import { ConfigInvalid, type Problem } from './problem.ts'
 import { listDropIns, readConfigFile } from './read-file.ts'
 import { parseText, type Setting } from './setting.ts'
 
-/** The effective configuration and where it came from. */
+/** The effective configuration and the source of each value. */
 export interface Loaded<Config = object> {
-  /** Complete and frozen all the way down. */
+  /** Complete and deeply frozen. */
   readonly config: Config
   /** Dotted path → `default`, `file:line`, `environment NAME` or `flag --name`; unset optional keys are absent. */
   readonly sources: ReadonlyMap<string, string>
 }
 
 export interface LoadConfigOptions {
-  /** Of the whole configuration; every key has a default or may be missing. */
+  /** Schema of the whole configuration; every key has a default or is optional. */
   readonly schema: SchemaNode
-  /** Keys that only make sense together. */
+  /** Keys that are only valid together. */
   readonly pairs: readonly (readonly [string, string])[]
   readonly commandLine: Pick<CommandLine, 'configFile' | 'settings' | 'mentioned' | 'problems'>
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Read when neither `--config` nor `EDGEHOSTD_CONFIG` names a file; may be missing. */
   readonly defaultFile?: string
-  /** Judges what the schema cannot: told the effective value of each key by its dotted path. */
+  /** Checks what the schema cannot express: gets the effective value of each key by its dotted path. */
   readonly inspect?: (
     value: (path: string) => unknown,
   ) => Promise<readonly { readonly path: string; readonly message: string }[]>
 }
 
-/** The one variable that is no setting: the path of the configuration file. */
+/** The only variable that is not a setting: the path of the configuration file. */
 const fileVariable = 'EDGEHOSTD_CONFIG'
 
-/** What every layer is read by. */
+/** The schema and options that every layer is read with. */
 interface Layers {
   readonly schema: SchemaNode
   readonly keys: readonly Key[]
 }
 
-/** What the layers said so far. Later settings are stronger. */
+/** The results of the layers so far. Later settings override earlier ones. */
 interface Findings {
   readonly settings: Setting[]
   readonly mentioned: Map<string, string>
@@ -49,9 +49,9 @@ interface Findings {
 }
 
 /**
- * Puts the layers together, in rising strength: defaults, the file, drop-ins (`config.d/*.yaml` beside the file,
- * in byte order of their names), environment, flags. Sections merge, lists and single values replace.
- * @throws ConfigInvalid with every problem of every layer, also of values that a stronger layer replaces
+ * Merges the layers, weakest first: defaults, the file, drop-ins (`config.d/*.yaml` next to the file, in byte order of
+ * their names), environment, flags. Sections merge, lists and single values replace.
+ * @throws ConfigInvalid with every problem of every layer, including those of values that a stronger layer overrides
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   const { schema, commandLine, environment, defaultFile = '/etc/edgehostd/config.yaml' } = options
@@ -88,8 +88,8 @@ async function addFile(findings: Findings, layers: Layers, file: string, mayBeMi
     return
   }
   if (isBlank(read.text)) return
-  // Loaded only for a file that says something: the shipped one is all comments, and the library takes longer
-  // to load than everything else here.
+  // Loaded only for a file with settings: the shipped file is all comments, and loading the library takes longer than
+  // everything else here.
   const { parseYaml } = await import('./parse-yaml.ts')
   const parsed = parseYaml(place, read.text, layers.schema, layers.keys)
   findings.settings.push(...parsed.settings)
@@ -98,7 +98,7 @@ async function addFile(findings: Findings, layers: Layers, file: string, mayBeMi
   findings.understood &&= parsed.understood
 }
 
-/** Blank lines and comments only. */
+/** Whether a text has only blank lines and comments. */
 function isBlank(text: string): boolean {
   return text.split('\n').every((line) => /^[ \t\r]*(#|$)/.test(line))
 }
@@ -141,18 +141,18 @@ function addEnvironment(
   }
 }
 
-/** Keys that only make sense together. */
+/** Checks keys that are only valid together. */
 function checkPairs(pairs: LoadConfigOptions['pairs'], mentioned: ReadonlyMap<string, string>): Problem[] {
   return pairs
     .flatMap(([one, other]) => [[one, other] as const, [other, one] as const])
     .flatMap(([given, partner]) => {
       const place = mentioned.get(given)
       if (place === undefined || mentioned.has(partner)) return []
-      return [{ place, message: `${given} needs ${partner} beside it` }]
+      return [{ place, message: `${given} also needs ${partner}` }]
     })
 }
 
-/** The section at `prefix` from settings and defaults, noting the source of each value. */
+/** Builds the section at `prefix` from settings and defaults, and records the source of each value. */
 function complete(
   section: SchemaNode,
   prefix: string,

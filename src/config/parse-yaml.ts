@@ -7,13 +7,13 @@ import { toKey, type Key, type SchemaNode } from './key.ts'
 import type { Problem } from './problem.ts'
 import type { Setting } from './setting.ts'
 
-/** What one file says. */
+/** The content of one configuration file. */
 export interface ParsedFile {
   readonly settings: readonly Setting[]
-  /** Keys the file names, also those whose value was refused → their place. */
+  /** Keys in the file, including those with a refused value → their place. */
   readonly mentioned: ReadonlyMap<string, string>
   readonly problems: readonly Problem[]
-  /** False when the text is no YAML, so that nothing is known of what it was meant to set. */
+  /** False when the text is not YAML, so that the keys it was meant to set are unknown. */
   readonly understood: boolean
 }
 
@@ -21,15 +21,15 @@ const aliasLimit = 100
 const syntaxProblemLimit = 20
 
 /**
- * Settings and problems of one configuration file, YAML 1.2 with the core schema. The text is walked along the
- * schema and never turned into objects, so neither nested aliases nor keys such as `__proto__` can do harm.
- * @param file the name that problems carry
+ * Parses one configuration file, YAML 1.2 with the core schema, into settings and problems. It walks the text along the
+ * schema and never builds objects from it, so neither nested aliases nor keys such as `__proto__` can do harm.
+ * @param file the file name for problems
  * @param schema of the whole file
  * @param known every key of that schema, for suggestions
  */
 export function parseYaml(file: string, text: string, schema: SchemaNode, known: readonly Key[]): ParsedFile {
   const lineCounter = new LineCounter()
-  // Duplicate keys are found below: the library compares each key with each other one.
+  // Duplicate keys are checked below: the library compares every key with every other key.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false, merge: false })
   const place = (offset: number) => {
     const { line, col } = lineCounter.linePos(offset)
@@ -64,20 +64,20 @@ export function parseYaml(file: string, text: string, schema: SchemaNode, known:
 }
 
 const syntaxMessages: Readonly<Record<string, string>> = {
-  MULTIPLE_DOCS: 'a second document begins here; a file holds one',
+  MULTIPLE_DOCS: 'a second document begins here; a file may have only one',
   RESOURCE_EXHAUSTION: 'nested too deeply',
 }
 
 function refuseDocument(document: Document): string | undefined {
   const version = document.directives?.yaml.version ?? '1.2'
   if (version !== '1.2') return `asks for YAML ${version}; only YAML 1.2 is read`
-  // Each alias is looked up by a walk over the file.
+  // The library resolves each alias by a walk over the file.
   let aliases = 0
   visit(document, { Alias: () => (++aliases > aliasLimit ? visit.BREAK : undefined) })
-  return aliases > aliasLimit ? `holds more than ${aliasLimit} aliases (*name)` : undefined
+  return aliases > aliasLimit ? `has more than ${aliasLimit} aliases (*name)` : undefined
 }
 
-/** One pass over one document, in its order, collecting what it finds. */
+/** One pass over one document, in document order, that collects settings and problems. */
 class Walk {
   readonly settings: Setting[] = []
   readonly mentioned = new Map<string, string>()
@@ -94,7 +94,7 @@ class Walk {
     this.#lines = lines
   }
 
-  /** A mapping that the schema knows; an empty one sets nothing. */
+  /** Reads a mapping that the schema defines; an empty one sets nothing. */
   section(written: unknown, schema: SchemaNode, segments: readonly string[]): void {
     const node = this.#follow(written)
     if (isAlias(node) || node === null || (isScalar(node) && node.value === null)) return
@@ -131,8 +131,8 @@ class Walk {
 
   #unknown(node: Node, path: string, schema: SchemaNode, segments: readonly string[]): void {
     const siblings = Object.keys(schema.properties ?? {}).map((name) => [...segments, name].join('.'))
-    // A slip is looked for among the neighbours by their own names, so that a long section name does not
-    // make everything in it look alike.
+    // Typing errors are compared with the sibling keys by their last part, so that a long section name does not make
+    // all keys of the section look alike.
     const start = segments.length === 0 ? 0 : segments.join('.').length + 1
     const neighbours = siblings.map((sibling) => sibling.slice(start))
     const near = nearestName(path.slice(start), neighbours)
@@ -152,7 +152,7 @@ class Walk {
     this.settings.push({ key, value, source: `${this.#file}:${this.#position(at).line}` })
   }
 
-  /** The node an alias stands for; the alias itself, reported, when it has no anchor. */
+  /** The node that an alias refers to; for an alias without an anchor, the alias itself, after reporting it. */
   #follow(node: unknown): unknown {
     if (!isAlias(node)) return node
     const target = node.resolve(this.#document)
@@ -174,7 +174,7 @@ class Walk {
   }
 }
 
-/** A scalar's value; collections only by their kind, since no key takes one inside. */
+/** The value of a scalar; a collection is only represented by its kind, since no key accepts a nested one. */
 function toPlain(node: unknown): unknown {
   if (isMap(node)) return {}
   if (isSeq(node)) return []

@@ -1,11 +1,11 @@
-/** Something an operator has to correct, and where. */
+/** A problem that an operator has to correct, and its place. */
 export interface Problem {
   /** `file:line:column`, `file`, `environment NAME` or `flag --name` */
   readonly place: string
   readonly message: string
 }
 
-/** Every problem of every layer, one line each in `message`. The daemon answers it with exit code 78. */
+/** Every problem of every layer, one line each in `message`. The daemon then exits with code 78. */
 export class ConfigInvalid extends Error {
   override readonly name = 'ConfigInvalid'
   readonly problems: readonly Problem[]

@@ -3,15 +3,15 @@ import { readdirSync } from 'node:fs'
 import { getSystemErrorMap } from 'node:util'
 import { FileRefused, readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 
-/** Why there is nothing to read, as the end of a sentence that begins with the file. */
+/** Why a file could not be read, as the end of a sentence that starts with the file name. */
 export interface Unreadable {
   readonly missing: boolean
   readonly reason: string
-  /** Where in the file, if that is known. */
+  /** The line in the file, if known. */
   readonly line?: number
 }
 
-/** A configuration file as text: at most 1 MiB of UTF-8, a byte order mark is dropped. */
+/** Reads a configuration file as text: at most 1 MiB of UTF-8; a byte order mark is dropped. */
 export function readConfigFile(file: string): { readonly text: string } | Unreadable {
   try {
     const { bytes } = readRegularFileSync(file, textFileBytes)
@@ -23,8 +23,8 @@ export function readConfigFile(file: string): { readonly text: string } | Unread
 }
 
 /**
- * Drop-ins of a directory, weakest first: names ending in `.yaml`, in byte order. Hidden names are left out,
- * editors keep locks and swap files under them.
+ * Lists the drop-ins of a directory, weakest first: names ending in `.yaml`, in byte order. Hidden names are skipped,
+ * because editors use them for locks and swap files.
  */
 export function listDropIns(directory: string): { readonly names: string[] } | Unreadable {
   try {
@@ -35,7 +35,7 @@ export function listDropIns(directory: string): { readonly names: string[] } | U
   }
 }
 
-/** A newline is never part of a longer UTF-8 sequence, so each line can be judged alone. */
+/** A newline is never part of a longer UTF-8 sequence, so each line can be checked alone. */
 function findForeignLine(bytes: Buffer): number {
   let line = 1
   let start = 0

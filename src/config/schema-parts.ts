@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 
-// One schema drives the file, the environment, the flags, --print-config and the documentation.
-// Units stand in the names. Every key has a default unless it is optional; those carry an example.
-// `accepts` says in an operator's words what a pattern or format lets through.
-// `secret: true` keeps a value out of --print-config and of every message.
+// One schema is the source for the file, the environment, the flags, --print-config and the documentation.
+// Names include the unit. Every key has a default unless it is optional; optional keys have an example.
+// `accepts` describes the values of a pattern or format in an operator's words.
+// `secret: true` keeps a value out of --print-config and out of every message.
 
 export const strict = { additionalProperties: false }
 export const absolutePath = { pattern: '^/[^\\0]*$', accepts: 'an absolute path' }

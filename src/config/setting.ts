@@ -1,16 +1,16 @@
 import type { Key, SchemaNode } from './key.ts'
 
-/** One value that one layer gives to one key. Only accepted values become part of the configuration. */
+/** A value that one layer sets for one key. Only valid values become part of the configuration. */
 export interface Setting {
   readonly key: Key
   readonly value: unknown
-  /** As --print-config shows it: `file:line`, `environment NAME` or `flag --name` */
+  /** The source as shown by --print-config: `file:line`, `environment NAME` or `flag --name` */
   readonly source: string
 }
 
 /**
- * The value that a text from the environment or a flag stands for. Lists are separated by commas, an empty
- * text is the empty list. A text that fits no type stays as it is, for `checkValue` to refuse it.
+ * Parses a text from the environment or a flag. Lists are separated by commas; an empty text is the empty list. Text
+ * that does not fit the type is returned unchanged, and `checkValue` then refuses it.
  */
 export function parseText(schema: SchemaNode, text: string): unknown {
   switch (schema.type) {

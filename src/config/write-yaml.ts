@@ -3,8 +3,8 @@ import { escapeInvisible } from '../base/printable.ts'
 const reserved = /^(true|false|null|yes|no|on|off|y|n)$/i
 
 /**
- * A value of the configuration as YAML on one line. Text stands plain only where every YAML version reads it
- * as text; anything else is quoted, with control and invisible characters escaped.
+ * Writes a value of the configuration as YAML on one line. Text is unquoted only where every YAML version reads it as
+ * text; otherwise it is quoted, with control and invisible characters escaped.
  */
 export function writeYaml(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(writeYaml).join(', ')}]`

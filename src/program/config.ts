@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { absolutePath, strict } from '../config/schema-parts.ts'
 
-/** Where the state lies unless the configuration says otherwise. */
+/** The state folder unless the configuration names another one. */
 export const defaultStateDirectory = '/var/lib/edgehostd'
 
-/** What the process writes to its journal. */
+/** The log of the process. */
 export const Log = Type.Object(
   {
     level: Type.Union(
@@ -22,7 +22,7 @@ export const Log = Type.Object(
   strict,
 )
 
-/** What outlives the process. */
+/** The data that outlives the process. */
 export const State = Type.Object(
   {
     directory: Type.String({

@@ -1,7 +1,7 @@
 /**
- * Ends this process with an exit code, whatever its threads wait for. `process.exit()` alone joins them: one that hangs in a
- * read of a disk, or in a query of SQLite, would hold the process until systemd kills it. execve(2) ends all of them at
- * once; nothing of this program is run after it, so the listeners of `exit` have their turn before.
+ * Ends this process with an exit code, even if its threads are blocked. `process.exit()` waits for them: a thread that
+ * hangs in a disk read or in an SQLite query would keep the process alive until systemd kills it. execve(2) ends all
+ * threads at once. No code of this program runs after it, so the `exit` listeners run before.
  */
 export function endProcess(exitCode: number): never {
   process.on('exit', () => {

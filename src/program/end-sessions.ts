@@ -5,24 +5,24 @@ import { syncFolder } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import { secretFile } from '../secrets/secret-file.ts'
 
-/** What came of it. */
+/** The result of `endSessions`. */
 export interface SessionsEnded {
-  /** Whether there was a secret; without one every session has ended already. */
+  /** Whether there was a secret; without one, no session is valid anyway. */
   readonly wasThere: boolean
-  /** Whether a daemon runs, which still uses the secret that it has read. */
+  /** Whether a daemon is running; it still uses the secret that it has read. */
   readonly isRunning: boolean
 }
 
 /**
- * Ends every session of a state folder, also those that a restored database would bring back: removes the secret that
- * all tokens depend on. The next start makes another one. On return that is on the disk.
- * @throws the system's errors as they are, for example `EACCES`
+ * Ends every session of a state folder, also sessions that a restored database would bring back: it removes the secret
+ * that all tokens depend on. The next start creates a new one. The removal is on the disk when the promise resolves.
+ * @throws system errors unchanged, for example `EACCES`
  */
 export async function endSessions(stateDirectory: string, log: Logger): Promise<SessionsEnded> {
   await lstat(stateDirectory)
   const wasThere = await unlink(join(stateDirectory, secretFile)).then(() => true, missing)
   await syncFolder(stateDirectory)
-  // Afterwards: a daemon that starts in between has made a new one.
+  // Checked afterwards: a daemon that started in between has created a new secret.
   return { wasThere, isRunning: isLocked(stateDirectory, log) }
 }
 

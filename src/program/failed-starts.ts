@@ -5,19 +5,21 @@ import { readRegularFileSync } from '../system/regular-file.ts'
 const firstDelayMs = 250
 const longestDelayMs = 10_000
 
-/** Counts starts that failed one after the other, in a folder that survives restarts but not a reboot. */
+/** Counts consecutive failed starts, in a folder that survives restarts but not a reboot. */
 export interface FailedStarts {
   /**
-   * Counts one more.
-   * @returns milliseconds to wait before the process ends, doubling up to 10 s: systemd restarts it at once and
-   * without limit, since giving up would leave a dead port behind
+   * Counts one more failed start.
+   * @returns milliseconds to wait before the process ends, doubling up to 10 s: systemd restarts it at once and without
+   * limit, since otherwise the port could stay closed
    */
   note(): number
-  /** A start went well. */
+  /** Resets the count after a successful start. */
   forget(): void
 }
 
-/** @param directory the runtime folder of the unit; without one nothing is counted and nothing waits */
+/**
+ * @param directory the runtime folder of the unit; without one, starts are not counted and the process does not wait
+ */
 export function createFailedStarts(directory: string | undefined): FailedStarts {
   if (directory === undefined) return { note: () => 0, forget: () => undefined }
   const file = join(directory, 'failed-starts')
@@ -27,7 +29,7 @@ export function createFailedStarts(directory: string | undefined): FailedStarts 
       try {
         writeFileSync(file, String(count))
       } catch {
-        // A full or read-only /run must not hide why the start failed; without a count the wait is the longest.
+        // A full or read-only /run must not hide why the start failed; without a count, wait the longest time.
         return longestDelayMs
       }
       return Math.min(firstDelayMs * 2 ** (count - 1), longestDelayMs)

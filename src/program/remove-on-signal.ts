@@ -2,9 +2,9 @@ import { rmSync } from 'node:fs'
 import { constants } from 'node:os'
 
 /**
- * For a program that does one thing: told to end, it takes away what it has in hand and ends, with the exit code that a
- * shell would give it (128 and the number of the signal).
- * @returns adds a file or a folder; it need not be there
+ * For a program with a single task: on a signal to end, it removes its unfinished files and exits with the code that a
+ * shell reports for the signal (128 plus its number).
+ * @returns a function that adds a file or a folder, which need not exist
  */
 export function removeOnSignal(): (path: string) => void {
   const paths = new Set<string>()

@@ -1,10 +1,13 @@
 import { writeSync } from 'node:fs'
 import { systemReason } from '../errors/system-reason.ts'
 
-/** Standard output could not be written. */
+/** Writing to standard output failed. */
 export class OutputFailed extends Error {
   override readonly name = 'OutputFailed'
-  /** Its reader has ended, as of `edgehostctl … | head`; programs say nothing of that. */
+  /**
+   * The reader has closed the pipe, as in `edgehostctl …
+   * head`; programs do not report that.
+   */
   readonly isClosed: boolean
 
   constructor(cause: NodeJS.ErrnoException) {
@@ -16,8 +19,8 @@ export class OutputFailed extends Error {
 const retryMs = 10
 
 /**
- * Writes all of it to standard output before it returns. Node's own stream takes a short write into a file, as on a
- * disk that gets full, for a whole one, and tells of an error only later.
+ * Writes all data to standard output before it returns. Node's own stream takes a short write to a file, as on a disk
+ * that fills up, for a complete one, and reports errors only later.
  * @throws OutputFailed
  */
 export function writeOutput(data: string | Uint8Array): void {
@@ -28,17 +31,17 @@ export function writeOutput(data: string | Uint8Array): void {
     } catch (error) {
       const failure = error as NodeJS.ErrnoException
       if (failure.code !== 'EAGAIN') throw new OutputFailed(failure)
-      // A terminal or a pipe that another program has made non-blocking, and that is full.
+      // A terminal or pipe that is full and that another program has made non-blocking.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs)
     }
   }
 }
 
-/** Writes to standard error. A failure cannot be told; the exit code stays what it is. */
+/** Writes to standard error. A failure cannot be reported; it does not change the exit code. */
 export function writeError(text: string): void {
   try {
     writeSync(2, text)
   } catch {
-    // Nothing is left to say it on.
+    // There is no output left to report it on.
   }
 }

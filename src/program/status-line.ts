@@ -3,11 +3,14 @@ import type { WriteStream } from 'node:tty'
 /** An output that may be a terminal. */
 export type MaybeTerminal = Pick<WriteStream, 'write'> & { isTTY?: boolean; columns?: number }
 
-/** One line of a terminal that says what is being done, and then something else; nothing elsewhere. */
+/**
+ * A line of a terminal that shows the current step and is overwritten by the next one. Prints nothing where there is no
+ * terminal.
+ */
 export interface StatusLine {
-  /** As much of the text as fits, in the place of what stood there. */
+  /** Replaces the line by as much of the text as fits. */
   draw(text: string): void
-  /** Takes the line away. */
+  /** Erases the line. */
   clear(): void
 }
 
@@ -18,7 +21,7 @@ export function createStatusLine(stream: MaybeTerminal): StatusLine {
   return {
     draw(text) {
       if (stream.isTTY !== true) return
-      // A serial console has none.
+      // A serial console does not report a width.
       const { columns = 0 } = stream
       stream.write(`${eraseLine}${text.slice(0, (columns || 80) - 1)}`)
       isDrawn = true

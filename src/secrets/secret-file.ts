@@ -2,12 +2,12 @@ import { chmod } from 'node:fs/promises'
 import { replaceFile } from '../system/files.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 
-/** Name of the file in the state folder that all keys come from. */
+/** Name of the file in the state folder that all keys are derived from. */
 export const secretFile = 'secret'
 
 /**
- * Reads a secret of the state folder, and makes it on the first start: mode 0600, never empty.
- * @param make gives the bytes of a new one; told whether it takes the place of one that was damaged
+ * Reads a secret of the state folder, and creates it on the first start: mode 0600, never empty.
+ * @param make returns the bytes of a new secret; its argument tells whether it replaces a damaged one
  */
 export async function readOrMakeSecret(
   file: string,
@@ -19,11 +19,11 @@ export async function readOrMakeSecret(
     return undefined
   })
   if (present?.bytes.length === bytes) {
-    // A restored backup may have lost the mode.
+    // A restored backup may have a different mode.
     if ((present.stats.mode & 0o077) !== 0) await chmod(file, 0o600)
     return present.bytes
   }
-  // A short file is what a power cut leaves of a copy by hand; a new secret only ends sessions.
+  // A power cut during a manual copy leaves a short file; a new secret only ends sessions.
   const secret = make(present !== undefined)
   await replaceFile(file, secret, 0o600)
   return secret

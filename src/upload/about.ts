@@ -2,7 +2,7 @@ import type { Declaration, Ground } from '../room.ts'
 import { uploadErrors } from './codes.ts'
 import { Content, type ContentSettings } from './config.ts'
 
-/** What is uploaded to this host. */
+/** Uploads to this host. */
 export const about = {
   create: async (ground: Ground<{ content: ContentSettings }>) =>
     (await import('./room.ts')).createUploadRoom(ground),

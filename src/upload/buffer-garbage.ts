@@ -1,12 +1,13 @@
-// Rare enough to cost nothing, often enough that they are few.
+// Large enough that collections cost nothing, small enough that few buffers pile up.
 const betweenBytes = 8_388_608
 
 let letGoBytes = 0
 let collect: NodeJS.GCFunction | undefined
 
 /**
- * Tells that so many bytes of buffers are no longer used, where many bytes move through them. V8 does not weigh buffers
- * when it decides upon a collection of young objects, so a transfer piles up 100 MB of them before it collects everything.
+ * Reports that this many bytes of buffers are no longer used, for code that moves many bytes through buffers. V8
+ * ignores buffers when it decides on a collection of young objects, so a transfer would pile up 100 MB of them before
+ * V8 collects everything.
  */
 export function letBuffersGo(bytes: number): void {
   letGoBytes += bytes
@@ -17,11 +18,11 @@ export function letBuffersGo(bytes: number): void {
 }
 
 /**
- * V8 gives its collector to a context that is made while the flag stands. Not on the command line: there it is part of
- * what V8 compares caches by, and Node's own modules would be compiled anew at every start (docs/adr/0005).
+ * V8 exposes its collector to a context that is created while the flag is set. The flag is not set on the command line:
+ * V8 includes those flags in its cache check, so Node's own modules would be recompiled at every start (docs/adr/0005).
  */
 function exposeCollector(): NodeJS.GCFunction {
-  // Not imported: no start needs them.
+  // Not imported: no start needs these modules.
   const { setFlagsFromString } = process.getBuiltinModule('node:v8')
   const { runInNewContext } = process.getBuiltinModule('node:vm')
   setFlagsFromString('--expose-gc')

@@ -3,7 +3,7 @@ import { readSigningKey, SigningKeyUnusable } from './signing.ts'
 
 const path = 'content.signing.publicKey.base64EncodedValue'
 
-/** Judges the public key for uploads, where there is one. */
+/** Checks the public key for uploads, if one is configured. */
 export async function checkSigningKey({ value }: ReferenceCheck): Promise<Finding[]> {
   const base64EncodedValue = value(path)
   if (typeof base64EncodedValue !== 'string' || base64EncodedValue === '') return []

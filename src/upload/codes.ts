@@ -1,6 +1,6 @@
 import { defineErrors } from '../errors/define-errors.ts'
 
-/** Refusals of uploads. */
+/** Errors of uploads. */
 export const uploadErrors = defineErrors({
   SignatureMissing: {
     status: 400,
@@ -10,13 +10,14 @@ export const uploadErrors = defineErrors({
   },
   SignatureInvalid: {
     status: 400,
-    meaning: "The signature does not fit the uploaded file and the host's public key; nothing was kept.",
+    meaning:
+      "The signature does not match the uploaded file and the host's public key; the upload was discarded.",
     action:
-      'Sign the very file that is sent, SHA-256, with the private key of GET /v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key.',
+      'Sign exactly the file that is sent, SHA-256, with the private key of GET /v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key.',
   },
   TooManyUploads: {
     status: 503,
-    meaning: 'As many uploads are arriving as the host takes at one time.',
-    action: 'Wait for the seconds in Retry-After, or end another upload.',
+    meaning: 'The host already receives as many uploads as it accepts at a time.',
+    action: 'Wait for the seconds in Retry-After, or cancel another upload.',
   },
 })

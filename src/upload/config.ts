@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { strict } from '../config/schema-parts.ts'
 
-/** What is uploaded to this host. */
+/** Uploads to this host. */
 export const Content = Type.Object(
   {
     signing: Type.Object(
@@ -12,7 +12,7 @@ export const Content = Type.Object(
               maxLength: 65_536,
               default: '',
               description:
-                'Base64 of a public key, PEM, RSA or EC. With it every upload needs a detached signature, SHA-256, by its private key.',
+                'Base64 of a public key, PEM, RSA or EC. If set, every upload needs a detached signature, SHA-256, made with its private key.',
             }),
             description: Type.String({ maxLength: 1_024, default: '', description: 'Whose key it is.' }),
           },
@@ -25,5 +25,5 @@ export const Content = Type.Object(
   strict,
 )
 
-/** What an administrator may choose; the section `content`. */
+/** The settings of uploads; the section `content`. */
 export type ContentSettings = Static<typeof Content>

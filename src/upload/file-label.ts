@@ -3,12 +3,12 @@ const maximumBytes = 255
 const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
 
 /**
- * The name a client gave its file, as something to show and never to open: printable, without folders, at most 255
+ * The name that a client gave its file, for display only, never as a path: printable, without folders, at most 255
  * bytes of UTF-8.
  * @returns an empty text when there was no name
  */
 export function labelOf(fileName: string | undefined): string {
-  // A long one is cut before it is looked at.
+  // A long name is cut first.
   const name = (fileName ?? '').slice(-4 * maximumBytes).replace(/^.*[/\\]/s, '')
   let label = ''
   let bytes = 0

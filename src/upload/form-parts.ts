@@ -7,26 +7,26 @@ import { offBodyRefused, onBodyRefused } from '../api/body-refusal.ts'
 import { drainedBytes } from '../api/connection/unread-body.ts'
 import { connectionEnded } from '../api/errors.ts'
 
-/** A part of a form. What is left unread of it when the next one is asked for is read and thrown away. */
+/** A part of a form. Unread content is read and discarded when the next part is requested. */
 export interface FormPart {
   readonly fieldName: string
-  /** As the client calls it; nothing where it is no file. */
+  /** The file name given by the client; undefined for a part that is not a file. */
   readonly fileName: string | undefined
-  /** To be read once. Throws what `formParts` throws; ending early is fine. */
+  /** Can be read once. Throws the errors of `formParts`; the reader may stop early. */
   readonly content: AsyncIterable<Buffer>
 }
 
-// Of headers, boundaries, signature and unwanted parts, with what is on its way through the parser. The bytes
-// of the file itself do not count here.
+// Limit for headers, boundaries, signature and unwanted parts, including bytes inside the parser. The bytes of the file
+// itself do not count.
 const besideBytes = 524_288
 
 /**
- * The parts of a multipart body, with what the library leaves open: what comes beside the part `fileField` is bounded,
- * so that a body without boundaries, of endless headers or of endless other parts is not read to its end; and the body
- * is released once no more parts are wanted.
- * @param signal ends the form with its reason, an AppError, also while nothing arrives
- * @throws AppError BadRequest or PayloadTooLarge for a form that is malformed, cut off or too large; what the body was
- *   refused with, for example `RequestTimeout`
+ * Iterates over the parts of a multipart body and adds what the library lacks: the data beside the part `fileField` is
+ * bounded, so that a body without boundaries, with endless headers or with endless other parts is not read to its end;
+ * and the body is released when no more parts are requested.
+ * @param signal aborts the form with its reason, an AppError, also while no data arrives
+ * @throws AppError BadRequest or PayloadTooLarge for a form that is malformed, cut off or too large; the error that the
+ * body was refused with, for example `RequestTimeout`
  */
 export async function* formParts(
   request: FastifyRequest,
@@ -34,7 +34,7 @@ export async function* formParts(
   signal?: AbortSignal,
 ): AsyncGenerator<FormPart> {
   const { raw } = request
-  // The library waits for an event that has been.
+  // The library would wait for an event that has already fired.
   if (raw.destroyed && !raw.readableEnded) throw connectionEnded()
   const parts = request.parts()
   let received = 0
@@ -49,7 +49,7 @@ export async function* formParts(
     end(
       new AppError(
         generalErrors.PayloadTooLarge,
-        `the form holds too much beside ${fileField}; send that and signature, parted by the boundary that Content-Type names`,
+        `the form has too much data beside ${fileField}; send only that part and signature, separated by the boundary in Content-Type`,
       ),
     )
   }
@@ -69,16 +69,16 @@ export async function* formParts(
   try {
     for (;;) {
       const next = parts.next()
-      // After the parser has begun to listen, so that it has seen a chunk before the chunk is counted.
+      // Added after the listener of the parser, so that the parser sees each chunk before it is counted.
       if (raw.listenerCount('data', count) === 0) raw.on('data', count)
       const result = await Promise.race([next, refusal.promise]).catch(refuse)
       if (result.done === true) break
-      // The plugin is told that every part is a file, see multipart.ts.
+      // The plugin treats every part as a file, see multipart.ts.
       current = result.value as MultipartFile
       if (current.fieldname === fileField) file ??= current
       const { fieldname, filename, file: content } = current
       yield { fieldName: fieldname, fileName: filename, content: chunksOf(content) }
-      // The parser continues only then; how much that may be is bounded.
+      // The parser continues only then; the amount is bounded.
       if (!content.destroyed) await drain(chunksOf(content))
     }
     finished = true
@@ -89,7 +89,7 @@ export async function* formParts(
     if (!finished) letGo()
   }
 
-  // Of more than is thrown away nothing is read, and the end of the reply ends the connection.
+  // Discards a bounded rest of the body; beyond that it stops reading, and the end of the reply closes the connection.
   function letGo(): void {
     raw.unpipe()
     let bytes = 0
@@ -101,7 +101,7 @@ export async function* formParts(
   }
 }
 
-/** Errors of the body, told apart from those of its reader. */
+/** Marks errors of the body, to distinguish them from errors of its reader. */
 async function* chunksOf(content: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of content as AsyncIterable<Buffer>) yield chunk
@@ -116,7 +116,7 @@ async function drain(chunks: AsyncGenerator<Buffer>): Promise<void> {
 
 const gone = new Set(['FST_MP_PREMATURE_CLOSE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** What a client learns of an error of the library or of the connection. */
+/** Converts an error of the library or of the connection to one for the client. */
 function refuse(error: unknown): never {
   if (error instanceof AppError) throw error
   const { code = '', message } = error as NodeJS.ErrnoException

@@ -8,7 +8,7 @@ const options = {
     parts: 32,
     files: 32,
     headerPairs: 64,
-    // Not the JSON limit of the server; the reader of the file bounds it, and form-parts.ts the rest.
+    // Not the JSON limit of the server; the reader of the file limits its size, and form-parts.ts limits the rest.
     fileSize: Number.POSITIVE_INFINITY,
   },
   throwFileSizeLimit: false,
@@ -17,20 +17,20 @@ const options = {
 }
 
 /**
- * Adds routes that take `multipart/form-data` and nothing else. Every other route of the app keeps answering 415 to it.
- * @param addRoutes the plugin with these routes; each reads its parts with `formParts`
+ * Adds routes that accept only `multipart/form-data`. Every other route of the app still answers 415 to it.
+ * @param addRoutes the plugin with these routes; each one reads its parts with `formParts`
  */
 export async function addMultipart(app: FastifyInstance, addRoutes: FastifyPluginAsync): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    // The schema of a form is there for the document; the reader of the parts checks them.
+    // The schema of a form is only for the API document; the reader of the parts validates them.
     scope.setValidatorCompiler(() => () => true)
     await scope.register(multipart, options)
     await scope.register(addRoutes)
   })
 }
 
-/** What the API document says of a form, for the schema of a route: its parts, each with what it is. */
+/** The schema of a form for the API document: its parts, each with a description. */
 export const formSchema = (parts: Readonly<Record<string, string>>, required: readonly string[]) => ({
   consumes: ['multipart/form-data'],
   body: {

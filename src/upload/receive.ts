@@ -16,7 +16,7 @@ import {
   type SigningKey,
 } from './signing.ts'
 
-/** A part of a form; what is not read of it is lost. */
+/** A part of a form; unread content is discarded. */
 export interface UploadPart {
   readonly fieldName: string
   readonly fileName: string | undefined
@@ -28,46 +28,46 @@ export const uploadField = 'uploadFile'
 const signatureField = 'signature'
 
 export interface UploadOptions {
-  /** Of the form, in the order they come. */
+  /** The parts of the form, in order of arrival. */
   readonly parts: AsyncIterable<UploadPart>
-  /** Where the file goes, under the name `archive`; it has to be there, and the file must not. */
+  /** The folder for the file, which is named `archive`; the folder must exist, the file must not. */
   readonly folder: string
-  /** Most bytes of the file. */
+  /** Maximum size of the file in bytes. */
   readonly limitBytes: number
-  /** What has to stay free on the disk. */
+  /** Bytes that must stay free on the disk. */
   readonly reserveBytes: number
-  /** What is free on the disk of the folder now. */
+  /** Free bytes on the disk of the folder. */
   readonly freeBytes: () => Promise<number>
-  /** Content-Length, where the client says it: what the body has, so a little more than the file. */
+  /** Content-Length, if the client sent it: the size of the body, slightly more than that of the file. */
   readonly expectedBytes: number | undefined
-  /** Told after each write how many bytes of the file can be read now. */
+  /** Called after each write with the number of bytes that can be read. */
   readonly onWritten?: (sizeBytes: number) => void
-  /** Ends the upload with its reason, an AppError. */
+  /** Aborts the upload with its reason, an AppError. */
   readonly signal?: AbortSignal
-  /** Without one a signature is read and thrown away, since nothing says whose it is; no upload is refused for it. */
+  /** Without a key a signature is read and ignored; an upload is not refused for having one. */
   readonly signingKey: SigningKey | undefined
 }
 
 export interface Upload {
-  /** Its path. */
+  /** Path of the file. */
   readonly file: string
   readonly sizeBytes: number
   /** Hex. */
   readonly sha256: string
-  /** What the client called it, to show and never to open; may be empty. */
+  /** The name given by the client, for display only, never as a path; may be empty. */
   readonly fileName: string
 }
 
-// A form is a little larger than its file.
+// A form is slightly larger than its file.
 const formBytes = 524_288
-// A look takes a millisecond at most. A program that unpacks at the same time leaves some times as much.
+// A check takes a millisecond at most. A program that unpacks at the same time writes several times as much.
 const betweenLooksBytes = 1_048_576
 
 /**
- * Writes the file of a form to the disk while it arrives, with memory that does not depend on its size: hashed, and
- * checked against its signature, which may come before or after it. On return file and name are on the disk.
- * @throws AppError BadRequest, PayloadTooLarge, StorageFull, SignatureMissing, SignatureInvalid; then, and after any
- *   other error, the file is gone, and the rest of the body is left unread
+ * Writes the file of a form to the disk while it arrives, with constant memory. It hashes the file and checks its
+ * signature, which may arrive before or after the file. On return, file and name are on the disk.
+ * @throws AppError BadRequest, PayloadTooLarge, StorageFull, SignatureMissing, SignatureInvalid; after any error the
+ * file is removed, and the rest of the body is left unread
  */
 export async function receiveUpload(options: UploadOptions): Promise<Upload> {
   const { parts, folder, limitBytes, expectedBytes = 0, signingKey } = options
@@ -155,13 +155,13 @@ function verify(isValid: (signature: Buffer) => boolean, signature: Buffer | und
   if (!signature?.length)
     throw new AppError(
       uploadErrors.SignatureMissing,
-      'this host takes signed uploads only; send the detached signature as the part signature',
+      'this host accepts signed uploads only; send the detached signature as the part signature',
       { details },
     )
   if (!isValid(signature))
     throw new AppError(
       uploadErrors.SignatureInvalid,
-      'the signature is not one of this file (SHA-256) by the key of this host; sign the very file that is sent',
+      'the signature does not match this file (SHA-256) and the key of this host; sign exactly the file that is sent',
       { details },
     )
 }
@@ -174,7 +174,7 @@ const second = (field: string) =>
 const tooLarge = (limitBytes: number) =>
   new AppError(
     generalErrors.PayloadTooLarge,
-    `the file is larger than the ${limitBytes} bytes that this host takes`,
+    `the file is larger than the ${limitBytes} bytes that this host accepts`,
     {
       details: { limitBytes },
     },

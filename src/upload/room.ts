@@ -5,7 +5,7 @@ import { noteSigningKey } from './signing-key-store.ts'
 import { readSigningKey } from './signing.ts'
 
 /**
- * What every upload to this host has to follow.
+ * Creates the room with the rules for all uploads to this host.
  * @throws SigningKeyUnusable
  */
 export function createUploadRoom(ground: Ground<{ readonly content: ContentSettings }>): Room {

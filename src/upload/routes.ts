@@ -6,7 +6,7 @@ import { ContentSigningKey } from './schemas.ts'
 import type { SigningKey } from './signing.ts'
 
 export interface ContentRoutesOptions {
-  /** Nothing where uploads need no signature; `since` is milliseconds since 1970, UTC. */
+  /** Undefined where uploads need no signature; `since` is milliseconds since 1970, UTC. */
   readonly signing: { readonly key: SigningKey; readonly since: number } | undefined
 }
 
@@ -19,7 +19,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox<ContentRoutesOptions> = as
       schema: {
         operationId: 'getContentSigningKey',
         tags: ['content'],
-        summary: 'The public key that uploads have to be signed for',
+        summary: 'The public key that verifies upload signatures',
         response: { 200: ContentSigningKey, ...errorReplies(401, 404) },
       },
     },
@@ -27,7 +27,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox<ContentRoutesOptions> = as
       if (!signing)
         throw new AppError(
           generalErrors.NotFound,
-          'this host has no signing key and takes uploads without a signature; content.signing.publicKey in its configuration sets one',
+          'this host has no signing key and accepts uploads without a signature; content.signing.publicKey in its configuration sets one',
         )
       const { key, since } = signing
       return {

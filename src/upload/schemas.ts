@@ -5,7 +5,7 @@ import { Type, type Static } from 'typebox'
 export const ContentSigningKey = Type.Object(
   {
     key: Type.String({ description: 'The public key that uploads are checked with.' }),
-    description: Type.String({ description: 'What the configuration says of it; may be empty.' }),
+    description: Type.String({ description: 'Description from the configuration; may be empty.' }),
     creationTimestamp: Type.String({ format: 'date-time' }),
   },
   { title: 'ContentSigningKey' },

@@ -5,9 +5,9 @@ import type { Clock } from '../system/clock.ts'
 import type { SigningKey } from './signing.ts'
 
 /**
- * Since when this host has had its key; the trail is told where that has changed.
- * @param key the one of the configuration, if there is one
- * @returns milliseconds since 1970, UTC; nothing without a key
+ * Returns since when this host has had its key, and records a change of the key in the trail.
+ * @param key the configured key, if any
+ * @returns milliseconds since 1970, UTC; undefined without a key
  */
 export function noteSigningKey(
   key: SigningKey | undefined,
@@ -35,12 +35,14 @@ export function noteSigningKey(
     action: 'update',
     kind: 'signing-key',
     resourceUid: fingerprint ?? '',
-    message: key ? `Take signed uploads only, by a key of ${key.kind}` : 'Take uploads without a signature',
+    message: key
+      ? `Accept only uploads signed by a key of type ${key.kind}`
+      : 'Accept uploads without a signature',
   })
   return key && since
 }
 
-/** SHA-256 of its SubjectPublicKeyInfo, hex: the same for every way of writing the key. */
+/** SHA-256 of its SubjectPublicKeyInfo, hex: the same for every encoding of the key. */
 const fingerprintOf = ({ key }: SigningKey) =>
   createHash('sha256')
     .update(key.export({ type: 'spki', format: 'der' }))

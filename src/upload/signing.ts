@@ -8,19 +8,19 @@ export interface SigningKey {
   readonly key: KeyObject
   /** For people, for example `RSA, 4096 bits` or `EC, prime256v1`. */
   readonly kind: string
-  /** What the API says of it, whichever way it was configured. */
+  /** The PEM text shown by the API, independent of how the key was configured. */
   readonly pem: string
   readonly description: string
 }
 
-/** A detached signature while its content streams by. */
+/** Verifies a detached signature while the content is streamed. */
 export interface SignatureCheck {
   update: (chunk: Uint8Array) => void
-  /** Whether the signature is one of the content so far. To be called once. */
+  /** Whether the signature matches the content so far. Call it once. */
   verify: (signature: Buffer) => boolean
 }
 
-/** Uploads cannot be checked with the public key of the configuration. */
+/** The public key in the configuration cannot be used to check uploads. */
 export class SigningKeyUnusable extends ConfigurationError {
   constructor(problem: string) {
     super(`content.signing.publicKey: ${problem}`)
@@ -29,7 +29,7 @@ export class SigningKeyUnusable extends ConfigurationError {
 
 const leastRsaBits = 2_048
 const leastCurveBits = 256
-/** How many bytes a signature may have, in any form. */
+/** Maximum size of a signature in bytes, in any encoding. */
 export const signatureLimitBytes = 16_384
 
 const makeKey =
@@ -39,10 +39,10 @@ const makeKey =
 /**
  * Reads the public key of the configuration.
  * @param base64EncodedValue base64 of a PEM public key (SubjectPublicKeyInfo, or PKCS #1 for RSA), or the PEM itself;
- *   RSA of at least 2,048 bits, or EC on a named curve of at least 256 bits
- * @returns nothing when the value is empty: then uploads are not checked
- * @throws SigningKeyUnusable what is wrong with the value and the command that helps. The value itself is never told: it may be a private
- *   key that was put there by mistake
+ * RSA of at least 2,048 bits, or EC on a named curve of at least 256 bits
+ * @returns undefined when the value is empty: uploads are not checked then
+ * @throws SigningKeyUnusable with what is wrong and a command that helps. The message never repeats the value: it may
+ * be a private key that was put there by mistake
  */
 export function readSigningKey({
   base64EncodedValue,
@@ -68,30 +68,30 @@ function pemOf(value: string): string {
   const text = isBase64(value) ? Buffer.from(value, 'base64').toString('latin1').trim() : ''
   if (text.startsWith('-----BEGIN ')) return text
   throw new SigningKeyUnusable(
-    'the public key is neither a PEM nor the base64 of one; write it as: openssl pkey -pubin -in public.pem | base64 -w 0',
+    'the public key is neither a PEM nor the base64 of one; encode it with: openssl pkey -pubin -in public.pem | base64 -w 0',
   )
 }
 
 function parse(pem: string): KeyObject {
   const label = /^-----BEGIN ([A-Z0-9 ]{1,40})-----/.exec(pem)?.[1] ?? ''
-  // Node would take the public half of it, and the secret one would stand in the configuration and in the API.
+  // Node would accept its public half, and the private key would be in the configuration and in the API.
   if (label.includes('PRIVATE KEY'))
     throw new SigningKeyUnusable(
       'the public key is a private one, which does not belong on this host; replace it by: openssl pkey -in key.pem -pubout | base64 -w 0',
     )
   if (label.includes('CERTIFICATE'))
     throw new SigningKeyUnusable(
-      'the public key is a certificate; take the key out of it with: openssl x509 -in certificate.pem -noout -pubkey | base64 -w 0',
+      'the public key is a certificate; extract the key with: openssl x509 -in certificate.pem -noout -pubkey | base64 -w 0',
     )
   if (pem.split('-----BEGIN ').length > 2)
     throw new SigningKeyUnusable(
-      'the public key holds more than one PEM block; leave the one that signs uploads',
+      'the public key has more than one PEM block; keep only the key that signs uploads',
     )
   try {
     return createPublicKey({ key: pem, format: 'pem' })
   } catch {
     throw new SigningKeyUnusable(
-      'the public key is damaged or of an unknown kind; see what it is with: openssl pkey -pubin -in public.pem -noout -text',
+      'the public key is damaged or of an unknown type; inspect it with: openssl pkey -pubin -in public.pem -noout -text',
     )
   }
 }
@@ -107,19 +107,19 @@ function kindOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }:
   if (type === 'ec') {
     const { namedCurve } = details
     if (namedCurve === undefined)
-      throw new SigningKeyUnusable(`the public key is EC without the name of its curve; ${makeKey}`)
-    // prime256v1, secp384r1, brainpoolP512r1: the name says the size, and Node says it nowhere else.
+      throw new SigningKeyUnusable(`the public key is EC without a named curve; ${makeKey}`)
+    // prime256v1, secp384r1, brainpoolP512r1: the name contains the size, and Node reports it nowhere else.
     if (Number(/\d{2,3}/.exec(namedCurve)?.[0]) >= leastCurveBits) return `EC, ${namedCurve}`
     throw new SigningKeyUnusable(
       `the public key is EC on the curve ${namedCurve}, which is too small; ${makeKey}`,
     )
   }
   throw new SigningKeyUnusable(
-    `the public key is of the kind ${type ?? 'secret'}; RSA and EC keys sign uploads: ${makeKey}`,
+    `the public key is of the type ${type ?? 'secret'}; RSA and EC keys sign uploads: ${makeKey}`,
   )
 }
 
-/** SHA-256 with RSA (PKCS #1 v1.5) or with ECDSA (DER), as `openssl dgst -sha256 -sign` makes it. */
+/** SHA-256 with RSA (PKCS #1 v1.5) or with ECDSA (DER), as made by `openssl dgst -sha256 -sign`. */
 export function createSignatureCheck({ key }: SigningKey): SignatureCheck {
   const check = createVerify('sha256')
   return {
@@ -129,8 +129,8 @@ export function createSignatureCheck({ key }: SigningKey): SignatureCheck {
 }
 
 /**
- * A signature as a client sends it: its bytes, or their hex or base64 text, in lines or with a newline at the end.
- * What is neither text is taken for the bytes; a signature of random bytes does not look like text.
+ * Decodes a signature as a client sends it: its bytes, or their hex or base64 text, possibly with line breaks. Other
+ * content is treated as the bytes; a signature of random bytes does not look like text.
  * @throws AppError SignatureInvalid above 16 KiB
  */
 export function parseSignature(bytes: Buffer): Buffer {
@@ -141,7 +141,7 @@ export function parseSignature(bytes: Buffer): Buffer {
   return isBase64(text) ? Buffer.from(text, 'base64') : bytes
 }
 
-/** For readers that stop once a signature is too long. */
+/** For readers that stop when a signature is too long. */
 export const signatureTooLong = () =>
   new AppError(
     uploadErrors.SignatureInvalid,

@@ -3,20 +3,20 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuseFull } from '../errors/storage-full.ts'
 
-/** A folder that becomes a part of a store, or goes. */
+/** A temporary folder that is either moved into a store or removed. */
 export interface Staged {
   readonly uid: string
   readonly folder: string
 }
 
-/** Where uploads lie until a store takes them. */
+/** Holds uploads until a store takes them. */
 export interface Staging {
-  /** Makes an empty folder. @throws AppError StorageFull */
+  /** Creates an empty folder. @throws AppError StorageFull */
   stage(): Promise<Staged>
   discard(staged: Staged): Promise<void>
 }
 
-/** Clears away what a killed daemon left, and makes the folder. */
+/** Creates the folder, and removes leftovers of a killed daemon. */
 export async function openStaging(folder: string): Promise<Staging> {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })

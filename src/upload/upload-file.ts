@@ -8,21 +8,21 @@ export interface ArchiveFile {
   write: (chunk: Uint8Array) => Promise<void>
   /** Writes the rest and waits until it and the name of the file are on the disk. */
   finish: () => Promise<void>
-  /** Hands on and writes what is held back, so that `onBatch` has had every byte. */
+  /** Writes buffered data and passes it to `onBatch`, so that `onBatch` has had every byte. */
   flush: () => Promise<void>
-  /** Takes the file away again, whatever state it is in. */
+  /** Removes the file, whatever its state. */
   discard: () => Promise<void>
 }
 
-// Two of these: one fills while the other is being written.
+// There are two of these: one fills while the other is being written.
 const batchBytes = 524_288
 
 /**
- * Begins a file that is not there yet, mode 0600, with constant memory: 1 MiB whatever its size.
- * @param onWritten is told after each write how many bytes of the file can be read
- * @param onBatch is given every byte once, in order, before it is written; the buffer is used again afterwards
- * @throws AppError StorageFull, here and from each verb, on a full disk or quota; the system's error as it is, for
- *   example `EEXIST`, otherwise
+ * Creates a new file, mode 0600, with constant memory: 1 MiB whatever its size.
+ * @param onWritten called after each write with the number of bytes that can be read
+ * @param onBatch gets every byte once, in order, before it is written; the buffer is reused afterwards
+ * @throws AppError StorageFull, here and from each method, on a full disk or exceeded quota; other system errors
+ * unchanged, for example `EEXIST`
  */
 export async function createArchiveFile({
   folder,
@@ -31,7 +31,7 @@ export async function createArchiveFile({
   onWritten,
 }: {
   readonly folder: string
-  /** Path of the file, in that folder. */
+  /** Path of the file inside the folder. */
   readonly file: string
   readonly onBatch: (batch: Uint8Array) => void
   readonly onWritten?: ((sizeBytes: number) => void) | undefined
@@ -53,15 +53,15 @@ export async function createArchiveFile({
     }
   }
 
-  // Waits for the batch before, not for this one.
+  // Waits for the previous batch, not for this one.
   async function passOn(): Promise<void> {
     const batch = filling.subarray(0, filled)
     onBatch(batch)
     await writing
     ;[filling, resting, filled] = [resting, filling, 0]
-    // A short write(2) is what comes before ENOSPC; writeFile continues until all is written, from where the last ended.
+    // A short write(2) precedes ENOSPC; writeFile continues from there until everything is written.
     writing = handle.writeFile(batch).then(() => onWritten?.((written += batch.length)), refuseFull)
-    // The next caller that waits for it gets its error.
+    // The next caller that awaits it gets the error.
     writing.catch(() => undefined)
   }
 
@@ -86,7 +86,7 @@ export async function createArchiveFile({
     },
     async discard() {
       await writing.catch(() => undefined)
-      // Closed already, where only the folder could not be synced.
+      // Already closed if only the sync of the folder failed.
       await handle.close().catch(() => undefined)
       await unlink(file)
     },

@@ -5,7 +5,7 @@ export const config: Noun = [
     name: 'config check',
     arguments: ['[FILE]'],
     summary: 'Every problem of the configuration of this host, with file and line',
-    details: 'The same as edgehostd --check-config; FILE stands in for /etc/edgehostd/config.yaml.',
+    details: 'The same as edgehostd --check-config; FILE is checked instead of /etc/edgehostd/config.yaml.',
     completes: 'file',
     load: async () => (await import('./check.ts')).checkConfig,
   }),

@@ -329,13 +329,13 @@ describe("an administrator's own certificate", () => {
     [
       'the certificate file is missing',
       () => rmSync(own().certificateFile),
-      /own\.crt: .*ENOENT.*: see namei -l .*own\.crt, or take api\.tls out/,
+      /own\.crt: .*ENOENT.*: see namei -l .*own\.crt, or remove api\.tls from the configuration/,
     ],
     ['the key file is missing', () => rmSync(own().keyFile), /own\.key: .*ENOENT.*: see namei -l .*own\.key/],
     [
       'the certificate is nonsense',
       () => writeFileSync(own().certificateFile, 'x'),
-      /own\.crt: .*: it must be PEM: look at it with openssl storeutl -noout -text .*own\.crt$/,
+      /own\.crt: .*: it must be PEM: check it with openssl storeutl -noout -text .*own\.crt$/,
     ],
     ['the key is nonsense', () => writeFileSync(own().keyFile, 'x'), /own\.key: /],
     [

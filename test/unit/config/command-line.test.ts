@@ -70,7 +70,10 @@ test.each([
 test('a flag is not taken for the value of the one before it', () => {
   const { problems } = parseCommandLine(['--api.port', '--check-config'])
   expect(problems).toEqual([
-    { place: 'flag --api.port', message: 'needs a value; write --api.port=--check-config if this is it' },
+    {
+      place: 'flag --api.port',
+      message: 'needs a value; write --api.port=--check-config if this is the value',
+    },
   ])
 })
 

@@ -192,7 +192,7 @@ describe('problems', () => {
     ['log: {level: *x}', '1:14: alias *x has no anchor before it'],
     ['log: {level: !x info}', '1:14: not valid YAML: Unresolved tag: !x'],
     ['<<: {api: {port: 1}}', '1:1: unknown key <<'],
-    ['log:\n---\nlog:', '2:1: a second document begins here; a file holds one'],
+    ['log:\n---\nlog:', '2:1: a second document begins here; a file may have only one'],
     ['%YAML 1.1\n---\nlog:', ' asks for YAML 1.1; only YAML 1.2 is read'],
     ['['.repeat(20_000), expect.stringContaining(': nested too deeply')],
   ])('%.50j is refused at its place', async (text, problem) => {
@@ -206,7 +206,7 @@ describe('problems', () => {
     write('config.yaml', 'api: {port: &p 81, timeouts: {idleMs: *p}}\n')
     expect((await load()).config.api.timeouts.idleMs).toBe(81)
     write('config.yaml', `auth: {adminGroups: [&a x${', *a'.repeat(101)}]}\n`)
-    expect(await problemsOf(load())).toEqual(['config.yaml: holds more than 100 aliases (*name)'])
+    expect(await problemsOf(load())).toEqual(['config.yaml: has more than 100 aliases (*name)'])
   })
 
   test('aliases that multiply are refused without being expanded', async () => {
@@ -246,13 +246,13 @@ describe('problems', () => {
   test('certificate and key are refused without each other, whichever layers they come from', async () => {
     write('config.yaml', 'api:\n  tls:\n    certificateFile: /a\n')
     expect(await problemsOf(load())).toEqual([
-      'config.yaml:3:22: api.tls.certificateFile needs api.tls.keyFile beside it',
+      'config.yaml:3:22: api.tls.certificateFile also needs api.tls.keyFile',
     ])
     const { config } = await load({}, ['--api.tls.keyFile=/b'])
     expect(config.api.tls).toEqual({ certificateFile: '/a', keyFile: '/b' })
     write('config.yaml', '')
     expect(await problemsOf(load({ EDGEHOSTD_API_TLS_KEY_FILE: '/b' }))).toEqual([
-      'environment EDGEHOSTD_API_TLS_KEY_FILE: api.tls.keyFile needs api.tls.certificateFile beside it',
+      'environment EDGEHOSTD_API_TLS_KEY_FILE: api.tls.keyFile also needs api.tls.certificateFile',
     ])
   })
 

@@ -193,10 +193,10 @@ describe('readSigningKey', () => {
     [
       'RSA-PSS',
       () => pemOf(generateKeyPairSync('rsa-pss', { modulusLength: 2_048 }).publicKey),
-      /of the kind rsa-pss.*openssl genpkey/,
+      /of the type rsa-pss.*openssl genpkey/,
     ],
-    ['Ed25519', () => spki('ed25519'), /of the kind ed25519.*openssl genpkey/],
-    ['X25519', () => spki('x25519'), /of the kind x25519/],
+    ['Ed25519', () => spki('ed25519'), /of the type ed25519.*openssl genpkey/],
+    ['X25519', () => spki('x25519'), /of the type x25519/],
     [
       'EC on a small curve',
       () => pemOf(generateKeyPairSync('ec', { namedCurve: 'secp224r1' }).publicKey),
