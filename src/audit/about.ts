@@ -1,17 +1,17 @@
 import type { Declaration } from '../room.ts'
 import { Audit } from './config.ts'
 
-/** Who did what, when. */
+/** The audit trail. */
 export const about = {
   config: { audit: Audit },
   families: {
     edgehostd_audit_unwritten_records_total: {
       type: 'counter',
-      help: 'Audit records that only the journal has, since the disk did not take them.',
+      help: 'Audit records that are only in the journal, since they could not be written to the disk.',
     },
   },
-  tags: { audits: 'Who did what on this host, and whether the trail of it is whole.' },
-  // The host looks at every record.
+  tags: { audits: 'The audit trail of this host, and its verification.' },
+  // The verification reads every record.
   support: [
     {
       name: 'audit-head.json',

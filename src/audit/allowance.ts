@@ -1,18 +1,19 @@
-/** What may happen seldom: so often at once, and then once in a while. */
+/** A rate limit with a burst. */
 export interface Allowance {
-  /** Milliseconds until it may happen; 0 for now. */
+  /** Milliseconds until the next one is allowed; 0 if it is allowed now. */
   waitMs(): number
-  /** It happens. */
+  /** Counts one. */
   take(): void
 }
 
 /**
- * @param atOnce how often without a pause
- * @param everyMs how often in the long run: once in this time
+ * Creates the limit.
+ * @param atOnce size of the burst
+ * @param everyMs average interval in the long run
  * @param monotonic milliseconds
  */
 export function createAllowance(atOnce: number, everyMs: number, monotonic: () => number): Allowance {
-  // When all of it is there again.
+  // When the full burst is available again.
   let fullAt = 0
   return {
     waitMs: () => Math.max(0, fullAt - (atOnce - 1) * everyMs - monotonic()),

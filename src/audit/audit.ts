@@ -22,38 +22,41 @@ import { verifyTrail } from './verification.ts'
 export interface AuditOptions {
   readonly settings: RetentionLimits
   readonly database: Database
-  /** Of this host; stands in each record that a list shows. */
+  /** Identifies this host in each record of a list. */
   readonly edgeHostId: string
   readonly listTokens: ContinueTokens
-  /** What is recorded of a start of the daemon. */
+  /** The text of the record for a start of the daemon. */
   readonly startMessage: string
-  /** Reads beside the event loop. */
+  /** Reads outside the event loop. */
   readonly read: SearchOptions['read']
   readonly clock: Clock
   readonly log: Logger
-  /** Told of each record that a refused caller without a session has, whose copy is a line in the journal. */
+  /**
+   * Called for each record of a refused caller without a session; the journal copy of the record is the log line for
+   * it.
+   */
   readonly onStranger?: () => void
 }
 
 export type { SystemEntry }
 
-/** Who did what, when. */
+/** The room of the audit trail. */
 export interface Audit extends Room {
-  /** For the HTTPS edge. */
+  /** Used by the HTTPS edge. */
   readonly requests: RequestAudit
-  /** Records what the daemon did by itself. */
+  /** Records an action of the daemon itself. */
   record(entry: SystemEntry): void
-  /** Which resource the newest record of a kind and action names. */
+  /** The resource in the newest record of a kind and action. */
   lastResource(kind: string, action: AuditAction): string | undefined
-  /** Records that only the journal has, since the start. */
+  /** Number of records since the start that are only in the journal. */
   unwritten(): number
-  /** Writes the head to the journal, and takes away what is too old or too much; to be done hourly. */
+  /** Writes the head to the journal, and removes records that are too old or too many; call it hourly. */
   enforceRetention(): Promise<void>
-  /** Writes what is waiting, and what was only counted yet. */
+  /** Writes all waiting records and sums. */
   flush(): void
 }
 
-/** Builds the parts of the room in the order in which they need each other. */
+/** Creates the parts of the room in the order of their dependencies. */
 export function createAudit(options: AuditOptions): Audit {
   const { settings, database, read, clock, log, onStranger } = options
   const store = createTrailStore(database)

@@ -2,17 +2,17 @@ import { setImmediate } from 'node:timers'
 import type { Pending, Trail } from './trail.ts'
 
 /**
- * Writes the records of all requests that end in one turn of the event loop together, so that two hundred logins at
- * once wait for the disk a few times instead of two hundred: every wait holds up every request.
+ * Writes the records of all requests that end in one turn of the event loop together, so that two hundred simultaneous
+ * logins wait for the disk a few times instead of two hundred times: every wait blocks every request.
  */
 export interface Batch {
   /**
-   * Done when the record is on the disk, or the disk cannot be written. A record of the daemon itself, from the same
-   * turn, comes before it.
+   * Resolves when the record is on the disk, or the disk cannot be written. A record of the daemon itself from the same
+   * turn comes before it.
    * @throws what `writeAll` throws for this record
    */
   add(record: Pending): Promise<void>
-  /** Brings everything to the disk, at once. */
+  /** Writes all waiting records to the disk at once. */
   flush(): void
 }
 
@@ -29,7 +29,7 @@ export function createBatch({ writeAll }: Pick<Trail, 'writeAll'>): Batch {
     try {
       writeAll(all.map(({ record }) => record))
     } catch (error) {
-      // Nothing was written. What is wrong with one must not be the end of the others.
+      // Nothing was written. One bad record must not prevent the others.
       if (all.length > 1) for (const each of all) write([each])
       else for (const { reject } of all) reject(error)
       return

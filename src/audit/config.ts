@@ -8,11 +8,11 @@ export const Audit = Type.Object(
     limitBytes: positive(
       268_435_456,
       1_099_511_627_776,
-      'Disk that the audit trail may take; the oldest records are removed beyond.',
+      'Maximum size of the audit trail on the disk; beyond it the oldest records are removed.',
     ),
   },
   strict,
 )
 
-/** What an administrator may choose; the section `audit`. */
+/** The settings of the audit trail; the section `audit`. */
 export type RetentionLimits = Static<typeof Audit>

@@ -4,16 +4,15 @@ import { tarEnd, tarHeader, tarPadding } from '../archive/ustar.ts'
 import { hex, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 
-// A member of the archive has to say its size before it begins: this many records stand in memory at a time.
+// The size of a member precedes its content: this many records are held in memory at a time.
 const memberLength = 1_000
-// Read and written as text in a millisecond, so that a small board is under ten.
+// Read and serialized in a millisecond, so that a small board needs less than ten.
 const sliceLength = 25
 
 /**
- * The whole trail, oldest first, as a tar archive of NDJSON files. It is made while it is read: a client that reads
- * slowly costs one slice of memory and no file. Each line holds both hashes, so that the chain can be verified
- * without this host.
- * @param head the newest record that goes in
+ * The whole trail, oldest first, as a tar archive of NDJSON files. It is created while it is read: a slow client costs
+ * the memory of one slice and no file. Each line has both hashes, so that the chain can be verified without this host.
+ * @param head number of the newest record to include
  */
 export function downloadTrail(store: TrailStore, head: number): Readable {
   return Readable.from(members(store, head), { objectMode: false })
@@ -46,7 +45,7 @@ async function readMember(store: TrailStore, from: number, head: number) {
   return { oldest, newest, content: Buffer.concat(lines) }
 }
 
-// Sorted by name they are sorted by time.
+// Padded, so that the order by name is the order by time.
 const number = (seq: number) => String(seq).padStart(10, '0')
 
 const lineOf = ({ previousHash, hash, at, ...record }: AuditRecord) => ({

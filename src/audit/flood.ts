@@ -4,31 +4,31 @@ import { begunEntry, createRefusalSum, type RefusalSum } from './refusal-sum.ts'
 import type { Trail } from './trail.ts'
 
 /**
- * Keeps refusals from filling the trail. A few have a record of their own; all others, from whatever address, are
- * counted in one record a minute. The uid of that record is given out with the first refusal it counts, so it is an
+ * Keeps refusals from filling the trail. A few get a record of their own; all others, from any address, are counted in
+ * one record a minute. The first refusal that is counted already returns the uid of that record, so the record has an
  * intent on the disk from then on.
  */
 export interface Flood {
-  /** Whether one more refusal may have a record of its own, which it then has; else it is to be counted. */
+  /** Whether one more refusal may have a record of its own, and counts that record; otherwise call `count`. */
   admit(): boolean
   /**
    * Counts a refusal.
-   * @param address or the network that stands for it
+   * @param address the address, or the network that represents it
    * @returns the uid of the record that counts it
    */
   count(address: string, status: number): string
-  /** Writes what was counted. */
+  /** Writes the sums. */
   flush(): void
 }
 
 export interface FloodOptions {
-  /** Where the sums go. */
+  /** The trail for the sums. */
   readonly trail: Pick<Trail, 'begin' | 'finish' | 'append' | 'newUid'>
-  /** Whose refusals these are, for people: `without a session`. */
+  /** Names the callers in messages: `without a session`. */
   readonly callers: string
   /** Milliseconds. */
   readonly monotonic: () => number
-  /** Told of each that has a record of its own. */
+  /** Called for each refusal that has a record of its own. */
   readonly onAdmitted?: (() => void) | undefined
 }
 
@@ -36,9 +36,9 @@ const minuteMs = 60_000
 const mostInMinute = 10
 
 /**
- * What a flood that lasts may add to the trail. Ten records and a sum a minute would be 5.8 million a year, eight times
- * what the default size holds: so there are ten a minute for the first minutes, and in the long run one in ten minutes;
- * and a sum a minute for the first hour, from then on one in a quarter of an hour. A test computes a year.
+ * What a lasting flood may add to the trail. Ten records and a sum a minute would be 5.8 million a year, eight times
+ * the capacity of the default size. So there are ten records a minute for the first minutes and one in ten minutes in
+ * the long run; and one sum a minute for the first hour, then one in a quarter of an hour. A test computes a year.
  */
 const single = { atOnce: 240, everyMs: 10 * minuteMs }
 const sums = { atOnce: 60, everyMs: 15 * minuteMs }

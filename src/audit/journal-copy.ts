@@ -1,19 +1,19 @@
 import type { Logger } from '../system/log.ts'
 import { hex, type AuditHead, type AuditRecord } from './record.ts'
 
-/** What of the trail goes to the journal, for a site that ships its logs. */
+/** Copies the trail to the journal, for a site that ships its logs. */
 export interface JournalCopy {
-  /** A record that is on the disk. */
+  /** Writes a record that is on the disk. */
   write(record: AuditRecord): void
-  /** A record that the journal alone has: it has no place in the chain. */
+  /** Writes a record that is only in the journal: it has no place in the chain. */
   writeAlone(record: AuditRecord): void
-  /** An attacker who can alter the trail may not be able to alter this. */
+  /** Writes the head. An attacker who can alter the trail may not be able to alter the journal. */
   writeHead(head: AuditHead): void
 }
 
 export function createJournalCopy(log: Logger): JournalCopy {
-  // Whatever the level of the log: a site may ship these lines. As they are in the trail, which holds no secret: to look
-  // for one takes as long as to write the line.
+  // Independent of the log level, since a site may ship these lines. Not redacted: the trail has no secrets, and a
+  // search for them takes as long as writing the line.
   const lines = log.child({}, { level: 'info', redact: [] })
 
   return {
@@ -23,7 +23,7 @@ export function createJournalCopy(log: Logger): JournalCopy {
   }
 }
 
-/** A head as the journal and its readers spell it. */
+/** A head in the format of the journal and its readers. */
 export const jsonOf = ({ seq, hash }: AuditHead) => ({ seq, hash: hex(hash) })
 
 function lineOf(record: AuditRecord) {

@@ -1,9 +1,9 @@
 import { hex, type AuditEntry, type AuditHead } from './record.ts'
 
-/** What the daemon says of itself. */
+/** An action of the daemon itself. */
 export type SystemEntry = Pick<AuditEntry, 'action' | 'kind' | 'message'> & Partial<AuditEntry>
 
-/** An entry of the daemon's own. */
+/** The entry for an action of the daemon itself. */
 export function systemEntry(entry: SystemEntry): AuditEntry {
   return {
     ...{ actorType: 'system', actor: 'edgehostd', role: '', address: '', requestId: '' },
@@ -12,7 +12,7 @@ export function systemEntry(entry: SystemEntry): AuditEntry {
   }
 }
 
-/** So many records are in the journal only. */
+/** The entry that reports how many records are only in the journal. */
 export const gapEntry = (count: number, since: number): AuditEntry =>
   systemEntry({
     action: 'activity',
@@ -21,7 +21,7 @@ export const gapEntry = (count: number, since: number): AuditEntry =>
     outcome: 'failed',
   })
 
-/** The chain on the disk does not end where this daemon ended it. */
+/** The entry for a chain whose end on the disk differs from the one that this daemon wrote. */
 export const forkEntry = (expected: AuditHead, found: AuditHead): AuditEntry =>
   systemEntry({
     action: 'activity',
@@ -30,7 +30,7 @@ export const forkEntry = (expected: AuditHead, found: AuditHead): AuditEntry =>
     outcome: 'failed',
   })
 
-/** A database that was damaged took the trail with it. */
+/** The entry for a trail that was lost with a damaged database. */
 export const beginEntry = (aside: string): AuditEntry =>
   systemEntry({
     action: 'create',

@@ -1,26 +1,26 @@
 import type { Role } from '../base/role.ts'
 import { hash } from 'node:crypto'
 
-/** `create`, `update`, `delete`: a resource changed. `action`: something was done. `activity`: users and sessions. */
+/** `create`, `update`, `delete`: a change of a resource. `action`: an operation. `activity`: of users and sessions. */
 export type AuditAction = 'create' | 'update' | 'delete' | 'action' | 'activity'
 
-/** `unknown`: the daemon was interrupted while it was doing it. */
+/** `unknown`: the daemon was interrupted during the operation. */
 export type AuditOutcome = 'success' | 'refused' | 'failed' | 'unknown'
 
-/** What is to be recorded. Text that is not known is empty. */
+/** The content of a record. Unknown text is empty. */
 export interface AuditEntry {
   readonly actorType: 'user' | 'system'
-  /** Name of the account, or of what acted by itself. */
+  /** Name of the account, or of the part of the daemon that acted. */
   readonly actor: string
   readonly role: Role | ''
-  /** Where it came from. */
+  /** Address of the client. */
   readonly address: string
   readonly action: AuditAction
   /** Kind of the resource, for example `session`. */
   readonly kind: string
   readonly resourceName: string
   readonly resourceUid: string
-  /** For people. */
+  /** Text for people. */
   readonly message: string
   readonly outcome: AuditOutcome
   /** HTTP status of the reply, if it was a request. */
@@ -30,18 +30,18 @@ export interface AuditEntry {
 
 /** One link of the chain. */
 export interface AuditRecord extends AuditEntry {
-  /** 1, 2, 3 … without a gap. */
+  /** 1, 2, 3 … without gaps. */
   readonly seq: number
   readonly uid: string
   /** Milliseconds since 1970, UTC. */
   readonly at: number
-  /** Of the record before; zeros for the first. */
+  /** Hash of the previous record; zeros for the first. */
   readonly previousHash: Uint8Array
   /** SHA-256 of the canonical form. */
   readonly hash: Uint8Array
 }
 
-/** The newest record: with it one can tell whether anything before it was altered or removed. */
+/** The newest record. With it, any change or removal of an earlier record can be detected. */
 export interface AuditHead {
   readonly seq: number
   readonly hash: Uint8Array
@@ -59,8 +59,8 @@ const longestName = 256
 const longestText = 1_024
 
 /**
- * What is hashed: a JSON array, UTF-8 and without spaces, of the version of this form, the hash before in hex and the
- * fields in this order. Never changed: a new field means a new version.
+ * The hashed form: a JSON array, UTF-8 and without spaces, of the version of this form, the previous hash in hex and
+ * the fields in this order. It never changes: a new field needs a new version.
  */
 export function canonicalForm(record: Omit<AuditRecord, 'hash'>): string {
   const { seq, uid, at, previousHash } = record
@@ -73,11 +73,11 @@ export function canonicalForm(record: Omit<AuditRecord, 'hash'>): string {
   ])
 }
 
-/** The hash a record must have. */
+/** Computes the hash of a record. */
 export const hashOf = (record: Omit<AuditRecord, 'hash'>): Uint8Array =>
   hash('sha256', canonicalForm(record), 'buffer')
 
-/** Makes the record that comes after `head`. */
+/** Creates the record that follows `head`. */
 export function chainRecord(head: AuditHead, entry: AuditEntry, uid: string, at: number): AuditRecord {
   const record = {
     ...entry,
@@ -93,8 +93,8 @@ export function chainRecord(head: AuditHead, entry: AuditEntry, uid: string, at:
 }
 
 /**
- * Text as it may stand in a terminal, a table and a database: what controls or reorders a line is escaped as
- * `\u{1b}`, a lone surrogate replaced, the rest cut to so many bytes of UTF-8, never within a character.
+ * Makes text safe for a terminal, a table and a database: characters that control or reorder a line are escaped as
+ * `\u{1b}`, a lone surrogate is replaced, and the text is cut to this many bytes of UTF-8, never within a character.
  */
 export function plainText(text: string, bytes: number): string {
   const short = text.slice(0, bytes).toWellFormed()
@@ -104,7 +104,7 @@ export function plainText(text: string, bytes: number): string {
   return escaped.slice(0, read)
 }
 
-// Controls, line and paragraph separators, and the marks that turn the direction of writing (CVE-2021-42574).
+// Control characters, line and paragraph separators, and marks that change the direction of writing (CVE-2021-42574).
 // eslint-disable-next-line no-control-regex -- control characters are what is looked for
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 

@@ -1,16 +1,16 @@
 import type { AuditEntry } from './record.ts'
 
-/** Refusals that become one record. Takes a bounded amount of memory, wherever they come from. */
+/** Sums refusals for one record, in bounded memory, whatever their number of addresses. */
 export interface RefusalSum {
   add(address: string, status: number): void
-  /** @param minutes how long it took */
+  /** @param minutes length of the interval */
   entry(minutes: number): AuditEntry
 }
 
 const mostAddresses = 10_000
 const namedAddresses = 3
 
-/** @param callers whose they are, for people */
+/** @param callers names the callers in messages */
 export function createRefusalSum(callers: string): RefusalSum {
   const statuses = new Map<number, number>()
   const addresses = new Map<string, number>()
@@ -42,7 +42,7 @@ export function createRefusalSum(callers: string): RefusalSum {
   }
 }
 
-/** What is known of a sum when it begins. */
+/** The entry for the intent of a sum, whose count is not known yet. */
 export const begunEntry = (callers: string): AuditEntry =>
   sumEntry(`an unknown number of more requests ${callers} were refused`)
 

@@ -4,40 +4,40 @@ import type { Flood } from './flood.ts'
 import type { AuditEntry } from './record.ts'
 import type { Trail } from './trail.ts'
 
-/** What is known of a request before it is answered. */
+/** The facts of a request before it is answered. */
 export interface AuditedRequest extends Omit<AuditEntry, 'actorType' | 'outcome' | 'status'> {
   readonly hasSession: boolean
-  /** Whether it is a refusal that has no record of its own; as `admit` said. */
+  /** Whether this is a refusal without a record of its own, as returned by `admit`. */
   readonly isCounted: boolean
 }
 
-/** What is recorded of requests. */
+/** Records requests. */
 export interface RequestAudit {
   /**
-   * Whether one more refusal has a record of its own. To be asked once for each; what was asked is used up.
-   * @param hasSession callers with a session cannot be hidden by a flood of others
+   * Whether one more refusal gets a record of its own. Call it once for each refusal; a positive answer is used up.
+   * @param hasSession callers with a session have their own limit, so that a flood of others cannot hide them
    */
   admit(hasSession: boolean): boolean
   /**
-   * Notes durably what a request is about to do.
-   * @returns for `end`; nothing where the disk cannot be written
+   * Records on the disk what a request is about to do.
+   * @returns the uid for `end`; undefined when the disk cannot be written
    */
   begin(request: AuditedRequest): string | undefined
   /**
-   * Records what came of it: by itself, or in the sum of those that are only counted. The intents of these are removed.
-   * @param begun what `begin` gave, if it was called
-   * @returns uid of the record, as soon as that is on the disk; of a sum, as soon as its intent is
+   * Records the outcome: in a record of its own, or in the sum of counted refusals, whose intents are then removed.
+   * @param begun the return value of `begin`, if it was called
+   * @returns uid of the record, as soon as the record is on the disk; for a sum, as soon as its intent is
    */
   end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
 
 export interface RequestAuditOptions {
   readonly trail: Trail
-  /** Where records go. */
+  /** Writes the records. */
   readonly batch: Batch
-  /** Of callers without a session. */
+  /** Refusals of callers without a session. */
   readonly strangers: Flood
-  /** Of callers with one. */
+  /** Refusals of callers with a session. */
   readonly users: Flood
 }
 

@@ -16,23 +16,24 @@ export interface RetentionOptions extends RetentionLimits {
 const dayMs = 86_400_000
 // A clock that is wrong for an hour must not cost the whole trail.
 const oldestAtOnce = 20_000
-// Fewer wait for the next hour, or each checkpoint would be the surplus of the one before.
+// A smaller surplus waits for the next hour; otherwise each checkpoint would be the surplus of the next run.
 const surplusAtLeast = 100
-// No honest record takes more: a client that fills the database must not make the daemon remove the trail.
+// No honest record is larger: a client that fills the database must not make the daemon remove the trail.
 const mostBytesEach = 2_048
-// Removed, with its rows of five indexes, in some milliseconds.
+// Removed, with its rows in five indexes, in some milliseconds.
 const sliceLength = 25
 
 /**
- * Takes the oldest records away: a bounded number of those that are too old, and all that are too many. The chain says
- * so itself: before the first one goes, a record is written that holds how many go and the hash of the last of them.
- * What goes is verified first; from a trail that is not whole nothing is removed, since it is evidence.
- * @returns how many went
- * @throws when the trail is not whole, or cannot be written
+ * Removes the oldest records: a bounded number of those that are too old, and all that exceed the maximum size. The
+ * chain documents this: before the first record is removed, a record is written with the number of removed records and
+ * the hash of the last one. Records are verified before they are removed; nothing is removed from a damaged trail,
+ * since it is evidence.
+ * @returns the number of removed records
+ * @throws when the trail is damaged, or cannot be written
  */
 export async function retain(options: RetentionOptions): Promise<number> {
   const { store } = options
-  // What an earlier run had not finished.
+  // Finishes an earlier run.
   let count = await removeUpToCheckpoint(store)
   const first = store.first()
   count += await removeTo(options, Math.min(lastTooOld(options, first), first + oldestAtOnce - 1))
@@ -60,18 +61,18 @@ async function removeTo({ store, trail }: RetentionOptions, seq: number): Promis
       message: `retention removes ${last.seq - first + 1} records, ${first} to ${last.seq}`,
     }),
     undefined,
-    // Where the record cannot be written, this is not, and nothing goes.
+    // In the transaction of the record: without the record, nothing is removed.
     (record) => store.putCheckpoint({ seq: record.seq, removedTo: last.seq }),
   )
   return removeUpToCheckpoint(store)
 }
 
-/** Recorded once, and in the journal each hour. */
+/** Recorded in the trail once, and in the journal each hour. */
 function refuse(
   { store, trail }: Pick<RetentionOptions, 'store' | 'trail'>,
   problem: NonNullable<Verification['problem']>,
 ): Error {
-  const message = `retention removes nothing, the trail is not whole: record ${problem.seq}, ${problem.message}`
+  const message = `retention removes nothing, the trail is damaged: record ${problem.seq}, ${problem.message}`
   if (store.newest('audit', 'action')?.message !== message)
     trail.append(systemEntry({ action: 'action', kind: 'audit', message, outcome: 'failed' }))
   return new Error(message)
@@ -87,17 +88,17 @@ async function removeUpToCheckpoint(store: TrailStore): Promise<number> {
   }
 }
 
-/** How many of the oldest records are too many, by the average of all. */
+/** How many of the oldest records exceed the maximum size, by the average size of all records. */
 function surplusOf({ store, trail, limitBytes }: RetentionOptions): number {
   const count = trail.head().seq - store.first() + 1
   const bytes = Math.min(store.usedBytes(), count * mostBytesEach)
   return bytes <= limitBytes ? 0 : Math.floor((count * (bytes - limitBytes)) / bytes)
 }
 
-/** Number of the newest record that is too old; one before the first when none is. */
+/** Number of the newest record that is too old; the number before the first if there is none. */
 function lastTooOld({ store, trail, clock, retentionDays }: RetentionOptions, first: number): number {
   const oldest = clock.now() - retentionDays * dayMs
-  // Time grows with the number, but for a clock that was set back; the first that is kept is found by halves.
+  // Times rise with the numbers, unless the clock was set back; a binary search finds the first record to keep.
   let [low, high] = [first, trail.head().seq + 1]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)

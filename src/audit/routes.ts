@@ -17,8 +17,8 @@ export interface AuditRoutesOptions {
 }
 
 /**
- * The audit trail: `/v1/edge-mgmt/edgehosts/current/audits…`. For administrators: it holds user names and
- * addresses of others.
+ * The audit trail: `/v1/edge-mgmt/edgehosts/current/audits…`. For administrators only: it has names and addresses of
+ * other users.
  */
 export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async (app, options) => {
   const { audits, listTokens, now } = options
@@ -32,7 +32,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
       schema: {
         operationId: 'listAudits',
         tags,
-        summary: 'Who did what on this host, newest first',
+        summary: 'List audit records, newest first',
         querystring: Type.Object({ ...listParameters(auditList).properties, ...AuditsQuery.properties }),
         response: { 200: listOf(Audit), ...errorReplies(400, 401, 403, 503) },
       },
@@ -53,14 +53,14 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
       schema: {
         operationId: 'getAuditFilters',
         tags,
-        summary: 'What audits can be filtered by',
+        summary: 'List the values that audits can be filtered by',
         response: { 200: AuditFilters, ...errorReplies(401, 403) },
       },
     },
     async () => audits.filters(),
   )
 
-  // One at a time: each looks at every record.
+  // One verification at a time: each reads every record.
   let running: ReturnType<AuditAccess['verify']> | undefined
   const verify = async (expected: AuditHead | undefined) => {
     while (running) await running
@@ -77,7 +77,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
       schema: {
         operationId: 'verifyAudits',
         tags,
-        summary: 'Whether the audit trail is whole and unaltered',
+        summary: 'Verify that the audit trail is complete and unaltered',
         description: 'Takes up to a minute for a million records; other requests are answered meanwhile.',
         querystring: VerifyQuery,
         response: { 200: VerifyReply, ...errorReplies(400, 401, 403) },
@@ -97,7 +97,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
   app.get(
     `${path}/download`,
     {
-      // A HEAD would read everything and throw it away.
+      // A HEAD request would read everything and discard it.
       exposeHeadRoute: false,
       config: { access: 'admin', audit: { action: 'activity', kind: 'audit' } },
       schema: {

@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox'
 
-// Wire names as the published API spells them; what it does not have, number, uid, outcome and so on, is added.
+// Wire names of the published API; fields that it lacks (number, uid, outcome and others) are added.
 
 const actionTypes = ['create', 'update', 'delete', 'action', 'activity'] as const
 
-/** What a time of a query has to be. */
+/** The required format of a time in a query. */
 export const timeForm = 'a time with a time zone as RFC 3339 writes it, for example 2026-01-31T08:00:00Z'
 
 // RFC 3339, section 5.6; empty means not set.
@@ -18,7 +18,7 @@ const Time = (description: string) =>
   )
 const Text = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 
-/** What decides which records there are, beside the parameters of every list. */
+/** Parameters that select records, in addition to those of every list. */
 export const AuditsQuery = Type.Object({
   startTime: Time('RFC 3339: records from then on.'),
   endTime: Time('RFC 3339: records up to then.'),
@@ -38,7 +38,7 @@ export const Audit = Type.Object(
       createTimestamp: Type.String({ format: 'date-time' }),
       edgeHostId: Type.String(),
       number: Type.Integer({ minimum: 1, description: 'Place in the trail: 1, 2, 3 … without a gap.' }),
-      uid: Type.String({ description: 'What the header AuditUid of the reply said.' }),
+      uid: Type.String({ description: 'Value of the header AuditUid of the reply.' }),
     }),
     spec: Type.Object({
       actionType: Type.Enum([...actionTypes]),
@@ -50,7 +50,7 @@ export const Audit = Type.Object(
       }),
       message: Type.String(),
       outcome: Type.Enum(['success', 'refused', 'failed', 'unknown'], {
-        description: 'unknown: the daemon was interrupted meanwhile.',
+        description: 'unknown: the daemon was interrupted during the operation.',
       }),
       requestId: Type.Optional(Type.String()),
       resource: Type.Object({
@@ -63,39 +63,39 @@ export const Audit = Type.Object(
   },
   { title: 'Audit' },
 )
-/** A record as the API shows it. */
+/** A record in the API. */
 export type AuditView = Static<typeof Audit>
 
 export const AuditFilters = Type.Record(
   Type.String(),
   Type.Array(Type.Object({ label: Type.String(), value: Type.String() })),
-  { description: 'By the name of the query parameter: the values that there are.' },
+  { description: 'The existing values, by the name of the query parameter.' },
 )
 
 export const VerifyQuery = Type.Object({
   head: Type.Optional(
     Type.String({
-      accepts: '<number>:<hash> as an hourly line of the journal has them, the hash in 64 hexadecimal digits',
+      accepts: '<number>:<hash> from an hourly line of the journal, the hash in 64 hexadecimal digits',
       pattern: '^$|^[1-9][0-9]{0,14}:[0-9a-f]{64}$',
       description:
-        '<number>:<hash> that the journal has of an earlier hour; must be in the trail. One that retention has removed cannot be compared, but for the last of them, and is a problem.',
+        '<number>:<hash> from an earlier line of the journal; must be in the trail. A record that retention has removed cannot be compared, except for the last one removed, and is reported as a problem.',
     }),
   ),
 })
 
 export const VerifyReply = Type.Object({
   isIntact: Type.Boolean(),
-  count: Type.Integer({ description: 'Records looked at.' }),
-  first: Type.Integer({ description: 'Number of the oldest; those before were removed by retention.' }),
+  count: Type.Integer({ description: 'Number of verified records.' }),
+  first: Type.Integer({ description: 'Number of the oldest record; retention removed the earlier ones.' }),
   head: Type.Object({
     number: Type.Integer(),
     hash: Type.String({ description: 'SHA-256, hex.' }),
   }),
-  unwritten: Type.Integer({ description: 'Records since the start that only the journal has.' }),
+  unwritten: Type.Integer({ description: 'Records since the start that are only in the journal.' }),
   problem: Type.Optional(
     Type.Object(
       { number: Type.Integer(), message: Type.String() },
-      { description: 'The first thing that is wrong.' },
+      { description: 'The first problem found.' },
     ),
   ),
 })

@@ -9,7 +9,7 @@ import type { AuditRecord } from './record.ts'
 import { Audit, timeForm, type AuditsQuery, type AuditView } from './schemas.ts'
 import { auditColumns, type TrailStore } from './trail-store.ts'
 
-/** What clients may filter and order audits by. */
+/** The fields by which clients may filter and order audits. */
 export const auditList: ListResource<SqlField> = {
   name: 'audits',
   fields: {
@@ -21,7 +21,7 @@ export const auditList: ListResource<SqlField> = {
     'spec.resource.kind': { type: 'text', column: 'kind' },
   },
   key: 'metadata.number',
-  // Newest first. By the number, not the time: a clock may be set back.
+  // Newest first, by number instead of time: a clock may be set back.
   defaultOrder: [{ path: 'metadata.number', direction: -1 }],
   item: Audit,
 }
@@ -29,7 +29,7 @@ export const auditList: ListResource<SqlField> = {
 export interface Search {
   /** A page of the records. */
   page(query: ListQuery, wanted: AuditsQuery): Promise<Page<AuditView>>
-  /** The values of every filter that has some. */
+  /** The existing values of every filter. */
   filters(): Record<string, { label: string; value: string }[]>
 }
 
@@ -42,13 +42,13 @@ export interface SearchOptions {
   readonly edgeHostId: string
 }
 
-/** What the list reads of a record: all but the hashes, which it does not show. */
+/** The columns that the list reads: all except the hashes, which it does not show. */
 export const listColumns = auditColumns.selected((field) => field !== 'hash' && field !== 'previousHash')
 
 // A directory may have many more accounts.
 const mostValues = 200
 
-// By way of the index, value by value: as fast for a million records as for ten.
+// Uses the index to jump from value to value: as fast for a million records as for ten.
 const distinct = (column: string) => `
   WITH RECURSIVE each(value) AS (
     SELECT min(${column}) FROM audit
@@ -63,7 +63,7 @@ export function createSearch({ database: { sql }, store, read, head, edgeHostId 
     table: 'audit',
     columns: listColumns,
     toItem: (row) => viewOf(row as unknown as AuditRecord, edgeHostId),
-    // There are no gaps between the numbers.
+    // The numbers have no gaps.
     count: () => (head() === 0 ? 0 : head() - store.first() + 1),
     sql,
     read,
@@ -79,7 +79,7 @@ export function createSearch({ database: { sql }, store, read, head, edgeHostId 
   }
 }
 
-/** What the token of a page is bound to. */
+/** The parameters that a page token is bound to. */
 export const boundOf = (wanted: AuditsQuery): (string | undefined)[] =>
   [wanted.startTime, wanted.endTime, wanted.userUid, wanted.resourceKind, wanted.actionType].map(
     (each) => each || undefined,

@@ -2,19 +2,19 @@ import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 import { emptyHead, type AuditAction, type AuditEntry, type AuditHead, type AuditRecord } from './record.ts'
 
-/** What retention has taken away: every record up to `removedTo`. The record `seq` of the chain says so itself. */
+/** The last removal by retention: every record up to `removedTo`. The record `seq` of the chain documents it. */
 export interface Checkpoint {
   readonly seq: number
   readonly removedTo: number
 }
 
-/** An intent to change something whose record is not on the disk yet. */
+/** An announced change whose record is not on the disk yet. */
 export interface Intent {
   readonly uid: string
   readonly entry: AuditEntry
 }
 
-/** The trail on disk. Every writer has a transaction of its own. */
+/** The trail on disk. The caller runs the writes in its transaction. */
 export interface TrailStore {
   insert(record: AuditRecord): void
   head(): AuditHead
@@ -23,21 +23,21 @@ export interface TrailStore {
   read(seq: number): AuditRecord | undefined
   /** Records from a number on, the oldest first. */
   slice(from: number, limit: number): AuditRecord[]
-  /** Bytes that the database takes, without what is free in it. */
+  /** Bytes used by the database, without its free pages. */
   usedBytes(): number
   find(uid: string): AuditRecord | undefined
   /** The newest record of this kind and action. */
   newest(kind: string, action: AuditAction): AuditRecord | undefined
   checkpoint(): Checkpoint | undefined
   putCheckpoint(checkpoint: Checkpoint): void
-  /** Removes so many of the oldest records up to a checkpoint. */
+  /** Removes at most this many of the oldest records up to a checkpoint. */
   remove(limit: number): number
   putIntent(intent: Intent): void
   removeIntent(uid: string): void
   intents(): Intent[]
 }
 
-/** Of the table `audit`. */
+/** Columns of the table `audit`. */
 export const auditColumns = createColumns<keyof AuditRecord>({
   seq: 'seq',
   uid: 'uid',
@@ -70,7 +70,7 @@ export function createTrailStore({ sql }: Database): TrailStore {
     'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
   )
   const find = sql.prepare(`SELECT ${recordColumns} FROM audit WHERE uid = ?`)
-  // By that index: a kind that is rare must not cost a look at every record.
+  // Uses this index, so that a search for a rare kind does not read every record.
   const newest = sql.prepare(
     `SELECT ${recordColumns} FROM audit INDEXED BY audit_kind WHERE kind = ? AND action = ? ORDER BY seq DESC LIMIT 1`,
   )

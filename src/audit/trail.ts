@@ -9,39 +9,39 @@ import { chainRecord, isSameHead, type AuditEntry, type AuditHead, type AuditRec
 import type { TrailStore } from './trail-store.ts'
 import { uuidAt } from '../base/uid.ts'
 
-/** What is to become a record. */
+/** An entry that is to become a record. */
 export interface Pending {
-  /** Nothing where another record counts it: then only its intent is removed. */
+  /** Undefined where another record counts it: then only its intent is removed. */
   readonly entry: AuditEntry | undefined
   readonly uid: string
-  /** Whether there is an intent of it on the disk. */
+  /** Whether it has an intent on the disk. */
   readonly isIntent: boolean
 }
 
-/** Who did what, when: a chain of records that only grows. */
+/** The audit trail: a chain of records that only grows. */
 export interface Trail {
   /**
-   * Records what happened. Where it cannot be written, the journal alone has it, it is counted, and a record says so
-   * once there is room again.
-   * @param uid of the record, if it was given away already; see `newUid`
-   * @param also is written in the same transaction
+   * Records an event. If it cannot be written, it goes to the journal only and is counted, and a later record reports
+   * that once the disk can be written again.
+   * @param uid uid of the record, if it was returned to a client already; see `newUid`
+   * @param also written in the same transaction
    * @returns the uid of the record, written or not
    */
   append(entry: AuditEntry, uid?: string, also?: (record: AuditRecord) => void): string
   /**
-   * Notes on the disk that something is about to be changed. Whatever happens then, a record comes of it: by `finish`,
-   * or as `unknown` after the next start.
-   * @returns the uid that the record will have; nothing where the disk cannot be written
+   * Records on the disk that a change is about to be made. In any case a record follows: from `finish`, or as `unknown`
+   * after the next start.
+   * @returns the uid of the future record; undefined when the disk cannot be written
    */
   begin(entry: AuditEntry): string | undefined
-  /** Records what came of what was begun. */
+  /** Records the outcome of a change that was begun. */
   finish(uid: string, entry: AuditEntry): void
-  /** Any number of records, whose uids were given away already, in one commit; each as `append` or `finish`. */
+  /** Writes any number of records, whose uids were returned already, in one commit; each like `append` or `finish`. */
   writeAll(all: readonly Pending[]): void
   newUid(): string
-  /** Of what was recorded; kept in memory, so that an end that was cut off shows. */
+  /** The newest written record; kept in memory, so that a truncated trail is detected. */
   head(): AuditHead
-  /** Records that only the journal has, since the start. */
+  /** Number of records since the start that are only in the journal. */
   unwritten(): number
   /** Writes the head to the journal, which an attacker may not be able to alter. */
   announceHead(): void
@@ -54,27 +54,27 @@ export interface TrailOptions {
   readonly log: Logger
 }
 
-/** Opens the trail. Changes that were begun before the daemon was killed become records whose outcome is not known. */
+/** Opens the trail. Changes that a killed daemon had begun become records with the outcome `unknown`. */
 export function createTrail({ store, database, clock, log }: TrailOptions): Trail {
   const journal = createJournalCopy(log)
   const { sql, transaction } = database
   let head = store.head()
-  // After an error it is unknown what the disk holds.
+  // After an error the content of the disk is unknown.
   let isHeadSure = true
   let unwritten = 0
-  // Since when, while nothing can be written.
+  // Since when nothing can be written, and how many records are missing.
   let missing = 0
   let missingSince = 0
-  // What was begun, is over, and could not be recorded yet. Each has its intent on the disk.
+  // Changes that have ended but could not be recorded yet. Each has its intent on the disk.
   const unrecorded = new Map<string, AuditEntry | undefined>()
 
-  /** Records are on the disk when it returns, and their intents are gone with the same commit. */
+  /** Writes records and removes their intents in one commit; both are on the disk when it returns. */
   function write(pending: readonly Pending[], also?: (record: AuditRecord) => void): boolean {
     const late = [...unrecorded].slice(0, lateAtOnce)
     const made: AuditRecord[] = []
     let found = head
     try {
-      // Rolled back with the rest of it, the head would be a lie.
+      // A rollback of an outer transaction would make the head wrong.
       if (sql.isTransaction) throw new Error('a record is written in a transaction of its own')
       transaction(() => {
         if (!isHeadSure) found = store.head()
@@ -100,7 +100,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
         if (also && newest) also(newest)
       })
     } catch (error) {
-      // Whatever it is: what was done is done, and must not become a 500 or the end of the process.
+      // The change is done and must not become a 500 or end the process, whatever the database error is.
       if (!isDatabaseError(error)) throw error
       isHeadSure = false
       complain(error)
@@ -119,13 +119,13 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
     return true
   }
 
-  // Once, not for each of a thousand requests; the lines themselves are still written.
+  // Logged once, not for each of a thousand requests; the records themselves are still logged.
   let isBroken = false
   function complain(error: unknown): void {
     if (!isBroken)
       log.error(
         { err: error },
-        `the audit trail cannot be written; the journal alone has what follows; ${seeDisk}`,
+        `the audit trail cannot be written; further records are in the journal only; ${seeDisk}`,
       )
     isBroken = true
   }
@@ -177,5 +177,5 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
   }
 }
 
-// Each takes its share of the time that a commit holds the event loop.
+// Each one adds to the time for which a commit blocks the event loop.
 const lateAtOnce = 20

@@ -2,26 +2,26 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { emptyHead, hashOf, isSameHash, type AuditHead, type AuditRecord } from './record.ts'
 import type { TrailStore } from './trail-store.ts'
 
-/** What a verification found. */
+/** The result of a verification. */
 export interface Verification {
   readonly isIntact: boolean
-  /** Records looked at. */
+  /** Number of verified records. */
   readonly count: number
-  /** Number of the oldest of them; 0 for an empty trail. */
+  /** Number of the oldest verified record; 0 for an empty trail. */
   readonly first: number
-  /** The newest of them. */
+  /** The newest verified record. */
   readonly head: AuditHead
-  /** The first thing that is wrong. */
+  /** The first problem found. */
   readonly problem?: { readonly seq: number; readonly message: string }
 }
 
 export interface VerificationOptions {
   readonly store: TrailStore
-  /** The daemon's own, of its memory: so far the chain must reach, and with this record. */
+  /** The daemon's own head from memory: the chain must reach it and contain it. */
   readonly head: AuditHead
-  /** One that was kept elsewhere and must be in the chain. */
+  /** A head that was kept elsewhere and that the chain must contain. */
   readonly expected?: AuditHead
-  /** The last record to look at, where it is not the head. */
+  /** The last record to verify, if it is not the head. */
   readonly upTo?: number
 }
 
@@ -31,12 +31,12 @@ interface Expectation {
   readonly message: string
 }
 
-// Read and hashed in one or two milliseconds, so that a machine five times slower is under ten.
+// Read and hashed in one or two milliseconds, so that a machine five times slower needs less than ten.
 const sliceLength = 25
 
 /**
- * Looks at every record: its own hash, the hash of the one before, the numbers, the checkpoint that retention left,
- * the heads that are known, and that nothing was cut off the end. In slices; between them the event loop turns.
+ * Verifies every record: its hash, the hash of the previous record, the numbers, the checkpoint of retention, the known
+ * heads, and that the end is complete. It works in slices and yields to the event loop between them.
  */
 export async function verifyTrail(options: VerificationOptions): Promise<Verification> {
   const { store, head, expected } = options
@@ -53,7 +53,7 @@ export async function verifyTrail(options: VerificationOptions): Promise<Verific
 
   for (let next = first; next <= lastSeq && problem === undefined;) {
     const records = store.slice(next, sliceLength)
-    // Each time: retention may be at work.
+    // Read for each slice: retention may be running.
     const begin = readBegin(store)
     if (begin === undefined) {
       problem = { seq: store.checkpoint()?.seq ?? 0, message: 'the record of the checkpoint is missing' }
@@ -80,7 +80,7 @@ export async function verifyTrail(options: VerificationOptions): Promise<Verific
   return problem === undefined ? { isIntact: true, ...found } : { isIntact: false, ...found, problem }
 }
 
-/** Where the chain begins: the last record that was taken away, as its checkpoint in the chain says. */
+/** Where the chain begins: at the last removed record, as its checkpoint in the chain documents. */
 function readBegin(store: TrailStore): AuditHead | undefined {
   const checkpoint = store.checkpoint()
   if (!checkpoint) return emptyHead
@@ -89,20 +89,20 @@ function readBegin(store: TrailStore): AuditHead | undefined {
   return { seq: checkpoint.removedTo, hash: Buffer.from(record.resourceUid, 'hex') }
 }
 
-/** What is wrong with a record, if anything. */
+/** The problem of a record, if any. */
 function judge(record: AuditRecord, last: AuditHead | undefined, begin: AuditHead): string | undefined {
-  // Those before the begin may go at any moment.
+  // Retention may remove the records before the beginning at any moment.
   if (record.seq !== (last?.seq ?? begin.seq) + 1 && record.seq > begin.seq + 1)
     return 'records before this one are missing'
   const isBehind = (head: AuditHead) => record.seq === head.seq + 1
   const before = [begin, ...(last ? [last] : [])].filter(isBehind)
   if (before.some(({ hash }) => !isSameHash(hash, record.previousHash)))
-    return 'the record does not follow the one before'
+    return 'the record does not match the previous one'
   if (!isSameHash(hashOf(record), record.hash)) return 'the record was altered'
   return undefined
 }
 
-/** What of a record is not as it is known. */
+/** Compares a record with the known hashes. */
 function contradict(
   record: AuditRecord,
   known: readonly Expectation[],
@@ -113,7 +113,7 @@ function contradict(
   return same.find(({ head }) => !isSameHash(head.hash, record.hash))?.message
 }
 
-/** A record that is gone: the checkpoint holds the hash of the last of them, and of no other. */
+/** Checks an expected record that was removed: the checkpoint has only the hash of the last removed record. */
 function compareRemoved(expected: AuditHead, begin: AuditHead): Verification['problem'] {
   const { seq } = expected
   if (seq < begin.seq) return { seq, message: 'the record was removed by retention and cannot be compared' }

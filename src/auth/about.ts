@@ -9,12 +9,12 @@ export const about = {
   families: {
     edgehostd_logins_total: {
       type: 'counter',
-      help: 'Checks of a password: accepted, refused, expired (right, but to be changed first), limited (too many failures before), busy (no room for one more), failed (PAM or the directory did not answer).',
+      help: 'Checks of a password: accepted, refused, expired (right, but to be changed first), limited (too many earlier failures), busy (too many logins at once), failed (PAM or the directory did not answer).',
       labels: ['purpose', 'outcome'],
     },
     edgehostd_pam_children: {
       type: 'gauge',
-      help: "PAM children: working on a password, or asleep in PAM's failure delay.",
+      help: "PAM children: checking a password, or asleep in PAM's failure delay.",
       labels: ['state'],
     },
     edgehostd_pam_waiting_logins: { type: 'gauge', help: 'Logins that wait for a PAM child.' },

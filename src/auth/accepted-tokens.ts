@@ -11,13 +11,14 @@ export interface SessionCaller {
 }
 
 /**
- * Access tokens that need no look at their signature: it was right once, or is our own. Such a look costs more than the
- * rest of a read. Their time is compared each time, and they go with their session or its role.
+ * Caches access tokens whose signature needs no check: it was valid before, or the daemon has just made it. A signature
+ * check costs more than the rest of a read request. The validity period is checked on each call. Tokens are removed
+ * together with their session, or when the session loses its role.
  */
 export interface AcceptedTokens {
-  /** The user behind a token; nothing where its time is not now, or it must be looked at first. */
+  /** The user behind a token; undefined when the token is not valid now, or its signature must be checked first. */
   callerOf(token: string, now: number): SessionCaller | undefined
-  /** @returns the user, where its time is now */
+  /** @returns the user, if the token is valid now */
   accept(
     token: string,
     caller: SessionCaller,

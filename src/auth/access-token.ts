@@ -14,19 +14,19 @@ export interface AccessClaims {
   readonly role: Role
 }
 
-/** Signs and checks access tokens. */
+/** Signs and verifies access tokens. */
 export interface AccessTokens {
   sign(claims: AccessClaims): string
-  /** @returns nothing for a token that is altered, expired or not ours */
+  /** @returns undefined for a token that is altered, expired or from another issuer */
   verify(token: string): AccessClaims | undefined
 }
 
 /**
- * Access tokens by @fastify/jwt, HS256 only on both sides: issuer and verifier are one process, so an asymmetric
- * key would buy nothing and a verifier that accepts a second algorithm is an attack.
+ * Access tokens by @fastify/jwt, with HS256 only on both sides: issuer and verifier are one process, so an asymmetric
+ * key would have no benefit, and accepting a second algorithm would enable attacks.
  */
 export async function createAccessTokens(key: Buffer): Promise<AccessTokens> {
-  // An instance that serves no requests: the tokens exist before the app that uses them.
+  // An instance that serves no requests: the tokens are needed before the app that uses them.
   const app = fastify()
   await app.register(jwt, {
     secret: key,
@@ -41,14 +41,15 @@ export async function createAccessTokens(key: Buffer): Promise<AccessTokens> {
         const claims: unknown = app.jwt.verify(token)
         return isAccessClaims(claims) ? claims : undefined
       } catch {
-        // Every way in which a token can be bad is the same to the caller.
+        // The caller does not need to know why a token is invalid.
         return undefined
       }
     },
   }
 }
 
-// The library checks what it is told to; the shape is ours. An array payload, for one, skips its claim checks.
+// The library checks only the configured claims; the shape is checked here. An array payload, for example, skips its
+// claim checks.
 function isAccessClaims(value: unknown): value is AccessClaims {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const { sub, jti, iat, exp, role } = value as Record<string, unknown>

@@ -40,14 +40,14 @@ export function findShadow(text: string, name: string): ShadowEntry | undefined 
 
 const numberOf = (field: string | undefined) => (field ? Number(field) : undefined)
 
-/** The day from which PAM takes an account for expired whose password was not changed in time, see shadow(5). */
+/** The day from which PAM treats an account as expired because its password was not changed in time, see shadow(5). */
 function unusedDay(changed?: number, maximum?: number, inactive?: number): number | undefined {
-  // Day 0 asks for a new password at the next login, and -1 is nothing at all.
+  // Day 0 asks for a new password at the next login; -1 disables the check.
   if (!changed || maximum === undefined || inactive === undefined) return undefined
   return maximum < 0 || inactive < 0 ? undefined : changed + maximum + inactive + 1
 }
 
-/** Names of the groups, by group(5) text, that have this user as a member or as their primary group. */
+/** Names of the groups in group(5) text that have this user as a member or as the user's primary group. */
 export function groupsOf(text: string, name: string, primaryGid: number): string[] {
   return text.split('\n').flatMap((line) => {
     const [group, , gid, members = ''] = line.split(':')
@@ -65,8 +65,8 @@ export function gidsOf(text: string, names: readonly string[]): number[] {
 }
 
 /**
- * Whether nsswitch.conf(5) answers this database from the local files alone; systemd's own modules only add
- * accounts that are not in the files.
+ * Whether nsswitch.conf(5) uses only the local files for this database; systemd's own modules only add accounts that
+ * are not in the files.
  */
 export function isLocalOnly(nsswitch: string, database: 'passwd' | 'group'): boolean {
   const line = nsswitch.split('\n').find((each) => new RegExp(`^\\s*${database}\\s*:`).test(each))
@@ -79,7 +79,7 @@ export function isLocalOnly(nsswitch: string, database: 'passwd' | 'group'): boo
   return sources.every((source) => ['files', 'compat', 'systemd', 'mymachines'].includes(source))
 }
 
-/** Shells an account may have; the fallback is the one of getusershell(3). */
+/** The login shells; the fallback is that of getusershell(3). */
 export function parseShells(text: string | undefined): string[] {
   if (text === undefined) return ['/bin/sh', '/bin/csh']
   return text
@@ -88,11 +88,11 @@ export function parseShells(text: string | undefined): string[] {
     .filter((line) => line.startsWith('/'))
 }
 
-/** Whether a shadow hash was locked, by `passwd -l`. A `*` is no lock: directories print it for every account. */
+/** Whether a password was locked with `passwd -l`. A `*` is not a lock: directories print it for every account. */
 export const isLockedHash = (hash: string) => hash.startsWith('!')
 
 function findLine(text: string, name: string): string | undefined {
-  // Else it would reach into the next field.
+  // A colon would match into the next field.
   if (name.includes(':')) return undefined
   const start = text.startsWith(`${name}:`) ? 0 : text.indexOf(`\n${name}:`) + 1
   if (start === 0 && !text.startsWith(`${name}:`)) return undefined

@@ -7,19 +7,19 @@ import { needsNss, reasonInFiles, reasonToEnd } from './end-reason.ts'
 import type { SessionRecord } from './session-store.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Ends sessions whose account is locked, expired, gone or no longer what it was. */
+/** Ends sessions whose account is locked, expired, deleted or replaced. */
 export interface AccountWatch {
   /**
-   * Ends what the local files alone rule out and looks again whenever one of them changes, until stopped. Once it
-   * has returned no request can come in for such a session; no program is waited for.
+   * Ends sessions that the local files alone rule out, and checks again whenever a file changes, until stopped. When it
+   * returns, no such session can be used anymore; it waits for no program.
    */
   start(): void
   /**
-   * Looks at every account that has a session: at once into the local files, then with questions to NSS, which take
-   * less than a minute however many there are.
+   * Checks every account that has a session: first in the local files, then with NSS queries, which take less than a
+   * minute for any number of accounts.
    */
   check(): Promise<void>
-  /** The same without a caller that waits; errors go to the journal. */
+  /** Runs `check` without waiting; errors go to the journal. */
   checkInBackground(): void
   stop(): void
 }
@@ -34,11 +34,11 @@ export interface AccountWatchOptions {
 }
 
 const watchedFiles = new Set(['passwd', 'shadow', 'group', 'shells', 'nsswitch.conf'])
-// useradd and friends replace several files one after the other.
+// useradd and similar programs replace several files one after the other.
 const settleMs = 200
-// Rounds come every minute, see the table of jobs.
+// A round runs every minute, see the table of jobs.
 const longestWaitMs = 120_000
-// A question to a silent directory takes 10 s; after this time of a round no other one begins.
+// A query to a directory that does not answer takes 10 s; after this time of a round no further query starts.
 const roundMs = 30_000
 const mostQuestions = 4
 
@@ -51,7 +51,7 @@ export function createAccountWatch({
 }: AccountWatchOptions): AccountWatch {
   let isStopped = false
   let round: Promise<void> | undefined
-  // Users of whom NSS could not tell -> when, monotonic milliseconds.
+  // User -> monotonic milliseconds of the last NSS query that failed.
   const silentAt = new Map<string, number>()
   let expiryTimer: NodeJS.Timeout | undefined
   let nextExpiry = Infinity
@@ -67,7 +67,7 @@ export function createAccountWatch({
     return byReason.get(undefined) ?? []
   }
 
-  /** @returns the users about whom NSS has to be asked */
+  /** @returns the users that need an NSS query */
   function lookIntoFiles(): string[] {
     sessions.expire()
     clearTimeout(expiryTimer)
@@ -93,17 +93,17 @@ export function createAccountWatch({
   }
 
   async function askAbout(userName: string): Promise<void> {
-    // A session that begins or is renewed in the meantime knows its account better than this answer.
+    // A session that starts or is renewed during the query has newer data on its account than this answer.
     const known = new Set(sessions.list().filter((session) => session.userName === userName))
     let account: Account | undefined
     try {
       account = await accounts.read(userName)
     } catch (error) {
       silentAt.set(userName, clock.monotonic())
-      // A directory that does not answer has not said that the account is gone.
+      // A directory that does not answer has not reported the account as deleted.
       log.warn(
         { err: error, user: userName },
-        'the account could not be looked up; its sessions continue; see what NSS says with: getent passwd <user>',
+        'the account could not be looked up; its sessions continue; see what NSS returns with: getent passwd <user>',
       )
       return
     }
@@ -113,11 +113,14 @@ export function createAccountWatch({
     expectExpiry(account?.expiresAt)
   }
 
-  /** A few at a time, so that a silent directory holds up neither the answers of another one nor the next round. */
+  /**
+   * Runs a few queries in parallel, so that a directory that does not answer delays neither the answers of another one
+   * nor the next round.
+   */
   async function askRound(userNames: readonly string[]): Promise<void> {
     const until = clock.monotonic() + roundMs
     for (const name of silentAt.keys()) if (!userNames.includes(name)) silentAt.delete(name)
-    // Users of whom NSS did not answer come last, the one not asked for longest first.
+    // Users whose last query failed come last, the one not queried for longest first.
     const order = (name: string) => silentAt.get(name) ?? -1
     const queue = [...userNames].sort((a, b) => order(a) - order(b))
     const work = async () => {
@@ -131,7 +134,7 @@ export function createAccountWatch({
     if (queue.length > 0 && !isStopped)
       log.warn(
         { accounts: queue.length },
-        'the directory of accounts is too slow to be asked about all of them in one round; their sessions continue; see how long it takes with: getent passwd <user>',
+        'the directory of accounts is too slow to query all accounts in one round; the sessions of the others continue; see how long it takes with: getent passwd <user>',
       )
   }
 
@@ -144,7 +147,7 @@ export function createAccountWatch({
     await round
   }
 
-  // An account expires on a day; no file changes then. Beyond a minute the next round is early enough to know.
+  // An account expires on a day, without a change of a file. Beyond a minute the next round is early enough.
   function expectExpiry(time = Infinity): void {
     const waitMs = time - clock.now()
     if (isStopped || time >= nextExpiry || waitMs <= 0 || waitMs > longestWaitMs) return
@@ -157,7 +160,7 @@ export function createAccountWatch({
     check().catch((error: unknown) =>
       log.error(
         { err: error },
-        'accounts could not be looked at; see what NSS says with: getent passwd root; ls -l /etc/passwd /etc/group',
+        'accounts could not be checked; see what NSS returns with: getent passwd root; ls -l /etc/passwd /etc/group',
       ),
     )
   }
@@ -165,7 +168,7 @@ export function createAccountWatch({
   const warn = (error: unknown) =>
     log.warn(
       { err: error },
-      'account files are not watched; they are looked at every minute; make room for watches with: sysctl fs.inotify.max_user_instances=1024',
+      'account files are not watched; they are checked every minute; allow more watches with: sysctl fs.inotify.max_user_instances=1024',
     )
 
   function startWatching(): void {
@@ -178,21 +181,21 @@ export function createAccountWatch({
       }, settleMs)
     }
     try {
-      // The folder, not the files: they are replaced, not written.
+      // Watches the folder, not the files: programs replace the files instead of writing them.
       const watcher = watch(etc, onChange).on('error', warn)
       stopWatching = () => {
         clearTimeout(timer)
         watcher.close()
       }
     } catch (error) {
-      // inotify(7): a host may have used up its watches.
+      // inotify(7): the watches of a host may be used up.
       warn(error)
     }
   }
 
   return {
     start() {
-      // In this order, so that no change falls in between.
+      // Watch first, so that no change is missed in between.
       startWatching()
       lookIntoFiles()
     },

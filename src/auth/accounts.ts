@@ -6,17 +6,17 @@ import { createNssQuestions, type NssQuestions } from './nss.ts'
 
 /** Reads accounts through NSS. */
 export interface Accounts {
-  /** Whether the account is in the local files; not where they cannot be read. Only a look into them. */
+  /** Whether the account is in the local files; false when they cannot be read. Does not query NSS. */
   isLocal(name: string): boolean
   /**
-   * What the local files alone say now, without a child process; the role is not known where a directory may add groups.
-   * @throws when one of them cannot be read
+   * Reads the accounts of the local files, without a child process; a role is unknown where a directory may add groups.
+   * @throws when a file cannot be read
    */
   readLocal(): Pick<LocalAccounts, 'find'>
   /**
-   * Takes 10 s at most where a directory is silent.
-   * @returns nothing when there is no such account
-   * @throws CommandFailed when NSS has not answered
+   * Takes at most 10 s when a directory does not answer.
+   * @returns undefined when there is no such account
+   * @throws CommandFailed when NSS does not answer
    */
   read(name: string): Promise<Account | undefined>
 }
@@ -28,8 +28,8 @@ export interface AccountsOptions extends AccountFilesOptions {
 const timeoutMs = 10_000
 
 /**
- * Accounts of the local files are read directly, which costs no child process; all others, and memberships that a
- * directory may add, are asked of NSS with getent(1) and id(1).
+ * Accounts of the local files are read directly, which needs no child process. Other accounts, and memberships that a
+ * directory may add, are queried from NSS with getent(1) and id(1).
  */
 export function createAccounts({ runner, ...options }: AccountsOptions): Accounts {
   const { adminGroups } = options
@@ -38,7 +38,7 @@ export function createAccounts({ runner, ...options }: AccountsOptions): Account
   async function inDirectory(name: string, nss: NssQuestions): Promise<Account | undefined> {
     if (isLocalOnlyFile(files.read().texts.nsswitch)) return undefined
     const entry = parsePasswdLine(await nss.lines('passwd', [name]))
-    // getent takes for a uid what strtoul(3) does; PAM has let in an account of that very name.
+    // getent treats text as a uid where strtoul(3) does; PAM has authenticated an account of exactly that name.
     if (!entry || (/^\s*[+-]?\d+$/.test(name) && entry.name !== name)) return undefined
     const secret = findShadow(await nss.lines('shadow', [entry.name]), entry.name)
     return files.read().describe(entry, secret, 'directory')
@@ -71,7 +71,7 @@ export function createAccounts({ runner, ...options }: AccountsOptions): Account
         const role = isAdmin ? ({ role: 'admin', roleSource: 'directory' } as const) : {}
         return { ...account, ...role, isRoleKnown: true }
       } catch (error) {
-        // A directory that is silent must not lock a local operator out, nor make an administrator of anyone.
+        // A directory that does not answer must neither lock a local operator out nor make an account an administrator.
         if (local && error instanceof CommandFailed) return local
         throw error
       }
@@ -79,6 +79,6 @@ export function createAccounts({ runner, ...options }: AccountsOptions): Account
   }
 }
 
-// systemd's own NSS module knows accounts that are in no file, so only plain files end the search.
+// systemd's own NSS module has accounts that are in no file, so the lookup ends only with plain files.
 const isLocalOnlyFile = (nsswitch: string) =>
   isLocalOnly(nsswitch, 'passwd') && !/^\s*passwd\s*:.*\bsystemd\b/m.test(nsswitch)

@@ -33,40 +33,40 @@ import { createSessions, type IsCallerGone, type Sessions } from './sessions.ts'
 export interface AuthOptions {
   readonly settings: AuthSettings
   readonly runner: CommandRunner
-  /** Runs what must write outside the unit's sandbox. */
+  /** Runs commands that write outside the unit's sandbox. */
   readonly privileged: CommandRunner
   readonly database: Database
   readonly secrets: Secrets
   readonly listTokens: ContinueTokens
-  /** Records what the daemon decides by itself. */
+  /** Records what the daemon does on its own. */
   readonly record: Audit['record']
-  /** Tells who counts as one client. */
+  /** Finds the client behind an address. */
   readonly clientOf: ClientOf
-  /** Cores of the machine. */
+  /** Number of processor cores. */
   readonly cores: number
   readonly clock: Clock
   readonly log: Logger
-  /** Takes the lines about refusals; without it the log does. */
+  /** Logs refusals; by default the log does. */
   readonly strangers?: Lines
   /** Folder of passwd, shadow and group. */
   readonly etc?: string | undefined
 }
 
-/** Accounts, PAM, sessions. */
+/** The room of accounts, PAM and sessions. */
 export interface Auth extends Room {
-  /** Whose access token it is; nothing for one that is not good. */
+  /** The user of an access token; undefined for an invalid one. */
   readonly authenticate: Sessions['authenticate']
-  /** The user of an access token that is held, told without a look at a signature. */
+  /** The user of a cached access token, without a signature check. */
   readonly holderOf: Sessions['holderOf']
-  /** Whether a user has logged in from exactly there. */
+  /** Whether a user has logged in from exactly this client. */
   readonly isKnownClient: (client: Client) => boolean
-  /** Calls when sessions have ended or have lost their role. */
+  /** Registers a listener, called when sessions have ended or have lost their role. */
   onCallersGone(listener: (isGone: IsCallerGone) => void): void
   readonly sessions: Sessions
   readonly accountWatch: AccountWatch
 }
 
-/** Builds the parts of the room in the order in which they need each other. */
+/** Creates the parts of the room in the order of their dependencies. */
 export async function createAuth(options: AuthOptions): Promise<Auth> {
   const { settings, runner, privileged, database, clientOf, clock, log } = options
   const etc = options.etc === undefined ? {} : { etc: options.etc }
@@ -158,8 +158,8 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
         edgehostd_sessions: sessions.list().length,
       }
     },
-    // Accounts may have changed while the daemon was down. Only what the local files say; a directory that hangs must not
-    // keep the port closed.
+    // Accounts may have changed while the daemon was down. Only the local files are checked here; a directory that
+    // hangs must not keep the port closed.
     prepare: () => accountWatch.start(),
     background: () => accountWatch.checkInBackground(),
     stop() {
@@ -169,5 +169,5 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
   }
 }
 
-// After this long without processor time a PAM child is in its failure delay.
+// After this time without processor use a PAM child is in its failure delay.
 const quietMs = 100

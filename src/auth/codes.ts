@@ -1,11 +1,11 @@
 import { defineErrors } from '../errors/define-errors.ts'
 
-/** Refusals of logins and passwords. */
+/** Errors of logins and passwords. */
 export const authErrors = defineErrors({
   InvalidCredentials: {
     status: 401,
     meaning:
-      'The user name and password do not let anyone in. Wrong password, unknown, locked and expired accounts get this same answer.',
+      'The login was refused. A wrong password and an unknown, locked or expired account all get this same answer.',
     action: 'Try again; the reason is in the journal of the host.',
   },
   PasswordExpired: {
@@ -20,12 +20,12 @@ export const authErrors = defineErrors({
   },
   TooManyLogins: {
     status: 429,
-    meaning: 'More logins are being checked than the host has room for.',
+    meaning: 'Too many logins are being checked at the same time.',
     action: 'Wait for the seconds in Retry-After.',
   },
   PasswordRefused: {
     status: 400,
-    meaning: "The host's password policy refused the new password; the message holds PAM's own words.",
+    meaning: "The host's password policy refused the new password; the message contains the text of PAM.",
     action: 'Choose another password.',
   },
   OldPasswordWrong: {
@@ -35,7 +35,7 @@ export const authErrors = defineErrors({
   },
   PamUnavailable: {
     status: 500,
-    meaning: "The host's PAM stack could not give an answer.",
+    meaning: "The host's PAM stack gave no answer.",
     action: 'See journalctl -u edgehostd and docs/operations.md, "When no user can log in".',
   },
   PasswordChangeUnavailable: {

@@ -1,16 +1,16 @@
 import { Type, type Static } from 'typebox'
 import { absolutePath, positive, strict } from '../config/schema-parts.ts'
 
-/** Who may log in, by which PAM, how often, and for how long. */
+/** The settings of groups, PAM, guess protection and tokens. */
 export const Auth = Type.Object(
   {
     adminGroups: Type.Array(Type.String({ minLength: 1 }), {
       default: ['sudo', 'wheel', 'edgehostd-admin'],
-      description: 'Members of these groups, and uid 0, are administrators; everyone else may read.',
+      description: 'Members of these groups, and uid 0, are administrators; other accounts may read.',
     }),
     allowAnyShell: Type.Boolean({
       default: false,
-      description: 'Let in accounts whose shell is not in /etc/shells.',
+      description: 'Allow accounts whose shell is not in /etc/shells.',
     }),
     refusalDelayMs: Type.Integer({
       minimum: 0,
@@ -35,14 +35,14 @@ export const Auth = Type.Object(
         maximumChildren: positive(
           32,
           1_000,
-          'PAM children at one time, sleeping ones included; as many again for users who have logged in from the same client before.',
+          'Maximum number of PAM children, including sleeping ones; the same number again for users who have logged in from the same client before.',
         ),
         queueLength: Type.Integer({
           minimum: 0,
           maximum: 10_000,
           default: 16,
           description:
-            'Logins that wait for a free child, of all clients in turn; more are refused, of the client that has most.',
+            'Logins that wait for a free child; clients take turns. Beyond this number, a login of the client with the most waiting logins is refused.',
         }),
       },
       strict,
@@ -79,7 +79,7 @@ export const Auth = Type.Object(
         trackedKeys: positive(
           10_000,
           1_000_000,
-          'Counters kept in memory, and in all on the disk; the oldest give way.',
+          'Maximum number of counters in memory, and in total on the disk; the oldest are removed.',
         ),
       },
       strict,
@@ -88,8 +88,12 @@ export const Auth = Type.Object(
       {
         accessMinutes: positive(15, 1_440, 'Life of an access token.'),
         renewalHours: positive(2, 168, 'A renewal extends the session by this.'),
-        extendedRenewalHours: positive(24, 168, 'The same with extendedSession=true.'),
-        maximumDays: positive(7, 365, 'A session never lives longer.'),
+        extendedRenewalHours: positive(
+          24,
+          168,
+          'A renewal extends the session by this with extendedSession=true.',
+        ),
+        maximumDays: positive(7, 365, 'Maximum life of a session.'),
         replaySeconds: positive(30, 600, 'The same old refresh token gets the same reply for this long.'),
       },
       strict,
@@ -98,5 +102,5 @@ export const Auth = Type.Object(
   strict,
 )
 
-/** What an administrator may choose; the section `auth`. */
+/** The settings of logins; the section `auth`. */
 export type AuthSettings = Static<typeof Auth>

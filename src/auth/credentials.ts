@@ -1,9 +1,9 @@
-// What pamtester cannot carry: it takes options from its arguments and one line from standard input, cut at a
-// newline or NUL, at most PAM_MAX_RESP_SIZE (512 bytes) with the newline.
+// Limits of pamtester: it takes options from its arguments and one line from standard input, cut at a newline or NUL,
+// at most PAM_MAX_RESP_SIZE (512 bytes) including the newline.
 const longestUserNameBytes = 256
 const longestPasswordBytes = 511
 
-/** Whether this text can be the name of an account at all; anything else never reaches a child process. */
+/** Whether this text can be the name of an account; other text never reaches a child process. */
 export function isPossibleUserName(name: string): boolean {
   return (
     name !== '' &&
@@ -17,16 +17,14 @@ export function isPossibleUserName(name: string): boolean {
   )
 }
 
-/**
- * The user name of an unchecked body, as it was typed. Empty where no account can have it.
- */
+/** The user name in an unvalidated body, as typed. Empty when no account can have it. */
 export function typedUserName(body: unknown): string {
   const { username } = (typeof body === 'object' && body !== null ? body : {}) as { username?: unknown }
   if (typeof username !== 'string') return ''
   return isPossibleUserName(username) ? username : ''
 }
 
-/** Whether PAM can be given this password whole. */
+/** Whether this password can be passed to PAM completely. */
 export function isPossiblePassword(password: string): boolean {
   return (
     password !== '' &&

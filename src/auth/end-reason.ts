@@ -1,12 +1,12 @@
 import type { Account } from './account.ts'
 import type { SessionRecord } from './session-store.ts'
 
-/** By how much the clock may be set back, milliseconds: small corrections by NTP end no session. */
+/** How far the clock may be set back, milliseconds: small corrections by NTP do not end sessions. */
 export const setBackMs = 300_000
 
 /**
- * Why the time of a session is over; nothing when it is not. One from a time that has not come yet is over too: a clock
- * that is set back by years would add them to its life.
+ * Why the lifetime of a session is over; undefined when it is not. A session from a future time is over too: a clock
+ * that is set back by years would add them to its lifetime.
  */
 export function reasonOfTime(
   { createdAt, renewedAt, expiresAt }: SessionRecord,
@@ -16,7 +16,7 @@ export function reasonOfTime(
   return Math.max(createdAt, renewedAt) - setBackMs > now ? 'clock set back' : undefined
 }
 
-/** Why a session of this account has to end; nothing when it may continue. */
+/** Why a session of this account has to end; undefined when it may continue. */
 export function reasonToEnd(
   session: SessionRecord,
   account: Account | undefined,
@@ -27,15 +27,16 @@ export function reasonToEnd(
   if (account.expiresAt !== undefined && account.expiresAt <= now) return 'account expired'
   if (!account.hasLoginShell) return 'shell is not in /etc/shells'
   if (account.mark !== session.accountMark) return 'password changed'
-  // What the local files gave they also take; no directory has to be waited for that may give the same.
+  // A role from the local files is decided by them alone; there is no need to wait for a directory that may grant the
+  // same role.
   const isRoleKnown = account.isRoleKnown || session.roleSource === 'local'
   if (session.role === 'admin' && account.role !== 'admin' && isRoleKnown) return 'left the administrators'
   return undefined
 }
 
 /**
- * The same by the local files alone, without a wait.
- * @param local the account in these files; one that is not there is gone, unless a directory brought it
+ * Why a session has to end according to the local files alone, without waiting.
+ * @param local the account in these files; a missing account counts as deleted, unless it came from a directory
  */
 export function reasonInFiles(
   session: SessionRecord,
@@ -45,6 +46,6 @@ export function reasonInFiles(
   return local || session.accountSource === 'local' ? reasonToEnd(session, local, now) : undefined
 }
 
-/** Whether only NSS can say if a session that the local files do not end may continue. */
+/** Whether NSS is needed to decide on a session that the local files do not end. */
 export const needsNss = (session: SessionRecord, local: Account | undefined) =>
   !local || (session.role === 'admin' && local.role !== 'admin')

@@ -1,16 +1,16 @@
 import { createBoundedMap } from '../base/bounded-map.ts'
 
-/** Times of failures within a window, bounded in keys and in times a key. */
+/** Times of failures within a window, with a bounded number of keys and of times per key. */
 export interface FailureLog {
-  /** Failures of the key within the window before `now`, monotonic milliseconds, and attempts that have not ended. */
+  /** Number of failures of the key within the window before `now`, monotonic milliseconds, plus unfinished attempts. */
   count(key: string, now: number): number
-  /** When the oldest counted failure leaves the window; a second from now when attempts alone fill it. */
+  /** When the oldest counted failure leaves the window; one second from now when unfinished attempts alone fill it. */
   nextFreeAt(key: string, now: number): number
-  /** An attempt begins. */
+  /** Counts the start of an attempt. */
   begin(key: string, now: number): void
-  /** It ends; a failure is kept. */
+  /** Counts the end of an attempt; `failedAt` is kept as a failure. */
   end(key: string, failedAt: number | undefined): void
-  /** Takes up what was kept elsewhere, the oldest first. */
+  /** Restores failures that were stored, the oldest first. */
   restore(key: string, times: readonly number[], now: number): void
   /** Times of failures, the oldest first. */
   times(key: string): readonly number[]
@@ -22,14 +22,14 @@ interface Entry {
   pending: number
 }
 
-/** @param limits `perKey` is the count from which more is not told apart */
+/** @param limits `perKey` is the number of failures above which the count no longer matters */
 export function createFailureLog(limits: {
   maximumKeys: number
   perKey: number
   windowMs: number
 }): FailureLog {
   const isRecent = (now: number) => (time: number) => time > now - limits.windowMs
-  // The one with the fewest failures gives way, so that a flood of names does not wash away the one that counts.
+  // The key with the fewest failures is replaced, so that a flood of names does not remove the one that matters.
   const entries = createBoundedMap<Entry>({
     maximum: limits.maximumKeys,
     worth: ({ times, pending }, now) => (pending > 0 ? Infinity : times.filter(isRecent(now)).length),

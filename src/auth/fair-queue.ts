@@ -1,29 +1,29 @@
-/** Who waits, for the order in which they are served. */
+/** The owner of a place in the queue; decides the order. */
 export interface Waiter {
-  /** Shares its turns: a network, or a client alone. */
+  /** A network, or a client alone; groups take turns. */
   readonly group: string
-  /** Shares the turns of its group. */
+  /** The members of a group take turns within it. */
   readonly member: string
 }
 
 /**
- * A queue of bounded length in which groups take turns, and in each group its members. One that sends a thousand is
- * served as often as one that sends one.
+ * A queue of bounded length in which groups take turns, and within each group its members. A member that sends a
+ * thousand requests is served as often as one that sends one.
  */
 export interface FairQueue<W extends Waiter> {
   /**
-   * Takes one in.
-   * @returns who has to go for it where the queue is full: the last of the group, and there of the member, that has
-   *   most waiting; the new one itself where no group has more
+   * Adds a waiter.
+   * @returns the waiter to reject when the queue is full: the last one of the group, and within it of the member, that
+   * has the most waiters; the new one itself when no group has more
    */
   add(waiter: W): W | undefined
-  /** Takes out whose turn it is. */
+  /** Removes and returns the next waiter. */
   next(): W | undefined
   readonly size: number
 }
 
 export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W> {
-  // Maps keep the order of insertion: who was served goes to the end.
+  // Maps keep the order of insertion: a served group or member moves to the end.
   const groups = new Map<string, Map<string, W[]>>()
   let size = 0
 
@@ -36,7 +36,7 @@ export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W>
     size += 1
   }
 
-  /** Takes the first or last one of a member out, and lets group and member stand behind the others after a turn. */
+  /** Removes the first or last waiter of a member; after a turn, group and member move to the end. */
   function take(group: string, member: string, which: 'shift' | 'pop'): W | undefined {
     const members = groups.get(group)
     const waiting = members?.get(member)
@@ -70,7 +70,9 @@ export function createFairQueue<W extends Waiter>(maximum: number): FairQueue<W>
   }
 }
 
-/** The key of the largest; where several are, that of the new one if it is among them, else the last. */
+/**
+ * The key of the largest entry; among equal ones the key of the new waiter if it is one of them, otherwise the last.
+ */
 function fullest<T>(all: ReadonlyMap<string, T>, own: string, sizeOf: (each: T) => number): string {
   const mine = all.get(own)
   let [found, most] = [own, mine === undefined ? 0 : sizeOf(mine)]

@@ -18,50 +18,51 @@ import {
 } from './guess-levels.ts'
 import type { GuessStore, KeptGuess } from './guess-store.ts'
 
-/** Bounds of the configuration. */
+/** The limits in the configuration. */
 export type GuessLimits = AuthSettings['guard']
 
 export interface GuessGuardOptions extends GuessLimits {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Logger
-  /** Where failures and locks outlive the daemon. */
+  /** Keeps failures and locks across restarts of the daemon. */
   readonly store: GuessStore
-  /** Makes codes of the names that were typed. */
+  /** The key for the hash of typed names. */
   readonly userKey: KeyObject
-  /** Whether this user has logged in from there before. */
+  /** Whether this user has logged in from this client before. */
   readonly isKnown: (userName: string, client: Client) => boolean
 }
 
-/** One try; exactly one of its ends is called, once. */
+/** One login attempt; exactly one of its methods is called, once. */
 export interface Attempt {
-  /** The password was right: the pair's counter starts anew. Other counters stay. */
+  /** The password was right: the counter of the pair is reset. Other counters stay. */
   succeed(): void
-  /** The password was wrong. It is on the disk when this returns. */
+  /** The password was wrong. The failure is stored when this returns. */
   fail(): void
-  /** PAM gave no answer: nothing is learned. */
+  /** PAM gave no answer: the attempt is not counted. */
   cancel(): void
 }
 
-/** Slows and stops guessing. Counts are kept for user names that do not exist as for those that do. */
+/** Slows down and stops password guessing. User names that do not exist are counted like those that do. */
 export interface GuessGuard {
   /**
-   * Begins a try, before any child process is started.
+   * Starts an attempt, before any child process is started.
    * @throws AppError TooManyAttempts with the seconds to wait
    */
   begin(userName: string, client: Client): Attempt
-  /** Brings to the disk how late it is, and what could not be written before; to be done each minute and at the stop. */
+  /** Writes the current time, and everything that could not be written before; call it each minute and at the stop. */
   keep(): void
 }
 
 const hourMs = 3_600_000
 
 /**
- * Three counters: the pair of user and client is delayed and then locked; a client alone is locked; a user over all
- * clients is closed to strangers. The network around a client has the first two as well, `networkFactor` times as high.
- * What others can cause, the locks of network and user, is passed by this host and by a pair that has succeeded
- * before, so that an attacker elsewhere or next door cannot lock an operator out.
+ * Three counters: the pair of user and client is delayed and then locked; a client is locked; a user is closed to
+ * strangers, over all clients. The network around a client has the first two counters as well, with limits
+ * `networkFactor` times as high. The locks of network and user can be caused by others. They do not apply to this host
+ * and to a pair that has succeeded before, so that an attacker elsewhere or on the same network cannot lock an operator
+ * out.
  *
- * Its clock continues from where it was kept, so that a restart ends no lock.
+ * The clock continues from its stored time, so that a restart ends no lock.
  */
 export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
   const { clock, log, store, userKey, isKnown } = options
@@ -107,14 +108,15 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     return {
       key: `user ${user}`,
       failures: times.length,
-      // Not read again, but a row that stands for a lock gives way last.
+      // Never read again, but a row that represents a lock is removed last.
       blockedUntil: times.length < options.userFailuresPerHour ? 0 : (times[0] ?? 0) + hourMs,
       forgetAt: (times.at(-1) ?? 0) + hourMs,
       times,
     }
   }
 
-  // A full disk must not let guesses through, nor keep an answer back: memory counts on, and `keep` writes all of it.
+  // A full disk must neither let guesses through nor delay an answer: counting continues in memory, and `keep` writes
+  // everything later.
   function write(work: () => void): void {
     try {
       work()
@@ -123,7 +125,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
       if (!isBehind)
         log.error(
           { err: error },
-          `failed logins cannot be written yet; until they are, a restart forgets them; ${seeDisk}`,
+          `failed logins cannot be stored now; a restart before they are stored forgets them; ${seeDisk}`,
         )
       isBehind = true
     }
@@ -149,7 +151,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     return new AppError(authErrors.TooManyAttempts, message, { retryAfterSec })
   }
 
-  // A key that has been quiet for the time of a lock is forgotten, so two slips a day never add up.
+  // A key without failures for the time of a lock is forgotten, so that two typing errors a day never add up.
   function look({ level: { counters }, key }: CountedBy): Readonly<Counter> | undefined {
     const counter = counters.get(key)
     if (!counter || counter.pending > 0 || nowMs() < counter.forgetAt) return counter
@@ -178,9 +180,10 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
 
   return {
     begin(typedName, client) {
-      // Directories ignore case: variants of a name are one user to them, so they are one to the counters.
+      // Directories ignore case: they treat variants of a name as one user, so the counters do too.
       const userName = typedName.toLowerCase()
-      // What is typed may be as long as a body, and may be a password in the wrong field; a counter outlives both.
+      // The typed text may be as long as a body, and may be a password in the wrong field; a counter is kept longer
+      // than both.
       const user = createHmac('sha256', userKey).update(userName).digest('base64url')
       const now = nowMs()
       const { own, around } = countersOf(levels, user, client)

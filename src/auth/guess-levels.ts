@@ -5,36 +5,36 @@ import { networkFactor, type Client } from '../base/client.ts'
 /** Failures of one key: a pair of user and client, or a client. */
 export interface Counter {
   failures: number
-  /** Attempts that have begun and not ended; they count like failures, or parallel guesses would all pass. */
+  /** Attempts that have not ended; they count like failures, otherwise parallel guesses would all pass. */
   pending: number
-  /** Monotonic milliseconds until which the key is refused. */
+  /** Monotonic milliseconds until which attempts of the key are refused. */
   blockedUntil: number
   /** Monotonic milliseconds from which the failures are forgotten; never before `blockedUntil`. */
   forgetAt: number
 }
 
-/** From how many failures on a try has to wait, and from how many on there is no try. */
+/** The numbers of failures from which an attempt has to wait, or is refused. */
 export type LevelLimits = Omit<AuthSettings['guard'], 'userFailuresPerHour'>
 
 export type LevelName = 'pair' | 'client' | 'network-pair' | 'network'
 
-/** One way of counting failures: by user and client, by client, and both again for the network around the client. */
+/** One way of counting failures: by user and client, or by client; and both again for the network around the client. */
 export interface Level {
   readonly name: LevelName
   readonly counters: BoundedMap<Counter>
-  /** From here on tries come one after the other. */
+  /** From this number of failures on, attempts run one after the other. */
   readonly busyFrom: number
-  /** A failure: the key has to wait, or is locked. */
+  /** Counts a failure: the key has to wait, or is locked. */
   fail(counter: Counter, now: number): void
 }
 
-/** What one try is counted by. */
+/** The counter that an attempt is counted in. */
 export interface CountedBy {
   readonly level: Level
   readonly key: string
 }
 
-/** The counter of a key, made when missing. Until a failure or a try is counted in it, it may go again. */
+/** The counter of a key, created when missing. It may be removed again until it counts a failure or an attempt. */
 export function touch({ level: { counters }, key }: CountedBy, now: number): Counter {
   const counter = counters.get(key) ?? { failures: 0, pending: 0, blockedUntil: 0, forgetAt: 0 }
   counters.set(key, counter, now)
@@ -44,8 +44,8 @@ export function touch({ level: { counters }, key }: CountedBy, now: number): Cou
 const blockedWorth = 1e15
 
 /**
- * A flood of new keys does not wash away those that are blocked; of the others the one whose last failure is longest ago
- * goes first: were it the one with fewest failures, new keys would push out each other only.
+ * A flood of new keys does not remove blocked keys. Of the others, the key with the oldest last failure is removed
+ * first; if it were the one with the fewest failures, new keys would only remove each other.
  */
 export function worthOf({ pending, blockedUntil, forgetAt }: Readonly<Counter>, now: number): number {
   if (pending > 0) return Infinity
@@ -62,7 +62,7 @@ export function createLevels(limits: LevelLimits): Readonly<Record<LevelName, Le
   const make = (name: LevelName, lockAfter: number, delayAfter = Infinity, factor = 1): Level => ({
     name,
     counters: createBoundedMap({ maximum: limits.trackedKeys, worth: worthOf }),
-    // Below the first delay tries may run side by side; from there on each delay is kept.
+    // Below the first delay, attempts may run in parallel; from there on each delay is enforced.
     busyFrom: Math.min(lockAfter, delayAfter) * factor,
     fail(counter, now) {
       counter.failures += 1
@@ -86,7 +86,10 @@ export function createLevels(limits: LevelLimits): Readonly<Record<LevelName, Le
   }
 }
 
-/** What a try of a user, as a code, from a client is counted by: what nothing passes, and what a trusted pair passes. */
+/**
+ * The counters of an attempt by a user (hashed) from a client: those that always apply, and those that a trusted pair
+ * skips.
+ */
 export function countersOf(
   levels: Readonly<Record<LevelName, Level>>,
   user: string,

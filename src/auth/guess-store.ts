@@ -1,32 +1,35 @@
 import type { Database } from '../store/database.ts'
 
-/** What is counted of one key, as it is kept. Times are milliseconds of the guard's clock. */
+/** A counter as it is stored. Times are milliseconds of the guard's clock. */
 export interface KeptGuess {
-  /** What is counted, and for whom; names that were typed stand in it as codes. */
+  /** The kind of counter and its key; typed names are hashed. */
   readonly key: string
   readonly failures: number
-  /** 0 where it is not. */
+  /** 0 when the key is not blocked. */
   readonly blockedUntil: number
   readonly forgetAt: number
-  /** Of single failures, the oldest first; empty where they are only counted. */
+  /** Times of the failures, the oldest first; empty for a counter that has only a number. */
   readonly times: readonly number[]
 }
 
 /**
- * Failures and locks on the disk. Their clock stands still while the daemon is down and knows no date: a lock that
- * comes back has the time left that it had, whatever was done to the clock of the host.
+ * Failures and locks on the disk. Their clock stops while the daemon is down and is independent of the date: a restored
+ * lock has the same remaining time, whatever happened to the clock of the host.
  */
 export interface GuessStore {
-  /** The moment at which the clock stood the last time, and all that was counted until then, the oldest first. */
+  /** The last stored time of the clock, and all counters stored until then, the oldest first. */
   load(): { readonly now: number; readonly kept: readonly KeptGuess[] }
-  /** Survives a kill at once, a power cut with the next wait for the disk: that for the record of the refusal. */
+  /** Survives a kill immediately, and a power cut from the next sync on: that for the record of the refusal. */
   put(kept: readonly KeptGuess[], now: number): void
   remove(key: string): void
-  /** Takes away what is to be forgotten, and notes how late it is; nothing is written where nothing is kept. */
+  /** Removes what is to be forgotten, and stores the current time; writes nothing when nothing is stored. */
   keep(now: number): void
 }
 
-/** @param maximumRows beyond, what is not blocked, has fewest failures and is nearest to be forgotten gives way */
+/**
+ * @param maximumRows beyond it, rows are removed that are not blocked, have the fewest failures and would be forgotten
+ * next
+ */
 export function createGuessStore(database: Database, maximumRows: number): GuessStore {
   const { sql, transactionBeforeNext } = database
   const list = sql.prepare('SELECT * FROM guess ORDER BY forget_at')
@@ -62,7 +65,7 @@ export function createGuessStore(database: Database, maximumRows: number): Guess
           isNew = true
         }
         const tooMany = isNew ? countRows() - maximumRows : 0
-        // Some more than needed, or each of a flood would look at all of them.
+        // Removes more than needed, otherwise each new row of a flood would scan all rows.
         if (tooMany > 0) trim.run(now, tooMany + Math.floor(maximumRows / 10))
       }),
     remove: (key) => transactionBeforeNext(() => void remove.run(key)),

@@ -15,15 +15,15 @@ import type { Account } from './account.ts'
 
 export interface AccountFilesOptions {
   readonly adminGroups: readonly string[]
-  /** Takes every shell for one of a login. */
+  /** Accepts every shell as a login shell. */
   readonly allowAnyShell?: boolean
-  /** Key of the marks; a mark must not be a password hash that can be attacked. */
+  /** Key of the marks; a mark must not reveal a password hash that can be attacked. */
   readonly markKey: KeyObject
   /** Folder of passwd, shadow and group. */
   readonly etc?: string
 }
 
-/** Texts of the local account files; nothing for one that is not there, or may not be read. */
+/** Texts of the local account files; undefined for a file that is missing, or that may not be read. */
 export interface AccountTexts {
   readonly passwd: string
   readonly shadow: string | undefined
@@ -32,12 +32,12 @@ export interface AccountTexts {
   readonly shells: string | undefined
 }
 
-/** The local accounts as their files were at one moment. */
+/** The local accounts at one moment. */
 export interface LocalAccounts {
   readonly texts: AccountTexts
-  /** @returns nothing when it is not in the files */
+  /** @returns undefined when the account is not in the files */
   find(name: string): Account | undefined
-  /** The account with the role that the local files give it, also one of a directory. */
+  /** The account with the role that the local files give it; also for an account of a directory. */
   describe(entry: PasswdEntry, secret: ShadowEntry | undefined, source: Account['source']): Account
 }
 
@@ -45,7 +45,7 @@ export interface LocalAccounts {
 export interface AccountFiles {
   has(name: string): boolean
   /**
-   * As they are now: for one answer, not to be kept.
+   * Reads the current files, for one answer only; do not keep the result.
    * @throws when a file cannot be read: that says nothing about its accounts
    */
   read(): LocalAccounts
@@ -111,10 +111,10 @@ export function createAccountFiles(options: AccountFilesOptions): AccountFiles {
   }
 }
 
-// A hundred thousand accounts with room to spare.
+// Enough for more than a hundred thousand accounts.
 const accountFileBytes = 16_777_216
 
-// Only a file that is not there says something about its accounts. Without root there is no shadow.
+// Only a missing file says something about its accounts. Only root can read shadow.
 function readText(etc: string, name: string): string | undefined {
   try {
     return readRegularFileSync(join(etc, name), accountFileBytes).bytes.toString()

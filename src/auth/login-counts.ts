@@ -3,14 +3,14 @@ import type { authErrors } from './codes.ts'
 import type { Login } from './login.ts'
 
 /**
- * How a try ended. `refused`: the password is wrong, or the account may not log in. `expired`: right, but it has to be
- * changed first. `limited`: too many failures before. `busy`: no room for one more. `failed`: PAM or the directory did
- * not answer.
+ * The outcome of an attempt. `refused`: the password is wrong, or the account may not log in. `expired`: the password
+ * is right, but must be changed first. `limited`: too many earlier failures. `busy`: too many logins at once. `failed`:
+ * PAM or the directory did not answer.
  */
 export type LoginOutcome = 'accepted' | 'refused' | 'expired' | 'limited' | 'busy' | 'failed'
 
 export interface LoginFigures {
-  /** What the password was asked for. */
+  /** Why the password was checked. */
   readonly purpose: 'login' | 'password-change'
   readonly outcome: LoginOutcome
   readonly count: number
@@ -26,7 +26,7 @@ const outcomes = {
 
 const none = () => ({ accepted: 0, refused: 0, expired: 0, limited: 0, busy: 0, failed: 0 })
 
-/** Counts how the tries of a login end. */
+/** Counts the outcomes of login attempts. */
 export function countLogins(login: Login): { login: Login; figures: () => readonly LoginFigures[] } {
   const counts = { login: none(), 'password-change': none() }
 

@@ -1,17 +1,20 @@
 import type { Database } from '../store/database.ts'
 import type { Client } from '../base/client.ts'
 
-/** Who has logged in on this host, and from where. */
+/** The successful logins on this host and their clients. */
 export interface LoginHistory {
-  /** Records a success; true when it is the account's first on this host. */
+  /** Records a success; returns true for the first login of the account on this host. */
   record(userName: string, client: Client, now: number): boolean
-  /** Whether this user has logged in from there; where none of the user's addresses in a network is known, from it. */
+  /**
+   * Whether this user has logged in from this client; if none of the user's addresses in a network is known, from that
+   * network.
+   */
   isKnown(userName: string, client: Client): boolean
-  /** Whether a user has logged in from exactly there. */
+  /** Whether any user has logged in from exactly this client. */
   isKnownClient(client: Client): boolean
 }
 
-// Enough for every desk an operator works at; the oldest gives way.
+// Enough for every workplace of an operator; the oldest address is replaced.
 const addressesPerUser = 32
 
 export function createLoginHistory({ sql, transaction }: Database): LoginHistory {
@@ -36,7 +39,7 @@ export function createLoginHistory({ sql, transaction }: Database): LoginHistory
         const name = userName.toLowerCase()
         if (renewAddress.run(now, name, address).changes === 0) {
           putAddress.run(name, address, now)
-          // What was known of the whole network, from a time when it was not known to be on a link, has served.
+          // An entry for the whole network, from when it was not known to be on-link, is replaced.
           if (network !== undefined) removeAddress.run(name, network)
           trimAddresses.run(name)
         }

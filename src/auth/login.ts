@@ -28,7 +28,7 @@ export interface LoginOptions {
   readonly transaction: Database['transaction']
   readonly clock: Clock
   readonly log: Logger
-  /** Takes the lines about refusals. */
+  /** Logs refusals. */
   readonly strangers: Lines
   readonly refusalDelayMs: number
 }
@@ -38,13 +38,15 @@ export interface LoginRequest extends Credentials {
   readonly arrivedAt: number
   /** Request id, for the journal. */
   readonly ref: string
-  /** Told the name of the account as soon as there is known to be one, also where it is refused then. */
+  /**
+   * Called with the name of the account as soon as the account is known to exist, even if the login is then refused.
+   */
   readonly onKnown?: (userName: string) => void
-  /** Told that the password was right, also where the request is refused then. */
+  /** Called when the password was right, even if the request is then refused. */
   readonly onProven?: () => void
-  /** Asked, once it is refused, whether the journal says so by itself; else what counts it does. */
+  /** Called after a refusal: whether it gets a log line of its own; false when it is only counted. */
   readonly isTold?: () => boolean
-  /** Called while PAM is at work: what takes its time here does not delay the answer. */
+  /** Called while PAM works: work done here does not delay the answer. */
   readonly onAsked?: () => void
 }
 
@@ -55,15 +57,15 @@ export interface Login {
    */
   login(request: LoginRequest, isExtended: boolean): Promise<{ tokens: TokenPair; isFirstLogin: boolean }>
   /**
-   * Checks a password exactly as a login does, but for its expiry: counted, delayed and refused alike.
-   * @param purpose what the journal calls it
+   * Checks a password exactly like a login, except for its expiry: counted, delayed and refused in the same way.
+   * @param purpose names the check in the journal
    * @param refuse makes the error of a refusal
    * @throws AppError as `login`, without PasswordExpired
    */
   check(request: LoginRequest, purpose: string, refuse?: Refuse): Promise<Account>
 }
 
-/** Makes the error of a refusal; `words` are PAM's own, where it was PAM that refused. */
+/** Makes the error of a refusal; `words` is the text of PAM, if PAM refused. */
 export type Refuse = (words?: string) => AppError
 
 /** `refusal` is for the journal only. */
@@ -71,13 +73,13 @@ type Finding =
   | { readonly account: Account; readonly isExpired: boolean }
   | { readonly refusal: string; readonly words?: string }
 
-/** With how long the request waited before PAM was asked; nothing when it was not. */
+/** With how long the request waited before PAM started; undefined when PAM did not start. */
 type Outcome = Finding & { readonly waitedMs?: number }
 
-/** What the journal says of each login. */
+/** The journal line of a login. */
 interface Line {
   readonly ref: string
-  /** Of an account that there is: people type passwords into the wrong field. */
+  /** Only for an existing account: people type passwords into the wrong field. */
   user: string | undefined
   readonly address: string
   readonly purpose: string
@@ -88,8 +90,8 @@ type PamAnswer = Awaited<ReturnType<Pam['verify']>>
 const spareMs = 200
 
 /**
- * Logins. Whatever the reason of a refusal is, body, headers and the time it leaves are the same; only the journal
- * knows the difference.
+ * Handles logins. For every reason of a refusal, body, headers and time of the reply are the same; only the journal has
+ * the reason.
  */
 export function createLogin(options: LoginOptions): Login {
   const { pam, slots, guard, accounts, sessions, history, clientOf, transaction, clock, log, strangers } =
@@ -103,11 +105,11 @@ export function createLogin(options: LoginOptions): Login {
     const knownUser = history.isKnown(userName, client) ? userName.toLowerCase() : undefined
     const { before, verdict, waitedMs } = await slots.run({ client, knownUser }, async (started) => {
       const waited = clock.monotonic() - request.arrivedAt
-      // Also before: a password that was right until a moment ago must not begin a session of the account as it is now.
+      // Read before too: a password that was valid a moment ago must not start a session of the changed account.
       const account = await readBefore(userName)
       if (account) request.onKnown?.(account.name)
       const both = [pam.verify(request, started), meanwhile(request)] as const
-      // Also where PAM fails at once: what is noted after the end of the request would never end.
+      // Also when PAM fails at once: `onAsked` must not record anything after the end of the request.
       await Promise.allSettled(both)
       const [verdict] = await Promise.all(both)
       return { before: account, verdict, waitedMs: waited }
@@ -116,12 +118,12 @@ export function createLogin(options: LoginOptions): Login {
   }
 
   async function meanwhile({ onAsked }: LoginRequest): Promise<void> {
-    // But for the very first one, the child is on its way by then.
+    // Except for the first login, the child has been started by then.
     await nextTurn()
     onAsked?.()
   }
 
-  // The files first: the groups do not matter yet, and a directory that is silent about them would hold a slot.
+  // Read from the files first: the groups do not matter yet, and a directory that does not answer would occupy a slot.
   async function readBefore(userName: string): Promise<Account | undefined> {
     try {
       return accounts.readLocal().find(userName) ?? (await accounts.read(userName))
@@ -131,7 +133,7 @@ export function createLogin(options: LoginOptions): Login {
   }
 
   async function judge(userName: string, verdict: PamAnswer, before: Account | undefined): Promise<Finding> {
-    // What is wrong with the account is for the journal only; a directory that is silent makes no try free.
+    // The state of the account is only for the journal; an attempt counts even if a directory does not answer.
     if (verdict.kind === 'refused')
       return { refusal: describeRefusal(verdict.reason, before, clock.now()), words: verdict.reason }
     const account = await accounts.read(userName).catch((error: unknown) => {
@@ -148,13 +150,13 @@ export function createLogin(options: LoginOptions): Login {
   }
 
   /**
-   * Waits until the moment at which a refusal leaves: the delay after the request arrived; later, after a wait in the
-   * queue or a slow PAM, at a full second, so that neither shows how long the check itself took.
+   * Waits until a refusal may be sent: the delay after the arrival of the request. After a wait in the queue or a slow
+   * PAM it is sent later, at a full second, so that neither shows how long the check took.
    */
   async function untilRefusal(arrivedAt: number, waitedMs: number): Promise<void> {
     const { refusalDelayMs } = options
     const elapsed = clock.monotonic() - arrivedAt
-    // PAM's own delay has some tenths of a second to spare; a shorter wait than that disappears in it.
+    // PAM's own delay leaves some tenths of a second; a shorter wait is hidden by it.
     const earliest = waitedMs > spareMs ? waitedMs + refusalDelayMs : refusalDelayMs
     const least = Math.max(earliest, elapsed)
     await sleep((least <= refusalDelayMs ? refusalDelayMs : Math.ceil(least / 1_000) * 1_000) - elapsed)
@@ -195,21 +197,24 @@ export function createLogin(options: LoginOptions): Login {
     if (isTold(request)) strangers.info({ ...line, reason }, 'login refused')
   }
 
-  /** An administrator must be able to log in on a full disk, to make room: the session is then in memory only. */
+  /** An administrator must be able to log in on a full disk, to free space: the session is then in memory only. */
   function beginSession(account: Account, { address, ref }: LoginRequest, isExtended: boolean) {
     let tokens: TokenPair | undefined
     let isFirstLogin = false
-    // Not within the transaction: its end is recorded, and would be undone with it.
+    // Outside the transaction: the end of a session is recorded in the trail, and a rollback must not undo it.
     sessions.makeRoom(account.name)
     try {
-      // Together; the record of the request follows, and the wait for the disk with it.
+      // In one transaction; the record of the request follows, and its sync covers both.
       isFirstLogin = transaction(() => {
         tokens = sessions.create(account, address, isExtended)
         return history.record(account.name, clientOf(address), clock.now())
       })
     } catch (error) {
       if (!isUnwritable(error)) throw error
-      log.error({ err: error, ref }, `the session cannot be written; it ends with the daemon; ${seeDisk}`)
+      log.error(
+        { err: error, ref },
+        `the session cannot be stored; it ends when the daemon stops; ${seeDisk}`,
+      )
     }
     return { isFirstLogin, tokens: tokens ?? sessions.create(account, address, isExtended, false) }
   }

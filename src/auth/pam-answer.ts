@@ -1,14 +1,14 @@
-/** What PAM said to a user name and password. */
+/** The answer of PAM to a user name and password. */
 export type PamVerdict =
   | { readonly kind: 'accepted' }
   /** The password is right but must be changed. */
   | { readonly kind: 'password-expired' }
   /** `reason` is for the journal only. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The stack itself is broken; `reason` says how. */
+  /** The stack itself is broken; `reason` is the cause. */
   | { readonly kind: 'unusable'; readonly reason: string }
 
-// Texts of pam_strerror(3) in the C locale. Which of them a wrong password gives is up to the site's stack.
+// Texts of pam_strerror(3) in the C locale. Which one a wrong password gives depends on the stack of the site.
 const expired = ['Authentication token is no longer valid; new one required', 'Authentication token expired']
 const broken = [
   'Module is unknown',
@@ -22,20 +22,20 @@ const broken = [
 ]
 
 /**
- * Reads pamtester's answer to `authenticate acct_mgmt`: the exit code knows only yes and no, the difference is in
- * the last line it writes.
+ * Parses pamtester's answer to `authenticate acct_mgmt`: the exit code is only yes or no, the details are in the last
+ * line of its output.
  */
 export function parseVerdict(exitCode: number | undefined, stderr: string): PamVerdict {
   if (exitCode === 0) return { kind: 'accepted' }
   const reason = resultOf(stderr)
   if (reason === undefined)
-    return { kind: 'unusable', reason: `pamtester ended with ${exitCode ?? 'a signal'} and said nothing` }
+    return { kind: 'unusable', reason: `pamtester ended with ${exitCode ?? 'a signal'} without a message` }
   if (expired.includes(reason)) return { kind: 'password-expired' }
   if (broken.includes(reason)) return { kind: 'unusable', reason }
   return { kind: 'refused', reason: [...wordsOf(stderr), reason].join(' ') }
 }
 
-/** Why PAM did not change a password, in the words of its modules. */
+/** Why PAM did not change a password, in the text of its modules. */
 export function parseRefusal(stderr: string): string {
   const words = wordsOf(stderr).filter((line) => line !== 'Password change has been aborted.')
   return words.join(' ') || resultOf(stderr) || 'the password was not changed'
@@ -43,7 +43,7 @@ export function parseRefusal(stderr: string): string {
 
 const resultOf = (stderr: string) => /pamtester: (.+)\s*$/.exec(stderr.trimEnd())?.[1]
 
-// Prompts are written without a newline, so they stand in front of whatever follows.
+// Prompts are written without a newline, so the next text follows on the same line.
 const prompt = /^((Current|New|Retype new|\(current\) UNIX|Enter new UNIX|Retype new UNIX) )?[Pp]assword: ?/
 
 function wordsOf(stderr: string): string[] {

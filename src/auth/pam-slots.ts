@@ -4,57 +4,57 @@ import type { Client } from '../base/client.ts'
 import type { AuthSettings } from './config.ts'
 import { createFairQueue, type Waiter } from './fair-queue.ts'
 
-/** Bounds of the configuration. */
+/** The limits in the configuration. */
 export type PamLimits = Pick<AuthSettings['pam'], 'maximumChildren' | 'queueLength'>
 
 export interface PamSlotsOptions extends PamLimits {
-  /** Children that may work at the same time: the cores of the machine. */
+  /** Maximum number of children that work at the same time: the cores of the machine. */
   readonly cores: number
   /**
-   * Tells when a child has begun to do nothing but sleep.
-   * @returns how to stop looking
+   * Reports when a child only sleeps.
+   * @returns a function that stops the observation
    */
   readonly onSleep: (pid: number, told: () => void) => () => void
 }
 
-/** Whose login it is. */
+/** The origin of a login. */
 export interface LoginOrigin {
   readonly client: Client
-  /** The user, where it has logged in from there before. */
+  /** The user, if the user has logged in from this client before. */
   readonly knownUser: string | undefined
 }
 
-/** @param started to be told the process id of the child, as soon as there is one */
+/** @param started call it with the process id of the child, as soon as the child exists */
 export type PamWork<T> = (started: (pid: number) => void) => Promise<T>
 
-/** Room for PAM children. */
+/** Limits the number of PAM children. */
 export interface PamSlots {
   /**
-   * Runs `work` when there is room.
-   * @throws AppError TooManyLogins when the queue is full, at once or when another one that waits has to go first
+   * Runs `work` when a slot is free.
+   * @throws AppError TooManyLogins when the queue is full, at once or when a waiting login is replaced by another one
    */
   run<T>(origin: LoginOrigin, work: PamWork<T>): Promise<T>
-  /** How full it is now. */
+  /** The current load. */
   figures(): PamFigures
 }
 
 export interface PamFigures {
   /** Children whose password is being checked. */
   readonly working: number
-  /** Children in all, those included that sleep in PAM's failure delay. */
+  /** All children, including those that sleep in PAM's failure delay. */
   readonly children: number
   /** Logins that wait for a child. */
   readonly waiting: number
 }
 
-// Checking a password takes tens of milliseconds and 20 MB (yescrypt). PAM sleeps its failure delay inside of the
-// child, which needs neither then. A module that works for longer than this is not waited for.
+// Checking a password takes tens of milliseconds and 20 MB (yescrypt). PAM sleeps its failure delay inside the child,
+// which then needs neither. A module that works longer than this no longer occupies a slot.
 const longestMs = 1_000
 
 /**
- * Bounds what logins cost: as many working children as there are cores, a bounded number asleep, a short queue in which
- * clients take turns. Pairs of user and client that have succeeded before have as many places of their own, one for
- * each: whatever strangers send, they do not wait for it.
+ * Limits the cost of logins: at most one working child per core, a bounded number of sleeping ones, and a short queue
+ * in which clients take turns. Pairs of user and client that have succeeded before have the same number of extra slots,
+ * one for each pair: logins of strangers do not delay them.
  */
 export function createPamSlots(options: PamSlotsOptions): PamSlots {
   const strangers = createPool(options)
@@ -98,7 +98,7 @@ function createPool({ cores, maximumChildren, queueLength, onSleep }: PamSlotsOp
     while (working < cores && children < maximumChildren) {
       const entry = queue.next()
       if (!entry) return
-      // The slot is taken here, not when the waiter wakes up, so that no one slips in between.
+      // The slot is taken here, not when the waiter continues, so that no other login takes it in between.
       working += 1
       children += 1
       entry.enter()
@@ -142,6 +142,6 @@ function createPool({ cores, maximumChildren, queueLength, onSleep }: PamSlotsOp
 }
 
 const tooMany = () =>
-  new AppError(authErrors.TooManyLogins, 'more logins are being checked than the host has room for', {
+  new AppError(authErrors.TooManyLogins, 'too many logins are being checked; try again later', {
     retryAfterSec: 2,
   })

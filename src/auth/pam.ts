@@ -7,7 +7,7 @@ import { parseRefusal, parseVerdict, type PamVerdict } from './pam-answer.ts'
 
 export interface PamOptions {
   readonly runner: CommandRunner
-  /** Runs what must write outside the unit's sandbox: /etc/shadow. */
+  /** Runs commands that write outside the unit's sandbox: to /etc/shadow. */
   readonly privileged: CommandRunner
   /** Absolute path of pamtester. */
   readonly program: string
@@ -19,11 +19,11 @@ export interface PamOptions {
 export interface Credentials {
   readonly userName: string
   readonly password: string
-  /** Address of the client, for the modules that ask where a login comes from. */
+  /** Address of the client, for modules that check the origin of a login. */
   readonly address: string
 }
 
-// Checking a password is expensive by design, and any client may ask for it: requests of logged-in users go first.
+// Checking a password is expensive by design, and any client may request it: requests of logged-in users have priority.
 const niceness = 5
 
 /** The host's PAM stack. */
@@ -39,29 +39,30 @@ export interface Pam {
   ): Promise<PamVerdict & { kind: 'accepted' | 'password-expired' | 'refused' }>
   /**
    * Changes a password under the site's policy.
-   * @returns nothing when it is changed, else PAM's words
+   * @returns undefined when it was changed, otherwise the text of PAM
    * @throws AppError PasswordChangeUnavailable, PamUnavailable
    */
   changePassword(credentials: Credentials & { readonly newPassword: string }): Promise<string | undefined>
 }
 
 /**
- * PAM through pamtester. Only address and user name vary among its arguments; passwords go by standard input.
+ * Uses PAM through pamtester. Only address and user name vary among its arguments; passwords are passed on standard
+ * input.
  *
- * Each part was measured to matter: without `rhost` pam_access takes the network for the local console; without
- * PAM_DISALLOW_NULL_AUTHTOK an account without a password lets anyone in; without acct_mgmt expired accounts pass;
- * without PAM_CHANGE_EXPIRED_AUTHTOK the modules, called by root, skip the old password and the policy.
+ * Measurements show that each part is needed: without `rhost` pam_access treats the network as the local console;
+ * without PAM_DISALLOW_NULL_AUTHTOK an account without a password can log in; without acct_mgmt expired accounts can
+ * log in; without PAM_CHANGE_EXPIRED_AUTHTOK the modules, called by root, skip the old password and the policy.
  */
 export function createPam({ runner, privileged, program, service, timeoutMs }: PamOptions): Pam {
   const argumentsFor = ({ userName, address }: Credentials, ...operations: string[]) => [
-    // The local socket is as local as the console.
+    // The local socket is treated like the console.
     ...(address === localAddress ? [] : ['-I', `rhost=${address}`]),
     service,
     userName,
     ...operations,
   ]
 
-  // A missing service file is not an error to PAM: it falls back to `other`, which on Debian authenticates.
+  // PAM does not report a missing service file: it falls back to `other`, which authenticates on Debian.
   function requireService(): void {
     const files = [`/etc/pam.d/${service}`, `/usr/lib/pam.d/${service}`]
     if (!files.some((file) => existsSync(file))) throw unavailable(missingService(service))
@@ -121,7 +122,7 @@ export function createPam({ runner, privileged, program, service, timeoutMs }: P
   }
 }
 
-const seeModules = 'see which module it was with: journalctl --since=-10min -t pamtester'
+const seeModules = 'find the module with: journalctl --since=-10min -t pamtester'
 
 const missingService = (service: string) =>
   `/etc/pam.d/${service} is missing: write it with printf '%s\\n' '@include common-auth' ` +
@@ -134,6 +135,6 @@ function adviseOnFailure({ message, reason, program }: CommandFailed): string {
 }
 
 const unavailable = (reason: string) =>
-  new AppError(authErrors.PamUnavailable, "the host's PAM stack could not give an answer", {
+  new AppError(authErrors.PamUnavailable, "the host's PAM stack gave no answer", {
     cause: new Error(reason),
   })

@@ -16,10 +16,10 @@ export interface PasswordChangeOptions {
 
 export interface PasswordChange {
   /**
-   * Changes a password; the old one is checked first, guarded as a login is, so that this is no way round the
-   * counters. All sessions of the user end.
-   * @param isLoggedIn a wrong old password is then the caller's 400, else the 401 of a login
-   * @returns how many sessions ended
+   * Changes a password and ends all sessions of the user. The old password is checked first, with the guard of logins,
+   * so that this does not bypass the counters.
+   * @param isLoggedIn a wrong old password is then a 400, otherwise the 401 of a login
+   * @returns the number of ended sessions
    * @throws AppError BadRequest, OldPasswordWrong, InvalidCredentials, PasswordRefused and those of a login
    */
   change(request: LoginRequest & { readonly newPassword: string }, isLoggedIn: boolean): Promise<number>

@@ -33,7 +33,7 @@ export interface AuthRoutesOptions {
   readonly passwordChange: PasswordChange
   readonly sessions: SessionAccess
   readonly listTokens: ContinueTokens
-  /** Whether an account of that name is in the local files. */
+  /** Whether an account of this name is in the local files. */
   readonly isKnownUser: (name: string) => boolean
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
@@ -43,17 +43,17 @@ export interface AuthRoutesOptions {
 export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, options) => {
   const { login, passwordChange, sessions, listTokens, isKnownUser, monotonic } = options
 
-  /** Who it was and which session, for the trail and the journal. */
+  /** Notes user and session for the trail and the journal. */
   const noteSession = (request: FastifyRequest, tokens: TokenPair) => {
     request.caller = sessions.callerOf(tokens) ?? null
     request.auditResource = { name: request.caller?.userName, uid: request.caller?.sessionUid }
   }
 
-  /** What every check of a password is told about its request. */
+  /** The facts of a request for a password check. */
   const origin = (request: FastifyRequest) => ({
     address: request.peer.address,
     ref: request.id,
-    // With its last byte: a client that sends slowly would else use up the delay before PAM is asked.
+    // When the last byte has arrived: otherwise a client that sends slowly would use up the delay before PAM starts.
     arrivedAt: monotonic(),
     onKnown: (name: string) => {
       request.auditActor = name
@@ -64,7 +64,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     isTold: () => request.isTold(),
   })
 
-  /** The account of an unchecked body. One of a directory is known only after its login was tried. */
+  /** The account named in an unvalidated body. An account of a directory is known only after a login attempt. */
   const knownUser = (body: unknown): string => {
     const name = typedUserName(body)
     return isKnownUser(name) ? name : ''
@@ -105,7 +105,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     },
   )
 
-  /** Of a body that has not been checked. */
+  /** The refresh token of an unvalidated body. */
   const refreshTokenOf = (request: FastifyRequest): string | undefined => {
     const { refreshToken } = (request.body ?? {}) as { readonly refreshToken?: unknown }
     return typeof refreshToken === 'string' && refreshToken !== ''
@@ -116,7 +116,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/default/token/renewal',
     {
-      // A token has some hundred bytes, and such a body is also read of a client that is over its rate.
+      // A token has a few hundred bytes, and this body is read even when a client exceeds its rate.
       bodyLimit: 16_384,
       config: {
         access: 'open',
@@ -126,7 +126,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       schema: {
         operationId: 'renewToken',
         tags: ['users'],
-        summary: 'Trade a refresh token for a new pair of tokens',
+        summary: 'Exchange a refresh token for a new pair of tokens',
         querystring: RenewalQuery,
         body: RenewalBody,
         response: { 200: UserToken, ...errorReplies(400, 401, 403) },
@@ -193,8 +193,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       schema: {
         operationId: 'resetPassword',
         tags: ['users'],
-        summary:
-          'Change the own password; with username also without a token, for a password that has expired',
+        summary: 'Change your own password; with username, also without a token, for an expired password',
         body: PasswordResetBody,
         response: { 204: NoContent, ...errorReplies(400, 401, 403, 429, 500, 503, 507) },
       },
@@ -219,7 +218,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       schema: {
         operationId: 'getCurrentUser',
         tags: ['users'],
-        summary: 'Who this token belongs to',
+        summary: 'Show the user of this token',
         response: { 200: CurrentUser, ...errorReplies(401) },
       },
     },
@@ -236,7 +235,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       schema: {
         operationId: 'listSessions',
         tags: ['users'],
-        summary: 'Own sessions; for an administrator those of everyone',
+        summary: 'List your own sessions; for an administrator, the sessions of all users',
         querystring: listParameters(sessionList),
         response: { 200: listOf(SessionItem), ...errorReplies(400, 401) },
       },
@@ -262,7 +261,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       schema: {
         operationId: 'endSession',
         tags: ['users'],
-        summary: 'End an own session; an administrator may end any',
+        summary: 'End one of your own sessions; an administrator may end any session',
         params: Type.Object({ uid: Uid }),
         response: { 204: NoContent, ...errorReplies(401, 403, 404) },
       },

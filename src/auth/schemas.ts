@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 
-// Wire names as the published API spells them.
+// Wire names of the published API.
 
 const UserName = Type.String({ minLength: 1, description: 'An operating-system account of the host.' })
 const Password = Type.String({ minLength: 1, description: 'Its password.' })
@@ -24,7 +24,7 @@ export const LoginQuery = Type.Object({
 
 export const UserToken = Type.Object({
   Authorization: Type.String({ description: 'Access token for the Authorization header.' }),
-  RefreshToken: Type.String({ description: 'Good for one renewal.' }),
+  RefreshToken: Type.String({ description: 'Valid for one renewal.' }),
 })
 
 export const LoginReply = Type.Object({
@@ -34,7 +34,7 @@ export const LoginReply = Type.Object({
 
 export const RenewalQuery = Type.Object({ extendedSession: LoginQuery.properties.extendedSession })
 
-/** Without a body the cookie counts. */
+/** Without a body the cookie is used. */
 export const RenewalBody = Type.Union([
   Type.Object({ refreshToken: Type.Optional(Type.String()) }),
   Type.Null(),
@@ -60,11 +60,11 @@ export const SessionItem = Type.Object({
   uid: Type.String(),
   userName: Type.String(),
   role: CurrentUser.properties.role,
-  address: Type.String({ description: 'Where the login came from.' }),
+  address: Type.String({ description: 'Address of the login.' }),
   creationTimestamp: Timestamp,
   lastRenewalTimestamp: Timestamp,
   expirationTimestamp: Timestamp,
   isCurrent: Type.Boolean({ description: 'The session of this request.' }),
 })
-/** A session as the API shows it; times RFC 3339. */
+/** A session in the API; times are RFC 3339. */
 export type SessionItem = Static<typeof SessionItem>

@@ -12,16 +12,16 @@ import type { SessionItem } from './schemas.ts'
 import type { SessionRecord } from './session-store.ts'
 import type { Sessions, TokenPair } from './sessions.ts'
 
-/** Who asks about sessions; root on the local socket has none of its own. */
+/** The caller of a session request; root on the local socket has no session of its own. */
 export type SessionReader = Omit<SessionCaller, 'sessionUid'> & { readonly sessionUid: string | undefined }
 
-/** What a caller may do with sessions: with its own everything, with others' only as an administrator. */
+/** What a caller may do with sessions: everything with its own, and with those of others only as an administrator. */
 export interface SessionAccess {
   /** @throws AppError Unauthenticated */
   renew(refreshToken: string, isExtended: boolean): Promise<TokenPair>
-  /** Whose refresh token this is, where it is held; its code was not looked at. */
+  /** The user of a cached refresh token; its code is not verified. */
   holderOfRefresh(refreshToken: string): string | undefined
-  /** Whose tokens these are. */
+  /** The user of a pair of tokens. */
   callerOf(tokens: TokenPair): SessionCaller | undefined
   logout(caller: SessionCaller): void
   list(caller: SessionReader, query: ListQuery): Page<SessionItem>
@@ -42,7 +42,7 @@ export function createSessionAccess({
     renew: (token, isExtended) =>
       sessions.renew(token, isExtended, async (session) => {
         const { userName } = session
-        // The files first: an account that is locked in them does not live on while a directory is silent.
+        // The files first: a locked local account must end even when a directory does not answer.
         const early = reasonInFiles(session, accounts.readLocal().find(userName), clock.now())
         const account = early === undefined ? await accounts.read(userName) : undefined
         const reason = early ?? reasonToEnd(session, account, clock.now())

@@ -1,10 +1,10 @@
 import type { SystemEntry } from '../audit/audit.ts'
 import type { SessionRecord } from './session-store.ts'
 
-// Beyond, the record holds their number only.
+// Above this number, the record only has the number of sessions.
 const mostNamed = 10
 
-/** What the trail says of sessions that the daemon ended by itself, however many: one record. */
+/** The trail entry for sessions that the daemon ended on its own: one record for any number of sessions. */
 export function endEntry(sessions: readonly SessionRecord[], reason: string): SystemEntry {
   const users = [...new Set(sessions.map(({ userName }) => userName))]
   const [first] = sessions

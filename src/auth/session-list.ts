@@ -3,7 +3,7 @@ import type { ListResource } from '../lists/resource.ts'
 import { SessionItem } from './schemas.ts'
 import type { SessionRecord } from './session-store.ts'
 
-/** What the queries of the list of sessions may name. */
+/** What queries of the list of sessions may name. */
 export const sessionList: ListResource<MemoryField<SessionRecord>> = {
   name: 'sessions',
   key: 'uid',
@@ -16,7 +16,7 @@ export const sessionList: ListResource<MemoryField<SessionRecord>> = {
     lastRenewalTimestamp: { type: 'time', read: ({ renewedAt }) => renewedAt },
     expirationTimestamp: { type: 'time', read: ({ expiresAt }) => expiresAt },
   },
-  // Not by renewal: a session that renews itself while someone pages would be missed.
+  // Not by renewal: a session that is renewed while a client pages would be missed.
   defaultOrder: [{ path: 'creationTimestamp', direction: -1 }],
   item: SessionItem,
 }

@@ -2,36 +2,36 @@ import type { Role } from '../base/role.ts'
 import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 
-/** A session as it is kept: who logged in, from where, until when. Times are milliseconds since 1970. */
+/** A stored session. Times are milliseconds since 1970. */
 export interface SessionRecord {
   readonly uid: string
   readonly userName: string
   readonly role: Role
-  /** Whether the local files or only a directory had the account at the login or last renewal, and made it admin. */
+  /** Whether the local files or only a directory had the account, and made it admin, at the login or last renewal. */
   readonly accountSource: 'local' | 'directory'
   readonly roleSource: 'local' | 'directory'
   /** Address of the login. */
   readonly address: string
   readonly createdAt: number
-  /** Of the last renewal, or of the login. */
+  /** Time of the last renewal, or of the login. */
   readonly renewedAt: number
   readonly expiresAt: number
   /** Mark of the account at login; see `Account`. */
   readonly accountMark: string
-  /** SHA-256 of the refresh token that is good now. */
+  /** SHA-256 of the current refresh token. */
   readonly refreshHash: string
-  /** SHA-256 of the one before. */
+  /** SHA-256 of the previous one. */
   readonly previousHash: string | null
-  /** Renewals so far. */
+  /** Number of renewals. */
   readonly generation: number
 }
 
 /** Sessions on disk. */
 export interface SessionStore {
   list(): SessionRecord[]
-  /** Survives a kill at once, a power cut with the next wait for the disk: that for the record of the request. */
+  /** Survives a kill immediately, and a power cut from the next sync on: that for the record of the request. */
   put(record: SessionRecord): void
-  /** Durable when it returns. */
+  /** On the disk when it returns. */
   remove(uids: readonly string[]): void
 }
 

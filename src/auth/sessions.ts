@@ -13,10 +13,10 @@ import { reasonOfTime, setBackMs } from './end-reason.ts'
 import { makeRefreshToken, readRefreshToken, sessionOfAccessToken, sessionOfRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
 
-/** Bounds of the configuration. */
+/** The limits in the configuration. */
 export type TokenLifetimes = AuthSettings['tokens']
 
-/** Says it of a caller; one on the local socket has no session. */
+/** Tells whether a caller is affected; a caller on the local socket has no session. */
 export type IsCallerGone = (
   caller: Pick<SessionRecord, 'role'> & { readonly sessionUid: string | undefined },
 ) => boolean
@@ -27,37 +27,36 @@ export interface SessionsOptions extends TokenLifetimes {
   readonly refreshKey: KeyObject
   readonly clock: Clock
   readonly log: Logger
-  /** Told of sessions that the daemon ended by its own decision, all at once; never within a transaction. */
+  /** Called with sessions that the daemon ended on its own, all at once; never within a transaction. */
   readonly onEnded?: (sessions: readonly SessionRecord[], reason: string) => void
-  /** Told of callers whose session has ended or is no longer an administrator's, whatever the cause. */
+  /** Called when the session of callers has ended or is no longer an administrator's, for any cause. */
   readonly onCallersGone?: (isGone: IsCallerGone) => void
 }
 
-/** What a client gets for a login or a renewal. */
+/** The tokens that a client gets for a login or a renewal. */
 export interface TokenPair {
   readonly access: string
   readonly refresh: string
 }
 
-/** Sessions: made by a login, renewed by refresh tokens, ended by logout, time or a change of the account. */
+/** Sessions: created by a login, renewed with refresh tokens, ended by logout, time or a change of the account. */
 export interface Sessions {
-  /** Ends those of a user that are too many for one more, the one not renewed for longest first. */
+  /** Ends sessions of a user so that there is room for one more, those not renewed for longest first. */
   makeRoom(userName: string): void
-  /** @param isKept whether it is written, so that it outlives the daemon */
+  /** @param isKept whether it is stored, so that it survives a restart of the daemon */
   create(account: Account, address: string, isExtended: boolean, isKept?: boolean): TokenPair
-  /** The user behind an access token, or nothing. Called for every request. */
+  /** The user of an access token, or undefined. Called for every request. */
   authenticate(token: string): SessionCaller | undefined
   /**
-   * The user of an access token that is good and is the last one of its session or was seen before, without a look at
-   * any signature.
+   * The user of a valid access token that is the last one of its session or was seen before, without a signature check.
    */
   holderOf(accessToken: string): string | undefined
-  /** The user of a refresh token that is good or was until the last renewal, without a look at its code. */
+  /** The user of a current or previous refresh token, without a check of its code. */
   holderOfRefresh(refreshToken: string): string | undefined
   /**
-   * Trades a refresh token for a new pair. The same old token gets the same new pair for a short time, since a
-   * reply can be lost on its way; later it is taken for stolen and ends the session.
-   * @param readAccount the account as it is now; nothing when its sessions have to end
+   * Exchanges a refresh token for a new pair. For a short time the same old token gets the same new pair, since a reply
+   * can be lost; later, an old token counts as stolen and ends the session.
+   * @param readAccount returns the current account; undefined when its sessions have to end
    * @throws AppError Unauthenticated
    */
   renew(
@@ -68,15 +67,15 @@ export interface Sessions {
   list(): readonly SessionRecord[]
   find(uid: string): SessionRecord | undefined
   /**
-   * Ends sessions at once, also over a restart.
-   * @param isOwnDecision true where the daemon decides, false where a caller asks for it
+   * Ends sessions at once, also after a restart.
+   * @param isOwnDecision true when the daemon decides, false when a caller asked for it
    */
   end(sessions: readonly SessionRecord[], reason: string, isOwnDecision?: boolean): void
-  /** Ends what has run out of time, and what is from a time to which the clock has not come yet. */
+  /** Ends expired sessions, and sessions from a time in the future. */
   expire(): void
 }
 
-// A login before every poll is a habit of scripts; their sessions must not grow without bound.
+// Scripts often log in before every poll; the number of their sessions must stay bounded.
 const sessionsPerUser = 500
 const hourMs = 3_600_000
 
@@ -91,7 +90,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       'log in again: the refresh token is unknown, expired or revoked',
     )
 
-  /** The pair of a record; the same record always gives the same pair. */
+  /** The token pair of a record; the same record always gives the same pair. */
   function pairOf(record: SessionRecord, refresh = refreshTokenOf(record)): TokenPair {
     const { uid, generation, userName, role, renewedAt, expiresAt } = record
     const iat = Math.floor(renewedAt / 1_000)
@@ -117,7 +116,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (isOwnDecision) options.onEnded?.(known, reason)
   }
 
-  // A full disk must not keep a session alive; over a restart it would be, so the removal is tried again each minute.
+  // A full disk must not keep a session alive. After a restart it would, so the removal is retried each minute.
   function removeEnded(): void {
     if (undeleted.size === 0) return
     try {
@@ -180,7 +179,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (!claims) return undefined
       const session = sessions.get(claims.jti.slice(0, claims.jti.lastIndexOf('.')))
       if (session?.userName !== claims.sub) return undefined
-      // The lesser of both: a renewal may have taken the role since this token was made.
+      // The lesser of both roles: a renewal may have removed the role since this token was made.
       const role = claims.role === 'admin' ? session.role : 'viewer'
       return accepted.accept(
         token,
@@ -194,7 +193,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       const now = clock.now()
       const known = accepted.callerOf(token, now)
       if (known) return known.userName
-      // After a restart none was seen yet. The last pair of a session can be made again, whatever was sent with its uid.
+      // After a restart no token has been seen. The last pair of a session can be computed again and compared with the
+      // token.
       const session = sessions.get(sessionOfAccessToken(token) ?? '')
       if (!session) return undefined
       pairOf(session)
@@ -219,7 +219,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         throw refused()
       }
       const account = await readAccount(presented)
-      // Looked at again after the wait: two renewals may race, and a logout may have won.
+      // Read again after the wait: two renewals may race, and a logout may have happened.
       const session = sessions.get(presented.uid)
       if (!session || !account) throw refused()
       const tokenHash = hash('sha256', token, 'hex')
@@ -230,7 +230,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (tokenHash !== session.refreshHash) {
         log.warn(
           { session: session.uid, user: session.userName },
-          'an old refresh token came back: the session is ended, it may be stolen; if it was, change the password with passwd',
+          'an old refresh token was used: the session is ended, the token may be stolen; if it was, change the password with passwd',
         )
         end([session], 'refresh token reused', true)
         throw refused()
@@ -254,7 +254,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         if (!isUnwritable(error)) throw error
         log.error(
           { err: error, session: renewed.uid },
-          `a renewal cannot be written; the session ends with the daemon; ${seeDisk}`,
+          `a renewal cannot be stored; the session ends when the daemon stops; ${seeDisk}`,
         )
       }
       sessions.set(renewed.uid, renewed)

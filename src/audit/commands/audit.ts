@@ -5,14 +5,14 @@ import { file, filter, limit } from '../../ctl/options.ts'
 export const audit: Noun = [
   defineCommand({
     name: 'audit list',
-    summary: 'Who did what, newest first; the last 50 without --limit',
+    summary: 'Show the audit trail, newest first; the last 50 records without --limit',
     options: {
       limit,
       filter,
       since: {
         value: 'TIME',
         summary:
-          'Only records from this time on, as journalctl takes it: 2026-01-31, "2026-01-31 08:00", yesterday, "2 hours ago", -2h.',
+          'Only records from this time on, in a format of journalctl: 2026-01-31, "2026-01-31 08:00", yesterday, "2 hours ago", -2h.',
       },
       until: { value: 'TIME', summary: 'Only records up to this time.' },
     },
@@ -20,12 +20,12 @@ export const audit: Noun = [
   }),
   defineCommand({
     name: 'audit verify',
-    summary: 'Whether the audit trail is whole and unaltered',
+    summary: 'Check that the audit trail is complete and unaltered',
     options: {
       head: {
         value: 'NUMBER:HASH',
         summary:
-          'Number and hash of an earlier record, as an hourly line of the journal has them; the trail must contain it.',
+          'Number and hash of an earlier record, from an hourly line of the journal; the trail must contain that record.',
       },
     },
     load: onHost(async () => (await import('./trail.ts')).verifyAudits),

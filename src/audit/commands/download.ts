@@ -41,7 +41,7 @@ export async function downloadAudits({ client, line, output, target }: Context<'
 }
 
 function brokenOff(error: unknown): never {
-  // A part of an archive is no archive, even where its reader is gone.
+  // A partial archive is useless, also when its reader has ended.
   if (error instanceof OutputFailed)
     throw new Failure('failed', error.isClosed ? '' : error.message, { cause: error })
   throw new Failure('failed', `the archive is incomplete: ${(error as Error).message}`, { cause: error })

@@ -8,7 +8,7 @@ import { renderTable, type Column } from '../../ctl/table.ts'
 import { count, moment, plural } from '../../ctl/text.ts'
 
 export const auditsPath = '/v1/edge-mgmt/edgehosts/current/audits'
-// The host looks at every record.
+// The host reads every record.
 const verifyMs = 600_000
 
 const layout: readonly Column<AuditView>[] = [

@@ -5,7 +5,7 @@ import { filter, limit } from '../../ctl/options.ts'
 export const sessions: Noun = [
   defineCommand({
     name: 'sessions list',
-    summary: 'Who is logged in; an administrator sees everyone',
+    summary: 'List your sessions; an administrator sees those of all users',
     options: { limit, filter },
     load: onHost(async () => (await import('./open-sessions.ts')).listSessions),
   }),
@@ -19,7 +19,7 @@ export const sessions: Noun = [
     name: 'sessions revoke-all',
     summary: 'End every session of this host, also after its state was restored from a backup',
     details:
-      'Needs root, and no daemon that runs. A restored database brings back sessions that had ended. This removes the secret in the state folder that all tokens depend on; the next start of the daemon makes another one, and everyone has to log in again. If the daemon runs, restart it.',
+      'Needs root, but no running daemon. A restored database brings back sessions that had ended. This removes the secret in the state folder that all tokens depend on; the next start of the daemon creates a new one, and all users have to log in again. If the daemon runs, restart it.',
     load: async () => (await import('./revoke-all.ts')).revokeAll,
   }),
 ]

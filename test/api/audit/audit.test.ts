@@ -97,7 +97,7 @@ describe('every route that changes something', () => {
     expect(spec).toEqual({
       actionType: 'delete',
       actor: { actorType: 'user', address: '127.0.0.1', uid: '' },
-      message: 'End an own session; an administrator may end any: Unauthenticated',
+      message: 'End one of your own sessions; an administrator may end any session: Unauthenticated',
       outcome: 'refused',
       requestId: expect.any(String),
       resource: { kind: 'session', uid: someUid },
@@ -321,7 +321,7 @@ describe('the list of audits', () => {
   it('says which form a head has', async () => {
     const { message } = (await edge.get(`${auditsPath}/verify?head=17`, admin)).json<ErrorReply>()
     expect(message).toBe(
-      'head must be <number>:<hash> as an hourly line of the journal has them, the hash in 64 hexadecimal digits',
+      'head must be <number>:<hash> from an hourly line of the journal, the hash in 64 hexadecimal digits',
     )
   })
 

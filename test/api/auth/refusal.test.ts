@@ -197,7 +197,7 @@ describe('a PAM stack that is broken', () => {
       const reply = await edge.tryLogin('bob', 'bob pass')
       const { code, message } = reply.json<ErrorReply>()
       expect([reply.statusCode, code]).toEqual([500, 'PamUnavailable'])
-      expect(message).toBe("the host's PAM stack could not give an answer")
+      expect(message).toBe("the host's PAM stack gave no answer")
       // The journal says what to do.
       expect(edge.lines.find(({ level }) => level === 50)).toMatchObject({
         code: 'PamUnavailable',

@@ -66,7 +66,7 @@ describe('retention', () => {
     expect(store.first()).toBe(1)
     expect(store.slice(251, 9).map(({ message }) => message)).toEqual([
       'young',
-      'retention removes nothing, the trail is not whole: record 120, the record was altered',
+      'retention removes nothing, the trail is damaged: record 120, the record was altered',
     ])
   })
 

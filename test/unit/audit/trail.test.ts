@@ -85,7 +85,7 @@ it('the head of the trail goes to the journal hourly, also where retention has t
   expect(rig.captured.lines.at(-1)).toMatchObject(line)
   rig.tamper('UPDATE audit SET at = 0 WHERE seq = 2')
   rig.clock.turn(2 * dayMs)
-  await expect(job.run()).rejects.toThrow('not whole')
+  await expect(job.run()).rejects.toThrow('damaged')
   expect(rig.captured.lines.filter(({ kind }) => kind === 'audit-head')).toHaveLength(2)
   expect(store.first()).toBe(1)
 })
@@ -123,7 +123,7 @@ describe('verification', () => {
       'reordered',
       'UPDATE audit SET seq = -1 WHERE seq = 300; UPDATE audit SET seq = 300 WHERE seq = 301; UPDATE audit SET seq = 301 WHERE seq = -1',
       300,
-      'does not follow',
+      'does not match the previous',
     ],
     [
       'removed with a forged checkpoint',

@@ -148,7 +148,7 @@ describe('a round of questions to NSS', () => {
     await checked
     expect(ended).toEqual([])
     expect(texts()).toEqual([
-      'the account could not be looked up; its sessions continue; see what NSS says with: getent passwd <user>',
+      'the account could not be looked up; its sessions continue; see what NSS returns with: getent passwd <user>',
     ])
   })
 
@@ -221,7 +221,7 @@ describe('the watch of the files', () => {
     watch.start()
     watch.stop()
     expect(texts()).toEqual([
-      'account files are not watched; they are looked at every minute; make room for watches with: sysctl fs.inotify.max_user_instances=1024',
+      'account files are not watched; they are checked every minute; allow more watches with: sysctl fs.inotify.max_user_instances=1024',
     ])
   })
 })
