@@ -81,7 +81,7 @@ describe.each([
       expect.arrayContaining([
         'Description=edgehostd: inventory of the hardware',
         expect.stringMatching(/^IPAddressDeny=(0\.0\.0\.0\/0 ::\/0|::\/0 0\.0\.0\.0\/0)$/) as string,
-        `MemoryMax=${384 * 2 ** 20}`,
+        `MemoryMax=${256 * 2 ** 20}`,
         'Nice=19',
         'ProtectSystem=strict',
         'PATH=/usr/sbin:/usr/bin:/sbin:/bin',

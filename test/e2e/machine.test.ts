@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
+import type { Inventory } from '../../src/inventory/schemas.ts'
 import { unlimited } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 import { network, storage } from './machine/furnishing.ts'
 import { cards } from './machine/hardware.ts'
 import { startEdgehostd, type MachineHost } from './machine/machine-host.ts'
 import { canEmulate } from './machine/machine.ts'
+import { inventoryByTools } from './machine/inventory-tools.ts'
 import { disksOf, nicsOf, serversOf } from './machine/tools.ts'
 
 const right = 'right canary 1101'
@@ -170,6 +172,79 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
     it('has no condition', () => {
       expect(seen.status.conditions ?? []).toEqual([])
     })
+  })
+
+  describe('the inventory', () => {
+    let inventory: Inventory
+    const read = async () => {
+      const reply = await host.http('GET', `${path}/inventory`, { token })
+      expect(reply, reply.failure).toMatchObject({ status: 200 })
+      return reply.json as Inventory
+    }
+    beforeAll(async () => {
+      await host.addUser({ name: 'chief', password: right, groups: ['sudo'] })
+      token = (await host.openSession('chief', right)).token
+      // Emulated, a reading takes longer than a client waits.
+      await host.output(['edgehostctl', 'host', 'inventory', '--refresh', '-o', 'json'], {
+        timeoutMs: 300_000,
+      })
+      inventory = await read()
+    }, 400_000)
+
+    it('says what dmidecode, lscpu, lsblk, ethtool, lspci and lsusb say in the same run', async () => {
+      const truth = await inventoryByTools(host)
+      const { system, bios, chassis, processor, memory, usb, graphics } = inventory
+      expect({ system, bios, chassis, memory, usb, graphics }).toMatchObject(truth.board)
+      expect(processor).toMatchObject(truth.processor)
+      expect(
+        sorted(
+          inventory.disks.map(({ name, model, serial, sizeBytes }) => ({ name, model, serial, sizeBytes })),
+        ),
+      ).toEqual(sorted(truth.disks))
+      expect(
+        sorted(
+          inventory.nics.map(({ name, macAddr, driver, speedMbps, duplex }) => ({
+            name,
+            macAddr,
+            driver,
+            speedMbps,
+            duplex,
+          })),
+        ),
+      ).toEqual(sorted(truth.nics))
+    })
+
+    it('has every call of systeminformation answered, and every tool', () => {
+      expect(inventory.conditions ?? []).toEqual([])
+    })
+
+    it('names the same makers and models as the facts', async () => {
+      const { disks, gpus } = (await facts(true)).spec.hardwareSpec
+      expect(sorted(disks.map(({ controller, vendor }) => ({ controller, vendor })))).toEqual(
+        sorted(inventory.disks.map(({ controller, vendor }) => ({ controller, vendor }))),
+      )
+      const shown = gpus.flatMap(({ addresses, vendor, model }) =>
+        Object.values(addresses).map((address) => ({ address, vendor, model })),
+      )
+      expect(
+        inventory.graphics.map(({ address, vendor, model }) => ({
+          address: address.replace(/[:.]/g, '_'),
+          vendor,
+          model,
+        })),
+      ).toEqual(shown)
+    })
+
+    it('is read again a minute after a disk was plugged in', async () => {
+      const before = inventory.readTimestamp
+      await host.plug('extra')
+      await eventually(async () => {
+        const { readTimestamp, disks } = await read()
+        expect(disks.map(({ serial }) => serial)).toContain('extra')
+        expect(Date.parse(readTimestamp)).toBeGreaterThan(Date.parse(before))
+      }, 240_000)
+      await host.pull('extra')
+    }, 250_000)
   })
 
   describe('a reply that nobody asked to be fresh', () => {

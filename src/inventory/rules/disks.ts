@@ -27,7 +27,7 @@ export function diskOf({ disk, block, smart }: DiskSources) {
       controller,
       kind: kindOf(disk, block, smart),
       vendor: textOf(vendor ?? smartVendor(smart)),
-      model: textOf(smart.model_name) ?? textOf(smart.scsi_model_name) ?? textOf(block.model),
+      model: textOf(smart.model_name) ?? textOf(smart.scsi_product) ?? textOf(block.model),
       serial: serialOf(smart.serial_number) ?? serialOf(block.serial),
       firmware: textOf(smart.firmware_version) ?? textOf(smart.scsi_revision) ?? textOf(block.rev),
       sizeBytes: integerOf(block.size),
@@ -88,10 +88,11 @@ const messagesOf = (smart: Raw) =>
 export const isAsleep = (smart: Raw): boolean =>
   messagesOf(smart).some((message) => /^Device is in (STANDBY|SLEEP)\b/.test(message))
 
-/** Why smartctl has no answer; undefined where it has one, or where the disk has no SMART. */
+/** Why smartctl has no answer; undefined where it has one, or where the disk sits behind USB and shows no SMART. */
 export function smartProblem(smart: Raw): string | undefined {
   // Bits 0 and 1 of its exit status: the command line, the device.
   const status = Number(rawOf(smart.smartctl).exit_status ?? 0)
   if ((status & 3) === 0 || isAsleep(smart)) return undefined
+  if (messagesOf(smart).some((message) => message.includes('Unknown USB bridge'))) return undefined
   return textOf(messagesOf(smart)[0]) ?? `smartctl ended with ${status}`
 }

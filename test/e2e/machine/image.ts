@@ -19,6 +19,8 @@ export interface Image {
 const packages = [
   ...['systemd-sysv', 'systemd-resolved', 'dbus', 'udev', 'kmod', 'iproute2', 'openssl', 'libpam-runtime'],
   ...['lvm2', 'mdadm', 'cryptsetup-bin', 'fdisk', 'dosfstools', 'squashfs-tools', 'chrony', 'busybox-static'],
+  // What the inventory asks, and what it is compared with.
+  ...['dmidecode', 'ethtool', 'pciutils', 'smartmontools', 'usbutils'],
 ]
 
 /** What a machine of an hour's life has no use for, and every second of start counts without a hypervisor. */
