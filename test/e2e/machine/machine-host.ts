@@ -3,6 +3,7 @@ import { inject } from 'vitest'
 import { asEdgehostd, type Edgehostd } from '../host/edgehostd.ts'
 import { toJournalLine, type Host } from '../host/host.ts'
 import { curl } from '../host/http.ts'
+import { eventually } from '../host/eventually.ts'
 import { startLoad } from '../host/load.ts'
 import { diskFile, type CardName, type DiskName } from './hardware.ts'
 import { startMachine, type Machine } from './machine.ts'
@@ -42,6 +43,8 @@ export async function startEdgehostd(): Promise<MachineHost> {
     },
     async pull(disk) {
       await execute('device_del', { id: disk })
+      // The machine lets go of it first; then it can be plugged in again.
+      await eventually(() => execute('blockdev-del', { 'node-name': disk }))
     },
     async setCarrier(card, carrier) {
       await execute('set_link', { name: card, up: carrier })
