@@ -153,12 +153,25 @@ export function createParserErrorReply({ lines, replies, peerOf, replyOn }: Pars
   const fixed = Object.entries({ ...headers, 'Content-Type': errorType })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
-  return (error: Error & { code?: string }, socket: Socket): void => {
-    // These bytes would be taken for a part of a reply that has begun, or for the reply to a request before this one.
+  // Sockets whose error waits for replies that are still owed; Node reports it again with every chunk that follows.
+  const waiting = new WeakSet<Socket>()
+
+  return function answer(error: Error & { code?: string }, socket: Socket): void {
+    if (waiting.has(socket)) return
     const reply = replyOn(socket)
-    const isOwed = reply !== undefined && (reply.headersSent || reply.req.complete)
-    if (error.code === 'ECONNRESET' || !socket.writable || isOwed) {
+    // The bytes of this one would be taken for a part of a reply that is being written.
+    const isWriting = reply !== undefined && reply.headersSent && !reply.writableEnded
+    if (error.code === 'ECONNRESET' || !socket.writable || isWriting) {
       socket.destroy(error)
+      return
+    }
+    // They would also be taken for the reply to an earlier request, which comes first.
+    if (reply?.req.complete === true) {
+      waiting.add(socket)
+      reply.once('close', () => {
+        waiting.delete(socket)
+        answer(error, socket)
+      })
       return
     }
     const kind = parserErrors[error.code ?? ''] ?? generalErrors.BadRequest

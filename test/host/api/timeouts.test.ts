@@ -69,14 +69,16 @@ it.each([
 )
 
 it.each([
-  ['that is still owed its reply gets none', ask, ''],
+  ['that is still owed its reply gets it first', ask, '200 '],
   [
     'whose own body cannot be read gets the refusal',
     `${ask.trim()}\r\nTransfer-Encoding: chunked\r\n\r\n`,
     '400 ',
   ],
 ])('a request %s when bytes follow that are not HTTP', async (_, request, status) => {
-  const { server, port, stop } = await startServer(material, () => undefined)
+  const { server, port, stop } = await startServer(material, ({ headers }, response) => {
+    if (headers['transfer-encoding'] === undefined) setTimeout(() => response.end('late'), 100)
+  })
   server.on(
     'clientError',
     createParserErrorReply({ ...parserError, lines: captureLog().log, replyOn: watchReplies(server) }),
@@ -85,6 +87,7 @@ it.each([
   client.socket.write(`${request}hello\r\n\r\n`)
   await lifeOf(client)
   expect(client.received.slice('HTTP/1.1 '.length, 'HTTP/1.1 '.length + 4)).toBe(status)
+  expect(client.received.match(/HTTP\/1\.1 400 /g)).toHaveLength(1)
   await stop()
 })
 
