@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -97,12 +97,15 @@ export const serviceStatus = (mode: 'airgap' | 'connected'): ServiceStatus => ({
   unwrittenAudits: 0,
 })
 
+// Thousands of requests of a test do not wait for a disk.
+const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
 /** The daemon's own root, by `inject` until it is started; only the operating system below it is played. */
 export async function createTestEdge(options: TestEdgeOptions = {}) {
   const host = options.host ?? (await createFakeHost())
   const clock = createRunningClock()
   const { log, lines } = captureLog()
-  const stateDirectory = options.stateDirectory ?? (await mkdtemp(join(tmpdir(), 'edgehostd-edge-')))
+  const stateDirectory = options.stateDirectory ?? (await mkdtemp(join(memory, 'edgehostd-edge-')))
   const daemon = await createDaemon({
     config: await configFor(options, stateDirectory),
     log,
