@@ -126,6 +126,9 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     after: `test ! -e /var/lib/edgehostd/secret; ${start}`,
   },
   'systemctl restart edgehostd.service': {},
+  'edgehostctl host inventory': {},
+  'apt install dmidecode ethtool pciutils usbutils smartmontools':
+    'needs the network, which a booted host of these tests does not have',
   'systemctl stop edgehostd.service; rm -r /var/lib/edgehostd/tls': { after: start },
   'systemctl start edgehostd.service': {},
   'systemctl start edgehostd.socket edgehostd.service': {},
