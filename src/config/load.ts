@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import { nearestName } from '../base/nearest-name.ts'
 import { escapeInvisible, printable } from '../base/printable.ts'
+import type { Finding } from '../room.ts'
 import { checkValue } from './check-value.ts'
 import type { CommandLine } from './command-line.ts'
 import { listKeys, type Key, type SchemaNode } from './key.ts'
@@ -26,9 +27,7 @@ export interface LoadConfigOptions {
   /** Read when neither `--config` nor `EDGEHOSTD_CONFIG` names a file; may be missing. */
   readonly defaultFile?: string
   /** Checks what the schema cannot express: gets the effective value of each key by its dotted path. */
-  readonly inspect?: (
-    value: (path: string) => unknown,
-  ) => Promise<readonly { readonly path: string; readonly message: string }[]>
+  readonly inspect?: (value: (path: string) => unknown) => Promise<readonly Finding[]>
 }
 
 /** The only variable that is not a setting: the path of the configuration file. */
