@@ -60,7 +60,6 @@ export function createInventory(options: InventoryOptions): InventoryRoom {
           await app.register(inventoryRoutes, { stored, reader, hardware: host.hardware })
         },
         jobs: [{ name: 'inventory', schedule: '*/15 * * * * *', stuckAfterMs: 900_000, run: readIfDue }],
-        background: () => void readIfDue(),
       }
     },
   }

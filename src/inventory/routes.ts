@@ -31,7 +31,7 @@ export const inventoryRoutes: FastifyPluginAsyncTypebox<InventoryRoutesOptions> 
         tags: ['edgehosts'],
         summary: 'What this host is made of: makers, models and serial numbers of its parts',
         description:
-          'Read at the first start, daily, and a minute after devices came or went; the first request waits for the first reading. ' +
+          'Read a minute after the first start, daily, and a minute after devices came or went; the first request waits for the first reading. ' +
           'Send the ETag of the reply you hold in If-None-Match to get 304 until it is read again.',
         querystring: Type.Object({
           refresh: Type.Optional(

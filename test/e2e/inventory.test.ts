@@ -35,11 +35,12 @@ describe.each([
     return reply.json as Inventory
   }
 
-  it('is read at the first start, without a request', async () => {
+  // It takes a minute; one of the hosts is enough.
+  it.runIf(lower === 'minbase')('is read a minute after the first start, without a request', async () => {
     await eventually(async () => {
       const units = (await host.journal()).map(({ message }) => message)
       expect(units.some((line) => line.includes('edgehostd: inventory of the hardware'))).toBe(true)
-    }, 30_000)
+    }, 100_000)
   })
 
   it('says of processors and disks what lscpu and lsblk say in the same run', async () => {

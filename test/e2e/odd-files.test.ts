@@ -95,7 +95,8 @@ describe.runIf(hasFuse && mountCall)('where /etc/resolv.conf lies on a file syst
     await host.output(['systemctl', 'stop', 'hung'])
     await host.sh('rm /etc/resolv.conf')
     await host.write('/etc/resolv.conf', resolvConf)
-    await host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service'])
+    // The port is free once the kernel has let go of the thread.
+    await eventually(() => host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service']))
   })
 })
 

@@ -65,7 +65,7 @@ describe('edgehostctl support', () => {
 
     const ended = await host.run(['edgehostctl', 'support', '--file', file])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 12 files .* secrets are masked/)
+    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 13 files .* secrets are masked/)
     expect(await host.sh('stat -c "%a %u" /root/support.tar.zst')).toBe('600 0\n')
 
     const { whole, files, json } = await readArchive()
@@ -111,6 +111,7 @@ describe('edgehostctl support', () => {
     expect(missing.sort()).toEqual([
       'audit-head.json',
       'facts.json',
+      'inventory.json',
       'metrics.txt',
       'settings.json',
       'status.json',
@@ -123,7 +124,7 @@ describe('edgehostctl support', () => {
   it('goes to a pipe', async () => {
     const piped = await host.run(['sh', '-c', 'edgehostctl support --file=- | cat > /root/piped.tar.zst'])
     expect(piped).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
-    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(13)
+    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(14)
   })
 
   it('is for root, on the host itself, and for no terminal', async () => {
@@ -143,7 +144,7 @@ describe('edgehostctl support', () => {
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
     // The last line of the progress is taken away again.
-    expect(shown).toMatch(/\.tar\.zst holds 12 files/)
+    expect(shown).toMatch(/\.tar\.zst holds 13 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()
   })

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+import { eventually } from './host/eventually.ts'
 import { findLeaks } from './host/leaks.ts'
 
 const right = 'right canary 1001'
@@ -106,9 +107,12 @@ describe('the journal of a healthy host', () => {
   it('holds a login with who, from where and which request', async () => {
     const from = await host.newAddress()
     const reply = await host.login('anna', right, { from })
-    const line = (await host.log()).filter(({ msg }) => msg === 'login').at(-1)
-    expect(line).toMatchObject({ user: 'anna', address: from, priority: 6 })
-    expect(Object.values(reply.headers).flat()).toContain(line!.ref)
+    // journald takes a line a little after it was written.
+    await eventually(async () => {
+      const line = (await host.log()).filter(({ msg }) => msg === 'login').at(-1)
+      expect(line).toMatchObject({ user: 'anna', address: from, priority: 6 })
+      expect(Object.values(reply.headers).flat()).toContain(line!.ref)
+    })
   })
 
   it('holds nothing above a notice', async () => {

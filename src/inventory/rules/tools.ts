@@ -21,8 +21,11 @@ export function toolMissing(tool: Tool): Condition {
   return { type, status: 'False', reason: 'ToolMissing', message }
 }
 
+/** The reason of `cannotBeRead`. */
+export const cannotBeReadReason = 'CannotBeRead'
+
 /** Something gave no answer. */
 export const cannotBeRead = (type: string, message: string): Condition => ({
-  ...{ type, status: 'False', reason: 'CannotBeRead' },
+  ...{ type, status: 'False', reason: cannotBeReadReason },
   message,
 })
