@@ -16,6 +16,32 @@ unit=$(sed -n 's,^0::.*/,,p' /proc/self/cgroup)
 } | systemd-cat -t probe
 `
 
+// As the kernel shows the battery of a laptop, and the sensor of a single-board computer.
+const sensors = `
+mount -t tmpfs none /sys/class/power_supply; mkdir /sys/class/power_supply/BAT0
+cat > /sys/class/power_supply/BAT0/uevent <<'END'
+POWER_SUPPLY_NAME=BAT0
+POWER_SUPPLY_TYPE=Battery
+POWER_SUPPLY_STATUS=Discharging
+POWER_SUPPLY_PRESENT=1
+POWER_SUPPLY_TECHNOLOGY=Li-poly
+POWER_SUPPLY_CYCLE_COUNT=127
+POWER_SUPPLY_VOLTAGE_MIN_DESIGN=11520000
+POWER_SUPPLY_VOLTAGE_NOW=12301000
+POWER_SUPPLY_POWER_NOW=4562000
+POWER_SUPPLY_ENERGY_FULL_DESIGN=50450000
+POWER_SUPPLY_ENERGY_FULL=47250000
+POWER_SUPPLY_ENERGY_NOW=39010000
+POWER_SUPPLY_CAPACITY=82
+POWER_SUPPLY_CAPACITY_LEVEL=Normal
+POWER_SUPPLY_MODEL_NAME=01AV405
+POWER_SUPPLY_MANUFACTURER=SMP
+POWER_SUPPLY_SERIAL_NUMBER= 2213
+END
+mount -t tmpfs none /sys/class/thermal; mkdir /sys/class/thermal/thermal_zone0
+echo cpu-thermal > /sys/class/thermal/thermal_zone0/type; echo 47774 > /sys/class/thermal/thermal_zone0/temp
+`
+
 describe.each([
   ['with a system bus', 'machine'],
   ['without a system bus', 'minbase'],
@@ -68,6 +94,19 @@ describe.each([
         .filter(({ type, name, size }) => type === 'disk' && size > 0 && !/^(zram|nbd)/.test(name))
         .map(({ name, size }) => ({ name, size })),
     )
+  })
+
+  it('says of battery and temperature what the kernel says', async () => {
+    const before = await ask(`${path}?refresh=true`)
+    await host.sh(sensors)
+    const { battery, temperature } = await ask(`${path}?refresh=true`)
+    await host.sh('umount /sys/class/power_supply /sys/class/thermal')
+    expect(before.battery).toBeUndefined()
+    expect(battery).toEqual({
+      ...{ manufacturer: 'SMP', model: '01AV405', serial: '2213', type: 'Li-poly' },
+      ...{ cycles: 127, percent: 82 },
+    })
+    expect(temperature).toEqual({ processorCelsius: 47.8, hottestCelsius: 47.8 })
   })
 
   it('is read in a unit of its own, outside the sandbox, with bounds and without a way to the network', async () => {
