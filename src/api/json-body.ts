@@ -1,6 +1,7 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
-import type { AppError } from '../errors/app-error.ts'
+import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { offBodyRefused, onBodyRefused } from './body-refusal.ts'
 import { connectionEnded } from './errors.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
@@ -21,6 +22,9 @@ export function addJsonBodies(app: FastifyInstance): void {
   })
 }
 
+// A body of which the rest does not arrive must not hold up a stop of the daemon.
+const lastBodyMs = 1_000
+
 type Done = (error: Error | undefined, text: string) => void
 
 /** Fastify looks at no limit of a body that it does not read itself. */
@@ -35,8 +39,12 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
     done(connectionEnded(), '')
     return
   }
+  const { stopping } = request.server
   const body = createGrowingBuffer(limit)
+  let timer: NodeJS.Timeout | undefined
   const finish: Done = (error, text) => {
+    clearTimeout(timer)
+    stopping.removeEventListener('abort', onStop)
     payload.off('data', onData).off('end', onEnd).off('error', onError)
     offBodyRefused(payload, onRefused)
     done(error, text)
@@ -51,8 +59,16 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
     else finish(undefined, bytes.toString('utf8'))
   }
   const onRefused = (reason: AppError) => finish(reason, '')
+  const onStop = () => {
+    timer = setTimeout(
+      () => finish(new AppError(generalErrors.NotReady, 'the daemon stops; send the request again'), ''),
+      lastBodyMs,
+    )
+  }
   // A connection that has broken says nothing that a client could use.
   const onError = () => finish(connectionEnded(), '')
   payload.on('data', onData).on('end', onEnd).on('error', onError)
   onBodyRefused(payload, onRefused)
+  if (stopping.aborted) onStop()
+  else stopping.addEventListener('abort', onStop)
 }

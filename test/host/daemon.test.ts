@@ -153,6 +153,24 @@ it('a stop does not wait for a connection that has asked nothing', async () => {
   await vi.waitFor(() => expect(clients.map(({ closed }) => closed)).toEqual([true, true, true]))
 })
 
+it('a stop refuses a body that does not arrive, and does not wait for it', async () => {
+  const daemon = await start()
+  const { port } = captured.lines.find(({ msg }) => msg === 'listening') as unknown as { port: number }
+  const ca = await readFile(join(folder, 'tls', 'certificate.pem'), 'utf8')
+  const client = await openTls(port, ca)
+  client.socket.write(
+    'POST /v1/users/default/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n{"username":',
+  )
+  await vi.waitFor(() => expect(client.socket.bytesWritten).toBeGreaterThan(0))
+  const begunAt = performance.now()
+  await stop(daemon)
+  // What is in flight gets ten.
+  expect(performance.now() - begunAt).toBeLessThan(5_000)
+  expect(client.received).toMatch(
+    /^HTTP\/1\.1 503 [\s\S]*"message":"the daemon stops; send the request again"/,
+  )
+})
+
 it('a reload whose certificate cannot be used is recorded', async () => {
   const { cert, key } = await makeMaterial()
   const [certificateFile, keyFile] = [join(folder, 'own.pem'), join(folder, 'own.key')]
