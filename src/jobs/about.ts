@@ -23,7 +23,7 @@ export const about = {
     },
     edgehostd_job_success_age_seconds: {
       type: 'gauge',
-      help: 'Since the last run of a recurring job that ended well.',
+      help: 'Time since the last run of a recurring job that ended well.',
       labels,
     },
   },

@@ -6,12 +6,12 @@ import type { about } from './about.ts'
 
 // The table has a job every few seconds and one every minute; a scheduler that is silent for longer is dead.
 const longestPauseMs = 150_000
-// A time that is reached later than this was jumped over: the clock was set, or the host slept.
+// A run that is later than this was skipped over: the clock was set, or the host slept.
 const latestMs = 1_000
 // The clock may be set while the timer runs, so no timer is trusted for longer.
 const longestWaitMs = 30_000
 
-/** The schedule. Its jobs begin in the background. */
+/** The schedule. Its jobs start in the phase `background`. */
 export interface Jobs extends Room {
   background(): void
   stop(): void
@@ -21,7 +21,7 @@ export interface Jobs extends Room {
 }
 
 interface Count {
-  /** That ended, well or not. */
+  /** Runs that ended, well or not. */
   runs: number
   failures: number
   /** Of the last run that ended. */
@@ -33,17 +33,17 @@ interface Count {
 interface Plan {
   readonly job: Job
   readonly task: ScheduledTask
-  /** By the wall clock, milliseconds since 1970. */
+  /** The next run, by the wall clock; milliseconds since 1970. */
   at: number
 }
 
 /**
- * The table of recurring work: node-cron says when, by the wall clock, and runs it. A job never overlaps itself and its
- * error ends nothing. A run that was missed is not made up for, the next one is soon enough.
+ * The table of recurring work: node-cron says when each job is due, by the wall clock, and runs it. A job never overlaps
+ * itself, and its error ends nothing. A missed run is not made up for, since the next one is soon enough.
  *
- * node-cron's own timers are not used. They continue from the time they waited for: when the clock is set forward they walk
- * over every time in between, without a pause and until the memory is full; when it is set back they wait until it has
- * come that far again. Here every job is planned anew from the present whenever the one timer fires.
+ * node-cron's own timers are not used. They continue from the time they waited for: when the clock is set forward, they walk
+ * over every time in between, without a pause and until the memory is full; when it is set back, they wait until it reaches
+ * that time again. Here every job is planned again from the present whenever the one timer fires.
  */
 export function createJobs(
   table: readonly Job[],
@@ -80,7 +80,7 @@ export function createJobs(
 
   function beat(): void {
     for (const plan of plans) {
-      // Asked before the clock is read: a time that comes in between is then due and not lost.
+      // Computed before the clock is read: a time that passes in between is then due and not lost.
       const at = nextRun(plan.task)
       const lateMs = Date.now() - plan.at
       if (lateMs < 0) {
@@ -145,7 +145,7 @@ export function createJobs(
   }
 }
 
-/** After the present second, by the wall clock; milliseconds since 1970. */
+/** The next run after the present second, by the wall clock; milliseconds since 1970. */
 function nextRun(task: ScheduledTask): number {
   return task.getNextRuns(1)[0]?.getTime() ?? Infinity
 }

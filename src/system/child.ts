@@ -2,32 +2,32 @@ import { setPriority } from 'node:os'
 import { Readable, type Writable } from 'node:stream'
 import type { Options, execa as Execa } from 'execa'
 
-/** What every program that is run once may be given. */
+/** Options of every program that is run once. */
 export interface ChildOptions {
   /** The program gets SIGTERM after this and SIGKILL a second later; 1 to 2147483647, which is 24.8 days. */
   readonly timeoutMs: number
   /**
-   * Standard input; the only way a secret may reach a program. Texts that come one after the other are handed on as they
-   * come. Without it the program reads end-of-file.
+   * Standard input; the only way a secret may reach a program. An iterable is written piece by piece as it yields.
+   * Without input the program reads end-of-file.
    */
   readonly input?: string | AsyncIterable<string>
-  /** Its nice value, 1 to 19, for what stands back behind the daemon where both want a processor; see nice(1). */
+  /** Its nice value, 1 to 19, for a program that should yield the processor to the daemon; see nice(1). */
   readonly niceness?: number
-  /** Told the process id as soon as there is one. */
+  /** Called with the process id as soon as it is known. */
   readonly onStarted?: (pid: number) => void
-  /** Ends the program, as the time does. */
+  /** Ends the program in the same way as its time limit. */
   readonly signal?: AbortSignal
-  /** Beside the fixed environment; never a secret, every user of the host may read it. */
+  /** Added to the fixed environment; never a secret, since every user of the host may read it. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** What every program gets: nothing of our own environment, and English, since output is parsed. */
+/** The environment of every program: nothing of the daemon's own, and English messages, since output is parsed. */
 export const childEnvironment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' } as const
 
-/** How every child of the daemon is started. */
+/** Options with which every child of the daemon is started. */
 export const childOptions = {
-  // Else execa would catch the daemon's signals: a running child would take our SIGTERM for its own, and a daemon that
-  // stands still would wake up for the watchdog's SIGABRT and take a connection with it.
+  // Otherwise execa would catch the daemon's signals: SIGTERM of the daemon would end a running child, and a hung daemon
+  // would handle the watchdog's SIGABRT instead of dying by it at once.
   cleanup: false,
   shell: false,
   reject: false,
@@ -39,14 +39,14 @@ export const childOptions = {
 
 const killAfterMs = 1_000
 
-// When the first program is started, which is after the daemon has answered its first request.
+/** Loads execa with the first program that is started: that is after the daemon has answered its first request. */
 export const loadExeca = async () => (loaded ??= (await import('execa')).execa)
 let loaded: typeof Execa | undefined
 
 /**
  * Starts a program that is run once.
- * @param output what is done with its output, in the words of execa
- * @returns the child, and its result, which waits for its pipes for no longer than a second after it was ended
+ * @param output the options of execa that say what is done with the program's output
+ * @returns the child, and its result; after the program was ended, the result waits at most one more second for its pipes
  */
 export async function startChild<T extends Options>(
   program: string,
@@ -77,8 +77,8 @@ export async function startChild<T extends Options>(
 }
 
 /**
- * Closes the pipes of a program a second after it was ended, by its time, by its signal or for its output: a child that it
- * left behind may hold their other ends, and execa waits for that.
+ * Closes the pipes of a program a second after it was ended by its time limit, by its signal or for too much output. A
+ * child that the program left behind may hold the other ends of the pipes, and execa would wait for that child.
  */
 function boundPipes(pipes: readonly (Readable | null)[], timeoutMs: number, signal?: AbortSignal) {
   const close = () => pipes.forEach((pipe) => pipe?.destroy())
@@ -89,7 +89,7 @@ function boundPipes(pipes: readonly (Readable | null)[], timeoutMs: number, sign
   }
   if (signal?.aborted) closeSoon()
   signal?.addEventListener('abort', closeSoon)
-  // execa destroys the one that said too much.
+  // execa destroys the pipe that carried too much output.
   for (const pipe of pipes) pipe?.once('close', () => pipe.readableAborted && closeSoon())
   return () => {
     clearTimeout(timer)
@@ -103,13 +103,13 @@ function giveWay(pid: number, niceness: number): void {
   try {
     setPriority(pid, niceness)
   } catch {
-    // It has come to its end already, or stands back further than that.
+    // The program has already ended, or has a higher nice value.
   }
 }
 
 /**
- * Says each text as it comes, to a program that does not have to hear all of it. execa's own way of doing that waits for
- * the next text when the program has ended.
+ * Writes each text to a program as it is yielded; the program need not read all of them. execa's own way to do this waits
+ * for the next text even when the program has ended.
  */
 function feed(texts: AsyncIterable<string>, stdin: Writable | null): Readable {
   const source = Readable.from(texts).on('error', () => undefined)

@@ -1,4 +1,4 @@
-/** Wall clock and monotonic clock, handed in so that tests can turn the hands. */
+/** Wall clock and monotonic clock, passed as an option so that tests can set them. */
 export interface Clock {
   /** Milliseconds since 1970, UTC; may jump. */
   now(): number

@@ -6,11 +6,11 @@ import { basename, dirname, join } from 'node:path'
 const temporaryName = /^\..+\.[0-9a-f]{16}\.tmp$/
 
 /**
- * Replaces a file whole: a reader, also after a power cut, finds the old content or the new one.
+ * Replaces a file atomically: a reader finds the old content or the new one, even after a power cut.
  * On return the content and its name are on the disk.
- * @param mode permission bits, set whatever the umask is
- * @throws when the target is there but no regular file (a link is not one), and the system's error as it is,
- *   for example `ENOSPC`; the old content then still stands and nothing is left beside it
+ * @param mode permission bits, set regardless of the umask
+ * @throws when the target exists and is not a regular file (a link is not one), and the system's error as it is,
+ *   for example `ENOSPC`; the old content is then unchanged and no temporary file is left
  */
 export async function replaceFile(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const present = await lstat(path).catch(missing)
@@ -35,8 +35,8 @@ export async function replaceFile(path: string, data: string | Uint8Array, mode:
 }
 
 /**
- * Removes what a killed `replaceFile` left in a folder. For the start only, while nothing writes there.
- * @returns how many files went; 0 when there is no such folder
+ * Removes the temporary files that a killed `replaceFile` left in a folder. Only for the start, while nothing writes there.
+ * @returns how many files were removed; 0 when the folder is missing
  */
 export async function sweepTemporary(folder: string): Promise<number> {
   const entries = (await readdir(folder, { withFileTypes: true }).catch(missing)) ?? []
@@ -45,7 +45,7 @@ export async function sweepTemporary(folder: string): Promise<number> {
   return left.length
 }
 
-/** fsync(2): a new name is on the disk only once its folder is. */
+/** fsync(2) of a folder: a new name is on the disk only once its folder is. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

@@ -3,25 +3,25 @@ import { join } from 'node:path'
 import type { Logger } from './log.ts'
 
 export interface FolderWatchOptions {
-  /** Absolute paths, each behind the folders it lies in, with the names in it that matter. */
+  /** Absolute paths, each after its parent folders, with the names in it that matter. */
   readonly folders: ReadonlyMap<string, RegExp>
-  /** Something with one of these names came, went or changed. */
+  /** An entry with one of these names was created, removed or changed. */
   readonly onChange: () => void
   readonly log: Logger
-  /** Until the next try, where the kernel gives no watch. */
+  /** Time until the next try where the kernel refuses a watch. */
   readonly retryMs?: number
 }
 
-/** Watches of folders that need not be there yet. */
+/** Watches of folders that need not exist yet. */
 export interface FolderWatch {
-  /** False while the kernel gives no watch for one of them. A folder that is not there has nothing to tell. */
+  /** False while the kernel refuses a watch of one of the folders. A missing folder counts as watched. */
   isWatching(): boolean
   stop(): void
 }
 
 /**
- * Watches folders by inotify(7). A folder that comes later, or anew in the place of another, is watched when the folder it
- * lies in tells of it, so that one has to be among them.
+ * Watches folders by inotify(7). A folder that is created or replaced later is watched as soon as the watch of its parent
+ * folder reports it, so the parent has to be in `folders` too.
  */
 export function watchFolders({ folders, onChange, log, retryMs = 60_000 }: FolderWatchOptions): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
@@ -50,7 +50,7 @@ export function watchFolders({ folders, onChange, log, retryMs = 60_000 }: Folde
     if (refused.size === 0) {
       log.warn(
         { err: error, folder },
-        'a folder is not watched, and what it tells is read every few seconds; make room for watches with: sysctl fs.inotify.max_user_instances=1024',
+        'a folder cannot be watched, so the facts that depend on it are read every few seconds; allow more watches with: sysctl fs.inotify.max_user_instances=1024',
       )
     }
     refused.add(folder)
@@ -67,7 +67,7 @@ export function watchFolders({ folders, onChange, log, retryMs = 60_000 }: Folde
   const openMissing = () => {
     for (const [folder, names] of folders) if (!watchers.has(folder)) open(folder, names)
   }
-  /** What was watched at this path, and below it, may be another folder now. */
+  /** The folders at this path and below it may have been replaced. */
   const renew = (path: string) => {
     for (const folder of folders.keys()) if (`${folder}/`.startsWith(`${path}/`)) close(folder)
     openMissing()

@@ -6,24 +6,24 @@ import type { Logger } from './log.ts'
 export interface FollowOptions {
   /** One line of standard output as it comes, without its end. */
   readonly onLine: (line: string) => void
-  /** The program runs (again): whatever happened before now was not seen. */
+  /** The program was started (again); it has not reported what happened before. */
   readonly onStart?: () => void
-  /** Why the program is gone; it is started again after a pause. */
+  /** The program ended, with the reason; it is started again after a pause. */
   readonly onEnd?: (reason: string) => void
 }
 
 /** A long-lived child. */
 export interface Following {
   isRunning(): boolean
-  /** Ends it for good. */
+  /** Ends the program and does not start it again. */
   stop(): void
 }
 
-/** Programs that run as long as the daemon does and tell something line by line. */
+/** Programs that run as long as the daemon does and report events line by line. */
 export interface CommandFollower {
   /**
    * Starts a program and keeps it running: when it ends it is started again, after a pause that doubles from 1 s to
-   * 5 min and is forgotten once it has run for a minute.
+   * 5 min. Once the program has run for a minute, the next pause is 1 s again.
    * @param program absolute path, or a name looked up in the system folders
    */
   follow(program: string, args: readonly string[], options: FollowOptions): Following
@@ -33,7 +33,7 @@ export interface FollowerOptions {
   readonly log: Logger
   readonly firstPauseMs?: number
   readonly longestPauseMs?: number
-  /** One that ran this long was well. */
+  /** After a run this long, the next pause is the first again. */
   readonly wellAfterMs?: number
 }
 
@@ -74,7 +74,7 @@ export function createFollower(options: FollowerOptions): CommandFollower {
         child?.kill('SIGTERM')
       }
       void begin()
-      // Outside a unit nothing else ends it when the daemon is gone.
+      // Outside a systemd unit, only this ends the program together with the daemon.
       process.once('exit', stop)
 
       return {
@@ -92,7 +92,7 @@ function start(run: typeof execa, program: string, args: readonly string[]) {
   return run(program, args, {
     ...childOptions,
     stdin: 'ignore',
-    // It may talk for months: nothing is kept but the end of its complaints.
+    // The program may write for months: only the end of its error output is kept.
     buffer: { stdout: false, stderr: true },
     maxBuffer: { stdout: Infinity, stderr: 4_096 },
     forceKillAfterDelay: 1_000,

@@ -27,7 +27,7 @@ const redactedPaths = [
 /**
  * The daemon's logger: JSON lines, each behind its sd-daemon(3) priority.
  * @param level lowest level written
- * @param output where lines go; stdout unless told
+ * @param output where lines are written; standard output by default
  */
 export function createLog(
   level: string,

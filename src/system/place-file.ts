@@ -4,20 +4,21 @@ import { dirname, join } from 'node:path'
 
 export interface PlaceFileOptions {
   readonly path: string
-  /** Permission bits; the umask takes some away, as from every new file. */
+  /** Permission bits; the umask applies, as to every new file. */
   readonly mode: number
-  /** Told under which name the file is going to grow, for what takes it away when the process has to end. */
+  /** Called with the temporary name of the file before it is created, so that the caller can remove it when a signal ends the process. */
   readonly onBegin: (temporary: string) => void
-  /** Fills the file, may read it again, and comes back when the content is on the disk. May close it. */
+  /** Fills the file and returns when the content is on the disk. May read the file again, and may close it. */
   readonly write: (file: FileHandle) => Promise<void>
 }
 
 /**
- * Places a file that takes a while, for the person who waits for it: it grows beside its place and is moved there
- * whole and on the disk. Root may name a folder in which others can write, so the name in between is random, and the
- * file is made by this (O_EXCL, which also follows no link, open(2)) and written through this one handle.
- * @throws what `write` throws, and the system's error, in words where the folder is missing; nothing is left beside the place then, and what stood
- *   there still stands
+ * Writes a file for the person who runs the command, which may take a while: the file is written under a temporary name
+ * in the same folder and renamed when it is complete and on the disk. Root may name a folder that others can write to, so
+ * the temporary name is random, and the file is created with O_EXCL (which follows no link, open(2)) and written only
+ * through this handle.
+ * @throws what `write` throws, and the system's error, with advice where the folder is missing; the temporary file is then
+ *   removed and a former file at the path is unchanged
  */
 export async function placeFile({ path, mode, onBegin, write }: PlaceFileOptions): Promise<void> {
   const present = await stat(path).catch(() => undefined)
@@ -40,14 +41,14 @@ export async function placeFile({ path, mode, onBegin, write }: PlaceFileOptions
   }
 }
 
-/** The system names the temporary file, which says nothing to the person who waits. */
+/** The system's message names the temporary file, which the person who runs the command does not know. */
 function inWords(error: unknown, folder: string): unknown {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return error
   const message = `the folder ${folder} is missing; make it first: mkdir -p ${folder}`
   return Object.assign(new Error(message, { cause: error }), { code: 'ENOENT' })
 }
 
-// A rename would put a file in the place of a device.
+// A rename would replace a device by a file.
 const notRegular = (path: string) =>
   Object.assign(new Error(`${path} is not a regular file and is not replaced; name another file`), {
     code: 'EEXIST',

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 
-/** What the kernel knows of this process. */
+/** Figures of this process, as the kernel counts them. */
 export interface ProcessFigures {
   /** User and system, seconds. */
   readonly cpuSeconds: number
@@ -12,7 +12,7 @@ export interface ProcessFigures {
   readonly maximumFiles: number | undefined
 }
 
-/** Reads proc(5); what is not there is left out. */
+/** Reads proc(5); a figure that cannot be read is left out. */
 export async function readProcessFigures(proc = '/proc/self'): Promise<ProcessFigures> {
   const { user, system } = process.cpuUsage()
   const files = await readdir(`${proc}/fd`).catch(() => undefined)
@@ -22,7 +22,7 @@ export async function readProcessFigures(proc = '/proc/self'): Promise<ProcessFi
     cpuSeconds: (user + system) / 1e6,
     residentBytes: process.memoryUsage.rss(),
     startedAt: performance.timeOrigin / 1_000,
-    // Without the one that the look itself has open.
+    // Without the descriptor that readdir itself has open.
     openFiles: files && files.length - 1,
     maximumFiles: maximum === undefined ? undefined : Number(maximum),
   }

@@ -1,18 +1,18 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 
-// Most files that are read here are smaller, and what a file says of its size need not be so.
+// Most files that are read here are smaller, and the size that a file reports need not be right.
 const firstBytes = 2_048
 
-/** What a file of text may hold where its reader says no other bound. */
+/** Most bytes of a text file where its reader sets no other bound. */
 export const textFileBytes = 1_048_576
 
-/** What stands at a path is not read: it is a pipe, a device, a folder, or larger than its reader takes. */
+/** The entry at a path is not read: it is a pipe, a device or a folder, or larger than its reader accepts. */
 export class FileRefused extends Error {
   override readonly name = 'FileRefused'
   readonly code = 'FileRefused'
   readonly path: string
-  /** The end of a sentence that begins with the file. */
+  /** Completes a sentence that begins with the path. */
   readonly reason: string
 
   constructor(path: string, reason: string) {
@@ -22,20 +22,20 @@ export class FileRefused extends Error {
   }
 }
 
-/** A file as it was read. */
+/** The content of a file, and its stat(2) of the same moment. */
 export interface RegularFile {
   readonly bytes: Buffer
   readonly stats: Stats
 }
 
-// Not blocking, since open(2) of a pipe waits for its writer; a terminal does not become the one of this process.
+// O_NONBLOCK, since open(2) of a pipe waits for its writer. O_NOCTTY, so that a terminal does not become the controlling one.
 const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /**
- * Reads a regular file whole; links are followed, and one to /dev/null is an empty file, as systemd takes it. What else may
- * stand at a path is refused before it is opened, since opening alone can do something to a device.
- * @param maximumBytes what is larger is refused, however large it says that it is: a file of /proc says 0, and one may
- *   grow while it is read
+ * Reads a whole regular file. Links are followed; a link to /dev/null counts as an empty file, as systemd treats it. Any
+ * other kind of file is refused before it is opened, since opening a device can already have an effect.
+ * @param maximumBytes a larger file is refused. The bytes that are read count, not the reported size: a file of /proc
+ *   reports 0, and a file may grow while it is read
  * @throws FileRefused, and the system's error as it is, for example `ENOENT`
  */
 export async function readRegularFile(path: string, maximumBytes: number): Promise<RegularFile> {
@@ -59,7 +59,7 @@ export async function readRegularFile(path: string, maximumBytes: number): Promi
   }
 }
 
-/** The same without a turn of the event loop: for memory of the kernel, and for programs in which nothing else waits. */
+/** The same, synchronously: for /proc and /sys, which are kernel memory, and for programs that do nothing else meanwhile. */
 export function readRegularFileSync(path: string, maximumBytes: number): RegularFile {
   const found = statSync(path)
   if (isNull(found)) return { bytes: Buffer.alloc(0), stats: found }
@@ -82,7 +82,7 @@ export function readRegularFileSync(path: string, maximumBytes: number): Regular
 }
 
 /**
- * For a file that is opened by other code, a library for example; it need not exist.
+ * Checks a file that other code opens, a library for example; it need not exist.
  * @throws FileRefused, and the system's error as it is, for example `ELOOP`
  */
 export function requireRegularIfPresent(path: string): void {

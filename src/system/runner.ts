@@ -11,13 +11,13 @@ export interface CommandResult {
 }
 
 export interface RunOptions extends ChildOptions {
-  /** Only errors are read; what the program says on standard output goes nowhere. */
+  /** Reads standard error only; standard output is discarded. */
   readonly onlyErrors?: boolean
   /** Most bytes of each output stream; a program that writes more is ended. */
   readonly maxOutputBytes?: number
 }
 
-/** The program could not be run to its end: not found, timed out, too much output, ended by its signal. */
+/** The program could not be run to its end: not found, timed out, too much output, or ended by the caller's signal. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
   readonly program: string
@@ -30,30 +30,30 @@ export class CommandFailed extends Error {
   }
 }
 
-/** How a command ended whose lines were handed over as they came. */
+/** How a streamed command ended. */
 export interface StreamResult {
   /** Exit code, or undefined when a signal ended the program. */
   readonly exitCode: number | undefined
-  /** That signal, for example `SIGKILL`. */
+  /** The signal that ended the program, for example `SIGKILL`. */
   readonly signal: string | undefined
-  /** Its last lines, those of standard output and of errors in the order they came. */
+  /** Its last lines, of standard output and standard error in the order of their arrival. */
   readonly tail: string
 }
 
 export interface StreamOptions extends ChildOptions {
   /**
-   * One line as it comes, without its end; of one of more than 64 KiB the rest is left out.
-   * @param from which output the program wrote it to
+   * Called with each line as it arrives, without its line end; a line is cut at 64 KiB.
+   * @param from the output that the program wrote the line to
    */
   readonly onLine: (line: string, from: 'stdout' | 'stderr') => void
   /** Most characters of `tail`. */
   readonly tailLength?: number
 }
 
-/** A program that is run once, with its lines handed over as they come. */
+/** Programs that are run to their end, with each line of output passed on as it arrives. */
 export interface CommandStreamer {
   /**
-   * Runs a program to its end, however much it says.
+   * Runs a program to its end, however much it writes.
    * @param program absolute path, or a name looked up in the system folders
    * @param args passed as they are, no shell
    * @throws CommandFailed when it could not be run to its end
@@ -74,7 +74,7 @@ export interface CommandRunner {
 
 /**
  * Runs programs of this machine through execa.
- * @param log told at level debug of every program that is started
+ * @param log gets a line at level debug for every program that is started
  */
 export function createRunner(log?: Logger): CommandRunner & CommandStreamer {
   return {
@@ -113,7 +113,7 @@ export function createRunner(log?: Logger): CommandRunner & CommandStreamer {
 
 const textOf = (bytes: unknown) => (bytes instanceof Uint8Array ? Buffer.from(bytes).toString() : '')
 
-/** What of execa's result says whether a program came to its end. */
+/** The fields of execa's result that show whether a program ran to its end. */
 interface Ended {
   readonly isCanceled: boolean
   readonly timedOut: boolean
@@ -125,7 +125,7 @@ interface Ended {
 function throwUnlessEnded(program: string, result: Ended, { timeoutMs }: ChildOptions): void {
   if (result.isCanceled) throw new CommandFailed(program, 'ended', '')
   if (result.timedOut) throw new CommandFailed(program, 'timed-out', `${timeoutMs} ms`)
-  // EPIPE on stdin is the program's right not to read; anything else without an exit is a failed start.
+  // EPIPE on stdin is no failure: a program need not read its input. Any other result without an exit is a failed start.
   if (result.exitCode === undefined && result.signal === undefined)
     throw new CommandFailed(program, 'not-started', result.code ?? '')
 }

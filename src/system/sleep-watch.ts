@@ -2,17 +2,17 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 export interface SleepWatchOptions {
   readonly pid: number
-  /** A program that used no processor for so long is taken to sleep. */
+  /** A program that used no processor for this long counts as sleeping. */
   readonly quietMs: number
   readonly onSleep: () => void
 }
 
 /**
- * Looks at a program and what it has started, until all of it only sleeps or has ended.
- * @returns how to stop looking
+ * Watches a program and its children until all of them sleep or have ended.
+ * @returns stops the watch
  */
 export function watchForSleep({ pid, quietMs, onSleep }: SleepWatchOptions): () => void {
-  // The time that counts here is that of the kernel, so each look has to lie within it.
+  // All readings have to fall within the quiet time, so they are taken at fractions of it.
   const looks = 2
   let last: string | undefined
   let quiet = 0
@@ -28,17 +28,17 @@ export function watchForSleep({ pid, quietMs, onSleep }: SleepWatchOptions): () 
   return () => clearInterval(timer)
 }
 
-// Sleeping, or ended. One that waits for the disk may be at work in memory that was swapped out.
+// Sleeping, or ended. Not D: a process that waits for the disk may be working in memory that was swapped out.
 const restful = new Set(['S', 'Z', 'X'])
 
 /**
- * What a program and its children have used of the processors, as a text that stays the same while all of them sleep;
- * undefined while one of them runs, waits for a processor, or cannot be looked at. proc_pid_stat(5).
+ * The processor time that a program and its children have used, as a text that stays the same while all of them sleep;
+ * undefined while one of them runs, waits for a processor, or cannot be read. proc_pid_stat(5).
  */
 function activityOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name stands in parentheses and may hold everything, these included.
+    // The name is in parentheses and may contain any character, parentheses included.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const [state = ''] = fields
     if (!restful.has(state)) return undefined
@@ -51,7 +51,7 @@ function activityOf(pid: number): string | undefined {
   }
 }
 
-/** Children of all threads. Where the kernel is built without this list, nothing is known to sleep. */
+/** Children of all threads. Throws on a kernel that is built without this list; the program then never counts as sleeping. */
 function childrenOf(pid: number): readonly number[] {
   return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),

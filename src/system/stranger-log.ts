@@ -4,20 +4,20 @@ import { createWindow } from '../base/window.ts'
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
 
-/** Where lines go. The logger is one. */
+/** A sink of log lines; the logger is one. */
 export type Lines = Readonly<Record<Level, (fields: object, message: string) => void>>
 
 /** The journal lines that callers without a session cause. */
 export interface StrangerLog extends Lines {
-  /** Takes the place of a line that is written whatever the limit says: the copy of an audit record. */
+  /** Counts a line that is written regardless of the limit: the copy of an audit record. */
   reserve(): void
-  /** Says what was left out since it was last said. */
+  /** Logs what was left out since the last summary. */
   stop(): void
 }
 
 const windowMs = 1_000
-// Of ten a second. Errors have places of their own, since an operator has to mend what they name. The last place is for
-// lines that are written anyway: the sums of what was counted.
+// Of ten lines a second. Three are reserved for errors, since an operator has to act on them, and the tenth for lines
+// that are not limited: the summaries of what was left out.
 const mostInWindow = { debug: 6, info: 6, warn: 6, error: 9 } as const satisfies Record<Level, number>
 
 /**

@@ -31,10 +31,10 @@ export function tlsOptions({ key, cert }: TlsMaterial): TlsOptions {
     minVersion: 'TLSv1.2',
     maxVersion: 'TLSv1.3',
     ciphers: suites.join(':'),
-    // All of them are good, so the client chooses what its processor is fast at.
+    // All suites are strong, so the client chooses the one that is fastest on its processor.
     honorCipherOrder: false,
     ecdhCurve: 'X25519:P-256:P-384',
-    // Renegotiation (TLS 1.2) makes the server work for nothing; no client needs it.
+    // Renegotiation (TLS 1.2) costs the server a handshake at the client's will; no client needs it.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ALPNProtocols: ['http/1.1'],
     // Clients show no certificate; without this Node reads its 150 root certificates first, some 30 ms at the start.

@@ -7,7 +7,7 @@ export interface TransientUnitOptions {
   readonly runner: CommandRunner
   /** The unit's runtime folder, on a tmpfs, readable by root alone. */
   readonly runtimeDirectory: string
-  /** There when the system bus runs. */
+  /** Path of the socket that exists while the system bus runs. */
   readonly busSocket?: string
   /** What the units are for, as `systemctl status` shows it. */
   readonly description?: string
@@ -16,17 +16,17 @@ export interface TransientUnitOptions {
 }
 
 /**
- * A runner whose programs run outside the daemon's sandbox, as transient units of systemd with the rights of the
- * host: what must write /etc/shadow, for one. A secret goes by standard input and stays off the command line.
+ * A runner whose programs run outside the daemon's sandbox, as transient units of systemd with full rights on the host:
+ * for example to write /etc/shadow. A secret is passed by standard input, never on the command line.
  *
- * systemd-run(1) can pass standard input through and wait only over the system bus, which a minimal Debian does not
- * have. Without one, input and output are files of the runtime folder, and the start job of a oneshot unit is what
- * is waited for; that goes through systemd's own socket.
+ * systemd-run(1) needs the system bus to pass standard input through and to wait for the end, and a minimal Debian has
+ * no system bus. Without one, input and output are files of the runtime folder, and systemd-run waits for the start job of
+ * a oneshot unit; for this it uses systemd's own socket.
  */
 export function createTransientUnitRunner(options: TransientUnitOptions): CommandRunner {
   const { runner, runtimeDirectory, busSocket = '/run/dbus/system_bus_socket' } = options
   const { description = 'one privileged step', properties = [] } = options
-  // Should the daemon be killed while it waits, the unit must not stay: `limit` is the property that its type obeys.
+  // The unit must end even if the daemon is killed while it waits. Which property limits its time depends on its type.
   const unitOptions = ({ timeoutMs }: RunOptions, limit: 'RuntimeMaxSec' | 'TimeoutStartSec') => [
     '--collect',
     '--quiet',
@@ -76,7 +76,7 @@ async function runByFiles(
     ]
     const started = await runner.run('systemd-run', [...unitOptions, ...streams, ...command], runOptions)
     const [stdout, stderr] = await Promise.all([read(file('output')), read(file('errors'))])
-    // systemd-run says why a unit could not even be started; what the unit itself said comes before that.
+    // Where the unit wrote no errors, systemd-run says why it could not be started.
     return { ...started, stdout, stderr: stderr || started.stderr }
   } finally {
     await rm(folder, { recursive: true, force: true })

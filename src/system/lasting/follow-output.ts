@@ -3,13 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createLineSplitter } from '../../base/lines.ts'
 
 const pauseMs = 200
-// Asking for the keeper starts a program.
+// Checking whether the keeper lives starts a program.
 const lookEveryMs = 5_000
 
 /**
  * Hands over the lines of a file that another process appends to.
- * @param hasExit whether there will be no more; cheap
- * @param end the same with how it ended, where no `exit` may come any more
+ * @param hasExit whether the file `exit` exists, so that no more output follows; cheap
+ * @param end how the run ended, also where its keeper died without an `exit`; undefined while it runs
  */
 export async function followOutput<T>({
   output,
@@ -39,7 +39,7 @@ export async function followOutput<T>({
   }
   for (let lookAt = 0; ;) {
     signal?.throwIfAborted()
-    // Before the rest is read: what ended by then has said all.
+    // Checked before the rest is read: after the end of the run no more output is written.
     const isDue = performance.now() >= lookAt
     const ended = isDue || (await hasExit()) ? await end() : undefined
     if (isDue) lookAt = performance.now() + lookEveryMs

@@ -20,12 +20,13 @@ import {
   type RunOrder,
 } from './run-files.ts'
 
-// The keeper of one run: keeper.cjs <folder>. It starts the command that the folder orders, writes down what that says
-// and how it ends, and is told nothing more than signals: SIGUSR2 ends the command and is written down as a stop. Any
-// other end, such as the shutdown of the host, leaves no `exit`, since how a command ends then says nothing of its work.
+// The keeper of one run: keeper.cjs <folder>. It starts the command of `order.json`, and writes its output and how it
+// ended into the folder. It is controlled by signals only: SIGUSR2 ends the command, and `exit` says that it was stopped.
+// When another signal ends the keeper, as at the shutdown of the host, it writes no `exit`, since the exit code of a
+// command that was cut off says nothing about its work.
 
 const killAfterMs = 10_000
-// What the command left behind may still have something to say, or hold the pipes for ever.
+// Processes that the command left behind may still write, or hold the pipes open for ever.
 const pipesAfterMs = 5_000
 
 type End = Pick<RunExit, 'endedBy'> & { readonly isWrittenDown: boolean }
@@ -59,7 +60,7 @@ function keep(files: RunFiles): void {
   try {
     child = start(order, input, output, finish)
   } catch (error) {
-    // An argument with a NUL, for one.
+    // For example an argument that contains a NUL.
     finish(notStarted(error))
   }
   setTimeout(() => endCommand({ endedBy: 'time', isWrittenDown: true }), order.timeoutMs)
@@ -72,7 +73,7 @@ function start(
   finish: (how: CommandEnd) => void,
 ): ChildProcess {
   const child = spawn(program, args, {
-    // A group of its own, which is ended as a whole.
+    // A process group of its own, which is signalled as a whole.
     detached: true,
     stdio: [input, 'pipe', 'pipe'],
     env: { ...childEnvironment, ...environment },
@@ -96,7 +97,7 @@ const notStarted = (error: unknown) => {
   return { kind: 'not-started', reason: code ?? message } as const
 }
 
-/** Opens what the command is to read, and removes its name: a secret is on the disk for a moment. */
+/** Opens the input of the command and removes its name, so that a secret is on the disk only for a moment. */
 function takeInput(path: string): number | 'ignore' {
   if (!existsSync(path)) return 'ignore'
   const input = openSync(path, 'r')
@@ -104,13 +105,13 @@ function takeInput(path: string): number | 'ignore' {
   return input
 }
 
-/** It leads a group of its own, whose number is not used again while one of the group lives. */
+/** Signals the process group of the command. Its number is not reused while a process of the group lives. */
 function signalGroup(child: ChildProcess | undefined, signal: NodeJS.Signals): void {
   if (child?.pid === undefined) return
   try {
     process.kill(-child.pid, signal)
   } catch {
-    // All of them have ended.
+    // All processes of the group have ended.
   }
 }
 
@@ -121,7 +122,7 @@ function writeExit(files: RunFiles, exit: RunExit): void {
   fsyncSync(folder)
 }
 
-/** Writes into the place that a file has on the disk. */
+/** Overwrites a file in place: its blocks on the disk are already allocated. */
 function writeOver(path: string, value: unknown): void {
   const file = openSync(path, 'r+')
   writeSync(file, reserved(value), 0)

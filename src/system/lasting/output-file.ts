@@ -3,22 +3,22 @@ import { createGrowingBuffer } from '../../base/growing-buffer.ts'
 import { createLineSplitter, createTail } from '../../base/lines.ts'
 import { maxOutputBytes } from './run-files.ts'
 
-/** The output of a command, as a file. */
+/** The file that receives the output of a command. */
 export interface OutputFile {
-  /** @returns takes what comes out of a pipe of the command; lines of one pipe stay whole beside those of another */
+  /** @returns writes a chunk from a pipe of the command; lines of two pipes are not mixed */
   addPipe(): (chunk: Uint8Array) => void
-  /** Everything is on the disk, as far as there is room. @returns how many bytes were left out */
+  /** Writes the rest and syncs the file. @returns how many bytes were left out, since the file or the disk is full */
   finish(): number
 }
 
 const longestPiece = 65_536
-// In UTF-8 at most four bytes each; with its heading well below the room that is kept for it.
+// Characters, in UTF-8 at most four bytes each: with its heading well below the room that is reserved for it.
 const tailLength = 65_536
 const roomForTail = 524_288
 
 /**
- * Writes the output of a command to a file. Once that holds nearly as much as it may, or cannot be written, the rest is
- * left out and only its last lines are added at the end: a command is neither ended nor held up for what it says.
+ * Writes the output of a command to a file. Once the file is nearly at its limit, or a write fails, the rest of the output
+ * is left out, except for its last lines, which are appended at the end. The command is neither ended nor blocked by this.
  * @param file descriptor, opened for appending, of an empty file
  */
 export function createOutputFile(file: number, limit = maxOutputBytes): OutputFile {
@@ -29,14 +29,14 @@ export function createOutputFile(file: number, limit = maxOutputBytes): OutputFi
   const tail = createTail(tailLength)
   const leftOut = createLineSplitter((line) => tail.add(line))
 
-  /** @returns how many bytes of it are in the file */
+  /** @returns how many of the bytes are in the file */
   function append(bytes: Uint8Array, most: number): number {
     if (writtenBytes + bytes.length > most) return 0
     let done = 0
     try {
       while (done < bytes.length) done += writeSync(file, bytes, done)
     } catch {
-      // ENOSPC, EDQUOT, EIO: what is there stays.
+      // ENOSPC, EDQUOT, EIO: what was written before stays.
     }
     writtenBytes += done
     if (done > 0) endsLine = bytes[done - 1] === 0x0a
@@ -74,13 +74,13 @@ export function createOutputFile(file: number, limit = maxOutputBytes): OutputFi
       for (const flush of flushes) flush()
       if (leftOutBytes > 0) {
         leftOut.end()
-        const heading = `${endsLine ? '' : '\n'}[${leftOutBytes} bytes of output are left out here, but for these last lines]\n`
+        const heading = `${endsLine ? '' : '\n'}[${leftOutBytes} bytes of output are left out here, except for these last lines]\n`
         append(Buffer.from(heading + tail.text()), limit)
       }
       try {
         fsyncSync(file)
       } catch {
-        // How the command ended is still to be written down.
+        // The keeper still has to record how the command ended.
       }
       return leftOutBytes
     },

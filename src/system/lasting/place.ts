@@ -1,32 +1,32 @@
-/** Where keepers live: as units of systemd, or in sessions of their own. */
+/** How keepers run: as units of systemd, or in sessions of their own. */
 export interface Place {
   /**
-   * Starts the keeper of a run, on its own behalf: the end of this process is nothing to it.
-   * @returns once it was started; it then still has to begin
-   * @throws Error why it was not started, for example since one of this name lives
+   * Starts the keeper of a run, independent of this process: the keeper outlives it.
+   * @returns once the keeper is started; its command is not started yet
+   * @throws Error why the keeper was not started, for example because one of this name runs
    */
   launch(run: PlacedRun): Promise<void>
-  /** Process id of the keeper, 0 where it has none yet; undefined where it does not live. */
+  /** Process id of the keeper, 0 where it is not known yet; undefined where no keeper runs. */
   look(run: Pick<PlacedRun, 'name' | 'lock'>): Promise<number | undefined>
   boot(): Promise<Boot>
-  /** What to read where a keeper did not begin. */
+  /** How an operator finds out why a keeper did not begin. */
   advice(name: string): string
 }
 
-/** What the host is at: its end is the end of every keeper. */
+/** The present boot of the host: its end is the end of every keeper. */
 export interface Boot {
-  /** Another one after each boot. */
+  /** Different after each boot. */
   readonly id: string
-  /** The host goes down. */
+  /** The host is shutting down. */
   readonly isEnding: boolean
 }
 
 export interface PlacedRun {
   readonly name: string
-  /** Path of its lock. */
+  /** Path of the run's lock file. */
   readonly lock: string
   /** The program of the keeper and its arguments. */
   readonly command: readonly string[]
-  /** The command is ended by then. */
+  /** Time limit of the command; the keeper ends it then. */
   readonly timeoutMs: number
 }

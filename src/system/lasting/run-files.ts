@@ -1,44 +1,44 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What a run is to do; `order.json` in its folder. */
+/** The command of a run; `order.json` in its folder. */
 export interface RunOrder {
   readonly program: string
   readonly args: readonly string[]
-  /** Beside the fixed environment. */
+  /** Added to the fixed environment. */
   readonly environment: Readonly<Record<string, string>>
   readonly timeoutMs: number
-  /** Of the boot in which it was started. */
+  /** The boot in which the run was started. */
   readonly bootId: string
   /** Milliseconds since 1970. */
   readonly startedAt: number
 }
 
-/** How a command ended, by itself or because it was told to. */
+/** How a command ended, by itself or by a signal of its keeper. */
 export type CommandEnd =
   | { readonly kind: 'exited'; readonly exitCode: number }
   | { readonly kind: 'killed'; readonly signal: string }
-  /** It could not be started, for example for `ENOENT`. */
+  /** The command could not be started, for example `ENOENT`. */
   | { readonly kind: 'not-started'; readonly reason: string }
 
 /** `exit` in the folder of a run. */
 export type RunExit = CommandEnd & {
   /** Milliseconds since 1970. */
   readonly endedAt: number
-  /** It was told to end, by `stop` or because its time was up. */
+  /** The keeper ended it: for `stop`, or at its time limit. */
   readonly endedBy?: 'stop' | 'time'
-  /** Bytes of its output that are not in the file, since that is full or the disk is; its last lines are there. */
+  /** Bytes of its output that are not in the file, since the file or the disk was full; its last lines are appended. */
   readonly leftOutBytes: number
 }
 
 /** The files of a run, all in one folder. */
 export interface RunFiles {
   readonly folder: string
-  /** What the command said, both outputs line by line; only appended to. */
+  /** Standard output and standard error of the command, line by line; only appended to. */
   readonly output: string
   /** Renamed into place when the command has ended and its output is complete. */
   readonly exit: string
-  /** What becomes `exit`, with its place on the disk: a full disk must not hide how a command ended. */
+  /** Renamed to `exit`. Its space on the disk is allocated at the start, so a full disk cannot hide how a command ended. */
   readonly reserve: string
   readonly order: string
   /** Standard input of the command; removed by the keeper before the command reads it. */
@@ -47,13 +47,13 @@ export interface RunFiles {
   readonly lock: string
 }
 
-/** Most bytes of the output of a run, the lines about what was left out and the last ones included. */
+/** Most bytes of the output of a run, including the line about what was left out and the last lines. */
 export const maxOutputBytes = 67_108_864
 
-/** Bytes of `exit` and `lock` that are taken on the disk at the start. */
+/** Bytes that are allocated on the disk at the start, for `exit` and for `lock`. */
 export const reservedBytes = 4_096
 
-/** Where the files of a run stand. */
+/** Paths of the files of a run. */
 export function runFiles(folder: string): RunFiles {
   const file = (name: string) => join(folder, name)
   return {
@@ -67,7 +67,7 @@ export function runFiles(folder: string): RunFiles {
   }
 }
 
-/** Content of a file that is written over in its place: JSON and blanks. */
+/** Content of a file that is overwritten in place: JSON, padded with blanks. */
 export const reserved = (value?: unknown) =>
   `${(value === undefined ? '' : JSON.stringify(value)).padEnd(reservedBytes - 1)}\n`
 

@@ -11,18 +11,18 @@ import { createSessions } from './sessions.ts'
 import { createUnits } from './units.ts'
 
 /**
- * How a run ended. `gone`: there is no word of how its command ended, since the host went or goes down (`rebooted`) or something
- * else than `stop` ended its keeper (`vanished`). What the command had said by then can be read.
+ * How a run ended. `gone`: how its command ended is unknown, since the host was or is being shut down (`rebooted`) or
+ * something other than `stop` ended its keeper (`vanished`). The output up to then can still be read.
  */
 export type RunEnd = RunExit | { readonly kind: 'gone'; readonly reason: 'rebooted' | 'vanished' }
 
-/** A run as it is known by its name. */
+/** A run, found by its name. */
 export interface LastingRun {
   readonly program: string
   readonly args: readonly string[]
   /** Milliseconds since 1970. */
   readonly startedAt: number
-  /** Undefined while it runs. */
+  /** Undefined while the run lasts. */
   readonly end: RunEnd | undefined
 }
 
@@ -39,15 +39,15 @@ export interface RunFollowOptions {
   /** Where to begin: the `cursor` of the last line that was seen, or 0. */
   readonly since: number
   /**
-   * One line as it comes, without its end; of one of more than 64 KiB the rest is left out.
-   * @param cursor behind this line, in bytes; to be kept together with what becomes of the line
+   * Called with each line as it arrives, without its line end; a line is cut at 64 KiB.
+   * @param cursor the position after this line, in bytes; store it together with what is made of the line
    */
   readonly onLine: (line: string, cursor: number) => void
   /** Ends the reading, not the run. */
   readonly signal?: AbortSignal
 }
 
-/** Why a verb was refused. */
+/** A verb of a run was refused, with the reason. */
 export class RunRefused extends Error {
   override readonly name = 'RunRefused'
   readonly reason: 'bad-name' | 'bad-timeout' | 'running' | 'unknown' | 'not-started' | 'not-ended'
@@ -61,38 +61,38 @@ export class RunRefused extends Error {
 /** Commands that outlive the process that started them, and are found again by their name. */
 export interface LastingRuns {
   /**
-   * Starts a command once; what an ended run of this name left is removed.
+   * Starts a command; the files of an ended run of this name are removed.
    * @param name 1 to 64 lower-case letters, digits and hyphens, the first no hyphen
    * @param program absolute path, or a name looked up in the system folders
    * @param args passed as they are, no shell; never a secret
-   * @throws RunRefused while one of this name runs; the system's error as it is where its files cannot be written
+   * @throws RunRefused while a run of this name lasts; the system's error as it is where its files cannot be written
    */
   start(name: string, program: string, args: readonly string[], options: LastingRunOptions): Promise<void>
-  /** What is known of a run; undefined where nothing is. */
+  /** Finds a run; undefined where no run of this name is known. */
   find(name: string): Promise<LastingRun | undefined>
   /**
-   * Hands over the lines of a run since a cursor, then those that come, up to its end.
-   * @throws RunRefused where no such run is known; the reason of the signal
+   * Passes on the lines of a run since a cursor, then new ones as they arrive, up to the end of the run.
+   * @throws RunRefused where no run of this name is known; the reason of the signal
    */
   follow(name: string, options: RunFollowOptions): Promise<RunEnd>
   /**
-   * Ends the command: SIGTERM to all of its group, SIGKILL 10 s later.
-   * @returns how the run ended, or had ended before
+   * Ends the command: SIGTERM to its process group, SIGKILL 10 s later.
+   * @returns how the run ended; it may have ended before
    */
   stop(name: string): Promise<RunEnd>
-  /** Removes what an ended run left. @throws RunRefused while it runs */
+  /** Removes the files of an ended run. @throws RunRefused while it lasts */
   remove(name: string): Promise<void>
 }
 
 export interface LastingRunsOptions {
   readonly runner: CommandRunner
-  /** A folder of each run is made in it. It has to outlive a restart: the state folder, not the runtime folder. */
+  /** Folder of the runs; each run has a folder in it. It has to outlive a restart: the state folder, not the runtime folder. */
   readonly folder: string
   /** Path of the keeper, `keeper.cjs`. */
   readonly program: string
-  /** The daemon is a unit of systemd itself: then the runs are units too, else sessions of their own. */
+  /** Whether the daemon is a unit of systemd: its runs are then units too, and otherwise sessions of their own. */
   readonly asUnits: boolean
-  /** Where the kernel says which boot this is, random(4). */
+  /** File with the kernel's id of this boot, random(4). */
   readonly bootIdFile?: string
 }
 
@@ -101,19 +101,19 @@ const longestTimeoutMs = 2_147_483_647
 const keeperFlags = ['--max-semi-space-size=1', '--max-old-space-size=32']
 const beginsWithinMs = 30_000
 const killedWithinMs = 5_000
-// The first is the keeper's, which then gives its command 10 s.
+// SIGUSR2 is for the keeper, which gives its command 10 s to end.
 const stopSteps = [
   ['SIGUSR2', 15_000],
   ['SIGKILL', killedWithinMs],
 ] as const
 const pauseMs = 50
 
-/** Keeps runs in folders, by keepers that live in units or sessions. */
+/** Lasting runs with their files in folders and their keepers in units or sessions. */
 export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   const { runner, folder, program: keeper, asUnits, bootIdFile = '/proc/sys/kernel/random/boot_id' } = options
   const kernelBoot = async () => (await readFile(bootIdFile, 'utf8')).trim()
   const place: Place = asUnits ? createUnits(runner, kernelBoot) : createSessions(runner, kernelBoot)
-  // One that is being started has its files before its keeper lives: it must not be taken for one that is gone.
+  // A run that is being started has its files before its keeper runs: it must not be taken for one that is gone.
   const inTurn = serialize()
 
   function filesOf(name: string): RunFiles {
@@ -123,13 +123,13 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   }
   const look = (files: RunFiles) => place.look({ name: basename(files.folder), lock: files.lock })
 
-  /** @returns undefined while it runs */
+  /** @returns undefined while the run lasts */
   async function endOf(files: RunFiles, order: RunOrder): Promise<RunEnd | undefined> {
     const written = () => readJson<RunExit>(files.exit)
     const exit = await written()
     if (exit) return exit
     if ((await look(files)) !== undefined) return undefined
-    // It may have ended while we looked.
+    // The run may have ended between the two checks.
     const late = await written()
     if (late) return late
     const boot = await place.boot()
@@ -137,7 +137,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   }
   async function refuseWhileRunning(name: string, files: RunFiles): Promise<void> {
     const ended = async () => ((await look(files)) === undefined ? true : undefined)
-    // The keeper lives a moment longer than its run.
+    // The keeper runs for a moment after it has written `exit`.
     const hasExit = (await readJson(files.exit)) !== undefined
     if (await within(hasExit ? killedWithinMs : 0, ended)) return
     throw new RunRefused('running', `the run ${name} is still running; wait for its end or stop it`)
@@ -154,11 +154,11 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     try {
       if (pid) process.kill(pid, signal)
     } catch (error) {
-      // It has just ended.
+      // The keeper has just ended.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
-  /** Waits for a while. @returns undefined where it is still undefined then */
+  /** Asks repeatedly until there is an answer. @returns undefined where there is none in time */
   async function within<T>(timeoutMs: number, ask: () => Promise<T | undefined>): Promise<T | undefined> {
     const until = performance.now() + timeoutMs
     for (;;) {
@@ -170,7 +170,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
 
   async function write(files: RunFiles, order: RunOrder, input: string | undefined): Promise<void> {
     await mkdir(files.folder, { recursive: true, mode: 0o700 })
-    // Not the lock: its holder has this very file open.
+    // Not the lock: its holder has this file open.
     const former = (await readdir(files.folder)).filter((name) => name !== basename(files.lock))
     await Promise.all(former.map((name) => rm(join(files.folder, name), { recursive: true })))
     const mode = { mode: 0o600 }
@@ -181,7 +181,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     await replaceFile(files.order, JSON.stringify(order), 0o600)
   }
 
-  /** Waits until the keeper has written its process id down, or has ended. */
+  /** Waits until the keeper has written its process id, or has ended. */
   async function begun(name: string, files: RunFiles): Promise<void> {
     const state = await within(beginsWithinMs, async () => {
       if (Number(await readFile(files.lock, 'utf8')) > 0) return 'begun'
@@ -218,7 +218,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
         const order = await readJson<RunOrder>(files.order)
         if (!order) return undefined
         const end = await endOf(files, order)
-        // One that never began has left it.
+        // A run that never began has not removed its input.
         if (end) await rm(files.input, { force: true })
         return { program: order.program, args: order.args, startedAt: order.startedAt, end }
       }),

@@ -5,13 +5,13 @@ import { childOptions, loadExeca } from '../child.ts'
 import type { CommandRunner } from '../runner.ts'
 import type { Place } from './place.ts'
 
-/** How long a keeper waits for its lock: as others look whether it is held, they hold it, shared. */
+/** How long a keeper waits for its lock: a process that checks the lock holds it, shared, for a moment. */
 const waitSeconds = 2
 const held = 9
 
 /**
- * Keepers in sessions of their own, for where the daemon is not a unit. The lock of its folder refuses a second one; the
- * command inherits it, so that it is held while one of them lives.
+ * Keepers in sessions of their own, for a daemon that is not a unit. The lock file in the folder of a run refuses a second
+ * keeper. The command inherits the lock, so it is held while the keeper or the command runs.
  * @param kernelBoot the kernel's id of this boot
  */
 export function createSessions(runner: CommandRunner, kernelBoot: () => Promise<string>): Place {
@@ -27,7 +27,7 @@ export function createSessions(runner: CommandRunner, kernelBoot: () => Promise<
       if (child.pid === undefined)
         throw new Error((await child).shortMessage ?? 'flock(1) could not be started')
       child.nodeChildProcess.unref()
-      // Until it holds the lock it cannot be seen.
+      // The keeper cannot be found until it holds the lock.
       const ended = child.then(() => true)
       const pause = () => delay(10, false)
       while ((await sessions.look({ name, lock })) === undefined && !(await Promise.race([ended, pause()])));
@@ -40,7 +40,7 @@ export function createSessions(runner: CommandRunner, kernelBoot: () => Promise<
       )
       if (exitCode !== held) return undefined
       const pid = Number(await readFile(lock, 'utf8'))
-      // A command may hold the lock whose keeper was killed; the number may be another's by now.
+      // The keeper may have been killed while its command holds the lock; its process id may then belong to another process.
       const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
       return commandLine.split('\0').includes(dirname(lock)) ? pid : 0
     },

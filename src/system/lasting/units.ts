@@ -5,9 +5,9 @@ const timeoutMs = 30_000
 const unitOf = (name: string) => `edgehostd-run-${name}.service`
 
 /**
- * Keepers as transient units, outside the sandbox of the daemon and with the rights of the host. The name of the unit
- * refuses a second one. Neither systemd-run(1) nor systemctl(1) needs the system bus for this: for root they have
- * systemd's own socket.
+ * Keepers as transient units, outside the sandbox of the daemon and with full rights on the host. systemd refuses a second
+ * unit of the same name. Neither systemd-run(1) nor systemctl(1) needs the system bus for this: as root they use systemd's
+ * own socket.
  * @param kernelBoot the kernel's id of this boot
  */
 export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<string>): Place {
@@ -18,14 +18,14 @@ export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<str
         `--description=edgehostd: ${name}`,
         '--collect',
         '--quiet',
-        // The start is waited for until the keeper is executed.
+        // The start ends when the keeper was executed.
         '--service-type=exec',
-        // SIGTERM is for the keeper, which passes it on; what is left at its end is killed.
+        // SIGTERM goes to the keeper alone, which passes it on; processes that remain after its end are killed.
         '--property=KillMode=mixed',
         '--property=TimeoutStopSec=20',
-        // Where the command is killed for its memory, its keeper writes that down.
+        // When the OOM killer ends the command, its keeper records that.
         '--property=OOMPolicy=continue',
-        // The keeper holds the time; this is for one that hangs.
+        // The keeper enforces the time limit; this one ends a keeper that hangs.
         `--property=RuntimeMaxSec=${Math.ceil(longest / 1_000) + 60}`,
       ]
       // systemd expands $NAME in command lines, systemd.service(5).
@@ -48,7 +48,7 @@ export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<str
     async boot() {
       const ask = (...args: string[]) => runner.run('systemctl', args, { timeoutMs })
       const state = await ask('is-system-running')
-      // In a container the kernel's id is that of the machine, at least within the sandbox; when systemd began is not.
+      // In a container the kernel's id of the boot can be that of the machine; the start time of systemd is the container's own.
       const begin = await ask('show', '--property=UserspaceTimestampMonotonic', '--value')
       if (begin.exitCode !== 0) throw new Error(begin.stderr.trim() || 'systemctl show failed')
       const id = `${await kernelBoot()} ${begin.stdout.trim()}`
