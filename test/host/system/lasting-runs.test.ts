@@ -38,7 +38,7 @@ async function read(runs: LastingRuns, name: string, since = 0) {
 }
 
 describe('a run in a session of its own', () => {
-  it('outlives its process, killed twice, and its lines are seen once', async () => {
+  it('a run outlives the process that started it, killed twice, and each of its lines is read once', async () => {
     const driver = join(folder, 'driver.cjs')
     bundleProgram('../test/support/lasting-driver', driver)
     const script = 'for i in $(seq 1 30); do echo line $i; sleep 0.1; done; exit 7'
@@ -68,7 +68,7 @@ describe('a run in a session of its own', () => {
     })
   })
 
-  it('is gone after a reboot, unless it had ended before', async () => {
+  it('a run is gone after a reboot, unless it had ended before', async () => {
     const bootIdFile = join(folder, 'boot_id')
     await writeFile(bootIdFile, 'first\n')
     const runs = createRuns({ bootIdFile })
@@ -79,7 +79,7 @@ describe('a run in a session of its own', () => {
     const reading = new AbortController()
     const onLine = (line: string) => keeper.resolve(Number(line))
     runs.follow('cut', { since: 0, onLine, signal: reading.signal }).catch(() => undefined)
-    // As at a shutdown: what the command does then is not how it ended.
+    // As at a shutdown: the exit code of the cut-off command does not count.
     process.kill(await keeper.promise, 'SIGTERM')
     await vi.waitFor(async () =>
       expect((await runs.find('cut'))?.end).toEqual({ kind: 'gone', reason: 'vanished' }),
@@ -91,7 +91,7 @@ describe('a run in a session of its own', () => {
     expect((await read(runs, 'cut')).lines).toEqual([String(await keeper.promise)])
   })
 
-  it('whose files are damaged is gone or unknown, and can be started anew', async () => {
+  it('a run whose files are damaged is gone or unknown, and can be started again', async () => {
     const runs = createRuns()
     await runs.start('damaged', 'echo', ['one'], { timeoutMs })
     await read(runs, 'damaged')
@@ -105,7 +105,7 @@ describe('a run in a session of its own', () => {
     expect((await read(runs, 'damaged')).lines).toEqual(['two'])
   })
 
-  it('that cannot begin is an error that says so, and nothing is left', async () => {
+  it('a run whose keeper cannot begin is refused as not-started, and no files of it are left', async () => {
     const runs = createRuns({ program: '/no/such/keeper.cjs' })
     await expect(runs.start('broken', 'true', [], { timeoutMs })).rejects.toMatchObject({
       reason: 'not-started',
@@ -113,7 +113,7 @@ describe('a run in a session of its own', () => {
     expect(await runs.find('broken')).toBeUndefined()
   })
 
-  it('reads on at a cursor behind the end of a file that a power cut has shortened', async () => {
+  it('a cursor behind the end of a file that a power cut has shortened reads no lines', async () => {
     const runs = createRuns()
     await runs.start('short', 'echo', ['one'], { timeoutMs })
     await read(runs, 'short')
@@ -122,7 +122,7 @@ describe('a run in a session of its own', () => {
 })
 
 // Only root may mount.
-describe.skipIf(process.getuid?.() !== 0)('on a disk that is full', () => {
+describe.skipIf(process.getuid?.() !== 0)('on a full disk', () => {
   beforeEach(() => exec('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'edgehostd-test', folder]))
   afterEach(() => exec('umount', [folder]))
 
@@ -135,18 +135,21 @@ describe.skipIf(process.getuid?.() !== 0)('on a disk that is full', () => {
     }
   }
 
-  it('a run is not started', async () => {
+  it('a run is not started where the disk is full', async () => {
     fill()
     const runs = createRuns()
     await expect(runs.start('full', 'true', [], { timeoutMs })).rejects.toMatchObject({ code: 'ENOSPC' })
     expect(await runs.find('full')).toBeUndefined()
   })
 
-  it('a command goes on and ends with its exit code, and what was left out is counted', async () => {
+  it('a command still ends with its own exit code, and the output that was left out is counted', async () => {
     const runs = createRuns()
     const gate = join(folder, 'runs/full/gate')
     const script = `echo begun; until [ -e ${gate} ]; do sleep 0.05; done; seq 1 100000; exit 6`
     await runs.start('full', 'sh', ['-c', script], { timeoutMs })
+    await vi.waitFor(async () =>
+      expect(await readFile(join(folder, 'runs/full/output'), 'utf8')).toBe('begun\n'),
+    )
     // A rename needs no room.
     await writeFile(`${gate}.closed`, '')
     fill()
@@ -157,7 +160,7 @@ describe.skipIf(process.getuid?.() !== 0)('on a disk that is full', () => {
     expect(lines[0]).toBe('begun')
   })
 
-  it('a run is stopped, and its end is written down', async () => {
+  it('a run on a full disk can be stopped, and its end is recorded', async () => {
     const runs = createRuns()
     await runs.start('full', 'sleep', ['60'], { timeoutMs })
     fill()
