@@ -39,7 +39,7 @@ function isPipe(path: string): boolean {
 function refuse(reason: string): void {
   // The level is for systemd, sd-daemon(3).
   process.stderr.write(`<2>${reason}\n`)
-  setTimeout(() => process.exit(1), createFailedStarts(process.env.RUNTIME_DIRECTORY).note())
+  setTimeout(() => process.exit(1), createFailedStarts(process.env.RUNTIME_DIRECTORY).add())
 }
 
 async function prime(script: Script): Promise<void> {

@@ -96,10 +96,10 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
     await starting
   } catch (error) {
     const exitCode = reportFailedStart(error, log, stateDirectory)
-    await sleep(failedStarts.note())
+    await sleep(failedStarts.add())
     endProcess(exitCode)
   }
-  failedStarts.forget()
+  failedStarts.clear()
 }
 
 /** Says why the start failed, every problem on a line of its own. */

@@ -91,7 +91,7 @@ export function createApi(options: ApiOptions): Api {
     useCertificate: https.useCertificate,
     endSessions(isGone) {
       endRequests(isGone)
-      https.forget(isGone)
+      https.markUnauthenticated(isGone)
     },
     listen: (inherited) => listen(app, { ...settings, inherited, local }),
     async close() {

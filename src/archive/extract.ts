@@ -179,7 +179,7 @@ async function writeAll(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Arra
 async function* framed(chunks: AsyncIterable<Buffer>, limits: ArchiveLimits): AsyncGenerator<Buffer> {
   const frames = createTarFrames(limits)
   for await (const chunk of chunks) {
-    frames.look(chunk)
+    frames.check(chunk)
     yield chunk
   }
 }

@@ -6,7 +6,7 @@ import { checkRecords } from './tar-records.ts'
 /** Checks the headers of a tar archive and accepts only what every tar reader understands in the same way. */
 export interface TarFrames {
   /** @throws AppError at the first header that is refused */
-  look(chunk: Uint8Array): void
+  check(chunk: Uint8Array): void
 }
 
 const blockBytes = 512
@@ -100,7 +100,7 @@ export function createTarFrames(limits: ArchiveLimits): TarFrames {
   }
 
   return {
-    look(chunk) {
+    check(chunk) {
       let at = 0
       while (at < chunk.length && !isEnded) {
         if (remaining > 0) {

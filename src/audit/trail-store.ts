@@ -16,7 +16,7 @@ export interface Intent {
 
 /** The trail on disk. The caller runs the writes in its transaction. */
 export interface TrailStore {
-  insert(record: AuditRecord): void
+  put(record: AuditRecord): void
   head(): AuditHead
   /** Number of the oldest record; 1 for an empty trail. */
   first(): number
@@ -86,7 +86,7 @@ export function createTrailStore({ sql }: Database): TrailStore {
   const intents = sql.prepare('SELECT uid, entry FROM audit_intent ORDER BY rowid')
 
   return {
-    insert: (record) => void insert.run(...auditColumns.valuesOf(record)),
+    put: (record) => void insert.run(...auditColumns.valuesOf(record)),
     head: () => (head.get() as AuditHead | undefined) ?? emptyHead,
     first: () => (first.get() as { seq: number | null }).seq ?? 1,
     read: (seq) => read.get(seq) as AuditRecord | undefined,

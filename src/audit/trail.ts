@@ -92,7 +92,7 @@ export function createTrail({ store, database, clock, log }: TrailOptions): Trai
           if (isIntent) store.removeIntent(uid)
           if (!entry) continue
           const record = chainRecord(last, entry, uid, clock.now())
-          store.insert(record)
+          store.put(record)
           made.push(record)
           last = record
         }

@@ -25,7 +25,7 @@ export interface AcceptedTokens {
     time: Pick<AccessClaims, 'iat' | 'exp'>,
     now: number,
   ): SessionCaller | undefined
-  forget(isGone: (caller: SessionCaller) => boolean): void
+  remove(isGone: (caller: SessionCaller) => boolean): void
 }
 
 interface Accepted {
@@ -56,7 +56,7 @@ export function createAcceptedTokens(): AcceptedTokens {
       accepted.set(token, { caller, validFrom, expiresAt }, now)
       return caller
     },
-    forget(isGone) {
+    remove(isGone) {
       for (const [token, { caller }] of accepted.entries()) if (isGone(caller)) accepted.delete(token)
     },
   }

@@ -133,7 +133,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
         name: 'failed logins',
         schedule: '*/10 * * * * *',
         stuckAfterMs: 300_000,
-        run: () => guard.keep(),
+        run: () => guard.flush(),
       },
       {
         name: 'accounts',
@@ -164,7 +164,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
     background: () => accountWatch.checkInBackground(),
     stop() {
       accountWatch.stop()
-      guard.keep()
+      guard.flush()
     },
   }
 }

@@ -50,7 +50,7 @@ export interface GuessGuard {
    */
   begin(userName: string, client: Client): Attempt
   /** Writes the current time, and everything that could not be written before; call it each minute and at the stop. */
-  keep(): void
+  flush(): void
 }
 
 const hourMs = 3_600_000
@@ -74,7 +74,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     windowMs: hourMs,
   })
   const begun = clock.monotonic()
-  const kept = store.load()
+  const kept = store.read()
   const nowMs = () => Math.floor(kept.now + clock.monotonic() - begun)
   kept.kept.forEach(restore)
   let isBehind = false
@@ -220,11 +220,11 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
         cancel: () => end(),
       }
     },
-    keep() {
+    flush() {
       write(() => {
         if (isBehind) store.put(everything(), nowMs())
         isBehind = false
-        store.keep(nowMs())
+        store.putTime(nowMs())
       })
     },
   }

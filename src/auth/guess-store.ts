@@ -18,12 +18,12 @@ export interface KeptGuess {
  */
 export interface GuessStore {
   /** The last stored time of the clock, and all counters stored until then, the oldest first. */
-  load(): { readonly now: number; readonly kept: readonly KeptGuess[] }
+  read(): { readonly now: number; readonly kept: readonly KeptGuess[] }
   /** Survives a kill immediately, and a power cut from the next sync on: that for the record of the refusal. */
   put(kept: readonly KeptGuess[], now: number): void
   remove(key: string): void
   /** Removes what is to be forgotten, and stores the current time; writes nothing when nothing is stored. */
-  keep(now: number): void
+  putTime(now: number): void
 }
 
 /**
@@ -50,7 +50,7 @@ export function createGuessStore(database: Database, maximumRows: number): Guess
   const countRows = () => (count.get() as { rows: number }).rows
 
   return {
-    load() {
+    read() {
       const rows = list.all() as { [Name in keyof KeptRow]: KeptRow[Name] }[]
       return { now: (readTime.get() as { at: number }).at, kept: rows.map(toKept) }
     },
@@ -69,7 +69,7 @@ export function createGuessStore(database: Database, maximumRows: number): Guess
         if (tooMany > 0) trim.run(now, tooMany + Math.floor(maximumRows / 10))
       }),
     remove: (key) => transactionBeforeNext(() => void remove.run(key)),
-    keep(now) {
+    putTime(now) {
       if (countRows() === 0) return
       transactionBeforeNext(() => {
         forget.run(now)

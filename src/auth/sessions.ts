@@ -107,7 +107,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const known = ended.filter(({ uid }) => sessions.has(uid))
     if (known.length === 0) return
     for (const { uid } of known) sessions.delete(uid)
-    accepted.forget(({ sessionUid }) => !sessions.has(sessionUid))
+    accepted.remove(({ sessionUid }) => !sessions.has(sessionUid))
     const uids = new Set<string | undefined>(known.map(({ uid }) => uid))
     options.onCallersGone?.(({ sessionUid }) => uids.has(sessionUid))
     for (const { uid } of known) undeleted.add(uid)
@@ -259,7 +259,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       }
       sessions.set(renewed.uid, renewed)
       if (renewed.role !== session.role) {
-        accepted.forget(({ sessionUid }) => sessionUid === renewed.uid)
+        accepted.remove(({ sessionUid }) => sessionUid === renewed.uid)
         options.onCallersGone?.(
           ({ sessionUid, role }) =>
             sessionUid === renewed.uid && role === 'admin' && renewed.role !== 'admin',

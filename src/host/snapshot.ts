@@ -89,7 +89,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
       passing.has(key) ? undefined : value,
     )
     try {
-      return record.noteFacts(sha256(parts))
+      return record.putFacts(sha256(parts))
     } catch (error) {
       // A full disk must not keep the host from answering.
       log.error({ err: error }, `the time of the last change could not be stored; ${seeDisk}`)

@@ -12,19 +12,19 @@ export interface FailedStarts {
    * @returns milliseconds to wait before the process ends, doubling up to 10 s: systemd restarts it at once and without
    * limit, since otherwise the port could stay closed
    */
-  note(): number
+  add(): number
   /** Resets the count after a successful start. */
-  forget(): void
+  clear(): void
 }
 
 /**
  * @param directory the runtime folder of the unit; without one, starts are not counted and the process does not wait
  */
 export function createFailedStarts(directory: string | undefined): FailedStarts {
-  if (directory === undefined) return { note: () => 0, forget: () => undefined }
+  if (directory === undefined) return { add: () => 0, clear: () => undefined }
   const file = join(directory, 'failed-starts')
   return {
-    note() {
+    add() {
       const count = readCount(file) + 1
       try {
         writeFileSync(file, String(count))
@@ -34,7 +34,7 @@ export function createFailedStarts(directory: string | undefined): FailedStarts 
       }
       return Math.min(firstDelayMs * 2 ** (count - 1), longestDelayMs)
     },
-    forget: () => rmSync(file, { force: true }),
+    clear: () => rmSync(file, { force: true }),
   }
 }
 

@@ -92,7 +92,7 @@ export async function receiveUpload(options: UploadOptions): Promise<Upload> {
     await archive.finish()
     return { file, sizeBytes, sha256: hash.digest('hex'), fileName }
   } catch (error) {
-    await archive.discard()
+    await archive.remove()
     throw error
   }
 }

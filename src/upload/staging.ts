@@ -13,7 +13,7 @@ export interface Staged {
 export interface Staging {
   /** Creates an empty folder. @throws AppError StorageFull */
   stage(): Promise<Staged>
-  discard(staged: Staged): Promise<void>
+  removeStaged(staged: Staged): Promise<void>
 }
 
 /** Creates the folder, and removes leftovers of a killed daemon. */
@@ -27,6 +27,6 @@ export async function openStaging(folder: string): Promise<Staging> {
       await mkdir(staged, { mode: 0o700 }).catch(refuseFull)
       return { uid, folder: staged }
     },
-    discard: ({ folder: staged }) => rm(staged, { recursive: true, force: true }),
+    removeStaged: ({ folder: staged }) => rm(staged, { recursive: true, force: true }),
   }
 }

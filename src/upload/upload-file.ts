@@ -11,7 +11,7 @@ export interface ArchiveFile {
   /** Writes buffered data and passes it to `onBatch`, so that `onBatch` has had every byte. */
   flush: () => Promise<void>
   /** Removes the file, whatever its state. */
-  discard: () => Promise<void>
+  remove: () => Promise<void>
 }
 
 // There are two of these: one fills while the other is being written.
@@ -84,7 +84,7 @@ export async function createArchiveFile({
         await parent.close()
       }
     },
-    async discard() {
+    async remove() {
       await writing.catch(() => undefined)
       // Already closed if only the sync of the folder failed.
       await handle.close().catch(() => undefined)

@@ -59,5 +59,5 @@ export function setUpGuard({ database: given, ...options }: GuardSetUp = {}) {
       fail(user, address)
     }
   }
-  return { clock, known, begin, allowed, fail, lock, database, keep: () => guard.keep(), lines }
+  return { clock, known, begin, allowed, fail, lock, database, keep: () => guard.flush(), lines }
 }

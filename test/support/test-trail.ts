@@ -38,7 +38,7 @@ export function createTestTrail() {
         let head = store.head()
         for (let number = 1; number <= count; number += 1) {
           const record = chainRecord(head, entry(`record ${number}`), `uid ${number}`, clock.now())
-          store.insert(record)
+          store.put(record)
           head = record
         }
       })

@@ -24,7 +24,7 @@ export interface Connections {
    */
   markAuthenticated(socket: Socket, caller: Caller): void
   /** Connections whose caller is gone count as those without a login again. */
-  forget(isGone: IsGone): void
+  markUnauthenticated(isGone: IsGone): void
   count(): number
   /**
    * Ends those on which no request is in flight, also where none was ever sent or the handshake is not over, and from now on each of
@@ -230,7 +230,7 @@ export function limitConnections(
       }
       connection.caller = caller
     },
-    forget(isGone) {
+    markUnauthenticated(isGone) {
       for (const connection of byTuple.values()) {
         if (!connection.caller || !isGone(connection.caller)) continue
         connection.caller = undefined

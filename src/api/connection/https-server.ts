@@ -34,7 +34,7 @@ export interface HttpsServer {
   /** The connection of a logged-in user is not closed in favour of others. */
   markAuthenticated(socket: Socket, caller: Caller): void
   /** It is again when its caller is gone. */
-  forget(isGone: IsGone): void
+  markUnauthenticated(isGone: IsGone): void
   /** Open connections, from the accepted TCP connection on. */
   connections(): number
   /**
@@ -73,7 +73,7 @@ export function createHttpsServer({
     },
     useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),
     markAuthenticated: (socket, caller) => made?.limits.markAuthenticated(socket, caller),
-    forget: (isGone) => made?.limits.forget(isGone),
+    markUnauthenticated: (isGone) => made?.limits.markUnauthenticated(isGone),
     connections: () => made?.limits.count() ?? 0,
     closeIdle() {
       setTimeout(() => made?.limits.closeIdle(), firstRequestMs).unref()

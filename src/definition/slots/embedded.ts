@@ -98,7 +98,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
       await store.commit(staging, definition)
       return definition
     } catch (error) {
-      await store.discard(staging)
+      await store.removeStaged(staging)
       throw error
     }
   }

@@ -98,7 +98,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       // What ended it, and not what that led to.
       const reason: unknown = refused.signal.aborted ? refused.signal.reason : error
       await examination?.cancel()
-      await store.discard(staged)
+      await store.removeStaged(staged)
       throw reason
     }
   }

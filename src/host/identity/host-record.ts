@@ -20,7 +20,7 @@ export interface HostRecord {
    * Notes the facts by their hash. A hash that differs from the stored one moves the time of the last change.
    * @returns that time
    */
-  noteFacts(hash: string): Date
+  putFacts(hash: string): Date
 }
 
 export interface HostRecordOptions {
@@ -84,7 +84,7 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
         ]
       : [],
     createdAt: new Date(createdAt),
-    noteFacts(hash) {
+    putFacts(hash) {
       if (hash !== noted.hash) {
         const modifiedAt = clock.now()
         update.run(hash, modifiedAt)

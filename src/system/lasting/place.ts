@@ -7,7 +7,7 @@ export interface Place {
    */
   launch(run: PlacedRun): Promise<void>
   /** Process id of the keeper, 0 where it is not known yet; undefined where no keeper runs. */
-  look(run: Pick<PlacedRun, 'name' | 'lock'>): Promise<number | undefined>
+  findKeeper(run: Pick<PlacedRun, 'name' | 'lock'>): Promise<number | undefined>
   boot(): Promise<Boot>
   /** How an operator finds out why a keeper did not begin. */
   advice(name: string): string

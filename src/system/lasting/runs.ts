@@ -121,7 +121,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     const rule = '1 to 64 lower-case letters, digits and hyphens, the first no hyphen'
     throw new RunRefused('bad-name', `a run cannot be named ${JSON.stringify(name)}: ${rule}`)
   }
-  const look = (files: RunFiles) => place.look({ name: basename(files.folder), lock: files.lock })
+  const look = (files: RunFiles) => place.findKeeper({ name: basename(files.folder), lock: files.lock })
 
   /** @returns undefined while the run lasts */
   async function endOf(files: RunFiles, order: RunOrder): Promise<RunEnd | undefined> {

@@ -30,9 +30,12 @@ export function createSessions(runner: CommandRunner, kernelBoot: () => Promise<
       // The keeper cannot be found until it holds the lock.
       const ended = child.then(() => true)
       const pause = () => delay(10, false)
-      while ((await sessions.look({ name, lock })) === undefined && !(await Promise.race([ended, pause()])));
+      while (
+        (await sessions.findKeeper({ name, lock })) === undefined &&
+        !(await Promise.race([ended, pause()]))
+      );
     },
-    async look({ lock }) {
+    async findKeeper({ lock }) {
       const { exitCode } = await runner.run(
         'flock',
         ['--shared', '--nonblock', `--conflict-exit-code=${held}`, lock, 'true'],

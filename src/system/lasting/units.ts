@@ -33,7 +33,7 @@ export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<str
       const started = await runner.run('systemd-run', [...options, '--', ...escaped], { timeoutMs })
       if (started.exitCode !== 0) throw new Error(started.stderr.trim() || 'systemd-run failed')
     },
-    async look({ name }) {
+    async findKeeper({ name }) {
       const properties = ['ActiveState', 'MainPID', 'Job']
       const { exitCode, stdout, stderr } = await runner.run(
         'systemctl',

@@ -58,7 +58,7 @@ function bytesOf(name: string, entryOf: (index: number) => AuditEntry): number {
     for (let index = 0; index < count; index += 1) {
       const uid = `0195a0e0-0000-7000-8000-${String(index).padStart(12, '0')}`
       const record = chainRecord(head, entryOf(index), uid, Date.UTC(2026, 0, 1) + index)
-      store.insert(record)
+      store.put(record)
       head = record
     }
   })

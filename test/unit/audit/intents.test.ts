@@ -30,12 +30,12 @@ describe('a change that was begun', () => {
     const { store, trail: opened } = rig.open()
     const uid = opened.begin(entry('change'))!
     const synchronous: unknown[] = []
-    const insert: typeof store.insert = (record) => {
+    const put: typeof store.put = (record) => {
       synchronous.push(rig.database.sql.prepare('PRAGMA synchronous').get()?.synchronous)
-      store.insert(record)
+      store.put(record)
     }
     const { database, clock, captured } = rig
-    const trail = createTrail({ store: { ...store, insert }, database, clock, log: captured.log })
+    const trail = createTrail({ store: { ...store, put }, database, clock, log: captured.log })
     expect(synchronous).toEqual([full])
     expect(store.intents()).toEqual([])
     expect(rig.auditLines()).toMatchObject([{ uid, msg: 'change', outcome: 'unknown' }])

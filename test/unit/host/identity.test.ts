@@ -249,9 +249,9 @@ describe('record', () => {
 
   it('moves the time of the last change with the facts only, over restarts', async () => {
     const database = openDatabase(':memory:', log)
-    expect((await open(database, { now: 1_000 })).noteFacts('a')).toEqual(new Date(1_000))
+    expect((await open(database, { now: 1_000 })).putFacts('a')).toEqual(new Date(1_000))
     const again = await open(database, { now: 2_000 })
-    expect(again.noteFacts('a')).toEqual(new Date(1_000))
-    expect(again.noteFacts('b')).toEqual(new Date(2_000))
+    expect(again.putFacts('a')).toEqual(new Date(1_000))
+    expect(again.putFacts('b')).toEqual(new Date(2_000))
   })
 })
