@@ -7,17 +7,17 @@ export const about = {
   families: {
     edgehostd_fact_age_seconds: {
       type: 'gauge',
-      help: 'Since a fact of the host was read; refresh is when it is read again, "never" for one that cannot change.',
+      help: 'Time since a fact of the host was read; refresh says when it is read again, "never" for one that cannot change.',
       labels: ['fact', 'refresh'],
     },
     edgehostd_fact_read_duration_seconds: {
       type: 'gauge',
-      help: 'How long the last look at a fact of the host took.',
+      help: 'How long the last reading of a fact of the host took.',
       labels: ['fact'],
     },
     edgehostd_fact_failing: {
       type: 'gauge',
-      help: '1 while a fact of the host cannot be read, or a part of it; else 0.',
+      help: '1 while a fact of the host, or a part of it, cannot be read; otherwise 0.',
       labels: ['fact'],
     },
   },

@@ -1,9 +1,9 @@
 import { CommandFailed, type CommandRunner } from '../system/runner.ts'
 
-/** What a tool printed, or why it has no answer, in one line. */
+/** What a tool printed, or in one line why it gave no answer. */
 export type Answer = { readonly stdout: string } | { readonly problem: string }
 
-/** Asks a tool of the machine. One that is not there, hangs or refuses is an answer too, never an error. */
+/** Runs a tool of the machine for its output. A tool that is missing, hangs or fails gives a problem, never an error. */
 export async function ask(
   runner: CommandRunner,
   program: string,

@@ -2,21 +2,21 @@ import type { CommandFollower, Following } from '../system/follower.ts'
 import { watchFolders, type FolderWatch } from '../system/folder-watch.ts'
 import type { Logger } from '../system/log.ts'
 
-/** Tells when something of the host changes. */
+/** Reports changes of a part of the host. */
 export interface ChangeWatch {
   start(): void
   stop(): void
-  /** While false no change is told, and the part has to be looked at from time to time. */
+  /** While false no change is reported, and the part has to be read from time to time. */
   isWatching(): boolean
 }
 
-// A burst (an interface that comes up is a dozen events) is one change, and a host that changes all the time
-// is looked at once a second.
+// A burst of events counts as one change (an interface that comes up causes a dozen), and a host that changes all the
+// time is read once a second.
 const burstMs = 100
 const pauseMs = 1_000
-// A service makes its folder before it answers, and notices a change of networkd's files on its own.
+// A service creates its folder before it answers, and takes a moment to notice a change of networkd's files.
 const servicePauseMs = 2_000
-// From the start of the program until it listens; it does not say when.
+// From the start of the program until it listens for changes; the program does not report this.
 const settleMs = 500
 
 /** A part of the host that can be watched. */
@@ -24,7 +24,7 @@ export type WatchedPart = keyof typeof programs | 'services'
 
 /** The watches of all parts. */
 export interface ChangeWatches extends Pick<ChangeWatch, 'start' | 'stop'> {
-  /** The parts of which no change is told at the moment. */
+  /** The parts of which no change is reported at the moment. */
   unwatched(): readonly WatchedPart[]
 }
 
@@ -33,30 +33,29 @@ export interface ChangeWatchesOptions {
   readonly log: Logger
 }
 
-/** Programs that say on standard output when something has changed; what they say does not matter. */
+/** Programs that write a line when something has changed; the content of the line does not matter. */
 const programs = {
   /** Links, addresses and routes, of rtnetlink(7): ip-monitor(8). */
   network: ['ip', '-o', 'monitor', 'link', 'address', 'route'],
-  /** The mount table: findmnt(8) gets the kernel's word for it, which a file watch of Node does not. */
+  /** The mount table: findmnt(8) is notified by the kernel; a file watch of Node is not. */
   mounts: ['findmnt', '--poll', '--noheadings', '--output', 'ACTION'],
 } as const
 
 /**
- * Folders in which systemd's services leave a trace of what they know of the network, and the names that matter there.
- * The folder of timesyncd holds only a file that each answer of a server touches.
+ * Folders that systemd's services change when what they know of the network changes, with the names that matter there.
+ * The folder of timesyncd is not among them: its only file is touched by each answer of a server.
  */
 const serviceFolders = new Map([
   ['/run/systemd', /^(netif|resolve|timesync|units)$/],
   ['/run/systemd/netif', /^links$/],
   ['/run/systemd/netif/links', /./],
   ['/run/systemd/resolve', /./],
-  // resolved keeps its folder when it stops. Systemd has a link here for each unit that runs.
+  // resolved keeps its folder when it stops. systemd keeps a link here for each running unit.
   ['/run/systemd/units', /^invocation:systemd-(resolved|timesyncd)\.service$/],
 ])
 
 /**
- * Watches a part of the host through a long-lived child. Where its program is not there it is tried again from time
- * to time.
+ * Watches a part of the host through a long-lived child. A missing program is tried again from time to time.
  * @param onChange called at most once a second, and after every start of the program
  */
 export function createProgramWatch(
@@ -99,12 +98,12 @@ export function createProgramWatch(
 
 export interface ServiceWatchOptions {
   readonly log: Logger
-  /** As soon as something has changed, and once more two seconds later, when the service must have noticed it too. */
+  /** Called as soon as something has changed, and again two seconds later, when the service has noticed it too. */
   readonly onChange: () => void
   readonly folders?: ReadonlyMap<string, RegExp>
 }
 
-/** Watches what systemd's services know of the network, by the folders in which it leaves a trace. */
+/** Watches what systemd's services know of the network, by the folders that they change. */
 export function createServiceWatch(options: ServiceWatchOptions): ChangeWatch {
   const { log, onChange, folders = serviceFolders } = options
   const bursts = createBursts({ onChange, pauseMs: servicePauseMs, isRepeated: true })
@@ -124,7 +123,7 @@ export function createServiceWatch(options: ServiceWatchOptions): ChangeWatch {
   }
 }
 
-/** Watches everything that can be watched. */
+/** Watches all parts of the host. */
 export function createChangeWatches(
   { follower, log }: ChangeWatchesOptions,
   onChange: (part: WatchedPart) => void,
@@ -147,11 +146,11 @@ interface BurstOptions {
   readonly onChange: () => void
   /** Least time from one call to the next. */
   readonly pauseMs: number
-  /** Whether one call more follows after the pause. */
+  /** Whether another call follows after the pause. */
   readonly isRepeated?: boolean
 }
 
-/** Makes one call of a burst of events. */
+/** Combines a burst of events into one call. */
 function createBursts({ onChange, pauseMs, isRepeated = false }: BurstOptions) {
   let pending: NodeJS.Timeout | undefined
   let lastAt = -Infinity

@@ -10,7 +10,7 @@ const identitySources = [
   'machine-id',
 ]
 
-/** What this host is called and who manages it. */
+/** The name and identity of this host, and who manages it. */
 export const Host = Type.Object(
   {
     id: Type.Optional(
@@ -18,7 +18,8 @@ export const Host = Type.Object(
         pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
         accepts: '1 to 128 letters, digits, dots, dashes and underscores, the first a letter or digit',
         examples: ['press-3'],
-        description: 'Identity of this host, taken whole; without it identitySources are asked.',
+        description:
+          'Identity of this host, used as it is; without it the identity comes from identitySources.',
       }),
     ),
     identitySources: Type.Array(
@@ -29,7 +30,7 @@ export const Host = Type.Object(
       {
         default: ['product-uuid', 'machine-id'],
         description:
-          'Where the identity comes from at the first start, the strongest first; placeholders of vendors are passed over. Of a file the first line counts. Without any of them it is random.',
+          'Sources of the identity at the first start, the preferred one first; placeholders of vendors are skipped. Of a file, the first line counts. Where no source has a usable value, the identity is random.',
       },
     ),
     name: Type.Optional(
@@ -37,7 +38,7 @@ export const Host = Type.Object(
         minLength: 1,
         maxLength: 253,
         examples: ['Press 3, hall B'],
-        description: 'Name of this host; without it the id.',
+        description: 'Name of this host; by default the id.',
       }),
     ),
     mode: Type.Union([Type.Literal('airgap'), Type.Literal('connected')], {
@@ -48,9 +49,9 @@ export const Host = Type.Object(
       {
         issueFile: Type.String({
           pattern: '^(/[^\\0]+)?$',
-          accepts: 'an absolute path, or nothing for no such file',
+          accepts: 'an absolute path, or an empty string for no such file',
           default: '/run/issue.d/edgehostd.issue',
-          description: 'File by which the console shows address and fingerprint above its login prompt.',
+          description: 'File from which the console shows address and fingerprint above its login prompt.',
         }),
       },
       strict,

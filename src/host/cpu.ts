@@ -29,7 +29,7 @@ const debianNames: Readonly<Record<string, string>> = {
   ppc64: 'ppc64el',
 }
 
-/** The architecture as Debian spells it, of `process.arch`. */
+/** Debian's name of an architecture of `process.arch`. */
 export function archTypeOf(nodeArch: string): string {
   return debianNames[nodeArch] ?? nodeArch
 }

@@ -12,7 +12,7 @@ import { settingsOf } from './settings.ts'
 import { bytesToText } from './storage/mounts.ts'
 import type { Space } from './storage/space.ts'
 
-/** What is known about the host at a moment; undefined is what could not be read yet. */
+/** The facts of the host at a moment; a fact that could not be read yet is undefined. */
 export interface HostFacts {
   readonly cores: number | undefined
   readonly disks: readonly Disk[] | undefined
@@ -32,7 +32,7 @@ export interface HostFacts {
   readonly spaceOf: (mountPoint: string) => Space | undefined
 }
 
-/** What does not come from the machine. */
+/** The parts of the reply that do not come from the machine. */
 export interface HostSettings {
   readonly id: string
   readonly name: string
@@ -48,10 +48,10 @@ export interface Failure {
   readonly message: string
 }
 
-/** The reply, but for the times in its metadata. */
+/** The reply without its metadata. */
 export type HostDocument = Pick<EdgeHostInfo, 'spec' | 'status'>
 
-/** Lays facts out as the wire has them. What is not known is absent or an empty list. */
+/** Makes the reply from the facts. A fact that is not known is absent or an empty list. */
 export function toDocument(
   facts: HostFacts,
   settings: HostSettings,
@@ -73,7 +73,7 @@ export function toDocument(
       managementMode: settingsOf(settings.mode).managementMode,
       networkInfo: (facts.network?.nics ?? []).map(({ index, ...nic }) => ({
         ...nic,
-        // Servers of the whole host are asked over the default interface, unless links have their own.
+        // The servers of the whole host are asked over the default interface, unless that has its own.
         dns: facts.linkDns?.get(index) ?? (nic.isDefault ? dns.nameservers : []),
       })),
     },

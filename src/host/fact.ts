@@ -1,22 +1,22 @@
 import type { Logger } from '../system/log.ts'
 
 /**
- * When a fact is read again: never once it is known, every few minutes, every few seconds, or when the network, the
- * mount table or what systemd's services know of the network changes.
+ * When a fact is read again: never once it is known, every few minutes, every few seconds, or on a change of the network,
+ * of the mount table, or of what systemd's services know of the network.
  */
 export type RefreshClass = 'never' | 'minutes' | 'seconds' | 'network' | 'mounts' | 'services'
 
-/** Something known about the host, with what is needed to know it anew. */
+/** A fact of the host: its last value, and how to read it again. */
 export interface Fact<T> {
   readonly name: string
   readonly refreshClass: RefreshClass
   /** The last value that could be read; undefined before the first. */
   value(): T | undefined
-  /** Why the last try failed, or what of it; empty when all is well. */
+  /** Why the last reading, or parts of it, failed; empty when all was read. */
   failures(): readonly string[]
-  /** How it went the last time. */
+  /** How the fact was read the last time. */
   reading(): FactReading
-  /** Reads the fact. Never throws: a failed try keeps the last value. */
+  /** Reads the fact. Never throws: after a failure the last value is kept. */
   refresh(): Promise<void>
 }
 
@@ -24,11 +24,11 @@ export interface Fact<T> {
 export interface FactReading {
   readonly name: string
   readonly refreshClass: RefreshClass
-  /** Since the value was read; undefined before the first. */
+  /** Time since the value was read; undefined before the first. */
   readonly ageMs: number | undefined
-  /** That the last look which ended took; undefined before the first. */
+  /** How long the last completed reading took; undefined before the first. */
   readonly durationMs: number | undefined
-  /** The last try failed, or a part of it. */
+  /** The last reading, or a part of it, failed. */
   readonly isFailing: boolean
 }
 
@@ -36,7 +36,7 @@ export interface FactOptions<T> {
   readonly name: string
   readonly refreshClass: RefreshClass
   readonly read: () => Promise<T>
-  /** What a value says about parts of it that could not be read. */
+  /** The parts of a value that could not be read, one line each. */
   readonly problemsOf?: (value: T) => readonly string[]
   readonly deadlineMs: number
   readonly log: Logger
@@ -45,10 +45,9 @@ export interface FactOptions<T> {
 }
 
 /**
- * A fact that `read` knows how to read. Who asks while it is being read shares the reading that comes next, since the
- * one under way may have looked before the change that the caller wants to see. A failure is logged once, and so is
- * its end. A reader that takes longer than `deadlineMs` counts as failed: it is not waited for again,
- * and no second one is started while it hangs.
+ * A fact that `read` reads. Callers that ask during a reading share the next one, since the reading under way may have
+ * begun before the change that they want to see. A failure is logged once, and so is its end. A reading that takes longer
+ * than `deadlineMs` counts as failed: it is not waited for again, and no second one is started while it hangs.
  */
 export function createFact<T>(options: FactOptions<T>): Fact<T> {
   const { name, refreshClass, read, problemsOf, deadlineMs, log } = options

@@ -20,22 +20,22 @@ import { readMounts } from './storage/mounts.ts'
 import { createSpaces } from './storage/space.ts'
 import type { Supplement } from './supplement.ts'
 
-/** `all` reads every fact that can change, a class its own. */
+/** The facts to read: `all` is every fact that can change, a class only its own. */
 export type RefreshScope = 'all' | RefreshClass
 
-/** Everything that is known about the host: one source and one class for each fact (docs/host-facts.md). */
+/** All facts of the host: one source and one class for each (docs/host-facts.md). */
 export interface Facts {
-  /** As last read. */
+  /** The facts as last read. */
   values(): HostFacts
-  /** The hardware among them, each device by itself. */
+  /** The disks and display controllers as last read, each device by itself. */
   hardware(): HostHardware
-  /** What cannot be read at the moment. */
+  /** The facts that cannot be read at the moment. */
   failures(): readonly Failure[]
-  /** How each was read the last time; how full file systems are is no fact of its own. */
+  /** How each fact was read the last time; the space of file systems is not among them. */
   readings(): readonly FactReading[]
-  /** Reads the facts of these scopes; returns when each has been read or was cut off. */
+  /** Reads the facts of these scopes; returns when each was read or has reached its deadline. */
   refresh(scopes: ReadonlySet<RefreshScope>): Promise<void>
-  /** Reads what is needed before the host can be reached: its name and its network. */
+  /** Reads the facts that the daemon needs before its port opens: host name and network. */
   refreshNames(): Promise<void>
 }
 
@@ -48,13 +48,13 @@ export interface HostHardware {
 export interface FactsOptions {
   readonly files: HostFiles
   readonly runner: CommandRunner
-  /** Runs programs that need the machine's devices, which the unit's sandbox hides. */
+  /** Runs programs that need the devices of the machine, which the unit's sandbox hides. */
   readonly privileged: CommandRunner
   readonly clock: Clock
   readonly log: Logger
-  /** Asked for what the files leave open. */
+  /** Supplies values that the files do not have. */
   readonly supplement?: Supplement
-  // The question that no file of a fixture tree can answer.
+  // An edge of its own, since no file of a fixture tree has these addresses.
   readonly ipv4Addresses?: Ipv4Addresses
   /** A fact that takes longer counts as failed. */
   readonly deadlineMs?: number
@@ -139,7 +139,7 @@ export function createFacts(options: FactsOptions): Facts {
         refreshClass === 'never' ? !hasReadAll || failures().length > 0 : isAll || scopes.has(refreshClass)
       const due = all.filter(isDue)
       if (isAll) hasReadAll = true
-      // What lives on a disk is known only after what is mounted, and how full it is only after that.
+      // In this order: the disks need the mounts, and the space needs the mount points of the disks.
       const storage = async () => {
         if (due.includes(mounts)) await mounts.refresh()
         if (due.includes(mounts) || due.includes(facts.disks)) await facts.disks.refresh()
@@ -147,7 +147,7 @@ export function createFacts(options: FactsOptions): Facts {
       }
       const others = due.filter((each) => each !== facts.disks && each !== mounts)
       const refreshEach = (list: typeof others) => list.map((each) => each.refresh())
-      // While programs and services answer, the files are read.
+      // The files are read while the programs and services answer.
       const asked = [storage(), ...refreshEach(others.filter((each) => asksOthers.has(each)))]
       await turn()
       await Promise.all([...asked, ...refreshEach(others.filter((each) => !asksOthers.has(each)))])

@@ -3,13 +3,13 @@ import { readdir, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { readRegularFile, readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 
-/** Read access to the files that say what this machine is. Paths are absolute, as on the machine itself. */
+/** Read access to the files that describe this machine. Paths are absolute, as on the machine itself. */
 export interface HostFiles {
   /**
    * The whole file as text; undefined when it does not exist or may not be read.
-   * @param maximumBytes 1 MiB unless told
+   * @param maximumBytes 1 MiB by default
    * @param encoding `latin1` keeps each byte as one character
-   * @throws FileRefused what is no regular file, or larger
+   * @throws FileRefused where it is not a regular file, or larger than that
    */
   text(path: string, maximumBytes?: number, encoding?: 'utf8' | 'latin1'): Promise<string | undefined>
   /** The names in a folder, sorted; empty when it does not exist. */
@@ -18,10 +18,10 @@ export interface HostFiles {
   link(path: string): Promise<string | undefined>
 }
 
-/** What a table of the kernel may hold: it has a line for each route, address or mount of hundreds of pods. */
+/** Most bytes of a table of the kernel, which has a line for each route, address or mount of hundreds of pods. */
 export const kernelTableBytes = 16_777_216
 
-// The machine does not have it, or does not show it to this process: both mean that it cannot answer.
+// The machine does not have the file, or does not show it to this process: both count as a missing file.
 const absent = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EACCES', 'EPERM', 'ESRCH'])
 
 /**
@@ -49,9 +49,8 @@ export function createHostFiles(root = '/'): HostFiles {
 }
 
 /**
- * /proc and /sys are answered from kernel memory, and so is /run, a tmpfs (file-hierarchy(7)): read in place they
- * cost a fifth of the CPU time that the thread pool costs (docs/host-facts.md). Everything else may be on a disk
- * that does not answer.
+ * /proc and /sys are kernel memory, and so is /run, a tmpfs (file-hierarchy(7)): reading them synchronously costs a fifth
+ * of the CPU time that the thread pool costs (docs/host-facts.md). All other files may be on a disk that does not answer.
  */
 function isMemory(path: string): boolean {
   return /^\/(sys|proc|run)\//.test(path)

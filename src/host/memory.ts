@@ -2,7 +2,7 @@ import type { HostFiles } from './files.ts'
 
 /**
  * Bytes of memory the kernel manages: MemTotal of /proc/meminfo, proc_meminfo(5).
- * @throws Error where it does not say it
+ * @throws Error where the line is missing
  */
 export async function readTotalMemory(files: HostFiles): Promise<number> {
   const kibibytes = /^MemTotal:\s+(\d+) kB$/m.exec((await files.text('/proc/meminfo')) ?? '')?.[1]

@@ -8,7 +8,7 @@ export interface OperatingSystem {
   readonly version?: string
   /** For example `Linux`. */
   readonly kernel?: string
-  /** The release, as `uname -r` says it. */
+  /** The release, as `uname -r` prints it. */
   readonly kernelVersion?: string
 }
 
@@ -24,14 +24,14 @@ export async function readOperatingSystem(files: HostFiles): Promise<OperatingSy
   }
 }
 
-/** The name this host has now; it may change while the daemon runs. */
+/** Reads the current host name; it may change while the daemon runs. */
 export async function readHostName(files: HostFiles): Promise<string> {
   const name = (await files.text('/proc/sys/kernel/hostname'))?.trim()
   if (!name) throw new Error('/proc/sys/kernel/hostname is empty')
   return name
 }
 
-/** A derivative that does not name itself is known by what it is like; `linux` is os-release(5)'s own default. */
+/** A derivative without an ID of its own counts as the distribution in ID_LIKE; `linux` is the default of os-release(5). */
 function distributionOf(release: ReadonlyMap<string, string>): Pick<OperatingSystem, 'family' | 'version'> {
   const family = release.get('ID') || release.get('ID_LIKE')?.split(/\s+/)[0] || 'linux'
   const version = release.get('VERSION_ID')

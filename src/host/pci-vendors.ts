@@ -1,5 +1,5 @@
-// Names of the PCI SIG's vendor ids (https://pcisig.com/membership/member-companies): those that make NVMe
-// controllers and those that make display controllers. An id that is not here has no name.
+// Names of the PCI SIG's vendor ids (https://pcisig.com/membership/member-companies): makers of NVMe controllers and
+// makers of display controllers. An id that is not listed has no name.
 
 const storage: Readonly<Record<string, string>> = {
   '0x025e': 'Solidigm',
@@ -30,8 +30,8 @@ const display: Readonly<Record<string, string>> = {
   '0x8086': 'Intel',
 }
 
-/** The maker of an NVMe controller, of a sysfs vendor id such as `0x144d`. */
+/** The maker of an NVMe controller, by its sysfs vendor id such as `0x144d`. */
 export const storageVendorOf = (id: string): string | undefined => storage[id]
 
-/** The maker of a display controller, of a sysfs vendor id such as `0x10de`. */
+/** The maker of a display controller, by its sysfs vendor id such as `0x10de`. */
 export const displayVendorOf = (id: string): string | undefined => display[id]

@@ -1,7 +1,7 @@
 import type { CommandRunner } from '../system/runner.ts'
 import { ask } from './ask.ts'
 
-/** An interface of an object that a service has on the system bus. */
+/** An interface of an object of a service on the system bus. */
 export interface ServiceObject {
   readonly service: string
   readonly path: string
@@ -13,15 +13,15 @@ export type Properties = Readonly<
   Record<string, { readonly type: string; readonly data: unknown } | undefined>
 >
 
-// Two questions one after the other have to fit into what a fact may take. busctl keeps the time of the answer, the runner
-// that of everything, a bus that does not let us in included.
+// Two calls one after the other have to fit into the deadline of a fact. busctl limits the time of the answer, the runner
+// that of the whole call, including a bus that does not accept the connection.
 const answerSec = 2
 const timeoutMs = 2_400
 
 /**
- * Asks a running service for the properties of an object: busctl(1), the method GetAll. Never by `get-property`, which
- * starts a stopped service whatever `--auto-start` says.
- * @returns the properties, or in one line why there is no answer; never an error
+ * Asks a running service for the properties of an object: busctl(1) with the method GetAll. Not with `get-property`, which
+ * starts a stopped service regardless of `--auto-start`.
+ * @returns the properties, or in one line why there is no answer; it never throws for that
  */
 export async function askProperties(
   runner: CommandRunner,

@@ -11,18 +11,18 @@ import { createSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.
 
 export interface HostOptions extends SnapshotOptions {
   readonly follower: CommandFollower
-  /** Facts that are known beforehand, in the place of those of this machine. */
+  /** Replaces parts of the snapshot, for tests that need fixed facts. */
   readonly facts?: Partial<Snapshot> | undefined
 }
 
 /** What this machine is. */
 export interface Host
   extends Room, Pick<Snapshot, 'hostName' | 'addresses' | 'onNamesChange' | 'hardware' | 'refresh'> {
-  /** Tells who counts as one client, as the addresses of this host are now. */
+  /** Says which addresses count as one client, by the present addresses of this host. */
   readonly clientOf: ClientOf
 }
 
-/** Builds the room; name and addresses are known when it is done, the other facts with the first look at them. */
+/** Builds the room. Host name and addresses are known when it returns, the other facts after the first reading. */
 export async function createHost(options: HostOptions): Promise<Host> {
   const { files, config, follower, log } = options
   const own = createOwnAddresses(files)

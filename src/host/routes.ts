@@ -27,7 +27,7 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
           'Send the ETag of the reply you hold in If-None-Match to get 304 until something changes.',
         querystring: Type.Object({
           refresh: Type.Optional(
-            Type.Boolean({ description: 'Look at the machine again before the answer.' }),
+            Type.Boolean({ description: 'Read the facts of the machine again before the reply.' }),
           ),
         }),
         response: {
@@ -37,7 +37,7 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
         },
       },
     },
-    // Not async: this is the reply that is polled, and a promise costs it a fiftieth of its throughput.
+    // Not async: clients poll this reply, and a promise costs it a fiftieth of its throughput.
     (request, reply) => {
       const answer = () => void send(request, reply, snapshot.current())
       if (request.query.refresh === true) sendAfter(snapshot.refresh('all'), reply, answer)
@@ -68,7 +68,7 @@ function sendAfter(look: Promise<void>, reply: FastifyReply, answer: () => void)
 
 /** Text goes out as it is: Fastify serialises objects only. */
 function send(request: FastifyRequest, reply: FastifyReply, current: SnapshotReply | undefined) {
-  if (current === undefined) throw new Error('a look at the host left no reply')
+  if (current === undefined) throw new Error('the facts of the host were read, but there is no reply')
   void reply.header('etag', current.etag)
   if (holds(request, current.etag)) return reply.code(304).send()
   return reply.header('content-type', 'application/json; charset=utf-8').send(current.body)

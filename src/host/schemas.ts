@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 
-// Wire types. Names and spellings are the service API's; what a machine does not have is absent.
+// Wire types. Names and spellings are the service API's; a field that the machine has no value for is absent.
 
 const text = (description: string) => Type.Optional(Type.String({ description }))
 const count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
@@ -18,7 +18,7 @@ const Disk = Type.Object({
   controller: text('Bus of the disk: SCSI, NVME, SATA, VIRTIO, USB or MMC.'),
   partitions: Type.Array(Partition, { description: 'Every mounted file system that lives on the disk.' }),
   size: Type.Integer({ minimum: 0, description: 'Whole GiB.' }),
-  vendor: text('As the disk says it.'),
+  vendor: text('As the disk reports it.'),
 })
 
 const Gpu = Type.Object({
@@ -31,7 +31,7 @@ const Gpu = Type.Object({
     Type.Boolean({ description: 'Whether they can be divided into instances (MIG).' }),
   ),
   migStrategy: text('none, single or mixed.'),
-  model: text('As the driver says it, else as pci.ids has it.'),
+  model: text('As the driver reports it, otherwise the name in pci.ids.'),
   vendor: text('For example NVIDIA.'),
 })
 
@@ -57,9 +57,9 @@ const HardwareSpec = Type.Object({
 
 const Nic = Type.Object({
   dns: Type.Array(Type.String(), { description: 'Name servers asked over this interface.' }),
-  gateway: text("Of this interface's default route."),
-  ip: text('Primary IPv4 address, else the IPv6 one.'),
-  isDefault: Type.Boolean({ description: 'Whether packets to anywhere leave here.' }),
+  gateway: text("Gateway of this interface's default route."),
+  ip: text('Primary IPv4 address, otherwise the IPv6 address.'),
+  isDefault: Type.Boolean({ description: 'Whether the default route uses this interface.' }),
   macAddr: text('For example 02:fc:00:00:00:01.'),
   nicName: Type.String(),
   subnet: text('IPv4: dotted mask. IPv6: length of the prefix.'),
@@ -99,14 +99,14 @@ export const EdgeHostInfo = Type.Object(
         options: Type.Array(Type.String()),
         searchDomains: Type.Array(Type.String()),
       }),
-      hostName: text('The name it has now.'),
+      hostName: text('The current host name.'),
       ntp: Type.Object({
         connectionRetrySec: text('Seconds before a server that did not answer is asked again.'),
         fallbackNtpServers: Type.Array(Type.String()),
         ntpServers: Type.Array(Type.String()),
         pollIntervalMaxSec: text('Seconds, for example 2048.'),
         pollIntervalMinSec: text('Seconds, for example 32.'),
-        rootDistanceMaxSec: text('Seconds that the way to the reference clock may take.'),
+        rootDistanceMaxSec: text('Largest accepted distance to the reference clock, in seconds.'),
         saveIntervalSec: text('Seconds between two saves of the clock to disk.'),
       }),
       registrationStatus: Type.String({ description: 'not applicable in airgap mode.' }),
@@ -116,7 +116,7 @@ export const EdgeHostInfo = Type.Object(
 )
 export type EdgeHostInfo = Lasting<Static<typeof EdgeHostInfo>>
 
-/** The same, not to be written to. */
+/** The same type, read-only at every depth. */
 type Lasting<T> = T extends object ? { readonly [Key in keyof T]: Lasting<T[Key]> } : T
 
 /** What `GET /v1/edge-mgmt/settings` answers. */

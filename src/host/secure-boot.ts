@@ -5,10 +5,10 @@ const folder = '/sys/firmware/efi/efivars'
 const vendor = '8be4df61-93ca-11d2-aa0d-00e098032b8c'
 
 /**
- * Whether the firmware started only what is signed. As the kernel decides it (drivers/firmware/efi): the variable
- * SecureBoot says so and SetupMode, in which nothing is checked yet, does not; firmware without the variable has
- * no Secure Boot. It cannot change while the host runs, and each reading is a call of the firmware.
- * @returns undefined without EFI, or where its variables are not shown
+ * Reads whether UEFI Secure Boot was on at the start. As the kernel decides it (drivers/firmware/efi): the variable
+ * SecureBoot is 1, and SetupMode, in which no signature is checked, is not; firmware without the variable has no Secure
+ * Boot. The value cannot change while the host runs, and each reading is a call of the firmware.
+ * @returns undefined without EFI, or where its variables cannot be read
  */
 export async function readSecureBoot(files: HostFiles): Promise<boolean | undefined> {
   const text = await files.text(`${folder}/SecureBoot-${vendor}`)
@@ -23,7 +23,7 @@ export async function readSecureBoot(files: HostFiles): Promise<boolean | undefi
 
 /**
  * The flag in a file of efivarfs (Documentation/filesystems/efivarfs.rst): four bytes of attributes, one of data.
- * Read as text no byte is lost: one that is no character stands there as one replacement character.
+ * Reading it as text loses no byte: a byte that is not UTF-8 becomes one replacement character.
  */
 export function parseEfiFlag(text: string): boolean | undefined {
   return text.length < 5 ? undefined : text.charCodeAt(4) === 1

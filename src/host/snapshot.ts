@@ -9,9 +9,9 @@ import { createFacts, type FactsOptions, type HostHardware, type RefreshScope } 
 import type { HostRecord } from './identity/host-record.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 
-/** The reply as it goes over the wire. */
+/** The reply as it is sent. */
 export interface SnapshotReply {
-  /** Serialised once. Text rather than a Buffer: Node then writes header and body in one go, a tenth of a reply's cost. */
+  /** Serialised once. Text rather than a Buffer: Node then writes header and body together, which saves a tenth of a reply's cost. */
   readonly body: string
   /** Strong: changes with every byte of the body. */
   readonly etag: string
@@ -20,20 +20,20 @@ export interface SnapshotReply {
 /** What the host is, kept ready. Requests read `current()`; jobs call `refresh()`. */
 export interface Snapshot {
   /**
-   * Reads the facts of the scopes anew and returns when the reply holds them. Calls that come while one is running
-   * share the next one. A fact that cannot be read keeps its value; nothing is thrown for it.
+   * Reads the facts of the scopes again and returns when the reply contains them. Calls during a reading share the next
+   * one. A fact that cannot be read keeps its value; no error is thrown for it.
    */
   refresh(...scopes: readonly RefreshScope[]): Promise<void>
-  /** undefined before the first look is complete. */
+  /** The reply; undefined before the first reading is complete. */
   current(): SnapshotReply | undefined
-  /** Begins the first `refresh('all')` unless it has begun; returns when there is a reply. */
+  /** Starts the first `refresh('all')` unless it was started; returns when there is a reply. */
   firstLook(): Promise<void>
   /** Reads only name and addresses, which the certificate needs before the first request. */
   refreshNames(): Promise<void>
   hostName(): string
-  /** Addresses under which clients may reach this host, the link-local and the pods' left out. */
+  /** Addresses under which clients may reach this host, without link-local ones and those of pods. */
   addresses(): readonly string[]
-  /** Calls when the name changes, or addresses come or go; returns how to end that. */
+  /** Calls the listener when the host name or the addresses change; returns a function that removes it. */
   onNamesChange(listener: () => void): () => void
   /** How each fact was read the last time. */
   readings(): readonly FactReading[]
@@ -42,7 +42,7 @@ export interface Snapshot {
 }
 
 export interface SnapshotOptions extends FactsOptions {
-  /** Who this host is. */
+  /** The stored identity of this host. */
   readonly record: HostRecord
   readonly config: { readonly name?: string; readonly mode: Mode }
   readonly agentVersion: string
@@ -109,7 +109,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     for (const listener of listeners) listener()
   }
 
-  // Before everything was looked at once, a part would be taken for the whole.
+  // Before the first complete reading there is no reply: a client could take a part for the whole.
   let hasLooked = false
   const known = Promise.withResolvers<undefined>()
   const tell = (isWhole: boolean) => {
@@ -122,7 +122,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
   const look = async (scopes: ReadonlySet<RefreshScope>) => {
     const isWhole = scopes.has('all')
-    // A slow fact does not hold up the others.
+    // A slow fact does not delay the others.
     const early = setTimeout(() => tell(isWhole), patienceMs)
     await facts.refresh(scopes)
     clearTimeout(early)
@@ -138,7 +138,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     }
     const scopes = new Set(wanted)
     const begin = async () => {
-      // A look that is under way may have been before the caller's change. One that hangs is not waited for.
+      // The reading under way may have begun before the caller's change. A reading that hangs is not waited for.
       if (current) await Promise.race([current, sleep(patienceMs, undefined, { ref: false })])
       next = undefined
       const mine = look(scopes)
@@ -174,10 +174,10 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
 }
 
-// Far more than a look takes, also on a small board; what takes longer is shown when it comes.
+// Far longer than a reading takes, even on a small board; facts that take longer are shown when they are read.
 const patienceMs = 1_000
 
-// Keys that do not count as a change of the host.
+// Keys whose values do not count as a change of the host.
 const passing = new Set(['usedSpace', 'freeSpace', 'conditions'])
 
 function sha256(data: string): string {

@@ -1,6 +1,6 @@
 import type { HostFiles } from './files.ts'
 
-/** Names that udev's hardware database has for a device, from pci.ids. */
+/** Names of a device in udev's hardware database, from pci.ids. */
 export interface UdevNames {
   /** For example `NVIDIA Corporation`. */
   readonly vendor?: string
@@ -8,7 +8,7 @@ export interface UdevNames {
   readonly model?: string
 }
 
-/** Reads what udev stored about a PCI device, of an address such as `0000:3b:00.0`; nothing where udev does not run. */
+/** Reads what udev stored about a PCI device at an address such as `0000:3b:00.0`; empty where udev does not run. */
 export async function readUdevNames(files: HostFiles, address: string): Promise<UdevNames> {
   return parseUdevNames((await files.text(`/run/udev/data/+pci:${address}`)) ?? '')
 }

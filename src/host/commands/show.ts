@@ -10,7 +10,7 @@ type Disk = EdgeHostInfo['spec']['hardwareSpec']['disks'][number]
 type Nic = EdgeHostInfo['spec']['networkInfo'][number]
 type Gpu = EdgeHostInfo['spec']['hardwareSpec']['gpus'][number]
 
-/** Everything the host says of itself. */
+/** `host show`: all facts of the host. */
 export async function showHost({ client, output }: Context): Promise<undefined> {
   const host = await client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
   await output.show(host, (paper) => renderHost(host, paper))

@@ -9,47 +9,47 @@ import { readUdevNames } from '../udev-database.ts'
 export interface Gpu {
   readonly vendor?: string
   readonly model?: string
-  /** Of each of them, for example `40960 MiB`. */
+  /** Memory of each, for example `40960 MiB`. */
   readonly memory?: string
   readonly gpuCount: number
   /** Number of the controller to its PCI address with underscores, for example `0000_11_00_0`. */
   readonly addresses: Readonly<Record<string, string>>
-  /** Whether NVIDIA's driver can divide them into instances; absent when no driver says it. */
+  /** Whether NVIDIA's driver can divide them into instances; absent where no driver reports it. */
   readonly migCapable?: boolean
   /** `none`: not divided; `single`: all divided, into instances of one profile; `mixed`: otherwise. */
   readonly migStrategy?: 'none' | 'single' | 'mixed'
 }
 
-/** What the kernel's files say of one display controller. */
+/** A display controller, by the kernel's files. */
 export interface DisplayController {
-  /** Of PCI, for example `0000:11:00.0`. */
+  /** PCI address, for example `0000:11:00.0`. */
   readonly address: string
-  /** Equal for equal chips, also for those without a name. */
+  /** Vendor and device id; equal for equal chips, even without a name. */
   readonly chip: string
   readonly vendor: string | undefined
-  /** As the driver says it. */
+  /** As the driver reports it. */
   readonly model: string | undefined
-  /** As the list of PCI ids says it. */
+  /** The name in the list of PCI ids. */
   readonly chipName: string | undefined
   readonly memoryMiB: number | undefined
 }
 
 const folder = '/sys/bus/pci/devices'
 
-/** Reads PCI devices of class 03 (display controller), a BMC's included; for that neither tool nor driver is needed. */
+/** Reads the PCI devices of class 03 (display controller), including a BMC's. This needs neither a tool nor a driver. */
 export async function readDisplayControllers(files: HostFiles): Promise<readonly DisplayController[]> {
   const addresses = await listDisplayControllers(files)
   return Promise.all(addresses.map((address) => readController(files, address)))
 }
 
-/** A display controller with everything that is known of it. */
+/** A display controller with the values of all sources. */
 export interface Display extends Omit<DisplayController, 'chipName'> {
   readonly driver: NvidiaGpu
 }
 
 /**
- * The display controllers of a host, by the best source of each field.
- * @param nvidia what NVIDIA's driver says beside the files, by PCI address; empty where it was not asked
+ * The display controllers of a host, each field from its best source.
+ * @param nvidia the values of NVIDIA's driver by PCI address; empty where it was not asked
  */
 export function toDisplays(
   controllers: readonly DisplayController[],
@@ -69,7 +69,7 @@ export function toDisplays(
   })
 }
 
-/** The GPUs of a host: its display controllers, equal ones together. */
+/** The GPUs of a host: its display controllers, grouped by chip, model and memory. */
 export function toGpus(displays: readonly Display[]): readonly Gpu[] {
   const models = Map.groupBy(displays, ({ chip, model, memoryMiB }) => [chip, model, memoryMiB].join())
   return [...models.values()].map(toGpu)
@@ -79,7 +79,7 @@ async function listDisplayControllers(files: HostFiles): Promise<readonly string
   const found: string[] = []
   for (const address of await files.names(folder)) {
     if (!(await files.text(`${folder}/${address}/class`))?.startsWith('0x03')) continue
-    // A virtual function (Documentation/PCI/pci-iov-howto.rst) is a share of a card that is in the list itself.
+    // A virtual function (Documentation/PCI/pci-iov-howto.rst) is part of a card that is in the list itself.
     if ((await files.link(`${folder}/${address}/physfn`)) === undefined) found.push(address)
   }
   return found
@@ -102,7 +102,7 @@ async function readController(files: HostFiles, address: string): Promise<Displa
   }
 }
 
-/** The name the driver gives: NVIDIA's in /proc, amdgpu's in `product_name` of boards that carry one. */
+/** The model that the driver reports: NVIDIA's in /proc, amdgpu's in `product_name`, which some boards have. */
 async function readDriverModel(files: HostFiles, address: string): Promise<string | undefined> {
   const nvidia = await files.text(`/proc/driver/nvidia/gpus/${address}/information`)
   const model = /^Model:\s*(.+?)\s*$/m.exec(nvidia ?? '')?.[1]
@@ -112,7 +112,7 @@ async function readDriverModel(files: HostFiles, address: string): Promise<strin
 }
 
 /**
- * Dedicated memory in MiB, where the driver shows it as a file: amdgpu's mem_info_vram_total
+ * Dedicated memory in MiB, where the driver has a file for it: amdgpu's mem_info_vram_total
  * (Documentation/gpu/amdgpu/driver-misc.rst), xe's physical_vram_size_bytes of each tile. Both are bytes.
  */
 async function readMemory(files: HostFiles, path: string): Promise<number | undefined> {
@@ -136,14 +136,14 @@ function toGpu(controllers: readonly Display[]): Gpu {
   }
 }
 
-/** How GPUs of one model are divided, in the words of NVIDIA's device plugin for Kubernetes. */
+/** How GPUs of one model are divided, in the terms of NVIDIA's device plugin for Kubernetes. */
 export function migOf(gpus: readonly NvidiaGpu[]): Pick<Gpu, 'migCapable' | 'migStrategy'> {
   if (gpus.some(({ mig }) => mig === undefined)) return {}
   if (gpus.every(({ mig }) => mig === 'unsupported')) return { migCapable: false }
   if (gpus.every(({ mig }) => mig !== 'enabled')) return { migCapable: true, migStrategy: 'none' }
   const divided = gpus.filter(({ mig }) => mig === 'enabled')
   const profiles = divided.map(({ migProfiles }) => migProfiles)
-  // Before the first instance is made, and when instances could not be asked, nothing tells.
+  // The strategy is unknown before the first instance is created, and where the instances could not be read.
   if (profiles.some((each) => each === undefined) || profiles.flat().length === 0) return { migCapable: true }
   const isSingle = divided.length === gpus.length && new Set(profiles.flat()).size === 1
   return { migCapable: true, migStrategy: isSingle ? 'single' : 'mixed' }

@@ -1,24 +1,24 @@
 import { CommandFailed, type CommandResult, type CommandRunner } from '../../system/runner.ts'
 import type { HostFiles } from '../files.ts'
 
-/** What NVIDIA's driver says of one of its GPUs. */
+/** The values of NVIDIA's driver for one of its GPUs. */
 export interface NvidiaGpu {
   readonly name?: string
   /** Absent where GPU and host share one memory. */
   readonly memoryMiB?: number
-  /** Absent when the driver does not say whether it can be divided. */
+  /** Absent where the driver does not report whether the GPU can be divided. */
   readonly mig?: 'enabled' | 'disabled' | 'unsupported'
-  /** Profiles of its instances, for example `1g.5gb`; absent when they could not be asked. */
+  /** Profiles of its instances, for example `1g.5gb`; absent where they could not be read. */
   readonly migProfiles?: readonly string[]
 }
 
-/** GPUs by PCI address, and in words what could not be asked. */
+/** GPUs by PCI address, and one line for each question that failed. */
 export interface NvidiaAnswer {
   readonly gpus: ReadonlyMap<string, NvidiaGpu>
   readonly problems: readonly string[]
 }
 
-// Without its persistence daemon the driver wakes each GPU up first, for a second or more.
+// Without its persistence daemon, the driver first wakes each GPU up, which takes a second or more.
 const timeoutMs = 10_000
 const query = [
   '--query-gpu=pci.bus_id,uuid,name,memory.total,mig.mode.current',
@@ -26,12 +26,12 @@ const query = [
 ]
 
 /**
- * Asks nvidia-smi(1) where the driver is loaded; its instances only where a GPU is divided. A host without the
- * program has no answer and no problem.
+ * Asks nvidia-smi(1) where the driver is loaded, and for instances only where a GPU is divided. On a host without the
+ * program there are no GPUs in the answer and no problems.
  */
 export async function readNvidia(files: HostFiles, runner: CommandRunner): Promise<NvidiaAnswer> {
   const problems: string[] = []
-  // Where the driver comes in a container of its own, so does its tool.
+  // A driver that runs in a container has its tool there too, not in /usr/bin.
   const canAsk =
     (await files.text('/proc/driver/nvidia/version')) !== undefined &&
     (await files.names('/usr/bin')).includes('nvidia-smi')
@@ -46,7 +46,7 @@ export async function readNvidia(files: HostFiles, runner: CommandRunner): Promi
   return { gpus: new Map(gpus), problems }
 }
 
-/** What the program prints, also beside an error: of several GPUs one may be lost. */
+/** The program's output, even if it failed: one of several GPUs may be lost. */
 async function ask(runner: CommandRunner, args: readonly string[], problems: string[]): Promise<string> {
   const result = await runner.run('nvidia-smi', args, { timeoutMs }).catch((error: unknown) => {
     if (!(error instanceof CommandFailed)) throw error
@@ -59,7 +59,7 @@ async function ask(runner: CommandRunner, args: readonly string[], problems: str
 
 function describeFailure({ exitCode, stdout, stderr }: CommandResult): string {
   const end = exitCode === undefined ? 'was ended by a signal' : `ended with ${exitCode}`
-  // It writes errors to its standard output, between the rows.
+  // nvidia-smi writes errors to its standard output, between the rows.
   const lines = `${stderr}\n${stdout}`.split('\n').map((line) => line.trim())
   const why = lines.find((line) => line !== '' && !isRow.test(line))
   return `nvidia-smi ${end}${why === undefined ? '' : `: ${why}`}`
@@ -74,7 +74,7 @@ interface Row {
   readonly gpu: NvidiaGpu
 }
 
-/** Parses the answer to the query; what is not known stands there as `[N/A]`, `[Unknown Error]` and the like. */
+/** Parses the answer to the query; an unknown value is `[N/A]`, `[Unknown Error]` or similar. */
 export function parseQuery(text: string): readonly Row[] {
   const lines = text.split('\n').filter((line) => isRow.test(line))
   return lines.map((line) => {
@@ -100,13 +100,13 @@ const migModes: Readonly<Record<string, NvidiaGpu['mig']>> = {
   '[Not Supported]': 'unsupported',
 }
 
-/** `00000000:3B:00.0` → `0000:3b:00.0`, as sysfs has it: a domain of four digits, more only where it needs them. */
+/** `00000000:3B:00.0` → `0000:3b:00.0`, as in sysfs: a domain has four digits, and more only where it needs them. */
 export function toSysfsAddress(busId: string): string {
   const [domain = '', ...rest] = busId.toLowerCase().split(':')
   return [domain.replace(/^0+/, '').padStart(4, '0'), ...rest].join(':')
 }
 
-/** Profiles of the instances in `nvidia-smi -L`, by the UUID of the GPU they are on; empty for a GPU without any. */
+/** Profiles of the instances in `nvidia-smi -L`, by the UUID of their GPU; empty for a GPU without instances. */
 export function parseMigProfiles(text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   let current: string[] = []

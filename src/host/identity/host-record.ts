@@ -5,10 +5,10 @@ import type { Logger } from '../../system/log.ts'
 import type { HostFiles } from '../files.ts'
 import { readIdentity, type Identity } from './identity.ts'
 
-/** What is stored about this host: who it is, since when, and when its facts last changed. */
+/** The stored record of this host: its id, when that was chosen, and when its facts last changed. */
 export interface HostRecord {
   readonly id: string
-  /** What was made, for the audit trail: an id, the first of this host or another one. */
+  /** Records for the audit trail: one where an id was chosen, whether the first of this host or a new one. */
   readonly made: readonly {
     readonly action: 'create'
     readonly kind: string
@@ -18,7 +18,7 @@ export interface HostRecord {
   readonly createdAt: Date
   /**
    * Notes the facts by their hash. A hash that differs from the stored one moves the time of the last change.
-   * @returns that time
+   * @returns the time of the last change
    */
   putFacts(hash: string): Date
 }
@@ -29,9 +29,9 @@ export interface HostRecordOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly settings: {
-    /** Taken whole. */
+    /** Used as it is. */
     readonly id?: string
-    /** The strongest first; asked when nothing is stored. */
+    /** The preferred one first; read when no id is stored. */
     readonly identitySources: readonly string[]
   }
 }
@@ -44,8 +44,8 @@ interface Row {
 }
 
 /**
- * Reads the stored record, or chooses an identity and stores it. The last one chosen stays, over restarts
- * and changes of the hardware; a configured id wins over it and takes its place.
+ * Reads the stored record, or chooses an identity and stores it. The stored id is kept across restarts and changes of the
+ * hardware; a configured id replaces it.
  */
 export async function openHostRecord(options: HostRecordOptions): Promise<HostRecord> {
   const { database, clock, log } = options
@@ -57,7 +57,7 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
   if (identity === undefined) {
     log.warn(
       { id, sources: options.settings.identitySources },
-      'no source has an identity: the id is random; to choose one set host.id, then: systemctl restart edgehostd',
+      'no source of the identity has a usable value, so the id is random; to choose one set host.id, then: systemctl restart edgehostd',
     )
   } else if (stored === undefined) {
     log.info(identity, 'the id of this host is chosen')
@@ -95,7 +95,7 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
   }
 }
 
-/** A configured id wins over the stored one, that over what the machine says now. */
+/** A configured id comes before the stored one, and the stored one before the sources of the machine. */
 async function chooseIdentity(
   { files, log, settings }: HostRecordOptions,
   stored: string | undefined,

@@ -6,7 +6,7 @@ import { isPlaceholderSerial, isSharedUuid } from './junk-identities.ts'
 /** The id of a host and where it comes from. */
 export interface Identity {
   readonly id: string
-  /** The entry of `host.identitySources` that answered. */
+  /** The entry of `host.identitySources` that was used. */
   readonly source: string
 }
 
@@ -21,13 +21,13 @@ const named: Readonly<Record<string, readonly string[]>> = {
   'machine-id': ['/etc/machine-id'],
 }
 
-// Confidential under either name, also for one who gives it as a path.
+// The machine-id is confidential (machine-id(5)), also where it is configured by its path.
 const machineIds = new Set(['/etc/machine-id', '/var/lib/dbus/machine-id'])
 
 /**
- * Asks the sources of `host.identitySources` in their order; the first with a usable value makes the id. One that
- * cannot be read is logged and passed over.
- * @returns undefined when none has one
+ * Reads the sources of `host.identitySources` in order; the first usable value becomes the id. A source that cannot be
+ * read is logged and skipped.
+ * @returns undefined where no source has a usable value
  */
 export async function readIdentity(
   files: HostFiles,
@@ -56,7 +56,7 @@ function usableValue(source: string, path: string, text: string | undefined): st
 }
 
 /**
- * The product UUID as 32 lower-case hex digits, or undefined when the vendor left junk there.
+ * The product UUID as 32 lower-case hex digits, or undefined where it is a placeholder of the vendor.
  * Format: SMBIOS specification 7.2.1; an all-zero or all-F value means "not set".
  */
 export function usableProductUuid(text: string | undefined): string | undefined {
@@ -70,8 +70,8 @@ const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
  * A serial number as part of an id: the ASCII letters, digits and dashes of the first line, in lower case, without
- * dashes at its ends. A UUID is taken as `usableProductUuid` takes it. undefined when a placeholder stands there,
- * when fewer than four letters and digits are left, or when the id would be longer than 128 characters.
+ * dashes at its ends. A UUID is treated as by `usableProductUuid`. undefined for a placeholder, where fewer than four
+ * letters and digits remain, and where the id would be longer than 128 characters.
  */
 export function usableSerial(text: string | undefined): string | undefined {
   // Device tree strings end with a NUL.
@@ -82,13 +82,13 @@ export function usableSerial(text: string | undefined): string | undefined {
   return serial
 }
 
-// Fixed for ever: another value would rename every host that has no product UUID.
+// Must never change: another value would rename every host that has no product UUID.
 const applicationId = Buffer.from('d1a6f0c27b3e4c58a94e0b6f7d2c85e3', 'hex')
 
 /**
- * 128 bits made of the machine-id, which itself must not be shown (machine-id(5)): HMAC-SHA256 with the
- * machine-id as key over our application id, as sd_id128_get_machine_app_specific(3) does it, but cut
- * without the six bits that make a version 4 UUID of it.
+ * 128 bits derived from the machine-id, which itself must not be shown (machine-id(5)): HMAC-SHA256 of our application id
+ * with the machine-id as key, as in sd_id128_get_machine_app_specific(3), but without setting the six bits that would
+ * make it a version 4 UUID.
  */
 export function idOfMachineId(text: string | undefined): string | undefined {
   const value = text?.trim() ?? ''

@@ -1,6 +1,6 @@
-// What firmware says where the machine was given no identity of its own. Gathered from the lists of inventory
+// Values that firmware reports where the machine was given no identity of its own. Collected from the lists of inventory
 // and monitoring agents (osquery, GLPI agent, netdata), systemd's hwdb and vendors' notes on UUIDs that are not
-// unique. A value from here would be the id of every machine of a product line.
+// unique. Each of these values would give all machines of a product line the same id.
 
 const sharedUuids = new Set([
   '03000200040005000006000700080009', // AMI's default
@@ -15,15 +15,15 @@ const sharedUuids = new Set([
   '123456781234567890abcddeefaabbcc',
   '10000000000080000040000000000000',
   '4c4c454400002010802080c04f202020', // Dell, service tag of spaces
-  // Random, but the same on a whole line.
+  // Random, but the same on all machines of a product line.
   'dc698397fa544cf282c8b1b5307a6a7f',
   '8e275844178f44a8aceba7d7e5178c63',
   '890e2d14cacd45d1ae66bc80e8bfeb0f',
 ])
 
-/** Whether many machines have this UUID, of 32 lower-case hex digits. */
+/** Whether many machines have this UUID, given as 32 lower-case hex digits. */
 export function isSharedUuid(digits: string): boolean {
-  // One or two digits over and over: 000…, fff…, fefe…; or nothing but F behind a model's number.
+  // One or two digits repeated: 000…, fff…, fefe…; or a model number followed by F only.
   return /^(..)\1{15}$/.test(digits) || /f{24}$/.test(digits) || sharedUuids.has(digits)
 }
 
@@ -38,11 +38,11 @@ const onlyPlaceholders = new RegExp(`^(${placeholderWords.join('|')})*[0-9]?$`)
 
 const counting = ['01234567890123456789', '12345678901234567890', '0123456789abcdef', '9876543210']
 
-/** Whether no machine can be told by this serial, of lower-case letters and digits: too short, or a placeholder. */
+/** Whether a serial, given as lower-case letters and digits, identifies no machine: too short, or a placeholder. */
 export function isPlaceholderSerial(bare: string): boolean {
   if (bare.length < 4 || /^(.)\1*$/.test(bare)) return true
   if (onlyPlaceholders.test(bare.replace(/x{3,}/g, ''))) return true
   const number = bare.replace(/^[a-z]+/, '')
-  // Behind letters (MB-1234567890) only a long row is no accident.
+  // After letters (MB-1234567890), only a long row of counting digits is surely a placeholder.
   return counting.some((row) => row.startsWith(bare) || (number.length >= 8 && row.startsWith(number)))
 }

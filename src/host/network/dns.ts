@@ -16,38 +16,38 @@ export interface DnsReading {
   readonly problems: readonly string[]
 }
 
-// <resolv.h>: the resolver of the C library asks no more servers than these.
+// <resolv.h>: the C library's resolver uses at most this many servers.
 const MAXNS = 3
-// Where systemd-resolved listens itself (systemd-resolved.service(8)); the servers it asks are elsewhere.
+// The addresses on which systemd-resolved itself listens (systemd-resolved.service(8)), not those of its servers.
 const stubs = new Set(['127.0.0.53', '127.0.0.54'])
 export const resolvedService = 'systemd-resolved.service'
 
 /**
- * Asks the files of a systemd-resolved that runs: its servers and search domains, of the host before those of
- * links, and the fallback servers only where there is no other (systemd-resolved.service(8)). Servers on another
- * port than 53, and of links for single domains only, are not among them. Programs read
- * /etc/resolv.conf, which answers for the options, and for everything where resolved does not run. It leaves
- * its files behind when it stops; they count then only as what is behind the stub.
+ * Reads how the host resolves names. Where systemd-resolved runs, servers and search domains come from its files: those of
+ * the host before those of links, and fallback servers only where there are no others (systemd-resolved.service(8)).
+ * Servers on a port other than 53, and servers of links for single domains only, are not among them. The options, and
+ * everything where resolved does not run, come from /etc/resolv.conf, which programs read. resolved leaves its files when
+ * it stops; they then count only where /etc/resolv.conf names nothing but its stub.
  */
 export async function readDns(files: HostFiles): Promise<DnsReading> {
   const path = '/etc/resolv.conf'
-  const { strangers, ...said } = parseResolvConf((await files.text(path)) ?? '')
-  // Only those that are addresses count, res_init.c of glibc.
-  const configured = { ...said, nameservers: said.nameservers.slice(0, MAXNS) }
-  const [first] = strangers
-  const others = strangers.length > 1 ? `, and ${strangers.length - 1} more` : ''
+  const { invalid, ...parsed } = parseResolvConf((await files.text(path)) ?? '')
+  // Only addresses count towards the limit, res_init.c of glibc.
+  const configured = { ...parsed, nameservers: parsed.nameservers.slice(0, MAXNS) }
+  const [first] = invalid
+  const others = invalid.length > 1 ? `, and ${invalid.length - 1} more` : ''
   return {
     dns: await readBehind(files, configured),
     problems:
       first === undefined
         ? []
         : [
-            `${path}: "${printable(first)}" is no address, so no resolver asks it${others}; correct the line nameserver`,
+            `${path}: "${printable(first)}" is not an address, so no resolver uses it${others}; correct the nameserver line`,
           ],
   }
 }
 
-/** What is asked behind the file that programs read. */
+/** The servers and domains that are used in the end, where /etc/resolv.conf leads to systemd-resolved. */
 async function readBehind(files: HostFiles, configured: Dns): Promise<Dns> {
   if (!isOnlyStub(configured) && !(await isServiceRunning(files, resolvedService))) return configured
   const known = await files.text('/run/systemd/resolve/resolv.conf')
@@ -61,18 +61,18 @@ function isOnlyStub({ nameservers }: Dns): boolean {
 }
 
 /**
- * Parses resolv.conf(5): the last `search` or `domain` wins, the rest adds up.
- * @returns beside it, in `strangers`, what stands as a server and is no address
+ * Parses resolv.conf(5): the last `search` or `domain` wins; servers and options of all lines are collected.
+ * @returns also, in `invalid`, the servers that are not addresses
  */
-export function parseResolvConf(text: string): Dns & { readonly strangers: readonly string[] } {
+export function parseResolvConf(text: string): Dns & { readonly invalid: readonly string[] } {
   const nameservers: string[] = []
-  const strangers: string[] = []
+  const invalid: string[] = []
   const options: string[] = []
   let searchDomains: string[] = []
   for (const line of text.split('\n')) {
     // Keyword and value begin in the first column; # and ; begin a comment.
     const [keyword, ...values] = (line.split(/[#;]/)[0] ?? '').trimEnd().split(/\s+/)
-    if (keyword === 'nameserver' && values[0]) (isServer(values[0]) ? nameservers : strangers).push(values[0])
+    if (keyword === 'nameserver' && values[0]) (isServer(values[0]) ? nameservers : invalid).push(values[0])
     else if (keyword === 'options') options.push(...values)
     else if (keyword === 'search') searchDomains = values
     else if (keyword === 'domain') searchDomains = values.slice(0, 1)
@@ -81,20 +81,20 @@ export function parseResolvConf(text: string): Dns & { readonly strangers: reado
     nameservers: unique(nameservers),
     options: unique(options),
     searchDomains: unique(searchDomains.filter((domain) => domain !== '.')),
-    strangers: unique(strangers),
+    invalid: unique(invalid),
   }
 }
 
 /**
- * Whether the resolver takes it for an address: inet_aton(3), which knows short, octal and hexadecimal forms of IPv4 as
- * the URL standard does, or inet_pton(3) with an interface behind `%`.
+ * Whether the resolver accepts a text as an address: inet_aton(3), which accepts the short, octal and hexadecimal forms of
+ * IPv4 that the URL standard accepts too, or inet_pton(3) with an interface after `%`.
  */
 function isServer(text: string): boolean {
   if (isIP(text) !== 0) return true
   return /^[0-9a-fx.]+$/i.test(text) && isIP(URL.parse(`http://${text}`)?.hostname ?? '') === 4
 }
 
-/** The address in systemd's `ADDRESS[:PORT][%INTERFACE][#NAME]`, an IPv6 one with a port in brackets. */
+/** The address in systemd's `ADDRESS[:PORT][%INTERFACE][#NAME]`; an IPv6 address with a port is in brackets. */
 export function serverAddress(server: string): string {
   const bare = server.split(/[#%]/)[0] ?? ''
   const bracketed = /^\[(.+)\]/.exec(bare)
@@ -102,7 +102,7 @@ export function serverAddress(server: string): string {
   return /^[\d.]+:\d+$/.test(bare) ? (bare.split(':')[0] ?? '') : bare
 }
 
-/** Each once, in their order, without empty ones. */
+/** Each value once, in order, without empty ones. */
 export function unique(values: readonly string[]): string[] {
   return [...new Set(values)].filter((value) => value !== '')
 }

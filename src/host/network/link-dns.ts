@@ -15,8 +15,8 @@ export interface LinkDnsReading {
 }
 
 /**
- * Reads the DNS servers of links: systemd-resolved is asked where it runs, since its own files are closed to others;
- * else networkd's state files say them, which stay in force when networkd stops.
+ * Reads the DNS servers of links. Where systemd-resolved runs it is asked, since other users may not read its files.
+ * Otherwise they come from networkd's state files, which stay valid when networkd stops.
  */
 export async function readLinkDns(files: HostFiles, runner: CommandRunner): Promise<LinkDnsReading> {
   if (await isServiceRunning(files, resolvedService)) {
@@ -30,8 +30,9 @@ export async function readLinkDns(files: HostFiles, runner: CommandRunner): Prom
 type Server = readonly [family: number, address: readonly number[]]
 
 /**
- * Asks for the property `DNS` of org.freedesktop.resolve1(5), of the manager for the links that have servers, then of each
- * of these: in the manager's list a server of the whole host that is reached over one interface looks like the link's own.
+ * Asks for the property `DNS` of org.freedesktop.resolve1(5): first of the manager, to find the links that have servers,
+ * then of each of these links. The manager's list alone is not enough: a server of the whole host that is reached over one
+ * interface looks like a server of that link.
  */
 async function askResolved(
   runner: CommandRunner,
@@ -42,13 +43,13 @@ async function askResolved(
   const indexes = [...new Set(all.map(([index]) => index))].filter((index) => index > 0)
   const found = new Map<number, readonly string[]>()
   for (const index of indexes.sort((a, b) => a - b)) {
-    // As sd_bus_path_encode(3) spells a number: its first digit by its code, which is 3 and the digit.
+    // The number as sd_bus_path_encode(3) encodes it: the first digit becomes its hexadecimal code, 3 and the digit.
     const link = await askServers(runner, `/link/_3${index}`, 'Link', 'a(iay)')
     if ('servers' in link) {
       const servers = unique((link.servers as readonly Server[]).map(([, address]) => addressText(address)))
       if (servers.length > 0) found.set(index, servers)
     }
-    // A link that has gone since the manager was asked has no servers.
+    // A link that was removed since the manager answered has no servers.
     else if (!link.problem.includes('Unknown object')) return link
   }
   return { servers: found }
@@ -71,7 +72,7 @@ async function askServers(
   return { problem: `systemd-resolved: ${kind} has no property DNS of the type ${type}` }
 }
 
-/** Spells an address as inet_ntop(3) does; empty for what is not an address. */
+/** Formats an address as inet_ntop(3) does; empty where the bytes are no address. */
 function addressText(bytes: readonly number[]): string {
   if (bytes.length === 4) return bytes.join('.')
   return bytes.length === 16 ? addressOfHex(Buffer.from(bytes).toString('hex')) : ''

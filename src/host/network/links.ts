@@ -9,27 +9,27 @@ export interface Link {
   /** Its folder under /sys/devices. */
   readonly path: string
   readonly index: number
-  /** Composed: bond, bridge, VLAN. Virtual: veth, tap, tunnel, dummy and whatever else has no hardware. */
+  /** Composed: bond, bridge, VLAN. Virtual: veth, tap, tunnel, dummy and all others without hardware. */
   readonly kind: 'hardware' | 'composed' | 'virtual'
-  /** Has a name that container engines and network plugins give, and nothing of hardware is under it. */
+  /** Has a name that container engines and network plugins give, and no hardware below it. */
   readonly isOfPods: boolean
 }
 
-// Host ends that container engines and network plugins make, the bridges among them.
+// Interfaces that container engines and network plugins create on the host, including bridges.
 const namesOfPods =
   /^(docker\d|br-[0-9a-f]{12}$|cni|podman|nerdctl|cbr\d|kube-|flannel|cali|tunl|vxlan|wireguard\.cali|cilium|lxc|weave|antrea-|ovn-k8s|nodelocaldns|virbr|veth)/
 const composedTypes = new Set(['bond', 'bridge', 'vlan'])
-// <linux/if_arp.h>: a CAN bus is no network an address could be given on.
+// <linux/if_arp.h>: a CAN bus is not a network with addresses.
 const arphrdCan = '280'
 
 /**
  * Reads /sys/class/net, without loopback.
- * @param wanted names that are listed also where they belong to pods; others of those are left out
+ * @param wanted names of interfaces to list even where they belong to pods; other interfaces of pods are left out
  */
 export async function readLinks(files: HostFiles, wanted: ReadonlySet<string>): Promise<readonly Link[]> {
   const links: Link[] = []
   for (const [count, name] of (await files.names('/sys/class/net')).entries()) {
-    // Kernel files are read in place: with hundreds of interfaces others must have their turn in between.
+    // Kernel files are read synchronously: with hundreds of interfaces, other work needs its turn in between.
     if (count % 16 === 15) await turn()
     const link = name === 'lo' ? undefined : await readLink(files, name, wanted)
     if (link) links.push(link)
@@ -37,7 +37,7 @@ export async function readLinks(files: HostFiles, wanted: ReadonlySet<string>): 
   return links.sort((a, b) => a.index - b.index)
 }
 
-/** undefined for what is no interface, for example the file bonding_masters, and for what is of pods and not wanted. */
+/** undefined for an entry that is no interface, such as the file bonding_masters, and for one of pods that is not wanted. */
 async function readLink(
   files: HostFiles,
   name: string,
@@ -45,9 +45,9 @@ async function readLink(
 ): Promise<Link | undefined> {
   const path = await files.link(`/sys/class/net/${name}`)
   if (path === undefined || basename(path) !== name) return undefined
-  // A name alone hides nothing: a card may be called docker7, and a bridge to the plant network br-0123456789ab.
+  // The name alone does not decide: a card may be called docker7, and a bridge to the plant network br-0123456789ab.
   const isOfPods = namesOfPods.test(name) && isVirtual(path) && !(await hasHardwarePort(files, path))
-  // A Kubernetes node has hundreds that are not worth a further look.
+  // A Kubernetes node has hundreds of these, so no more of their files are read.
   if (isOfPods && !wanted.has(name)) return undefined
   const event = parseAssignments((await files.text(`${path}/uevent`)) ?? '')
   const kind = await kindOf(files, path, event.get('DEVTYPE'))
@@ -56,7 +56,7 @@ async function readLink(
 
 const isVirtual = (path: string): boolean => path.startsWith('/sys/devices/virtual/')
 
-/** Whether a bridge leads out of this host: to hardware, or to a bond or VLAN, which stand on it. */
+/** Whether a bridge has a port that leads out of this host: hardware, or a bond or VLAN, which are based on hardware. */
 async function hasHardwarePort(files: HostFiles, path: string): Promise<boolean> {
   for (const port of await files.names(`${path}/brif`)) {
     const ofPort = await files.link(`/sys/class/net/${port}`)
@@ -68,7 +68,7 @@ async function hasHardwarePort(files: HostFiles, path: string): Promise<boolean>
   return false
 }
 
-/** Whether another interface is behind it, as behind the end of a veth pair and a macvlan: sysfs-class-net (ABI). */
+/** Whether an interface is linked to another, as an end of a veth pair or a macvlan is: iflink in sysfs-class-net (ABI). */
 export async function isEndOfAnother(files: HostFiles, link: Link): Promise<boolean> {
   const behind = Number(await files.text(`${link.path}/iflink`))
   return behind > 0 && behind !== link.index

@@ -12,9 +12,9 @@ import {
   type DefaultRoute,
 } from './routing-table.ts'
 
-/** A network interface as the wire shows it, but for its DNS servers. */
+/** A network interface of the reply, without its DNS servers. */
 export interface Nic extends Readonly<Omit<WireNic, 'dns'>> {
-  /** Of the kernel. */
+  /** The kernel's index of the interface. */
   readonly index: number
 }
 
@@ -24,7 +24,7 @@ export interface Network {
   readonly addresses: readonly string[]
 }
 
-/** An address with its mask (IPv4: dotted, IPv6: prefix length), the interface's primary one first. */
+/** An address with its mask (IPv4: dotted, IPv6: prefix length). */
 interface Address {
   readonly ip: string
   readonly subnet: string
@@ -34,13 +34,13 @@ interface Address {
 export type Ipv4Addresses = () => ReadonlyMap<string, readonly Address[]>
 
 /**
- * IPv4 addresses of this machine: getifaddrs(3) in process, in the kernel's order. It knows interfaces that
- * are up and running only; /proc has no list by interface.
+ * IPv4 addresses of this machine, by getifaddrs(3) in this process and in the kernel's order. Node leaves out interfaces
+ * that are not up and running; /proc has no list by interface.
  */
 export const readIpv4Addresses: Ipv4Addresses = () => {
   const found = new Map<string, Address[]>()
   for (const [label, addresses] of Object.entries(networkInterfaces())) {
-    // An address can be labelled `eth0:1`; no interface has a colon in its name.
+    // An address can have a label such as `eth0:1`; the name of an interface never contains a colon.
     const name = label.split(':')[0] ?? label
     const mine = (addresses ?? []).filter(({ family }) => family === 'IPv4')
     found.set(name, [...(found.get(name) ?? []), ...mine.map((a) => ({ ip: a.address, subnet: a.netmask }))])
@@ -71,7 +71,7 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
   const hasHardware = links.some(({ kind }) => kind === 'hardware')
   const isShown = async (link: Link): Promise<boolean> => {
     if (routed.has(link.name)) return true
-    // A container has no hardware of its own: its NIC is the end of a pair, whatever name it was given.
+    // A container has no hardware of its own: its NIC is the end of a veth pair, under any name.
     if (link.isOfPods) return !hasHardware && (await isEndOfAnother(files, link))
     return link.kind !== 'virtual' || Object.values(addressesOf(link.name)).flat().length > 0
   }
@@ -81,7 +81,7 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
 
   const toNic = async (link: Link): Promise<Nic> => {
     const { ipv4, ipv6 } = addressesOf(link.name)
-    // An address and a gateway of one family, where there is a choice.
+    // The gateway is of the same family as the address, where there is a choice.
     const tables = ipv4.length === 0 && ipv6.length > 0 ? [ipv6Routes] : [ipv4Routes, ipv6Routes]
     const gateway = gatewayOf(link.name, tables)
     const macAddr = await readMac(files, link)
@@ -101,8 +101,8 @@ export async function readNetwork(files: HostFiles, ipv4: Ipv4Addresses): Promis
 }
 
 /**
- * Addresses of links without carrier, which getifaddrs(3) of Node leaves out: each local address that no other interface
- * has, by the connected network that it lies in.
+ * Addresses of links without carrier, which Node's networkInterfaces() leaves out: each local address that no other
+ * interface has is assigned to the interface whose connected network contains it.
  */
 function quietAddresses(
   connected: readonly ConnectedRoute[],
@@ -128,16 +128,16 @@ function gatewayOf(name: string, tables: readonly (readonly DefaultRoute[])[]): 
   return tables.flat().find((route) => route.nicName === name && route.gateway)?.gateway
 }
 
-// <linux/if_addr.h>; the file holds the lower eight bits.
+// <linux/if_addr.h>; the file has the lower eight bits.
 const temporary = 0x01
 const dadFailed = 0x08
 const deprecated = 0x20
-// Scope 00; the link-local addresses of hundreds of pods' interfaces are left aside like this for a quarter.
+// Scope 00. This skips the link-local addresses of hundreds of pods' interfaces at a quarter of the cost of parsing them.
 const globalIpv6 = /^[0-9a-f]{32} \S+ \S+ 00 .*/gm
 
 /**
- * Global IPv6 addresses of /proc/net/if_inet6 by interface (net/ipv6/addrconf.c, if6_seq_show). Temporary
- * ones (RFC 8981) change by the day and name no host: they are left out.
+ * Global IPv6 addresses of /proc/net/if_inet6 by interface (net/ipv6/addrconf.c, if6_seq_show). Temporary addresses
+ * (RFC 8981) change daily and do not identify a host: they are left out.
  */
 export function parseIpv6Addresses(text: string): ReadonlyMap<string, readonly Address[]> {
   const found = new Map<string, (Address & { readonly flags: number })[]>()

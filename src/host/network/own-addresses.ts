@@ -3,11 +3,11 @@ import { ownAddresses, type OwnAddresses } from '../../base/client.ts'
 import type { HostFiles } from '../files.ts'
 import { parseLocalAddresses } from './routing-table.ts'
 
-/** Every address of this host: those of pods' interfaces, link-local and temporary ones and links without carrier too. */
+/** All addresses of this host, including those of pods' interfaces, of links without carrier, link-local and temporary ones. */
 export interface OwnAddressReader {
-  /** As they were read the last time. */
+  /** The addresses as last read. */
   current(): OwnAddresses
-  /** Reads them anew. */
+  /** Reads the addresses again. */
   refresh(): Promise<void>
 }
 
@@ -30,5 +30,5 @@ export function createOwnAddresses(files: HostFiles): OwnAddressReader {
   }
 }
 
-/** Digits of all addresses of /proc/net/if_inet6, whatever their scope and state (net/ipv6/addrconf.c, if6_seq_show). */
+/** Digits of all addresses in /proc/net/if_inet6, of any scope and state (net/ipv6/addrconf.c, if6_seq_show). */
 const parseAddresses = (text: string): readonly string[] => text.match(/^[0-9a-f]{32}(?= )/gm) ?? []

@@ -5,7 +5,7 @@ export interface DefaultRoute {
   readonly nicName: string
   /** Absent on point-to-point links. */
   readonly gateway?: string
-  /** Lower is stronger. */
+  /** The route with the lowest metric is used. */
   readonly metric: number
 }
 
@@ -14,8 +14,8 @@ const rtfUp = 0x0001
 const rtfReject = 0x0200
 
 /**
- * Default routes of /proc/net/route, strongest first. Addresses there are the bytes of a network-order
- * number printed as a host-order one; every architecture we run on is little-endian.
+ * Default routes of /proc/net/route, lowest metric first. An address there is a number in network byte order, printed as
+ * one in host byte order; every architecture that the daemon supports is little-endian.
  */
 export function parseIpv4DefaultRoutes(text: string): readonly DefaultRoute[] {
   const routes = text.split('\n').flatMap((line): DefaultRoute[] => {
@@ -48,19 +48,19 @@ export function parseConnectedRoutes(text: string): readonly ConnectedRoute[] {
 }
 
 /**
- * The IPv4 addresses that this host holds, on links without carrier too: `host LOCAL` in /proc/net/fib_trie
- * (net/ipv4/fib_trie.c, fib_trie_seq_show). Which interface has which is not said there.
+ * The IPv4 addresses of this host, including links without carrier: `host LOCAL` in /proc/net/fib_trie
+ * (net/ipv4/fib_trie.c, fib_trie_seq_show). The file does not say which interface has which address.
  */
 export function parseLocalAddresses(text: string): readonly string[] {
   const found = [...text.matchAll(/\|-- (\S+)\n\s+\/32 host LOCAL/g)].map(([, address]) => address ?? '')
-  // The table may be listed twice, as local and as main.
+  // An address may be listed twice, in the tables local and main.
   return [...new Set(found)]
 }
 
-// Destination ::/0; a Kubernetes node has thousands of others, and telling them apart like this costs a fifth.
+// Destination ::/0. A Kubernetes node has thousands of other routes; this skips them at a fifth of the cost of parsing them.
 const ipv6Default = /^0{32} 00 .*/gm
 
-/** Default routes of /proc/net/ipv6_route (net/ipv6/route.c, rt6_info_route), strongest first. */
+/** Default routes of /proc/net/ipv6_route (net/ipv6/route.c, rt6_info_route), lowest metric first. */
 export function parseIpv6DefaultRoutes(text: string): readonly DefaultRoute[] {
   const unspecified = '0'.repeat(32)
   const routes = (text.match(ipv6Default) ?? []).flatMap((line): DefaultRoute[] => {

@@ -4,11 +4,11 @@ import { mmcVendorOf } from './mmc-vendors.ts'
 import { storageVendorOf } from '../pci-vendors.ts'
 import { readUdevNames } from '../udev-database.ts'
 
-/** The bus a disk hangs on. */
+/** The bus of a disk. */
 export type Controller = 'SCSI' | 'NVME' | 'SATA' | 'VIRTIO' | 'USB' | 'MMC'
 
 /**
- * The maker of a disk, where the disk or its controller says it.
+ * Reads the maker of a disk, where the disk or its controller reports it.
  * @param path the disk's folder under /sys/devices
  */
 export async function readDiskVendor(
@@ -22,7 +22,7 @@ export async function readDiskVendor(
     case 'USB':
     case 'SATA': {
       const vendor = await value('vendor')
-      // ATA has no vendor field: the kernel, and every translator of SCSI to ATA, says "ATA" (SAT-4 8.1.2).
+      // ATA has no vendor field: the kernel, and every SCSI to ATA translation, reports "ATA" (SAT-4 8.1.2).
       return vendor === 'ATA' || controller === 'SATA'
         ? vendorOfModel(await value('model'))
         : usableVendor(vendor)
@@ -31,14 +31,14 @@ export async function readDiskVendor(
       return readNvmeVendor(files, `${path}/device`)
     case 'MMC':
       return mmcVendorOf(await value('type'), await value('manfid'))
-    // virtio's is the id of the transport.
+    // virtio has only the vendor id of its transport.
     case 'VIRTIO':
     case undefined:
       return undefined
   }
 }
 
-/** @param device the controller of the disk; of a disk with several paths the subsystem that holds controllers */
+/** @param device the controller of the disk; for a disk with several paths, the subsystem that contains its controllers */
 async function readNvmeVendor(files: HostFiles, device: string): Promise<string | undefined> {
   const path = (await files.names(device)).find((name) => /^nvme\d+$/.test(name))
   const pciFunction = `${path === undefined ? device : `${device}/${path}`}/device`
@@ -48,19 +48,19 @@ async function readNvmeVendor(files: HostFiles, device: string): Promise<string 
   return storageVendorOf(id) ?? (await readUdevNames(files, address)).vendor
 }
 
-// What stands in place of a maker: kinds of disk and of connection, and what makers of bridges leave.
+// Words that are found in place of a maker: kinds of disk and of connection, and defaults of bridge chips.
 const kinds =
   /^(ata|sata\d*|satadom|msata|nvme|ngff|m\.?2|mmc|sd|usb\d*|ssd|hdd|hd|disk|drive|solid|hard|harddisk|flash|memory|mass|storage|external|internal|industrial|portable|generic|removable)$/i
 
-/** INQUIRY's vendor field (SPC-4 6.6.2), or undefined when no maker stands there. */
+/** The maker in INQUIRY's vendor field (SPC-4 6.6.2); undefined where the field has none. */
 export function usableVendor(field: string): string | undefined {
   const vendor = field.trim()
   return /[a-z]/i.test(vendor) && !isKind(vendor) ? vendor : undefined
 }
 
 /**
- * The maker in an ATA model: the first of its words when that is a name, of letters only, as in `Samsung SSD 870`
- * or `Micron_5300_MTFDDAK480TDS`. A model of one word, such as `ST4000NM0033`, names none.
+ * The maker in an ATA model: its first word where that is a name, of letters only, as in `Samsung SSD 870` or
+ * `Micron_5300_MTFDDAK480TDS`. A model of one word, such as `ST4000NM0033`, names no maker.
  */
 export function vendorOfModel(model: string): string | undefined {
   const [first = '', second] = model.trim().split(/[\s_]+/)

@@ -5,7 +5,7 @@ import { toGiB } from '../memory.ts'
 import type { Mount } from './mounts.ts'
 import { disksOfMount } from './volumes.ts'
 
-/** A physical disk and the mounted file systems that live on it. */
+/** A physical disk and the mounted file systems on it. */
 export interface Disk {
   /** The kernel's name, for example `sda`. */
   readonly name: string
@@ -18,13 +18,13 @@ export interface Disk {
 
 export interface FileSystem {
   readonly fileSystemType: string
-  /** A character for each byte. */
+  /** One character for each byte. */
   readonly mountPoint: string
 }
 
 /**
  * Reads disks from /sys/block.
- * @param mounts of the host, to see which of them live on which disk
+ * @param mounts the mounts of the host, which are assigned to their disks
  */
 export async function readDisks(files: HostFiles, mounts: readonly Mount[]): Promise<readonly Disk[]> {
   const disks = await listDisks(files)
@@ -42,13 +42,13 @@ export async function readDisks(files: HostFiles, mounts: readonly Mount[]): Pro
 
 interface BlockDisk {
   readonly name: string
-  /** The names of all ways to it: its own and, with device-mapper multipath, those of its other paths. */
+  /** The names of all its paths: its own and, with device-mapper multipath, those of the other paths. */
   readonly paths: readonly string[]
   readonly disk: Omit<Disk, 'name' | 'fileSystems'>
 }
 
-// Optical, floppy, flash without wear levelling, network block devices, and eMMC's boot and RPMB areas,
-// which the kernel lists as disks of their own.
+// Not counted as disks: optical, floppy, flash without wear levelling, network block devices, and eMMC's boot and RPMB
+// areas, which the kernel lists as disks of their own.
 const noDisk = /^(sr|fd|mtdblock|rbd|nbd|drbd)\d|^mmcblk\d+(boot|gp|rpmb)/
 
 async function listDisks(files: HostFiles): Promise<readonly BlockDisk[]> {
@@ -67,18 +67,18 @@ async function listDisks(files: HostFiles): Promise<readonly BlockDisk[]> {
   return [...once.values()]
 }
 
-/** undefined for what is no physical disk, and for a drive without a medium. */
+/** undefined for a device that is no physical disk, and for a drive without a medium. */
 async function readDisk(
   files: HostFiles,
   name: string,
 ): Promise<(Omit<BlockDisk, 'paths'> & { readonly multipath: string | undefined }) | undefined> {
   const path = await files.link(`/sys/block/${name}`)
-  // loop, ram, zram, dm and md are virtual; so is the one node of an NVMe disk with several paths, whose
-  // paths are hidden in turn.
+  // loop, ram, zram, dm and md are virtual. So is the one node of an NVMe disk with several paths; its paths are hidden,
+  // so the node counts as the disk.
   if (!path || (path.startsWith('/sys/devices/virtual/') && !path.includes('/nvme-subsystem/')))
     return undefined
   if ((await files.text(`${path}/hidden`))?.trim() === '1') return undefined
-  // Always in units of 512 bytes, whatever the disk's block size.
+  // Always in units of 512 bytes, regardless of the disk's block size.
   const sectors = Number(await files.text(`${path}/size`))
   if (!(sectors > 0)) return undefined
   const controller = controllerOf(name, path, basename((await files.link(`${path}/device/subsystem`)) ?? ''))
@@ -92,9 +92,9 @@ async function readDisk(
 }
 
 /**
- * The bus a disk hangs on.
- * @param path its folder under /sys/devices: the chain of buses down to it
- * @param subsystem of its device
+ * The bus of a disk.
+ * @param path its folder under /sys/devices, which names the buses from the root to the disk
+ * @param subsystem the subsystem of its device
  */
 export function controllerOf(name: string, path: string, subsystem: string): Controller | undefined {
   if (name.startsWith('nvme')) return 'NVME'
@@ -106,7 +106,7 @@ export function controllerOf(name: string, path: string, subsystem: string): Con
   return undefined
 }
 
-/** The identity of the device-mapper multipath map that a disk is a path of (dm-mpath.rst), where it is one. */
+/** The id of the device-mapper multipath map that a disk belongs to (dm-mpath.rst); undefined where it belongs to none. */
 async function readMultipath(files: HostFiles, path: string): Promise<string | undefined> {
   for (const holder of await files.names(`${path}/holders`)) {
     const uuid = (await files.text(`/sys/block/${holder}/dm/uuid`))?.trim()

@@ -1,6 +1,6 @@
-// Names of the manufacturer ids of eMMC and SD cards, two spaces of numbers (JESD84-B51 7.2.1, SD Physical Layer
-// 5.2). Neither list is public: these are the ids that the kernel (drivers/mmc/core/card.h) and mmc-utils name.
-// Those that several makers use, or about which the two differ, have no name.
+// Names of the manufacturer ids of eMMC and SD cards, which are numbered separately (JESD84-B51 7.2.1, SD Physical Layer
+// 5.2). Neither list is public: these are the ids that the kernel (drivers/mmc/core/card.h) and mmc-utils name. An id that
+// several makers use, or that the two sources name differently, is left out.
 
 const emmc: Readonly<Record<number, string>> = {
   0x11: 'Toshiba',
@@ -34,8 +34,8 @@ const sd: Readonly<Record<number, string>> = {
 
 /**
  * The maker of a card.
- * @param type of sysfs: `MMC` or `SD`
- * @param manufacturer sysfs' manfid, for example `0x000015`
+ * @param type the attribute `type` in sysfs: `MMC` or `SD`
+ * @param manufacturer the attribute `manfid` in sysfs, for example `0x000015`
  */
 export function mmcVendorOf(type: string, manufacturer: string): string | undefined {
   const id = Number(manufacturer || NaN)

@@ -4,21 +4,21 @@ import { kernelTableBytes, type HostFiles } from '../files.ts'
 export interface Mount {
   /** `major:minor` of the file system. */
   readonly device: string
-  /** The folder of that file system which is mounted; `/` is all of it. */
+  /** The folder of the file system that is mounted; `/` is the whole file system. */
   readonly root: string
-  /** A character for each byte, as the kernel has it: a name of a folder need not be UTF-8. `bytesToText` shows it. */
+  /** One character for each byte, since the name of a folder need not be UTF-8; `bytesToText` converts it for display. */
   readonly mountPoint: string
   readonly fileSystemType: string
-  /** What was mounted, for example `/dev/sda1`; free text. */
+  /** The mounted device, for example `/dev/sda1`; free text. */
   readonly source: string
-  /** Those of the file system, with commas between them, still escaped. */
+  /** Options of the file system, separated by commas and still escaped. */
   readonly options: string
 }
 
 /**
- * The mounts that an operator would call a file system of this host and that may live on a disk. From mountinfo of
- * PID 1, which has the host's even inside the sandbox of our unit; where that process is hidden from us (hidepid in
- * proc(5)), our own must do.
+ * Reads the mounts that an operator would call a file system of this host and that may be on a disk. They come from
+ * mountinfo of PID 1, which lists the host's mounts even inside the sandbox of our unit; where that process is hidden
+ * (hidepid in proc(5)), mountinfo of this process is used.
  */
 export async function readMounts(files: HostFiles): Promise<readonly Mount[]> {
   const read = (path: string) => files.text(path, kernelTableBytes, 'latin1')
@@ -27,7 +27,7 @@ export async function readMounts(files: HostFiles): Promise<readonly Mount[]> {
   return hostMounts(parseMountinfo(text)).filter(mayLiveOnDisk)
 }
 
-/** File systems without a device have a number of major 0, btrfs among them: it has several devices. */
+/** File systems without a device have the major number 0. btrfs has it too, since it may have several devices. */
 function mayLiveOnDisk({ device, fileSystemType }: Mount): boolean {
   return !device.startsWith('0:') || fileSystemType === 'btrfs'
 }
@@ -38,7 +38,7 @@ const line = /^\S+ \S+ (\S+) (\S+) (\S+) .*? - (\S+) (\S*) ?(\S*)$/gm
 /** Bytes as UTF-8; U+FFFD stands for bytes that are not UTF-8. */
 export const bytesToText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
 
-/** Parses proc_pid_mountinfo(5), read as Latin-1. A node of a cluster has hundreds of lines: nothing is made that has no reader. */
+/** Parses proc_pid_mountinfo(5), read as Latin-1. A cluster node has hundreds of lines, so only fields that are used are parsed. */
 export function parseMountinfo(text: string): readonly Mount[] {
   return Array.from(
     text.matchAll(line),
@@ -53,7 +53,7 @@ export function parseMountinfo(text: string): readonly Mount[] {
   )
 }
 
-/** Space, tab, newline, backslash and hash come as three octal digits. */
+/** Space, tab, newline, backslash and hash are escaped as three octal digits. */
 function unescapeOctal(text: string): string {
   if (!text.includes('\\')) return text
   return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)))
@@ -64,8 +64,8 @@ const podFolders =
   /^\/(var\/lib\/kubelet\/(pods|plugins)|var\/lib\/(docker|containers|containerd)\/.+|run\/(containerd|k3s|docker|netns)|var\/lib\/rancher\/k3s\/agent)\//
 
 /**
- * Those mounts that an operator would call a file system of this host, each once: no bind mounts, no pod's
- * volumes, nothing that lies hidden under a later mount.
+ * The mounts that an operator would call a file system of this host, each once: no bind mounts, no volumes of pods, and
+ * no mounts that a later mount hides.
  */
 export function hostMounts(mounts: readonly Mount[]): readonly Mount[] {
   const visible = new Map(mounts.map((mount) => [mount.mountPoint, mount]))
@@ -79,7 +79,7 @@ export function hostMounts(mounts: readonly Mount[]): readonly Mount[] {
   return [...once.values()].sort((a, b) => (a.mountPoint < b.mountPoint ? -1 : 1))
 }
 
-/** A bind mount shows a folder; a btrfs subvolume is mounted by its path and says so in `subvol=`. */
+/** False for a bind mount, which shows a folder of a file system. A btrfs subvolume is mounted by its path, the option `subvol=`. */
 function isWhole({ root, fileSystemType, options }: Mount): boolean {
   return (
     root === '/' ||

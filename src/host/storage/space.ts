@@ -14,28 +14,29 @@ export interface Space {
   readonly free: number
 }
 
-/** Knows how full file systems are, by mount point: a character for each byte of its name. */
+/** The space of file systems by mount point, which has one character for each byte of its name. */
 export interface Spaces {
   of(mountPoint: string): Space | undefined
-  /** Asks the file systems of these mount points, or only those that were not asked before; forgets all others. */
+  /** Reads the space at these mount points, or only at those that were not read before; removes all others. */
   refresh(mountPoints: readonly string[], which: 'all' | 'new'): Promise<void>
-  /** Why file systems did not answer, one line each. */
+  /** Why the space of file systems cannot be read, one line each. */
   problems(): readonly string[]
 }
 
 export interface SpacesOptions {
   readonly runner: CommandRunner
   readonly log: Logger
-  /** A file system that takes longer does not answer. */
+  /** A file system that takes longer counts as failed. */
   readonly deadlineMs: number
 }
 
-// One that hangs must not hold up those behind it for long.
+// A file system that hangs must not delay the others for long.
 const atOnce = 4
 
 /**
- * Each file system is asked by a child of its own, stat(1): one on a dying disk may never answer, and in this process
- * four such would hold every thread that does file I/O. A child that hangs is not waited for, and no second one is started.
+ * Reads each file system by a child of its own, stat(1): a file system on a dying disk may never answer, and in this
+ * process four of them would block every thread for file I/O. A child that hangs is not waited for, and no second one is
+ * started.
  */
 export function createSpaces({ runner, log, deadlineMs }: SpacesOptions): Spaces {
   const facts = new Map<string, Fact<Space>>()
@@ -74,18 +75,18 @@ export function createSpaces({ runner, log, deadlineMs }: SpacesOptions): Spaces
   }
 }
 
-/** Asks stat(1) of coreutils for block size, blocks, free and available blocks. */
+/** Runs stat(1) of coreutils for block size, blocks, free and available blocks. */
 async function readSpace(runner: CommandRunner, mountPoint: string, timeoutMs: number): Promise<Space> {
   const { exitCode, stdout, stderr } = await runner.run(...statOf(mountPoint), { timeoutMs })
   const [blockSize, blocks, free, available] = stdout.trim().split(' ').map(Number)
   if (exitCode !== 0 || blockSize === undefined || blocks === undefined) {
     throw new Error(stderr.trim() || `stat ended with ${exitCode ?? 'a signal'}`)
   }
-  if (free === undefined || available === undefined) throw new Error(`stat said ${stdout}`)
+  if (free === undefined || available === undefined) throw new Error(`stat printed ${stdout}`)
   return { total: blocks * blockSize, used: (blocks - free) * blockSize, free: available * blockSize }
 }
 
-/** A program gets its arguments as UTF-8, so the shell makes a name of other bytes out of digits that say them. */
+/** Node passes arguments as UTF-8, so the shell makes a name that is not UTF-8 from the octal digits of its bytes. */
 function statOf(mountPoint: string): [program: string, args: readonly string[]] {
   const args = ['--file-system', '--format=%S %b %f %a', '--']
   const bytes = Buffer.from(mountPoint, 'latin1')

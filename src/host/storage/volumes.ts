@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path'
 import type { HostFiles } from '../files.ts'
 import type { Mount } from './mounts.ts'
 
-/** The physical disks a mounted file system lives on: several for a volume that spans disks, none for tmpfs. */
+/** Finds the physical disks of a mounted file system: several for a volume that spans disks, none for tmpfs. */
 export async function disksOfMount(files: HostFiles, mount: Mount): Promise<readonly string[]> {
   const devices = await devicesOfMount(files, mount)
   const names = await Promise.all(devices.map((path) => disksUnder(files, path)))
@@ -24,7 +24,7 @@ async function devicesOfMount(files: HostFiles, mount: Mount): Promise<readonly 
   return []
 }
 
-/** Follows a block device down to disks: partition to disk, device mapper and md to what they are made of. */
+/** Follows a block device down to its disks: a partition to its disk, device mapper and md to their members. */
 async function disksUnder(files: HostFiles, path: string): Promise<readonly string[]> {
   const parts = await files.names(`${path}/slaves`)
   if (parts.length > 0) {

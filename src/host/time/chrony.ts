@@ -12,13 +12,13 @@ import {
   type TimeSource,
 } from './time-source.ts'
 
-// Debian's and everybody else's.
+// Debian's path, and that of the other distributions.
 const configurationFiles = ['/etc/chrony/chrony.conf', '/etc/chrony.conf']
 const timeoutMs = 3_000
-// Against a file that includes itself.
+// Stops at a file that includes itself.
 const maxDepth = 5
 
-/** Asks a running chronyd, which knows sources that no file names; poll figures stand in its files only. */
+/** Asks a running chronyd, which also knows sources that no file names; only its files have the poll figures. */
 export async function readChrony(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
   const configured = (await readChronyConfiguration(files)) ?? ntpOf([])
   const answer = await askForSources(runner)
@@ -27,9 +27,9 @@ export async function readChrony(files: HostFiles, runner: CommandRunner): Promi
 }
 
 /**
- * `-N`: names as they were configured (chrony 4.0), before that addresses. `-a`: also sources whose name has
- * no address yet, which on a host that never was online are all of them. In the daemon's sandbox chronyc has
- * no access to chronyd's socket and asks port 323 of this host instead, which allows it (chronyc(1)).
+ * `-N`: names as they were configured (since chrony 4.0; older versions show addresses, `-n`). `-a`: also sources whose
+ * name has no address yet, which are all sources on a host that was never online. In the daemon's sandbox chronyc has no
+ * access to chronyd's socket and asks port 323 of this host instead, which allows this query (chronyc(1)).
  */
 async function askForSources(runner: CommandRunner): Promise<Answer> {
   const sources = (naming: string) => ask(runner, 'chronyc', [naming, '-c', 'sources', '-a'], timeoutMs)
@@ -39,7 +39,7 @@ async function askForSources(runner: CommandRunner): Promise<Answer> {
 
 /**
  * Parses `chronyc -c sources`: mode (`^` server, `=` peer, `#` reference clock), state, name, and figures.
- * The members of a pool all carry its name. With `-n`, a source without an address has no name but `ID#…`.
+ * All members of a pool have the name of the pool. With `-n`, a source without an address is shown as `ID#…`.
  */
 export function parseChronySources(text: string): string[] {
   const names = text
@@ -49,7 +49,7 @@ export function parseChronySources(text: string): string[] {
   return unique(names.filter((name) => name !== '' && !name.startsWith('ID#')))
 }
 
-/** What the files tell chronyd to do; undefined where it is not installed. */
+/** Reads the sources in chronyd's configuration files; undefined where chronyd is not installed. */
 export async function readChronyConfiguration(files: HostFiles): Promise<Ntp | undefined> {
   for (const path of configurationFiles) {
     const text = await files.text(path)
@@ -58,7 +58,7 @@ export async function readChronyConfiguration(files: HostFiles): Promise<Ntp | u
   return undefined
 }
 
-/** The sources of a file of chrony.conf(5), then those of the files it takes in. */
+/** The sources of a file of chrony.conf(5), then those of the files that it includes. */
 async function sourcesOf(files: HostFiles, text: string, depth = 0): Promise<TimeSource[]> {
   const sources = parseTimeSources(text)
   if (depth === maxDepth) return sources
@@ -79,7 +79,7 @@ async function filesOf(files: HostFiles, directive: string, places: readonly str
   for (const pattern of patterns) {
     const { dir, base } = posix.parse(pattern)
     for (const name of await files.names(dir)) {
-      // The first folder that has the name wins.
+      // Of files with the same name, the one in the first folder wins.
       if (posix.matchesGlob(name, base) && !paths.has(name)) paths.set(name, `${dir}/${name}`)
     }
   }

@@ -9,9 +9,9 @@ import { readTimesyncd, readTimesyncdConfiguration } from './timesyncd.ts'
 export type { Ntp, NtpReading } from './time-source.ts'
 
 interface TimeService {
-  /** As distributions name it. */
+  /** Names of its unit in the distributions. */
   readonly units: readonly string[]
-  /** Asks the service; for when it runs. Without it, the configuration is all there is. */
+  /** Asks the running service. Where this is missing, only the configuration is read. */
   readonly ask?: (files: HostFiles, runner: CommandRunner) => Promise<NtpReading>
   /** undefined where the service is not installed. */
   readonly configuration: (files: HostFiles) => Promise<Ntp | undefined>
@@ -28,14 +28,14 @@ const services: readonly TimeService[] = [
     ask: readChrony,
     configuration: readChronyConfiguration,
   },
-  // ntpq shows addresses and cut names, never what was configured.
+  // Not asked: ntpq shows addresses and truncated names, never the configured names.
   { units: ['ntpsec.service', 'ntp.service', 'ntpd.service'], configuration: readNtpdConfiguration },
 ]
 
 /**
- * The time service that runs says which servers it uses; where none runs, the configuration of the one that is
- * installed says which it would.
- * @returns with the answer, in `problems`, each that failed to answer; the files have answered in its place
+ * Reads the time servers of this host: those that the running time service uses, or, where none runs, those in the
+ * configuration of the installed one.
+ * @returns in `problems` why a service did not answer; the configuration files are then used
  */
 export async function readNtp(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
   const running = await findRunning(files)

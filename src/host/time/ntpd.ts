@@ -6,12 +6,12 @@ import { ntpOf, parseTimeSources, type Ntp, type TimeSource } from './time-sourc
 // As deep as ntp.conf(5) allows.
 const maxDepth = 5
 
-/** What the files tell ntpd (NTPsec, or the older one) to do; undefined where it is not installed. */
+/** Reads the sources in the configuration files of ntpd (NTPsec or the older one); undefined where it is not installed. */
 export async function readNtpdConfiguration(files: HostFiles): Promise<Ntp | undefined> {
   for (const path of [...(await filesOfDhcp(files)), '/etc/ntpsec/ntp.conf', '/etc/ntp.conf']) {
     const text = await files.text(path)
     if (text === undefined) continue
-    // The folder beside the file counts as if the file took it in at its end (ntpd(8)).
+    // ntpd also reads the folder ntp.d beside the file, as if the file included it at its end (ntpd(8)).
     return ntpOf(await sourcesOf(files, path, `${text}\nincludefile ntp.d\n`))
   }
   return undefined
@@ -23,13 +23,13 @@ async function filesOfDhcp(files: HostFiles): Promise<string[]> {
   return defaults.get('IGNORE_DHCP') === 'yes' ? [] : ['/run/ntpsec/ntp.conf.dhcp']
 }
 
-/** The sources of a file of ntp.conf(5), then those of the files and folders it takes in. */
+/** The sources of a file of ntp.conf(5), then those of the files and folders that it includes. */
 async function sourcesOf(files: HostFiles, path: string, text: string, depth = 0): Promise<TimeSource[]> {
   const sources = parseTimeSources(text)
   if (depth === maxDepth) return sources
   for (const [, place = ''] of text.matchAll(/^[ \t]*includefile[ \t]+"?([^\s"#]+)/gm)) {
     const included = posix.resolve(posix.dirname(path), place)
-    // A folder stands for its files that end in .conf.
+    // Including a folder includes its files that end in .conf.
     const names = (await files.names(included)).filter((name) => name.endsWith('.conf'))
     for (const file of names.length > 0 ? names.map((name) => `${included}/${name}`) : [included]) {
       const text = await files.text(file)

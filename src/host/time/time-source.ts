@@ -1,10 +1,10 @@
-/** Where this host takes its time from: names or addresses, and how it asks them. */
+/** The time servers of this host, by name or address, and how it polls them. */
 export interface Ntp extends PollFigures {
   readonly fallbackNtpServers: readonly string[]
   readonly ntpServers: readonly string[]
 }
 
-/** Seconds as text, as timesyncd.conf(5) takes them without a unit. Absent: nothing on the host states it. */
+/** Seconds as text, as timesyncd.conf(5) accepts them without a unit. A figure that the host does not state is absent. */
 export interface PollFigures {
   readonly connectionRetrySec?: string
   readonly pollIntervalMaxSec?: string
@@ -13,7 +13,7 @@ export interface PollFigures {
   readonly saveIntervalSec?: string
 }
 
-/** What a time service says, and why it may say less than it should. */
+/** The time servers of this host, and why the service could not be asked. */
 export interface NtpReading {
   readonly ntp: Ntp
   readonly problems: readonly string[]
@@ -27,7 +27,7 @@ export interface TimeSource {
   readonly maxpoll?: number
 }
 
-/** Parses the lines that chrony.conf(5) and ntp.conf(5) share. Reference clocks of ntp (127.127.x.y) are no servers. */
+/** Parses the lines that chrony.conf(5) and ntp.conf(5) have in common. Reference clocks of ntpd (127.127.x.y) are left out. */
 export function parseTimeSources(text: string): TimeSource[] {
   return [...text.matchAll(/^[ \t]*(?:server|pool|peer)[ \t]+(?:-[46][ \t]+)?([^\s#]+)([^#\n]*)/gim)]
     .map(([, name = '', options = '']) => ({
@@ -38,7 +38,7 @@ export function parseTimeSources(text: string): TimeSource[] {
     .filter(({ name }) => !name.startsWith('127.127.'))
 }
 
-/** What sources of a configuration amount to. A poll figure is stated only when all of them state the same. */
+/** Sums up the sources of a configuration. A poll figure is stated only where all sources state the same. */
 export function ntpOf(sources: readonly TimeSource[]): Ntp {
   return {
     ...figuresOf({
@@ -50,7 +50,7 @@ export function ntpOf(sources: readonly TimeSource[]): Ntp {
   }
 }
 
-/** Writes the figures that are known, in seconds, as text. */
+/** The known figures, in seconds, as text. */
 export function figuresOf(seconds: { readonly [Key in keyof PollFigures]: number | undefined }): PollFigures {
   const known = Object.entries(seconds).filter(([, value]) => value !== undefined)
   return Object.fromEntries(known.map(([key, value]) => [key, String(value)]))

@@ -14,7 +14,7 @@ const units: ReadonlyMap<string, number> = new Map([
 
 /**
  * Parses a time span of systemd.time(7), for example `34min 8s` or `2048`.
- * @returns seconds; undefined for what is no span, and for `infinity`
+ * @returns seconds; undefined for a text that is no time span, and for `infinity`
  */
 export function parseTimeSpan(text: string): number | undefined {
   let rest = text.trim().replace(/^\+/, '')

@@ -18,17 +18,17 @@ const manager = {
   path: '/org/freedesktop/timesync1',
   interface: 'org.freedesktop.timesync1.Manager',
 }
-// Microseconds that mean never: the highest of 64 bits, which JSON.parse() rounds up.
+// Microseconds that stand for infinity: the highest number of 64 bits, which JSON.parse() rounds up.
 const infinity = 2 ** 64
 
 /**
- * Asks systemd-timesyncd, when it runs. The files answer what it does not say, and everything where it does not
+ * Asks the running systemd-timesyncd. Values that it does not report come from its files, and all values where it does not
  * answer.
  */
 export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Promise<NtpReading> {
-  // timesyncd works without the bus.
+  // timesyncd runs without the system bus too.
   const hasBus = (await files.names('/run/dbus')).includes('system_bus_socket')
-  // The files are read while it answers.
+  // The files are read while timesyncd answers.
   const answer = hasBus ? askProperties(runner, manager) : undefined
   const ntp = parseTimesyncdConf(await readTimesyncdConf(files))
   const service = await answer
@@ -37,7 +37,7 @@ export async function readTimesyncd(files: HostFiles, runner: CommandRunner): Pr
   return { ntp: { ...ntp, ...ntpOfProperties(service.properties) }, problems: [] }
 }
 
-/** What the files tell systemd-timesyncd to do; undefined where it is not installed. */
+/** Reads the servers in the configuration files of systemd-timesyncd; undefined where it is not installed. */
 export async function readTimesyncdConfiguration(files: HostFiles): Promise<Ntp | undefined> {
   for (const folder of systemdFolders) {
     if ((await files.text(`${folder}/system/systemd-timesyncd.service`)) !== undefined) {
@@ -47,7 +47,10 @@ export async function readTimesyncdConfiguration(files: HostFiles): Promise<Ntp 
   return undefined
 }
 
-/** Servers of the configuration, of DHCP (link) and of programs (runtime, since systemd 251), and microseconds. */
+/**
+ * The servers and poll figures in timesyncd's properties. Servers are of the configuration (system), of DHCP (link) and of
+ * programs (runtime, since systemd 251); times are microseconds.
+ */
 export function ntpOfProperties(properties: Properties): Ntp {
   const servers = (name: string) => (propertyOf(properties, name, 'as') ?? []) as readonly string[]
   const seconds = (name: string) => {
@@ -65,7 +68,7 @@ export function ntpOfProperties(properties: Properties): Ntp {
   }
 }
 
-/** The main file and its drop-ins, weakest first, by the rules of timesyncd.conf(5). */
+/** The main file and its drop-ins in the order in which timesyncd.conf(5) reads them. */
 async function readTimesyncdConf(files: HostFiles): Promise<string> {
   const dropIns = new Map<string, string>()
   let main: string | undefined
@@ -81,8 +84,8 @@ async function readTimesyncdConf(files: HostFiles): Promise<string> {
 }
 
 /**
- * Parses timesyncd.conf(5). Lists: each line adds, an empty one takes back what came before. Spans: the last
- * one that can be read wins.
+ * Parses timesyncd.conf(5). Lists: each line adds to the list, and an empty value clears it. Time spans: the last valid one
+ * wins.
  */
 export function parseTimesyncdConf(text: string): Ntp {
   const lists = new Map<string, string[]>()

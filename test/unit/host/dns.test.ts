@@ -110,7 +110,7 @@ options rotate
       nameservers: ['192.0.2.53', '2001:db8::53'],
       options: ['ndots:5', 'timeout:1', 'rotate'],
       searchDomains: ['a.example', 'b.example'],
-      strangers: [],
+      invalid: [],
     })
   })
 
@@ -125,7 +125,7 @@ nameserver 10.0.0.1:53
     expect(await readDns(machine('', text))).toEqual({
       dns: { nameservers: ['fe80::1%eth0', '127.1'], options: [], searchDomains: [] },
       problems: [
-        '/etc/resolv.conf: "10.0.0.300" is no address, so no resolver asks it, and 2 more; correct the line nameserver',
+        '/etc/resolv.conf: "10.0.0.300" is not an address, so no resolver uses it, and 2 more; correct the nameserver line',
       ],
     })
   })

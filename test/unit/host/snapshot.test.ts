@@ -312,7 +312,7 @@ describe('a fact that cannot be read', () => {
     const snapshot = await board({ runner: programs({ stat: 'stat: what?' }).runner }).build()
     await snapshot.refresh('all')
     const { status } = parse(snapshot.current()!.body)
-    expect(status.conditions).toMatchObject([{ type: 'space', message: '/: stat said stat: what?' }])
+    expect(status.conditions).toMatchObject([{ type: 'space', message: '/: stat printed stat: what?' }])
   })
 })
 
