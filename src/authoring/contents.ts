@@ -5,7 +5,7 @@ export interface Contents {
   readonly profiles: number
   readonly packs: number
   readonly members: number
-  /** Of all members, unpacked. */
+  /** Bytes of all members, unpacked. */
   readonly bytes: number
 }
 

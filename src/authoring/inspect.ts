@@ -16,7 +16,7 @@ import { openArchive } from './opened.ts'
 interface PackRow {
   readonly profile: string
   readonly name: string
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   readonly displayName: string
   readonly version: string
   readonly layer: string
@@ -25,7 +25,7 @@ interface PackRow {
   readonly images: readonly string[]
   readonly guessedImages: readonly GuessedImage[]
   readonly dependencies: readonly PackDependency[]
-  /** Their names; what they change is in the details of the API. */
+  /** Names of presets; the details of the API show what they change. */
   readonly presets: readonly string[]
 }
 
@@ -162,7 +162,7 @@ function listPacks(definition: Definition): PackRow[] {
   )
 }
 
-/** `name`, or `name (display name)` where it may stand more than once. */
+/** `name`, or `name (display name)` for a pack that a profile may contain more than once. */
 function titleOf({ name, displayName }: PackRow): string {
   return displayName === '' ? name : `${name} (${displayName})`
 }

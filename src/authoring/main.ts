@@ -11,7 +11,7 @@ import type { Desk } from './desk.ts'
 import { inspect } from './inspect.ts'
 import { validate } from './validate.ts'
 
-/** The process behind `edgehostctl definition`; its command line has been checked by edgehostctl. */
+/** The program behind `edgehostctl definition`. edgehostctl has already checked the command line. */
 async function main(): Promise<ExitName> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -50,7 +50,7 @@ main()
   .catch((error: unknown) => {
     const failure = error instanceof OutputFailed ? outputFailure(error) : error
     const { message, code } = failure as NodeJS.ErrnoException
-    // A mistake of ours keeps its stack.
+    // A bug of this program is thrown with its stack.
     if (!(failure instanceof Failure) && !(failure instanceof AppError) && code === undefined) throw failure
     if (message !== '') writeError(`edgehostctl: ${eachLine(message)}\n`)
     process.exitCode = exitCodes[failure instanceof Failure ? failure.exitName : 'failed'].code

@@ -20,8 +20,8 @@ export interface Opened extends ReadDefinition {
 }
 
 /**
- * Reads an archive through a folder for temporary files (TMPDIR), which is gone afterwards.
- * @throws AppError where the archive is refused
+ * Reads an archive. It is unpacked into a temporary folder (in TMPDIR), which is removed afterwards.
+ * @throws AppError if the archive is refused
  */
 export async function openArchive(desk: Desk, file: string): Promise<Opened> {
   const sizeBytes = sizeOf(file)

@@ -2,7 +2,7 @@ import type { Problem } from '../definition/definition.ts'
 import type { Paper } from '../ctl/facts.ts'
 import { oneLine, wrap } from '../ctl/text.ts'
 
-/** Problems as a compiler writes them: where, how bad, what. */
+/** Problems in the format of a compiler: place, severity, code, message. */
 export function renderProblems(problems: readonly Problem[], paper: Paper): string {
   return problems
     .map(({ place, severity, code, message }) => {
@@ -12,7 +12,7 @@ export function renderProblems(problems: readonly Problem[], paper: Paper): stri
     .join('')
 }
 
-/** Errors first, places in their order. */
+/** Errors first, then by place. */
 export const sortProblems = (problems: readonly Problem[]): Problem[] =>
   [...problems].sort((a, b) => rank(a) - rank(b) || compare(a.place, b.place))
 

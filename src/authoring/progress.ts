@@ -1,18 +1,18 @@
 import { createStatusLine, type MaybeTerminal } from '../program/status-line.ts'
 import { megabytes } from './contents.ts'
 
-/** How far something long is, on a terminal; nothing elsewhere, and nothing in its first second. */
+/** Shows the progress of long work, on a terminal only and not in the first second. */
 export interface Progress {
-  /** @param total 0 where it is not known */
+  /** @param done bytes. @param total bytes; 0 if unknown */
   say(done: number, total: number): void
-  /** Takes the line away. */
+  /** Removes the line. */
   clear(): void
 }
 
 const quietMs = 1_000
 const pauseMs = 100
 
-/** @param what for example `packing`, in front of the figures */
+/** @param what stands before the figures, for example `packing` */
 export function createProgress(
   what: string,
   stream: MaybeTerminal,

@@ -7,7 +7,7 @@ import type { Desk } from './desk.ts'
 import { openArchive } from './opened.ts'
 import { renderProblems, sortProblems } from './problems.ts'
 
-/** `edgehostctl definition validate FILE`: all problems, those of the archive, of the form and of the content. */
+/** `edgehostctl definition validate FILE`: shows all problems of the archive, its form and its content. */
 export async function validate(desk: Desk, file: string): Promise<ExitName> {
   const problems = sortProblems(await findProblems(desk, file))
   const errors = problems.filter(({ severity }) => severity === 'error').length

@@ -7,5 +7,5 @@ import { Definitions } from './config.ts'
 export const about = {
   errors: { ...archiveErrors, ...definitionErrors },
   config: { definitions: Definitions },
-  tags: { clusters: 'Cluster definitions, what they hold and what they want to know.' },
+  tags: { clusters: 'Cluster definitions, their contents and their variables.' },
 } as const satisfies Declaration

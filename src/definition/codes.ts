@@ -5,7 +5,8 @@ export const definitionErrors = defineErrors({
   DefinitionInvalid: {
     status: 400,
     meaning:
-      'The archive is whole, its content cannot be deployed; details.problems lists what is wrong, each with a code and a place.',
-    action: 'Correct what is listed; docs/definition-problems.md says how. Build and upload it again.',
+      'The archive is intact, but its content cannot be deployed; details.problems lists each error with a code and a place.',
+    action:
+      'Correct the listed errors; docs/definition-problems.md says how. Build the definition and upload it again.',
   },
 })

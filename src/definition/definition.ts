@@ -1,6 +1,6 @@
 /**
- * A cluster definition as it stands in memory: data only, whichever archive layout it came from.
- * Places are paths of members inside the archive, so that a problem can be found there.
+ * A cluster definition in memory: data only, the same for both archive layouts.
+ * Places are paths of members inside the archive, so that an author can find a problem there.
  */
 export interface Definition {
   readonly formatVersion: number
@@ -12,9 +12,9 @@ export interface Definition {
   readonly packs: readonly Pack[]
 }
 
-/** A profile as far as its variables go. */
+/** The part of a profile that the judgement of variables needs. */
 export interface DeclaringProfile {
-  /** Of its profile.json. */
+  /** Place of its profile.json. */
   readonly place: string
   readonly uid: string
   readonly name: string
@@ -26,22 +26,22 @@ export interface Profile extends DeclaringProfile {
   readonly version: string
   readonly description: string
   readonly tags: readonly string[]
-  /** `cluster`: infrastructure and add-ons in one; `system`: layers of the host, which are as add-ons are. */
+  /** `cluster`: infrastructure and add-ons in one; `system`: layers of the host, treated as add-ons. */
   readonly type: 'cluster' | 'infra' | 'add-on' | 'system'
   readonly packs: readonly ProfilePack[]
 }
 
-/** What a profile says of a pack: which one, and the values it is given. */
+/** A reference of a profile to a pack, with the values that the profile gives it. */
 export interface ProfilePack {
   readonly name: string
-  /** Tells it from the same pack elsewhere in the profile; empty where it has none. */
+  /** Distinguishes it from other uses of the same pack in the profile; empty if it has none. */
   readonly displayName: string
-  /** Version of the folder it means. Where no folder fits: what the profile says, empty where it says none. */
+  /** Version of the pack folder it refers to. If no folder fits: the tag of the profile, which may be empty. */
   readonly tag: string
   readonly layer: string
   readonly type: string
   readonly uid: string
-  /** YAML text, macros and comments in it. */
+  /** YAML text, with its macros and comments. */
   readonly values: string
   readonly manifests: readonly { readonly name: string; readonly content: string }[]
 }
@@ -54,9 +54,9 @@ export interface Pack {
   readonly version: string
   readonly displayName: string
   readonly layer: string
-  /** Text of values.yaml; undefined without one. */
+  /** Text of values.yaml; undefined if there is no such file. */
   readonly values: string | undefined
-  /** Kubernetes YAML, place and text. */
+  /** Kubernetes YAML: place and text. */
   readonly manifests: readonly { readonly place: string; readonly content: string }[]
   /** Places of chart archives. */
   readonly charts: readonly string[]
@@ -64,13 +64,13 @@ export interface Pack {
   readonly logo: string | undefined
   /** `constraints.dependencies` of pack.json. */
   readonly dependencies: readonly PackDependency[]
-  /** schema.yaml: what its values have to be. */
+  /** schema.yaml: rules for its values. */
   readonly schema: { readonly place: string; readonly content: string } | undefined
   /** presets.yaml. */
   readonly presets: readonly Preset[]
 }
 
-/** What a pack says of another one. A field that is not set is empty. */
+/** A dependency of a pack on another one. A field that is not set is empty. */
 export interface PackDependency {
   readonly packName: string
   readonly layer: string
@@ -84,11 +84,11 @@ export interface PackDependency {
 export interface Preset {
   readonly name: string
   readonly displayName: string
-  /** Of presets of the same group one can be applied. */
+  /** Only one preset of a group can be applied. */
   readonly group: string
   /** Dotted paths into the values. */
   readonly remove: readonly string[]
-  /** YAML that is put into the values. */
+  /** YAML that is merged into the values. */
   readonly add: string
 }
 
@@ -113,13 +113,13 @@ export interface Variable {
   }[]
 }
 
-/** Something that is wrong, or that an operator should know before a deployment. */
+/** An error, or a warning that an operator should know before a deployment. */
 export interface Problem {
   /** Stable, UpperCamelCase, for example `PackTwice`. */
   readonly code: string
   /** `error`: the definition cannot be used as it is. */
   readonly severity: 'error' | 'warning'
-  /** Member of the archive, and where in it where that is known: `profiles/u1/profile.json#spec.variables[2]`, `packs/a-1/values.yaml:12:3`. */
+  /** Member of the archive, with the position in it if known: `profiles/u1/profile.json#spec.variables[2]`, `packs/a-1/values.yaml:12:3`. */
   readonly place: string
   readonly message: string
 }

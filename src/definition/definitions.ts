@@ -26,10 +26,10 @@ export interface DefinitionsOptions {
   /** Path of `examine.cjs`. */
   readonly program: string
   readonly signingKey: SigningKey | undefined
-  /** Profiles of the running cluster; nothing where there is no cluster. */
+  /** Profiles of the running cluster; undefined if there is no cluster. */
   readonly running: () => readonly ClusterProfileDetail[] | undefined
   readonly version: string
-  /** Records what the daemon decides by itself. */
+  /** Writes an audit record for a change that the daemon makes by itself. */
   readonly record: (entry: SystemEntry) => void
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
@@ -37,7 +37,7 @@ export interface DefinitionsOptions {
   readonly log: Logger
 }
 
-/** Opens the store, clears away what a killed daemon left, and builds what works on it. */
+/** Opens the store, removes what a killed daemon left there, and builds the room on it. */
 export async function createDefinitions(options: DefinitionsOptions): Promise<Room> {
   const { settings, database, runner, program, signingKey, running, version, record, clock, log } = options
   const store = await openDefinitionStore({
@@ -59,7 +59,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<Ro
     ...{ ...shared, settings: settings.upload, signingKey },
     slotOf: () => (running() ? 'update' : 'overridden'),
   })
-  // With a refusal; a client that stands still is waited for, in `stop`.
+  // Uploads end with a refusal. `stop` waits until they have ended, stalled ones too.
   let uploadsEnded: Promise<void> | undefined
   options.stopping.addEventListener('abort', () => void (uploadsEnded = uploads.stop()))
   const slots = createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running })
@@ -67,14 +67,14 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<Ro
     async routes(app) {
       await app.register(definitionRoutes, { slots, take: uploads.take })
     },
-    // So that the first request for it does not have to wait.
+    // So that the first request for the embedded definition does not have to wait.
     background: () =>
       void embedded.refresh().catch((error: unknown) => {
-        // The stop ended it.
+        // The daemon stopped meanwhile.
         if (error instanceof AppError) return
         log.error(
           { err: error },
-          `the embedded definition could not be looked at; see: ls -l ${settings.embeddedFile}`,
+          `the embedded definition could not be checked; see: ls -l ${settings.embeddedFile}`,
         )
       }),
     stop: () => uploadsEnded ?? uploads.stop(),

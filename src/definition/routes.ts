@@ -22,7 +22,7 @@ export interface DefinitionRoutesOptions {
 const slotTexts = {
   embedded: 'The definition that came with this host',
   overridden: 'The definition that was uploaded',
-  update: 'The definition that waits to update the cluster, and how it differs from what runs',
+  update: 'The definition that waits to update the cluster, and how it differs from the running one',
 } as const
 
 /** Cluster definitions: `/v1/edge-mgmt/clusters/archive/...`, their upload, and their variables. */
@@ -35,14 +35,14 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
     app.get(
       `${archive}/${slot}/details`,
       {
-        // For administrators: values of packs may hold secrets that are not marked as such.
+        // For administrators only: values of packs may contain secrets that are not marked as such.
         config: { access: 'admin' },
         schema: {
           operationId: `get${slot[0]?.toUpperCase()}${slot.slice(1)}ArchiveDetails`,
           tags,
           summary: slotTexts[slot],
           description:
-            'An empty slot has no profiles. Values of sensitive variables are masked. It may be megabytes: send the ETag of the reply you hold in If-None-Match to get 304 until something changes.',
+            'An empty slot has no profiles. Values of sensitive variables are masked. The reply may have several megabytes: send the ETag of your copy in If-None-Match to get 304 until something changes.',
           response: { 200: ClusterConfigArchiveDetails, ...notModified, ...errorReplies(401, 403, 503) },
         },
       },
@@ -63,7 +63,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
       schema: {
         operationId: 'rejectArchiveUpdate',
         tags,
-        summary: 'Throw the waiting update away',
+        summary: 'Discard the waiting update',
         response: { 202: AcceptedResponseWithMessage, ...errorReplies(401, 403) },
       },
     },
@@ -84,9 +84,9 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
       schema: {
         operationId: 'validateProfileVariables',
         tags,
-        summary: 'Whether values may be given to the variables of a definition',
+        summary: 'Check values for the variables of a definition',
         description:
-          'Always 200: isValid says it for each variable given, and for each that was not given and has its default.',
+          'The status is 200 also for invalid values: isValid tells for each given variable whether its value is valid, and for each variable that was not given whether its default is.',
         body: ValidateVariables,
         response: { 200: ValidateVariablesResponse, ...errorReplies(400, 401, 403, 503) },
       },
@@ -111,12 +111,12 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
           tags: ['content'],
           summary: 'Upload a cluster definition',
           description:
-            'Checked while it arrives, so a wrong one is refused before its end. It takes the slot overridden, or update while there is a cluster, in one step; after a refusal the slot holds what it held.',
+            'The definition is checked while it arrives, so an invalid one may be refused before its end. It is put into the slot overridden, or update while there is a cluster, in one step; after a refusal the slot is unchanged.',
           ...formSchema(
             {
               uploadFile: 'The archive, .tgz or .tar.zst.',
               signature:
-                'Where the host has a signing key: the detached signature, SHA-256 with RSA or ECDSA, as bytes, hex or base64.',
+                'Required if the host has a signing key: the detached signature, SHA-256 with RSA or ECDSA, as bytes, hex or base64.',
             },
             ['uploadFile'],
           ),
@@ -131,7 +131,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         const definition = await take({
           parts: (signal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
-          // Nothing moves on the connection while the rest is checked; where a listener is set, Node does not end it.
+          // No bytes move on the connection while the rest is checked. With a listener for 'timeout', Node does not close it.
           signal: request.sessionEnd,
           onReceived: () => void reply.raw.on('timeout', () => undefined),
         })

@@ -1,86 +1,88 @@
 import { Type, type Static } from 'typebox'
 
-// Wire names as the published API spells them; what it does not have, uid, images, problems, diff and so on, is added.
+// Wire names as the published API spells them. The fields uid, images, problems, diff and some others are additions of ours.
 
 const text = (description: string) => Type.String({ description })
 const maybe = (description: string) => Type.Optional(Type.String({ description }))
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
 const VariableOption = Type.Object({
-  value: text('What is chosen; masked when the variable is sensitive.'),
-  label: maybe('What is shown; else the value.'),
+  value: text('The value of the option; masked if the variable is sensitive.'),
+  label: maybe('What is shown; if absent, the value.'),
   description: maybe('For people.'),
-  default: flag('Chosen from the start.'),
+  default: flag('Whether it is the preselected option.'),
 })
 
 export const Variable = Type.Object(
   {
-    name: text('Sent back with its value.'),
+    name: text('Sent back with the value.'),
     displayName: maybe('For people.'),
     description: maybe('For people.'),
     format: maybe('string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64, in any case.'),
     inputType: Type.Optional(Type.Enum(['text', 'dropdown', 'multiline'])),
     regex: maybe('RE2.'),
-    required: flag('It may not be empty.'),
-    hidden: flag('It is not shown.'),
-    immutable: flag('It keeps its default.'),
-    isSensitive: flag('Its value is never shown.'),
-    defaultValue: maybe('Text, whatever the format is; ******** when the variable is sensitive.'),
-    options: Type.Optional(Type.Array(VariableOption, { description: 'Of a dropdown.' })),
+    required: flag('The value may not be empty.'),
+    hidden: flag('The variable is not shown.'),
+    immutable: flag('The variable keeps its default.'),
+    isSensitive: flag('The value is never shown.'),
+    defaultValue: maybe('Text, whatever the format is; ******** if the variable is sensitive.'),
+    options: Type.Optional(Type.Array(VariableOption, { description: 'Options of a dropdown.' })),
   },
   { title: 'Variable' },
 )
 export type Variable = Static<typeof Variable>
 
 const GuessedImage = Type.Object({
-  image: text('As it would be pulled, macros in it.'),
+  image: text('As it would be pulled; may contain macros.'),
   isTagKnown: Type.Boolean({
     description:
-      'Whether it has a tag or digest. A chart without one takes its appVersion, which is not known here.',
+      'Whether it has a tag or digest. A chart without one uses its appVersion, which is not known here.',
   }),
 })
 
 const PackDependency = Type.Object({
   packName: Type.String(),
-  layer: text('Where that pack has to be; empty: anywhere.'),
-  minVersion: text('The lowest that fits; empty: any.'),
-  maxVersion: text('The highest that fits; empty: any.'),
+  layer: text('The layer that pack has to be in; empty: any.'),
+  minVersion: text('The lowest allowed version; empty: any.'),
+  maxVersion: text('The highest allowed version; empty: any.'),
   type: text('required, optional, notSupported or upgrade.'),
 })
 
 const PackPreset = Type.Object({
-  name: text('As edgehostctl definition build --preset PACK:NAME takes it.'),
+  name: text('NAME in edgehostctl definition build --preset PACK:NAME.'),
   displayName: text('For people; may be empty.'),
-  group: text('Of presets of the same group one can be applied; may be empty.'),
-  remove: Type.Array(Type.String(), { description: 'Paths that it takes out of the values.' }),
-  add: text('YAML that it puts into the values.'),
+  group: text('Only one preset of a group can be applied; may be empty.'),
+  remove: Type.Array(Type.String(), { description: 'Paths that it removes from the values.' }),
+  add: text('YAML that it merges into the values.'),
 })
 
 export const Pack = Type.Object(
   {
     name: Type.String(),
-    displayName: maybe('Tells it from the same pack elsewhere in the profile; absent where it has none.'),
+    displayName: maybe(
+      'Distinguishes it from other uses of the same pack in the profile; absent if it has none.',
+    ),
     version: Type.String(),
-    layer: text('os, k8s, cni, csi or addon; empty where the profile does not say.'),
-    values: text('YAML, macros in it: what the profile gives, else what the pack itself has.'),
-    logo: text('A data URL (RFC 2397) of an image; empty without one.'),
+    layer: text('os, k8s, cni, csi or addon; empty if the profile names none.'),
+    values: text('YAML with macros: the values of the profile or, if it has none, those of the pack folder.'),
+    logo: text('A data URL (RFC 2397) of an image; empty if there is none.'),
     dependencies: Type.Optional(
       Type.Array(PackDependency, {
-        description: 'What the pack says of other packs; absent where it says nothing.',
+        description: 'Other packs that the pack needs or excludes; absent if there are none.',
       }),
     ),
     presets: Type.Optional(
       Type.Array(PackPreset, {
-        description: 'Sets of changes to the values; absent where the pack has none.',
+        description: 'Sets of changes to the values; absent if the pack has none.',
       }),
     ),
     images: Type.Array(Type.String(), {
-      description: 'Container images that the pack lists and that its manifests name, as they are written.',
+      description: 'Container images that the pack lists or its manifests name, as they are written there.',
     }),
     guessedImages: Type.Optional(
       Type.Array(GuessedImage, {
         description:
-          'Container images that it seems to use: of the values of its charts and manifests, where it lists none, and of manifests that are templates.',
+          'Container images that the pack seems to use: from the values of its charts and manifests, if it lists no images, and from manifests that are templates.',
       }),
     ),
   },
@@ -104,12 +106,12 @@ export const ClusterProfileDetail = Type.Object(
 export type ClusterProfileDetail = Static<typeof ClusterProfileDetail>
 
 const change = Type.Enum(['added', 'removed', 'changed'])
-const fromVersion = maybe('Of the running one; absent for what is added.')
-const toVersion = maybe('Of the incoming one; absent for what is removed.')
+const fromVersion = maybe('The running version; absent if added.')
+const toVersion = maybe('The incoming version; absent if removed.')
 
 export const PackDiff = Type.Object({
   name: Type.String(),
-  displayName: maybe('Absent where the pack has none.'),
+  displayName: maybe('Absent if the pack has none.'),
   change,
   fromVersion,
   toVersion,
@@ -121,23 +123,25 @@ export type PackDiff = Static<typeof PackDiff>
 export const VariableDiff = Type.Object({
   name: Type.String(),
   change,
-  required: flag('Of the incoming one.'),
-  hasDefault: flag('Of the incoming one. One that is required and has no default needs a value.'),
+  required: flag('Whether the incoming variable is required.'),
+  hasDefault: flag(
+    'Whether the incoming variable has a default. If it is required and has none, it needs a value.',
+  ),
   fields: Type.Array(Type.String(), {
-    description: 'What differs, for example defaultValue. A masked default that became another is not seen.',
+    description: 'Fields that differ, for example defaultValue. A change of a masked default is not seen.',
   }),
 })
 export type VariableDiff = Static<typeof VariableDiff>
 
 export const ProfileDiff = Type.Object({
-  profileUid: text('Of the incoming one; of the running one where it is removed.'),
+  profileUid: text('Of the incoming profile; of the running one if it is removed.'),
   profileName: Type.String(),
   change,
   fromVersion,
   toVersion,
   fields: Type.Array(Type.String(), {
     description:
-      'What else of the profile differs: profileUid (variables are given under the new one), profileName, profileType.',
+      'Other fields of the profile that differ: profileUid (variables are given under the new one), profileName, profileType.',
   }),
   packs: Type.Array(PackDiff),
   variables: Type.Array(VariableDiff),
@@ -145,7 +149,7 @@ export const ProfileDiff = Type.Object({
 export type ProfileDiff = Static<typeof ProfileDiff>
 
 export const DefinitionDiff = Type.Object(
-  { profiles: Type.Array(ProfileDiff, { description: 'Those that differ in anything to review.' }) },
+  { profiles: Type.Array(ProfileDiff, { description: 'Profiles with differences to review.' }) },
   { title: 'DefinitionDiff', description: 'What an update would change.' },
 )
 export type DefinitionDiff = Static<typeof DefinitionDiff>
@@ -153,13 +157,13 @@ export type DefinitionDiff = Static<typeof DefinitionDiff>
 const Problem = Type.Object({
   code: text('Stable, see docs/definition-problems.md.'),
   severity: Type.Enum(['error', 'warning']),
-  place: text('Member of the archive, and where in it.'),
+  place: text('Member of the archive and, if known, the position in it.'),
   message: Type.String(),
 })
 
 export const ClusterConfigArchiveDetails = Type.Object(
   {
-    archiveUploadPath: text('Names the archive in POST cluster, PUT cluster/profiles and validate.'),
+    archiveUploadPath: text('Identifies the archive in POST cluster, PUT cluster/profiles and validate.'),
     clusterProfileDetails: Type.Array(ClusterProfileDetail),
     uid: maybe('Of the upload.'),
     sha256: maybe('Of the archive, hex.'),
@@ -177,16 +181,16 @@ export type ClusterConfigArchiveDetails = Static<typeof ClusterConfigArchiveDeta
 
 export const ValidateVariables = Type.Object(
   {
-    archiveUploadPath: Type.String({ minLength: 1, description: 'As the details of the archive say it.' }),
+    archiveUploadPath: Type.String({ minLength: 1, description: 'From the details of the archive.' }),
     metadata: Type.Optional(Type.Object({}, { description: 'Ignored.' })),
     variables: Type.Optional(
       Type.Array(
         Type.Object({
           name: Type.String({ minLength: 1 }),
-          profileUid: maybe('Needed where more than one profile declares the name.'),
+          profileUid: maybe('Needed if more than one profile declares the name.'),
           value: maybe('Text, whatever the format is; empty means not set.'),
         }),
-        { maxItems: 4_096, description: 'What is not given is judged by its default.' },
+        { maxItems: 4_096, description: 'A variable that is not given is judged by its default.' },
       ),
     ),
   },
@@ -203,7 +207,7 @@ export const ValidateVariablesResponse = Type.Object(
         profileName: Type.String(),
         isValid: Type.Boolean(),
         regex: Type.String(),
-        validationFailureReason: text('Empty when it is valid; never holds the value.'),
+        validationFailureReason: text('Empty if the value is valid; never contains the value.'),
       }),
     ),
   },

@@ -3,13 +3,13 @@ import { file } from '../../ctl/options.ts'
 
 const load = async () => (await import('./hand-over.ts')).handOver
 
-/** Commands about files, for which no host is asked. */
+/** Commands that work on files and need no host. */
 export const definition: Noun = [
   defineCommand({
     name: 'definition build',
     summary: 'Pack exported profiles and packs into a definition archive',
     details:
-      'Needs no host. --output FILE, a name that ends in .tgz or .tar.zst, means the same as --file FILE; the name says how it is compressed. The same files give the same bytes.',
+      'Needs no host. --output FILE, with a name that ends in .tgz or .tar.zst, means the same as --file FILE; the name decides the compression. The same files give the same bytes.',
     options: {
       profile: {
         value: 'FILE...',
@@ -19,7 +19,7 @@ export const definition: Noun = [
       },
       pack: {
         value: 'DIR...',
-        summary: 'Folders, each a pack with its pack.json or a folder of packs.',
+        summary: 'Folders, each a pack with a pack.json, or a folder of packs.',
         isList: true,
         completes: 'file',
       },
@@ -43,17 +43,17 @@ export const definition: Noun = [
   defineCommand({
     name: 'definition inspect',
     arguments: ['FILE'],
-    summary: 'What is in a definition archive: profiles, packs, images, variables',
+    summary: 'Show the contents of a definition archive: profiles, packs, images, variables',
     details:
-      'Needs no host. Every sum in the archive is checked; sensitive defaults are masked. Images are those that packs list and manifests name; those that only the values of charts or lines of templates show are marked as guessed.',
+      'Needs no host. Every sum in the archive is checked; sensitive defaults are masked. Images are those that packs list and manifests name. Images found only in values of charts or in templates are marked as guessed.',
     completes: 'file',
     load,
   }),
   defineCommand({
     name: 'definition validate',
     arguments: ['FILE'],
-    summary: 'Every problem of a definition archive, with its place',
-    details: 'Needs no host. Exit code 1 when there is an error; warnings alone are 0.',
+    summary: 'Show every problem of a definition archive, with its place',
+    details: 'Needs no host. The exit code is 1 if there is an error; with warnings alone it is 0.',
     completes: 'file',
     load,
   }),

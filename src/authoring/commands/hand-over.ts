@@ -2,7 +2,7 @@ import { become } from '../../ctl/become.ts'
 import type { Program } from '../../ctl/command.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 
-/** By the program that packs and unpacks definitions, which the daemon does too and a client does not. */
+/** Replaces this process by the program that packs and unpacks definitions with the code of the daemon. */
 export const handOver: Program = async ({ command, arguments: words, options, lists = {} }, table) => {
   const refused = (['host', 'user', 'fingerprint', 'socket'] as const).find(
     (name) => options[name] !== undefined,

@@ -4,17 +4,17 @@ import { findMacros, maskMacros } from '../rules/macro.ts'
 import { textOf } from '../rules/pack-values.ts'
 
 /**
- * Values of a pack with a preset of it: what `remove` names is taken out, what `add` holds is put in, mappings into each
- * other and anything else in the place of what was there. Comments and macros stay.
- * @throws Error with the end of a sentence, where one of the texts is no YAML
+ * Applies a preset to the values of its pack: the paths of `remove` are removed, then `add` is merged into the values.
+ * Mappings are merged; any other node replaces the existing one. Comments and macros are kept.
+ * @throws Error if one of the texts is not a YAML mapping; the message continues a sentence whose subject is the preset
  */
 export function applyPreset(values: string, { remove, add }: Preset): string {
-  // As one text, so that no mark of a macro means two.
+  // As one text, so that every macro has a mark of its own.
   const both = `${values}\n${add}`
   const macros = findMacros(both)
   const masked = maskMacros(both, macros)
-  const document = read(masked.text.slice(0, values.length), 'the values')
-  const added = read(masked.text.slice(values.length + 1), 'add of the preset')
+  const document = parseMapping(masked.text.slice(0, values.length), 'the text of the values')
+  const added = parseMapping(masked.text.slice(values.length + 1), 'the text of add')
   for (const path of remove) removeAt(document.contents, path.split('.'))
   if (isMap(added.contents)) {
     if (isMap(document.contents)) merge(document.contents, added.contents)
@@ -25,11 +25,11 @@ export function applyPreset(values: string, { remove, add }: Preset): string {
   )
 }
 
-function read(text: string, what: string): Document {
+function parseMapping(text: string, what: string): Document {
   const document: Document = parseDocument(text, { merge: false, uniqueKeys: false, logLevel: 'silent' })
-  if (document.errors.length > 0) throw new Error(`is not possible: ${what} are not valid YAML`)
+  if (document.errors.length > 0) throw new Error(`cannot be applied: ${what} is not valid YAML`)
   if (document.contents !== null && !isMap(document.contents))
-    throw new Error(`is not possible: ${what} are not a mapping`)
+    throw new Error(`cannot be applied: ${what} is not a mapping`)
   return document
 }
 
@@ -44,7 +44,7 @@ function removeAt(node: unknown, segments: readonly string[]): void {
     return
   }
   if (!isMap(node)) return
-  // A key may hold dots: of those that fit, the shortest.
+  // A key may contain dots; the shortest key that matches is taken.
   for (let end = 1; end <= segments.length; end += 1) {
     const pair = find(node, segments.slice(0, end).join('.'))
     if (!pair) continue

@@ -15,31 +15,31 @@ import { readProfile, type ExportedProfile, type Text } from '../read/read-profi
 export interface PlannedMember {
   readonly name: string
   readonly sizeBytes: number
-  /** Where it lies, or what it is. */
+  /** Path of the file, or its content. */
   readonly from: string | Buffer
-  /** Where its author finds it. */
+  /** Where the author finds it. */
   readonly place: string
 }
 
-/** What an archive will hold. */
+/** The contents of an archive that will be built. */
 export interface BuildPlan {
   readonly profiles: readonly { readonly uid: string; readonly name: string; readonly version: string }[]
-  /** How many. */
+  /** Number of packs. */
   readonly packs: number
-  /** Of the profile that names the definition where the command line does not. `place`: its file. */
+  /** Fields of the profile that names the definition, unless the command line does. `place`: its file. */
   readonly title: {
     readonly name: string
     readonly version: string
     readonly description: string
     readonly place: string
   }
-  /** By the bytes of their names; definition.yaml is not among them. */
+  /** Sorted by the bytes of their names; definition.yaml is not among them. */
   readonly members: readonly PlannedMember[]
   readonly problems: readonly Problem[]
 }
 
 export interface PlanOptions {
-  /** Files, a profile each, as the platform exports them, JSON or YAML. */
+  /** Files, each a profile as the platform exports it, JSON or YAML. */
   readonly profiles: readonly string[]
   /** Folders, each a pack in the public layout or a folder of packs. */
   readonly packs: readonly string[]
@@ -48,13 +48,12 @@ export interface PlanOptions {
   readonly limits: ArchiveLimits
 }
 
-// Of tools, never of a pack.
+// Files of version control and of desktops, never of a pack.
 const leftOut = new Set(['.git', '.svn', '.hg', '.DS_Store'])
 
 /**
- * Looks at what is to be packed. Every problem has the place where the author finds it: paths as they were given.
- * Synchronous as all of the authoring: no other work waits in that process, and ten thousand small files take a
- * fifth of the time.
+ * Reads the files to be packed. Every problem has the place where the author finds it: paths as they were given.
+ * It is synchronous, since no other work waits in that process and ten thousand small files then take a fifth of the time.
  */
 export function planBuild({ profiles: files, packs: folders, presets = [], limits }: PlanOptions): BuildPlan {
   const problems: Problem[] = []
@@ -121,7 +120,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
     }
     const earlier = packs.get(`${name}-${version}`)
     if (earlier !== undefined) {
-      report(folder, 'PackTwice', `holds the same pack and version as ${earlier}; leave one of them out`)
+      report(folder, 'PackTwice', `contains the same pack and version as ${earlier}; leave one of them out`)
       continue
     }
     packs.set(`${name}-${version}`, folder)
@@ -130,7 +129,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
       add(`packs/${name}-${version}/${path}`, resolve(folder, path), size, join(folder, path))
   }
   if (profiles.length === 0 && problems.length === 0)
-    report('--profile', 'ProfileMissing', 'is missing: a definition holds at least one profile')
+    report('--profile', 'ProfileMissing', 'is missing: a definition has at least one profile')
 
   if (presets.length > 0) {
     applyPresets({ wishes: presets, folders: presetFolders, profiles: [...exports.values()], report })
@@ -158,7 +157,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
   }
 }
 
-/** By bytes, which no locale changes. */
+/** By bytes, so that the locale does not matter. */
 function sortByName(members: readonly PlannedMember[]): PlannedMember[] {
   return members
     .map((member) => ({ member, key: Buffer.from(member.name) }))
@@ -166,14 +165,14 @@ function sortByName(members: readonly PlannedMember[]): PlannedMember[] {
     .map(({ member }) => member)
 }
 
-/** By its name; a name that does not say is told by its beginning. */
+/** Decided by the file name; if that has no known extension, by the first character of the content. */
 const isJson = ({ place, content }: Text): boolean =>
   /\.json$/i.test(place) || (!/\.ya?ml$/i.test(place) && /^\s*[{[]/.test(content))
 
 // Public repositories keep packs in folders by name: packs/<name>/<name>-<version>.
 const packDepth = 3
 
-/** The packs of a folder: itself where it has a pack.json, else those below it. */
+/** The packs of a folder: the folder itself if it has a pack.json, otherwise those below it. */
 function findPacks(given: string, report: Report): string[] {
   const search = (folder: string, depth: number): string[] => {
     if (existsSync(join(folder, 'pack.json'))) return [folder]
@@ -182,7 +181,7 @@ function findPacks(given: string, report: Report): string[] {
       .flatMap((entry) => {
         const path = join(folder, entry.name)
         if (entry.isDirectory()) return depth < packDepth ? search(path, depth + 1) : []
-        // A link to a pack is as good as its path; other links may lead in a circle.
+        // A link to a pack is followed; other links could form a loop.
         return entry.isSymbolicLink() && existsSync(join(path, 'pack.json')) ? [path] : []
       })
       .sort()
@@ -190,7 +189,7 @@ function findPacks(given: string, report: Report): string[] {
   try {
     const found = search(given, 1)
     if (found.length === 0)
-      report(given, 'PackMissing', 'holds no pack: neither it nor a folder in it has a pack.json')
+      report(given, 'PackMissing', 'contains no pack: neither it nor a folder below it has a pack.json')
     return found
   } catch (error) {
     const { code = '', path = given } = error as NodeJS.ErrnoException
@@ -209,12 +208,12 @@ function readText(file: string, report: Report): Buffer | undefined {
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     const reason = error instanceof FileRefused ? error.reason : `cannot be read (${code})`
-    report(file, 'FileMissing', `${reason}; give the file or folder as it was exported`)
+    report(file, 'FileMissing', `${reason}; give the exported file or folder`)
   }
   return undefined
 }
 
-/** What presets need of a pack. */
+/** The part of a pack that presets need. */
 function readPresetFolder(
   folder: string,
   pack: { name: string; version: string },
@@ -231,7 +230,7 @@ function readPresetFolder(
   return { ...pack, values: textIn('values.yaml')?.content ?? '', presets }
 }
 
-/** Without the byte order mark of an editor, as archives are read. */
+/** Without the byte order mark that an editor may write; the reader of archives drops it too. */
 const textOf = (content: Buffer) => new TextDecoder().decode(content)
 
 /** Regular files below a folder and their sizes; everything else is reported. */
@@ -246,7 +245,7 @@ function* listFolder(folder: string, report: Report, below = ''): Generator<[pat
       report(
         join(folder, path),
         'MemberKind',
-        `is ${stat.isSymbolicLink() ? 'a symbolic link' : 'no regular file'}; a definition holds regular files only`,
+        `is ${stat.isSymbolicLink() ? 'a symbolic link' : 'not a regular file'}; a definition contains regular files only`,
       )
   }
 }

@@ -19,32 +19,32 @@ export interface BuildOptions {
   readonly file: string
   readonly name?: string | undefined
   readonly version?: string | undefined
-  /** Told under which name the archive is going to grow. */
+  /** Called with the temporary path under which the archive is written. */
   readonly onBegin?: (temporary: string) => void
-  /** Bytes that are packed, of how many. */
+  /** Called with the bytes packed so far and the bytes of all members. */
   readonly onProgress?: (done: number, total: number) => void
 }
 
-/** An archive that was made. */
+/** A finished archive. */
 export interface Built {
   readonly file: string
   readonly name: string
   readonly version: string
   readonly sizeBytes: number
   readonly memberCount: number
-  /** Of all members, unpacked. */
+  /** Bytes of all members, unpacked. */
   readonly contentBytes: number
 }
 
-/** Whether a file's name says how to compress it. */
+/** Whether a file name ends in an extension that names the compression. */
 export const isArchiveName = (file: string): boolean => /\.(?:tgz|tar\.gz|tar\.zst)$/.test(file)
 
 /**
- * Writes an archive beside its place and moves it there when it is whole and on the disk. The same files give the
- * same bytes with the same version of this program: sorted names, one owner, mode and time. Files are read once, and
- * hashed while they are packed; so definition.yaml, which has their sums, comes last.
- * @throws Error when a file changes meanwhile; AppError where the reader would refuse how small it became; the system's
- *   errors as they are
+ * Writes an archive to a temporary file beside its path and renames it when it is complete and on the disk. The same files
+ * give the same bytes with the same version of this program: sorted names, one owner, mode and time. Files are read once,
+ * and hashed while they are packed; so definition.yaml, which contains the sums, is the last member.
+ * @throws Error if a file changes meanwhile; AppError if the reader would refuse the compression ratio; the system's errors
+ *   as they are
  */
 export async function buildArchive({
   plan,
@@ -77,7 +77,7 @@ export async function buildArchive({
     await writer.end()
   }
   await placeFile({
-    // As any file that a person makes: the daemon that reads it may not be its owner.
+    // Readable as the umask allows: the daemon that reads it may run as another user.
     ...{ path: file, mode: 0o666, onBegin },
     async write(handle) {
       const writer = createBlockWriter(
@@ -96,7 +96,7 @@ export async function buildArchive({
   return { file, name, version, sizeBytes, memberCount: plan.members.length + 1, contentBytes }
 }
 
-/** The compressed size is not known before; a reader refuses what looks like a bomb, at whatever place. */
+/** Checks the compression ratio, which is known only now: a reader refuses an archive of which any part looks like a bomb. */
 async function unpackAll(file: FileHandle): Promise<void> {
   const source = file.createReadStream({ start: 0, autoClose: false, highWaterMark: 262_144 })
   const unpacked = decompress(source, limits)
@@ -115,7 +115,7 @@ async function packContent({ name, from, sizeBytes }: PlannedMember, writer: Blo
   try {
     for (let total = 0; total < sizeBytes;) {
       const room = writer.room()
-      // One more than there should be, where there is room: the file may have grown.
+      // One byte more than expected, if the buffer has room, to notice that the file has grown.
       const read = readSync(file, room, 0, Math.min(room.length, sizeBytes - total + 1), null)
       total += read
       if (read === 0 || total > sizeBytes) throw changed()

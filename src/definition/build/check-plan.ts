@@ -11,16 +11,16 @@ import { readDefinition } from '../read/read-definition.ts'
 
 export interface PlanCheck {
   readonly plan: BuildPlan
-  /** What the command line says in place of what the profiles say. */
+  /** From the command line, in place of the name of a profile. */
   readonly name?: string | undefined
   readonly version?: string | undefined
   readonly limits: ArchiveLimits
 }
 
 /**
- * What the reader of archives would refuse of this one, by the code of the reader, before anything is packed: the fields
- * of definition.yaml, the form of every text, versions, and how much it would be. Every problem has the place where the
- * author finds it. What else may be wrong with the content is for `definition validate` to say.
+ * Checks before packing what the reader of archives would refuse, with the code of the reader: the fields of
+ * definition.yaml, the form of every text, versions, and the total size. Every problem has the place where the author
+ * finds it. Other problems of the content are found by `definition validate`.
  */
 export async function checkPlan(options: PlanCheck): Promise<Problem[]> {
   const { plan, limits } = options
@@ -36,12 +36,12 @@ export async function checkPlan(options: PlanCheck): Promise<Problem[]> {
   )
   if (content.definition) problems.push(...checkVersions({ ...content.definition, version: head.version }))
   const toAuthor = createPlaces(options)
-  // A version that comes from a profile is told as that of the profile.
-  const told =
+  // If the version comes from a profile, the problem of that profile is reported instead.
+  const reported =
     options.version === undefined
       ? problems.filter(({ place }) => place !== `${definitionFile}#version`)
       : problems
-  return told.map((problem) => ({ ...problem, place: toAuthor(problem.place) }))
+  return reported.map((problem) => ({ ...problem, place: toAuthor(problem.place) }))
 }
 
 type Head = ReturnType<typeof headOf>
@@ -54,7 +54,7 @@ const headOf = ({ plan: { title, profiles }, name, version }: PlanCheck) => ({
   profiles: profiles.map((each) => ({ uid: each.uid, name: each.name, version: each.version })),
 })
 
-/** What is left where each field has its shape: that all of it together is too long, or no YAML. */
+/** If every field is valid, the file as a whole may still be too long or not valid YAML. */
 function checkHead(head: Head, limits: ArchiveLimits): Problem[] {
   if (checkShape(definitionFile, { ...head, sha256: '' }, DefinitionFile).length > 0) return []
   try {
@@ -80,7 +80,7 @@ async function readPlan({ members }: BuildPlan, head: Head, limits: ArchiveLimit
   )
 }
 
-/** The texts may be too large in all. */
+/** `readDefinition` throws if the texts are too large in total. */
 function asProblem(error: unknown): { definition?: Definition; problems: Problem[] } {
   if (!(error instanceof AppError)) throw error
   const { member } = error.details ?? {}
@@ -88,7 +88,7 @@ function asProblem(error: unknown): { definition?: Definition; problems: Problem
   return { problems: [errorAt(place, 'TooLarge', error.message)] }
 }
 
-/** A profile without a version, for one. */
+/** Versions that are missing or malformed, for example of a profile without one. */
 function checkVersions(definition: Definition): Problem[] {
   const problems: Problem[] = []
   checkComposition(definition, (code, place, message) => {
@@ -100,7 +100,7 @@ function checkVersions(definition: Definition): Problem[] {
 function checkSize({ members }: BuildPlan, { unpackedBytes }: ArchiveLimits): Problem[] {
   const total = members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   if (total <= unpackedBytes) return []
-  return [errorAt('--pack', 'TooLarge', `holds ${total} bytes in all; ${unpackedBytes} are allowed`)]
+  return [errorAt('--pack', 'TooLarge', `has ${total} bytes in total; ${unpackedBytes} are allowed`)]
 }
 
 const errorAt = (place: string, code: string, message: string): Problem => ({
@@ -110,7 +110,7 @@ const errorAt = (place: string, code: string, message: string): Problem => ({
   message,
 })
 
-/** From places in the archive to files and options that its author gave. */
+/** Maps places in the archive to the files and options that the author gave. */
 function createPlaces({ plan, name, version }: PlanCheck): (place: string) => string {
   const members = new Map(plan.members.map((member) => [member.name, member.place]))
   const title = (field: string) => `${plan.title.place}#${field}`

@@ -3,7 +3,7 @@ import type { Preset } from '../definition.ts'
 import { applyPreset } from './apply-preset.ts'
 import type { ProfileFile } from '../format/format.ts'
 
-/** A pack folder as far as presets go. */
+/** The part of a pack folder that presets need. */
 export interface PresetFolder {
   readonly name: string
   readonly version: string
@@ -15,12 +15,12 @@ export interface PresetWishes {
   /** `PACK:NAME` each. */
   readonly wishes: readonly string[]
   readonly folders: readonly PresetFolder[]
-  /** Their values are replaced where a preset is applied. */
+  /** The values of their packs are replaced when a preset is applied. */
   readonly profiles: readonly Static<typeof ProfileFile>[]
   readonly report: (place: string, code: string, message: string) => void
 }
 
-/** Applies presets to the values that profiles give their packs, or to those of the pack where they give none. */
+/** Applies presets to the values that profiles give their packs or, if a profile gives none, to those of the pack folder. */
 export function applyPresets({ wishes, folders, profiles, report }: PresetWishes): void {
   const groups = new Map<string, string>()
   for (const wish of wishes) {
@@ -37,7 +37,7 @@ export function applyPresets({ wishes, folders, profiles, report }: PresetWishes
       say(
         first === undefined
           ? `names a pack without a folder; give it with --pack`
-          : 'names a pack that no profile holds',
+          : 'names a pack that no profile contains',
       )
       continue
     }
@@ -47,13 +47,13 @@ export function applyPresets({ wishes, folders, profiles, report }: PresetWishes
       if (preset === undefined) {
         const known = folder.presets.map((each) => each.name)
         say(
-          `is no preset of ${name} ${folder.version}; ${known.length > 0 ? `it has ${known.join(', ')}` : 'it has none'}`,
+          `is not a preset of ${name} ${folder.version}, which has ${known.length > 0 ? known.join(', ') : 'no presets'}`,
         )
         break
       }
       const group = preset.group === '' ? undefined : groups.get(`${name}\0${preset.group}`)
       if (group !== undefined && group !== wanted) {
-        say(`is of the group ${preset.group} like ${group}; choose one of them`)
+        say(`is in the same group (${preset.group}) as ${group}; choose one of them`)
         break
       }
       groups.set(`${name}\0${preset.group}`, wanted)

@@ -27,12 +27,12 @@ import {
 } from './protocol.ts'
 
 // More than a person reads in one reply.
-const toldProblems = 100
+const problemLimit = 100
 
 /**
- * Reads an archive while it arrives, checks form and content, and leaves what the daemon shows and needs of it in the
- * folder, on the disk: `details.json` and `profiles.json`. Nothing else stays there.
- * @param lines what the daemon says after its order
+ * Reads an archive while it arrives, checks form and content, and writes what the daemon needs to the folder, synced to
+ * the disk: `details.json` and `profiles.json`. All other files that it wrote there are removed.
+ * @param lines what the daemon sends after its order
  * @throws AppError why the archive is refused; the system's errors as they are
  */
 export async function examine(
@@ -69,7 +69,7 @@ function refuseErrors(problems: readonly Problem[]): void {
   if (!first) return
   const more = errors.length > 1 ? `; ${errors.length - 1} more in details.problems` : ''
   throw new AppError(definitionErrors.DefinitionInvalid, `${first.place}: ${first.message}${more}`, {
-    details: { count: errors.length, problems: errors.slice(0, toldProblems) },
+    details: { count: errors.length, problems: errors.slice(0, problemLimit) },
   })
 }
 

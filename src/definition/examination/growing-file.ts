@@ -4,13 +4,13 @@ import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { endLine } from './protocol.ts'
 
-// What the decompressor takes at once.
+// The decompressor takes this much at once.
 const chunkBytes = 262_144
 
 /**
- * The bytes of a file that another process still writes, as far as that process says that they are there.
- * @param lines numbers of bytes, then `end`; a writer that ends without it has given up
- * @param onChunk is given every byte once, in order
+ * The bytes of a file that another process still writes, up to the size which that process last reported.
+ * @param lines numbers of bytes, then `end`; if the lines stop without `end`, the writer has given up
+ * @param onChunk receives every byte once, in order
  */
 export function readGrowing(
   file: string,
@@ -33,7 +33,7 @@ async function* grow(
       for (const written = Number(line); position < written;) {
         const room = Buffer.allocUnsafeSlow(Math.min(chunkBytes, written - position))
         const { bytesRead } = await handle.read(room, 0, room.length, position)
-        if (bytesRead === 0) throw new Error(`${file} is shorter than what was written`)
+        if (bytesRead === 0) throw new Error(`${file} is shorter than the reported ${written} bytes`)
         position += bytesRead
         const chunk = room.subarray(0, bytesRead)
         onChunk(chunk)

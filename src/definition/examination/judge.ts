@@ -3,7 +3,7 @@ import { createPatterns } from '../rules/pattern.ts'
 import { createVariableRules } from '../rules/variables.ts'
 import type { Judgement, JudgementOrder, StoredProfiles } from './protocol.ts'
 
-/** Judges values with all the work that this takes, and counts the patterns anew: this may be the first count. */
+/** Judges values without a limit of steps, and counts the patterns, since an older version may not have counted them. */
 export async function judge({ profiles: file, given }: JudgementOrder): Promise<Judgement> {
   const stored = JSON.parse(await readFile(file, 'utf8')) as StoredProfiles
   const patterns = createPatterns()

@@ -8,9 +8,9 @@ import { judge } from './judge.ts'
 import type { ExaminationOrder, Finding, JudgementOrder } from './protocol.ts'
 
 /**
- * The process in which the daemon has archives examined, and values judged by their patterns: they may come from anywhere,
- * and checking one takes seconds in which an event loop answers no request. If it needs too much memory, it ends and not the
- * daemon.
+ * The program with which the daemon examines archives, and judges values by their patterns. Archives may come from any
+ * author, and checking one takes seconds that would block the event loop of the daemon. If this process needs too much
+ * memory, it is killed instead of the daemon.
  */
 async function main(): Promise<void> {
   yieldToOthers()
@@ -38,7 +38,7 @@ function toFinding(error: unknown): Finding {
   return { refused: { kind, message, ...(details ? { details } : {}) } }
 }
 
-/** In time and, where memory is short, in life: oom_score_adj, proc_pid_oom_score_adj(5). */
+/** Yields CPU time, and makes this process the first to be killed when memory is short: proc_pid_oom_score_adj(5). */
 function yieldToOthers(): void {
   for (const step of [() => setPriority(10), () => writeFileSync('/proc/self/oom_score_adj', '500')]) {
     try {

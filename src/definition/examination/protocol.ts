@@ -5,23 +5,23 @@ import type { Verdict } from '../rules/pattern.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 
 /**
- * What the daemon and the program `examine.cjs` say to each other. First line of standard input: the order. Where that is
- * to examine an archive, then a number a line: how many bytes of it can be read by now, then `end`. Standard output: the
- * finding, JSON.
+ * The protocol between the daemon and the program `examine.cjs`. The first line of standard input is the order, JSON. For
+ * an examination, further lines follow: each is the number of bytes that can be read by now, the last one is `end`.
+ * Standard output is the finding, JSON.
  */
 export interface ExaminationOrder {
   /** The archive, which may still grow. */
   readonly file: string
-  /** Where the results go, and the texts of the archive for a while. It exists, and no other process writes in it. */
+  /** Where the results go and the archive is unpacked meanwhile. It exists, and only the daemon's upload writes there too. */
   readonly folder: string
   readonly limits: Partial<ArchiveLimits>
-  /** What stays free on the disk of the folder, whatever the archive unpacks to. */
+  /** Space that stays free on the disk of the folder, whatever the archive unpacks to. */
   readonly reserveBytes: number
   /** Whether the archive is hashed too. */
   readonly isHashed: boolean
 }
 
-/** To judge values for the variables of a definition that is in a slot, where that is too much work for the daemon. */
+/** An order to judge values for the variables of a definition in a slot, if that is too much work for the daemon. */
 export interface JudgementOrder {
   /** Path of its `profiles.json`. */
   readonly profiles: string
@@ -33,15 +33,15 @@ export const endLine = 'end'
 
 /** What the API shows: `ClusterProfileDetail[]`. */
 export const detailsFile = 'details.json'
-/** What a validation of variables needs, defaults in clear: `StoredProfiles`. */
+/** What a validation of variables needs, with defaults in plain text: `StoredProfiles`. */
 export const profilesFile = 'profiles.json'
 
-/** Up to version 0.1 there were the profiles alone, their patterns not counted. */
+/** Up to version 0.1 the file held the profiles alone, without the sizes of their patterns. */
 export type StoredProfiles = CountedProfiles | readonly DeclaringProfile[]
 
 export interface CountedProfiles {
   readonly profiles: readonly DeclaringProfile[]
-  /** What was found out of every pattern, so that the daemon need not compile one to know its size. */
+  /** The verdict on every pattern, so that the daemon need not compile a pattern to know its size. */
   readonly patterns: readonly (readonly [source: string, verdict: Verdict])[]
 }
 
@@ -49,14 +49,14 @@ export interface CountedProfiles {
 export interface Examined {
   readonly name: string
   readonly version: string
-  /** Of the archive, hex; empty where it was not asked for. */
+  /** Of the archive, hex; empty if not requested. */
   readonly sha256: string
   readonly sizeBytes: number
   /** Warnings. */
   readonly problems: readonly Problem[]
 }
 
-/** What was found of values. */
+/** The result of judging values. */
 export interface Judgement {
   readonly variables: readonly ValidatedVariable[]
   readonly patterns: CountedProfiles['patterns']

@@ -8,7 +8,7 @@ export interface Shape {
   readonly required?: readonly string[]
   readonly items?: Shape
   readonly pattern?: string
-  /** What the pattern takes, in words. */
+  /** What the pattern accepts, in words. */
   readonly accepts?: string
   readonly minLength?: number
   readonly maxLength?: number
@@ -18,12 +18,12 @@ export interface Shape {
   readonly maximum?: number
 }
 
-/** One file with thousands of mistakes has one mistake. */
+// A file with more problems usually has one cause.
 const problemLimit = 100
 
 /**
- * Every way in which a value is not of a shape, in words and with its place. A walk of our own, since a validator
- * stops after some errors and speaks of schemas.
+ * Every difference between a value and a shape, in words and with its place. Written here because a schema validator stops
+ * after some errors and words them for developers.
  * @param file member of the archive, for the places
  */
 export function checkShape(file: string, value: unknown, shape: object): Problem[] {
@@ -60,7 +60,7 @@ export function checkShape(file: string, value: unknown, shape: object): Problem
     for (const [name, shape] of Object.entries(properties)) {
       const inner = path === '' ? name : `${path}.${name}`
       if (Object.hasOwn(found, name)) {
-        // Exports write null for what is not set.
+        // Exports write null for a field that is not set.
         if (found[name] === null && !required.includes(name)) continue
         walk(found[name], shape, inner)
       } else if (required.includes(name)) report(inner, 'FieldMissing', 'is missing')
@@ -69,7 +69,7 @@ export function checkShape(file: string, value: unknown, shape: object): Problem
 
   const checkText = (
     found: string,
-    { pattern, accepts = 'of another form', minLength = 0, maxLength = Infinity }: Shape,
+    { pattern, accepts = 'in another form', minLength = 0, maxLength = Infinity }: Shape,
     path: string,
   ) => {
     if (found.length < minLength) report(path, 'FieldInvalid', 'is empty')

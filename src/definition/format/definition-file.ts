@@ -5,10 +5,10 @@ import { DefinitionFile, formatVersion } from './format.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import { refuse, showName } from '../../archive/refusal.ts'
 
-/** Its name in an archive. */
+/** The name of definition.yaml in an archive. */
 export const definitionFile = 'definition.yaml'
 
-/** What definition.yaml says. */
+/** The content of definition.yaml. */
 export interface DefinitionHead extends Omit<Static<typeof DefinitionFile>, 'sha256'> {
   /** Name of a member -> SHA-256 of its content, hex. */
   readonly sums: ReadonlyMap<string, string>
@@ -18,8 +18,8 @@ const sumsKey = /^sha256: *\|-?[ \t]*$/m
 const sumLine = /^ {2}([0-9a-f]{64}) {2}(\S.*)$/
 
 /**
- * The text of definition.yaml, the same for the same content. The sums are one literal block, so that a reader needs
- * no memory for a tree of ten thousand nodes; sorted by the bytes of the names.
+ * The text of definition.yaml, the same for the same content. The sums are one literal block, sorted by the bytes of the
+ * names, so that a reader needs no memory for a tree of ten thousand nodes.
  */
 export function formatDefinitionFile({
   formatVersion,
@@ -29,7 +29,7 @@ export function formatDefinitionFile({
   profiles,
   sums,
 }: DefinitionHead): string {
-  // JSON strings are YAML strings, and no library has to keep its layout for this to stay the same bytes.
+  // JSON strings are YAML strings. Written without a library, the bytes cannot change with the version of one.
   const quoted = (value: string) => JSON.stringify(value)
   const lines = [...sums]
     .map(([member, sum]) => ({ member: Buffer.from(member), line: `  ${sum}  ${member}\n` }))
@@ -64,7 +64,7 @@ export function parseDefinitionFile(text: string, limits: ArchiveLimits): Defini
     throw refuse(
       'FormatVersion',
       definitionFile,
-      `is of format ${version}; this version of the software reads up to ${formatVersion}, so build it with an older one or update this one`,
+      `is of format ${version}; this version of the software reads up to ${formatVersion}, so update this software, or build the archive with an older edgehostctl`,
     )
   const [problem, ...more] = checkShape(definitionFile, { ...(value as object), sha256: '' }, DefinitionFile)
   if (problem !== undefined) {
@@ -85,8 +85,8 @@ function parseHead(text: string): unknown {
     throw unreadable(`is not usable YAML: ${firstLine((cause as Error).message)}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw unreadable('holds no keys; see docs/definition-format.md')
-  if (Object.hasOwn(value, '__proto__')) throw unreadable('holds the key __proto__')
+    throw unreadable('is not a YAML mapping; see docs/definition-format.md')
+  if (Object.hasOwn(value, '__proto__')) throw unreadable('contains the key __proto__; remove it')
   return value
 }
 
@@ -98,7 +98,7 @@ function parseSums(block: string, firstNumber: number): Map<string, string> {
     const where = `line ${firstNumber + index}`
     if (sum === undefined || name === undefined)
       throw unreadable(
-        `${where} is no sum: two spaces, 64 hexadecimal digits, two spaces, a name; nothing may follow the sums`,
+        `${where} is not a sum: two spaces, 64 hexadecimal digits, two spaces, a name; nothing may follow the sums`,
       )
     if (sums.has(name)) throw unreadable(`${where} names ${showName(name)} again`)
     sums.set(name, sum)

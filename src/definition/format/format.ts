@@ -1,7 +1,7 @@
 import { Type, type TProperties } from 'typebox'
 
-// The files of a definition archive: what is checked when one is read, and docs/definition.schema.json.
-// Fields that are not named are allowed everywhere: exports carry many that mean nothing here.
+// Schemas of the files of a definition archive, for the reader and for docs/definition.schema.json.
+// Other fields are allowed everywhere: exports contain many that have no meaning here.
 
 const text = (description: string) => Type.String({ description })
 const maybe = (description: string) => Type.Optional(Type.String({ description }))
@@ -12,23 +12,27 @@ const object = <Fields extends TProperties>(fields: Fields, description?: string
 /** The version of the format that this code writes, and the highest that it reads. */
 export const formatVersion = 1
 
-/** What `pathPart` takes, in words. */
+/** What `pathPart` accepts, in words. */
 export const pathPartForm =
   'a name of 1 to 128 letters, digits and _ . + -, which begins with a letter, a digit or _'
-/** A part of a path of the archive that comes from a name: no separator, no dot in front. */
+/** A part of an archive path that comes from a name: no separator, no leading dot. */
 export const pathPart = /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}$/
 
-/** What a profile may be: infrastructure and add-ons in one, infrastructure, add-ons, layers of the host. */
+/** Types of a profile: infrastructure and add-ons in one, infrastructure, add-ons, layers of the host. */
 export const profileTypes = ['cluster', 'infra', 'add-on', 'system'] as const
 
 export const DefinitionFile = object(
   {
-    formatVersion: Type.Integer({ minimum: 1, maximum: formatVersion, description: 'Of this format: 1.' }),
+    formatVersion: Type.Integer({
+      minimum: 1,
+      maximum: formatVersion,
+      description: 'Version of this format: 1.',
+    }),
     name: Type.String({ minLength: 1, maxLength: 253, description: 'For people and file names.' }),
     version: Type.String({
       minLength: 1,
       maxLength: 128,
-      description: 'Of the definition; need not be semver.',
+      description: 'Version of the definition; need not be semver.',
     }),
     description: Type.Optional(Type.String({ maxLength: 4_096 })),
     profiles: Type.Array(
@@ -36,15 +40,15 @@ export const DefinitionFile = object(
         uid: Type.String({
           pattern: pathPart.source,
           accepts: pathPartForm,
-          description: 'Names the folder profiles/<uid>.',
+          description: 'Name of the folder profiles/<uid>.',
         }),
-        name: text('Of the profile, for people.'),
-        version: text('Of the profile, for people.'),
+        name: text('Name of the profile, for people.'),
+        version: text('Version of the profile, for people.'),
       }),
       { minItems: 1, maxItems: 200, description: 'Every profile of the archive.' },
     ),
     sha256: text(
-      'A literal block (|), the last key of the file: a line for each other file of the archive, as sha256sum(1) writes and checks it, sorted by the bytes of the names.',
+      'A literal block (|), the last key of the file: one line for each other file of the archive, in the format of sha256sum(1), sorted by the bytes of the names.',
     ),
   },
   'definition.yaml',
@@ -59,7 +63,7 @@ export const ProfileFile = object(
           pattern: `^(?:${pathPart.source.slice(1, -1)})?$`,
           accepts: pathPartForm,
           description:
-            'Names the folder profiles/<uid>. Where it is missing or empty: 24 hexadecimal digits that follow from the name.',
+            'Name of the folder profiles/<uid>. If missing or empty: 24 hexadecimal digits derived from the name.',
         }),
       ),
       description: maybe('For people.'),
@@ -68,26 +72,26 @@ export const ProfileFile = object(
       tags: Type.Optional(Type.Array(Type.String())),
     }),
     spec: object({
-      version: maybe('Of the profile.'),
+      version: maybe('Version of the profile.'),
       template: object({
         type: Type.Enum(profileTypes, {
           description:
-            'cluster: infrastructure and add-ons in one. system: layers of the host, as add-ons are.',
+            'cluster: infrastructure and add-ons in one. system: layers of the host, treated as add-ons.',
         }),
         cloudType: maybe('edge-native.'),
         packs: Type.Array(
           object({
             name: Type.String({ minLength: 1 }),
             tag: maybe(
-              'Version of the pack; may end in .x. Where it is missing: version, else that of the one folder of this name.',
+              'Version of the pack; may end in .x. If missing: the field version, or else the version of the only folder of this name.',
             ),
-            version: maybe('The version that a tag such as 1.25.x stood for.'),
+            version: maybe('The version that a tag such as 1.25.x meant at the export.'),
             annotations: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
             layer: maybe('os, k8s, cni, csi or addon.'),
             type: maybe('spectro, helm, manifest or oci.'),
-            uid: maybe('Of the pack in its registry.'),
-            registryUid: maybe('Of the registry.'),
-            values: maybe('YAML, macros in it.'),
+            uid: maybe('Uid of the pack in its registry.'),
+            registryUid: maybe('Uid of the registry.'),
+            values: maybe('YAML; may contain macros.'),
             manifests: Type.Optional(
               Type.Array(object({ name: maybe('For people.'), content: maybe('Kubernetes YAML.') })),
             ),
@@ -95,7 +99,9 @@ export const ProfileFile = object(
         ),
       }),
       variables: Type.Optional(
-        Type.Array(Type.Unknown(), { description: 'As in variables.json, which counts where it is there.' }),
+        Type.Array(Type.Unknown(), {
+          description: 'As in variables.json, which replaces them if it is present.',
+        }),
       ),
     }),
   },
@@ -109,18 +115,18 @@ export const VariableEntry = object({
   format: maybe('string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64, in any case.'),
   inputType: Type.Optional(Type.Enum(['text', 'dropdown', 'multiline'])),
   regex: maybe('RE2.'),
-  required: flag('It may not be empty.'),
-  hidden: flag('It is not shown.'),
-  immutable: flag('It keeps its default.'),
-  isSensitive: flag('Its value is never shown.'),
+  required: flag('The value may not be empty.'),
+  hidden: flag('The variable is not shown.'),
+  immutable: flag('The variable keeps its default.'),
+  isSensitive: flag('The value is never shown.'),
   defaultValue: maybe('Text, whatever the format is.'),
   options: Type.Optional(
     Type.Array(
       object({
-        value: text('What is chosen.'),
-        label: maybe('What is shown; else the value.'),
+        value: text('The value of the option.'),
+        label: maybe('What is shown; if absent, the value.'),
         description: maybe('For people.'),
-        default: flag('Chosen from the start.'),
+        default: flag('Whether it is the preselected option.'),
       }),
     ),
   ),
@@ -142,9 +148,9 @@ export const PackFile = object(
           Type.Array(
             object({
               packName: Type.String({ minLength: 1 }),
-              layer: maybe('Where it has to be; anywhere without it.'),
-              minVersion: maybe('The lowest that fits.'),
-              maxVersion: maybe('The highest that fits.'),
+              layer: maybe('The layer that pack has to be in; if absent, any.'),
+              minVersion: maybe('The lowest allowed version.'),
+              maxVersion: maybe('The highest allowed version.'),
               type: maybe('required, optional, notSupported or upgrade.'),
             }),
           ),
@@ -155,15 +161,15 @@ export const PackFile = object(
   'packs/<name>-<version>/pack.json',
 )
 
-/** packs/<name>-<version>/presets.yaml; what is not of this shape is a warning, and the pack has no presets. */
+/** packs/<name>-<version>/presets.yaml; if it does not have this shape, there is a warning and the pack has no presets. */
 export const PresetsFile = object({
   presets: Type.Array(
     object({
       name: Type.String({ minLength: 1 }),
       displayName: maybe('For people.'),
-      group: maybe('Of which one preset can be applied.'),
+      group: maybe('Only one preset of a group can be applied.'),
       remove: Type.Optional(Type.Array(text('Dotted path into the values.'))),
-      add: maybe('YAML that is put into the values.'),
+      add: maybe('YAML that is merged into the values.'),
     }),
   ),
 })

@@ -2,9 +2,9 @@ import type { Problem } from '../definition.ts'
 import { createTextPlaces } from '../rules/text-places.ts'
 
 /**
- * JSON of an archive. Keys that would reach the prototype of an object when it is copied are a problem.
+ * Parses JSON of an archive. A key `__proto__` is a problem, since a copy of the object would change its prototype.
  * @param file member of the archive, for the places
- * @returns undefined and the problem when it is no JSON
+ * @returns undefined and the problem if the text is not valid JSON
  */
 export function parseJson(file: string, text: string): { value: unknown; problems: Problem[] } {
   let value: unknown
@@ -18,12 +18,12 @@ export function parseJson(file: string, text: string): { value: unknown; problem
   return { value: undefined, problems: [prototypeKeyProblem(file, path)] }
 }
 
-/** @param path of the key, as `findPrototypeKey` gives it */
+/** @param path of the key, as returned by `findPrototypeKey` */
 export const prototypeKeyProblem = (file: string, path: string): Problem => ({
   code: 'KeyForbidden',
   severity: 'error',
   place: `${file}#${path}`,
-  message: 'is the key __proto__, which no export holds; take it out',
+  message: 'is the key __proto__, which no export contains; remove it',
 })
 
 function notJson(file: string, text: string, { message }: Error): Problem {
@@ -36,7 +36,7 @@ function notJson(file: string, text: string, { message }: Error): Problem {
   }
 }
 
-/** Path of the first key __proto__. Without recursion: JSON of a few megabytes may be nested a million times. */
+/** Path of the first key __proto__. Without recursion, because JSON of a few megabytes may be nested a million levels deep. */
 export function findPrototypeKey(root: unknown): string | undefined {
   const waiting: { readonly value: object; readonly key: string; readonly parent: number }[] = []
   const add = (value: unknown, key: string, parent: number) => {

@@ -3,13 +3,13 @@ import type { Problem } from '../definition.ts'
 import { createTextPlaces } from '../rules/text-places.ts'
 import { findPrototypeKey, prototypeKeyProblem } from './parse-json.ts'
 
-// Exports have no aliases; what a person wrote has a few.
+// Exports have no aliases; a file written by hand has a few.
 const aliasLimit = 100
 
 /**
- * An export that was saved as YAML, which JSON is too.
+ * Parses an export that was saved as YAML (or JSON, which is YAML too).
  * @param file for the places
- * @returns undefined and the problem when it is not one YAML document
+ * @returns undefined and the problem if the text is not one YAML document
  */
 export function parseYaml(file: string, text: string): { value: unknown; problems: Problem[] } {
   const refuse = (place: string, message: string) => ({
@@ -27,7 +27,7 @@ export function parseYaml(file: string, text: string): { value: unknown; problem
   let value: unknown
   try {
     const circle = findCircle(document)
-    if (circle !== undefined) return refuse(at(circle), 'is an alias inside of what it repeats')
+    if (circle !== undefined) return refuse(at(circle), 'is an alias inside the node that it refers to')
     value = document.toJS({ maxAliasCount: aliasLimit })
   } catch (cause) {
     return refuse(file, `cannot be read: ${(cause as Error).message}`)
@@ -38,7 +38,7 @@ export function parseYaml(file: string, text: string): { value: unknown; problem
     : { value: undefined, problems: [prototypeKeyProblem(file, path)] }
 }
 
-/** Where an alias stands inside of what it repeats: as an object that would hold itself, without an end. */
+/** Position of an alias inside the node that it refers to; as an object, that node would contain itself. */
 function findCircle(document: Document): number | undefined {
   let offset: number | undefined
   visit(document, {

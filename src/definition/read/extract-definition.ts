@@ -4,15 +4,15 @@ import { withDefaults } from '../../archive/limits.ts'
 import { definitionFile, type DefinitionHead } from '../format/definition-file.ts'
 import { verifySums } from './verify-sums.ts'
 
-/** A definition that lies unpacked in a folder, every sum of it right. */
+/** A definition that is unpacked in a folder, all its sums verified. */
 export interface ExtractedDefinition extends Extracted {
-  /** What definition.yaml says; nothing in archives of the existing layout, which have none. */
+  /** The content of definition.yaml; undefined for archives of the existing layout, which have no such file. */
   readonly head: DefinitionHead | undefined
 }
 
 /**
- * Unpacks a definition archive and holds every member against its sum. After a failure the folder is gone.
- * @throws as `extractArchive` and `verifySums`
+ * Unpacks a definition archive and verifies the sum of every member. After a failure the folder is removed.
+ * @throws the errors of `extractArchive` and `verifySums`
  */
 export async function extractDefinition(
   options: Omit<ExtractOptions, 'index'>,

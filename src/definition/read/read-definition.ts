@@ -11,22 +11,22 @@ import { refuse } from '../../archive/refusal.ts'
 import { resolvePacks } from './resolve-packs.ts'
 import { existingProfiles } from './verify-sums.ts'
 
-/** A definition, and what is wrong with the shape of its files. */
+/** A definition, and the problems of the form of its files. */
 export interface ReadDefinition {
   readonly definition: Definition
   readonly problems: readonly Problem[]
 }
 
-/** Where the files of a definition are: in an archive that was unpacked, or where one is to be built from. */
+/** The files of a definition: of an unpacked archive, or those from which an archive will be built. */
 export type DefinitionFiles = Pick<ExtractedDefinition, 'head'> & {
   /** By their names in the archive. */
   readonly members: ReadonlyMap<string, { readonly sizeBytes: number; readonly isKept?: boolean }>
 } & (Pick<ExtractedDefinition, 'folder'> | { readonly content: (name: string) => Promise<Buffer> })
 
 /**
- * The definition in an archive that was unpacked. Problems are of the form alone: what does not parse, what is missing
- * or of the wrong type. What they belong to is left out of the definition.
- * @throws AppError where the texts are too large in all; the system's errors as they are
+ * Reads the definition of an unpacked archive. It reports only problems of the form: a file does not parse, or a field is
+ * missing or of the wrong type. A profile, pack or variable with such a problem is left out of the definition.
+ * @throws AppError if the texts are too large in total; the system's errors as they are
  */
 export async function readDefinition(
   extracted: DefinitionFiles,
@@ -45,7 +45,7 @@ export async function readDefinition(
     const found = await findProfileFile(inside, (path) => read(`${place}/${path}`))
     if (found === undefined) {
       problems.push(
-        problem('MemberMissing', `${place}/profile.json`, 'is missing: the profile as it was exported'),
+        problem('MemberMissing', `${place}/profile.json`, 'is missing; put the exported profile there'),
       )
       continue
     }
@@ -61,7 +61,9 @@ export async function readDefinition(
   const packs: Pack[] = []
   for (const [place, inside] of foldersIn(files, `${root}packs/`)) {
     if (!inside.includes('pack.json')) {
-      problems.push(problem('MemberMissing', `${place}/pack.json`, 'is missing, so this folder is no pack'))
+      problems.push(
+        problem('MemberMissing', `${place}/pack.json`, 'is missing, so this folder is not a pack'),
+      )
       continue
     }
     const result = await readPack({ place, files: inside, read: (path) => read(`${place}/${path}`) })
@@ -74,7 +76,7 @@ export async function readDefinition(
       ...problem(
         'SumsMissing',
         existingProfiles,
-        `has no ${definitionFile} beside it, so nothing says whether the archive is whole; build it anew to know`,
+        `has no ${definitionFile} beside it, so the archive cannot be verified; build it again with edgehostctl`,
       ),
       severity: 'warning',
     })
@@ -100,7 +102,7 @@ const problem = (code: string, place: string, message: string): Problem => ({
   message,
 })
 
-/** Folders below a prefix, with the files in each. */
+/** The folders below a prefix, with the paths of the files in each. */
 function foldersIn(files: readonly string[], prefix: string): [place: string, inside: string[]][] {
   const found = new Map<string, string[]>()
   for (const path of files) {
@@ -115,7 +117,7 @@ function foldersIn(files: readonly string[], prefix: string): [place: string, in
   return [...found]
 }
 
-/** profile.json; in existing archives, whose name for it is not documented, the one JSON file that is a profile. */
+/** profile.json; or, since the existing layout documents no file name, the only other JSON file in the folder. */
 async function findProfileFile(
   inside: readonly string[],
   read: (path: string) => Promise<Text | undefined>,
@@ -137,7 +139,7 @@ function checkPlace({ place, uid }: Profile, folder: string): Problem[] {
   return [problem('FieldInvalid', `${place}#metadata.uid`, `is ${uid}; the folder says ${named}`)]
 }
 
-/** Profiles that definition.yaml names, against those that are there. */
+/** Compares the profiles that definition.yaml lists with those in the archive. */
 function checkListing(head: DefinitionHead, profiles: readonly Profile[]): Problem[] {
   const listed = head.profiles.map(({ uid }) => uid)
   const present = new Set(profiles.map(({ uid }) => uid))
@@ -148,7 +150,7 @@ function checkListing(head: DefinitionHead, profiles: readonly Profile[]): Probl
     ...listed.flatMap((uid, index) => {
       const place = `${definitionFile}#profiles[${index}].uid`
       if (listed.indexOf(uid) !== index) return [problem('ProfileTwice', place, `names ${uid} again`)]
-      // One that is there and wrong has its own problems.
+      // A profile that is present but malformed has its own problems.
       return present.has(uid) || folders.has(uid)
         ? []
         : [problem('MemberMissing', place, `names ${uid}; there is no folder profiles/${uid}`)]
@@ -161,7 +163,7 @@ function checkListing(head: DefinitionHead, profiles: readonly Profile[]): Probl
   ]
 }
 
-/** Reads text of the archive, so much of one file and so much of all. */
+/** Reads texts of the archive, up to the limits of one file and of all together. */
 function createReader(files: DefinitionFiles, limits: ArchiveLimits, problems: Problem[]) {
   const { members } = files
   const contentOf = 'folder' in files ? (name: string) => readFile(join(files.folder, name)) : files.content
@@ -176,12 +178,12 @@ function createReader(files: DefinitionFiles, limits: ArchiveLimits, problems: P
       return undefined
     }
     total += size
-    // It is not there where files that are no texts had used up what may be written.
+    // A text was not unpacked if other files had already used up the bytes that may be written.
     if (total > limits.allTextBytes || !isKept)
       throw refuse(
         'TooLarge',
         place,
-        `is where the texts exceed the ${limits.allTextBytes} bytes that are allowed, the other files of packs that are not packed included`,
+        `is where the files exceed the ${limits.allTextBytes} bytes that are allowed for texts; every file of a pack counts that is not itself an archive`,
       )
     try {
       return { place, content: decoder.decode(await contentOf(place)) }

@@ -12,22 +12,22 @@ export interface PackFolder {
   readonly place: string
   /** Paths below the folder. */
   readonly files: readonly string[]
-  /** Text of one of them; nothing, and a problem reported, where it cannot be had. */
+  /** Reads the text of one of them. @returns undefined, and a problem is reported, if it cannot be read */
   read(path: string): Promise<Text | undefined>
 }
 
 const yaml = /\.ya?ml$/i
 const logo = 'logo.png'
-// Charts and images: packed already, and never read as text.
+// Charts and images: already packed, and never read as text.
 const packed = /\.(?:tgz|tar|gz|zst|xz|bz2|zip|iso|img|bin)$/i
 
-/** Whether reading a definition may want a member, for `extractDefinition`; what it does not want need not be unpacked. */
+/** Whether `readDefinition` may read a member; `extractDefinition` need not unpack the others. */
 export const isReadWhole = (path: string): boolean => !packed.test(path)
 
 /**
- * A pack in the public layout. Manifests are those of pack.json and every YAML file below manifests/; charts those of
- * pack.json and every archive in charts/.
- * @returns no pack where pack.json cannot be used
+ * Reads a pack in the public layout. Its manifests are those of pack.json and every YAML file below manifests/; its charts
+ * are those of pack.json and every archive in charts/.
+ * @returns no pack if pack.json cannot be used
  */
 export async function readPack({
   place,
@@ -43,7 +43,7 @@ export async function readPack({
   const collect = (field: 'charts' | 'kubeManifests', belongs: (path: string) => boolean): string[] => {
     const named = (file[field] ?? []).map((path) => path.replace(/^(?:\.\/)+/, ''))
     for (const [index, path] of named.entries())
-      // A chart may be named by its folder.
+      // A chart may be a folder.
       if (!inFolder.has(path) && !files.some((each) => each.startsWith(`${path}/`)))
         problems.push({
           code: 'MemberMissing',
@@ -99,7 +99,7 @@ const toDependency = ({
   type: type ?? '',
 })
 
-/** The presets of a presets.yaml; none, and a warning, where anything in it is wrong: a pack can be used without them. */
+/** The presets of a presets.yaml. If anything in it is malformed: a warning and no presets, since a pack works without them. */
 export function readPresets({ place, content }: Text): { presets: Preset[]; problems: Problem[] } {
   const { value, problems } = parseYaml(place, content)
   const wrong = problems.length > 0 ? problems : checkShape(place, value, PresetsFile)
@@ -122,8 +122,8 @@ export function readPresets({ place, content }: Text): { presets: Preset[]; prob
 }
 
 /**
- * What a pack.json says.
- * @returns nothing of it where anything in it is wrong
+ * The content of a pack.json.
+ * @returns no file if anything in it is malformed
  */
 export function parsePackFile({ place, content }: Text): {
   file: Static<typeof PackFile> | undefined

@@ -5,7 +5,7 @@ import { checkShape } from '../format/check-shape.ts'
 import { ProfileFile, VariableEntry, VariablesFile } from '../format/format.ts'
 import { parseJson } from '../format/parse-json.ts'
 
-/** A text of an archive and where it stands. */
+/** A text of an archive and its place. */
 export interface Text {
   readonly place: string
   readonly content: string
@@ -13,9 +13,9 @@ export interface Text {
 
 export type ExportedProfile = Static<typeof ProfileFile>
 
-/** A pack of a profile as it was exported, before the folders of the archive say which version it means. */
+/** A pack of an exported profile, before its tag is resolved to the version of a folder of the archive. */
 export interface ExportedPack extends ProfilePack {
-  /** Beside the tag, the version that a tag such as `1.25.x` stood for; empty where it is not said. */
+  /** The version that a tag such as `1.25.x` meant at the export; empty if the export does not have it. */
   readonly version: string
 }
 
@@ -24,28 +24,28 @@ export interface ReadProfile extends Profile {
   readonly packs: readonly ExportedPack[]
 }
 
-// Values of variables are given by the uid, so it stays the same for the same name, in each version of this program.
+// Values of variables are given by uid, so the uid of a name may not change between versions of this program.
 const uidPrefix = 'edgehostd cluster profile\n'
 
 /** The uid of a profile that was exported without one: 24 hexadecimal digits that follow from its name alone. */
 export const deriveUid = (name: string): string =>
   createHash('sha256').update(`${uidPrefix}${name}`).digest('hex').slice(0, 24)
 
-/** The annotation of a pack by which the same pack may stand in a profile more than once. */
+/** The annotation that lets a profile contain the same pack more than once. */
 export const displayNameKey = 'spectrocloud.com/display-name'
 
 export interface ProfileReading {
-  /** Text of variables.json; where it is there it counts, and not what the profile says. */
+  /** Text of variables.json; if given, it replaces the variables of the profile. */
   readonly variables?: Text | undefined
-  /** Of its text: JSON in archives; what people export may be YAML. */
+  /** The parser of its text: JSON in archives; an exported file may be YAML. */
   readonly parse?: typeof parseJson
-  /** The uid where the profile does not say it; else it follows from the name. */
+  /** The uid if the profile has none; without either, it is derived from the name. */
   readonly uid?: string | undefined
 }
 
 /**
- * A profile in the shape in which the platform exports it.
- * @returns no profile where it cannot be used at all; `exported` is all of its file, fields that mean nothing here too
+ * Parses a profile as the platform exports it.
+ * @returns no profile if it cannot be used at all; `exported` is the whole file, with fields that have no meaning here
  */
 export function readProfile(
   { place, content }: Text,
@@ -86,7 +86,7 @@ export function readProfile(
   return { profile, exported, problems: own.problems }
 }
 
-/** Exports hold tags as labels: of a tag without a value the label has a fixed value of its own. */
+/** Exports write tags as labels; the label of a tag without a value has the fixed value `spectro__tag`. */
 const tagsOf = (labels: Readonly<Record<string, unknown>>): string[] =>
   Object.entries(labels).flatMap(([name, value]) =>
     typeof value === 'string' ? [value === '' || value === 'spectro__tag' ? name : `${name}:${value}`] : [],
@@ -102,7 +102,7 @@ function readVariablesFile({ place, content }: Text): { variables: Variable[]; p
   return readVariables(place, 'variables', all)
 }
 
-/** One that is wrong takes no other with it. */
+/** A malformed variable is reported; the others are still read. */
 function readVariables(place: string, path: string, all: readonly unknown[]) {
   const problems: Problem[] = []
   const variables: Variable[] = []
@@ -117,7 +117,7 @@ function readVariables(place: string, path: string, all: readonly unknown[]) {
   return { variables, problems }
 }
 
-/** Known fields only; null and what is not set are left out alike. */
+/** Known fields only; fields that are null or absent are left out. */
 function toVariable(entry: Static<typeof VariableEntry>): Variable {
   const known = Object.keys(VariableEntry.properties) as (keyof Static<typeof VariableEntry>)[]
   return Object.fromEntries(

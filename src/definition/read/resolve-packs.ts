@@ -5,7 +5,7 @@ import { textOf } from '../rules/pack-values.ts'
 import { readYaml } from '../rules/yaml-text.ts'
 import { displayNameKey, type ExportedPack, type ReadProfile } from './read-profile.ts'
 
-/** The profiles, each of their packs with the version of the folder that it means and with its display name. */
+/** The profiles, each pack with the version of the folder that it refers to and with its display name. */
 export function resolvePacks(profiles: readonly ReadProfile[], packs: readonly Pack[]): Profile[] {
   const folders = Map.groupBy(packs, ({ name }) => name)
   return profiles.map((profile) => ({
@@ -26,7 +26,7 @@ function resolve({ version, ...pack }: ExportedPack, folders: readonly Pack[]): 
   return { ...pack, tag, displayName: pack.displayName || displayNameIn(values) }
 }
 
-/** A tag such as `1.25.x` floats: the platform takes the newest version, and says beside it which one that was. */
+/** A tag such as `1.25.x` floats: the platform takes the newest version, and the export names it beside the tag. */
 function chooseVersion(tag: string, version: string, present: readonly string[]): string {
   if (present.includes(tag)) return tag
   const start = tag.endsWith('.x') ? tag.slice(0, -1) : ''
@@ -36,7 +36,7 @@ function chooseVersion(tag: string, version: string, present: readonly string[])
   return one !== undefined && another === undefined ? one : tag
 }
 
-/** `pack."spectrocloud.com/display-name"` of values; the platform's own documentation writes it without `pack` too. */
+/** `pack."spectrocloud.com/display-name"` of values; the documentation of the platform also writes it without `pack`. */
 function displayNameIn(values: string): string {
   if (!values.includes(displayNameKey)) return ''
   const macros = findMacros(values)

@@ -9,9 +9,9 @@ import { refuse } from '../../archive/refusal.ts'
 export const existingProfiles = 'spc/app/profiles'
 
 /**
- * Holds what was unpacked against the sums of definition.yaml.
- * @returns what that says; nothing in archives of the existing layout, which have none
- * @throws AppError where something is missing, too much or another; the system's errors as they are
+ * Compares the unpacked files with the sums of definition.yaml.
+ * @returns the content of definition.yaml; undefined for archives of the existing layout, which have no such file
+ * @throws AppError if a file is missing, unlisted or different; the system's errors as they are
  */
 export async function verifySums(
   folder: string,
@@ -24,7 +24,7 @@ export async function verifySums(
     throw refuse(
       'DefinitionMissing',
       undefined,
-      `holds neither ${definitionFile} nor ${existingProfiles}; is it a definition?`,
+      `contains neither ${definitionFile} nor ${existingProfiles}; check that it is a definition`,
     )
   }
   const head = parseDefinitionFile(await readHead(folder, own, limits), limits)

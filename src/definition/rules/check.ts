@@ -10,16 +10,16 @@ import { createValueSchemas } from './value-schemas.ts'
 import { readVariables, type VariableRules } from './variables.ts'
 
 export interface CheckEdges {
-  /** Sees every YAML document on the way. */
+  /** Called with every YAML document when it is parsed. */
   readonly onDocument?: OnDocument
   /** Collects the patterns of the variables. */
   readonly patterns?: Patterns
 }
 
 /**
- * Everything that is wrong with a definition, and what an operator should know before a deployment, all at once: codes of
- * codes.ts. Variables count with their defaults; variables without a value are no problem here. Takes about 1 s for 3 MB
- * of YAML, so not on the event loop of the daemon.
+ * All errors of a definition, and all warnings that an operator should know before a deployment, with the codes of
+ * codes.ts. Variables have their defaults; a variable without a value is no problem here. It takes about 1 s for 3 MB of
+ * YAML, so it must not run on the event loop of the daemon.
  */
 export function checkDefinition(
   definition: Definition,
@@ -31,9 +31,9 @@ export function checkDefinition(
   checkDependencies(definition, report)
   const variables = readVariables(definition.profiles, patterns)
   problems.adopt(variables.problems)
-  const holdAgainstSchemas = createValueSchemas(definition, report)
+  const checkAgainstSchemas = createValueSchemas(definition, report)
   const sources = readSourceTexts(definition, report, (text, document, unmask) => {
-    holdAgainstSchemas(text, document, unmask)
+    checkAgainstSchemas(text, document, unmask)
     onDocument?.(text, document, unmask)
   })
   createMacroReading({

@@ -1,17 +1,17 @@
 /**
- * Every code a check of a definition can give: how bad it is, what it means, and what to do.
+ * Every code that a check of a definition can report: its severity, its meaning, and what to do.
  * Documents are generated from this table; codes are stable, texts may improve.
  */
 export const definitionCodes = {
   InfrastructureTwice: {
     severity: 'error',
     meaning:
-      'More than one profile holds infrastructure (type cluster or infra, or a layer os, k8s, cni, csi).',
+      'More than one profile contains infrastructure (type cluster or infra, or a layer os, k8s, cni, csi).',
     action: 'Keep one of them; a cluster has one operating system and one Kubernetes.',
   },
   LayerMissing: {
     severity: 'error',
-    meaning: 'The infrastructure profile has no pack for a layer that each cluster needs: os, k8s and cni.',
+    meaning: 'The infrastructure profile has no pack for a layer that every cluster needs: os, k8s or cni.',
     action: 'Add a pack of that layer to the profile.',
   },
   LayerTwice: {
@@ -21,19 +21,20 @@ export const definitionCodes = {
   },
   PackDependencyMissing: {
     severity: 'error',
-    meaning: 'A pack requires another one (constraints.dependencies of its pack.json) that no profile holds.',
+    meaning:
+      'A pack requires another one (constraints.dependencies of its pack.json) that no profile contains.',
     action: 'Add that pack to a profile.',
   },
   PackDependencyVersion: {
     severity: 'error',
-    meaning: 'A pack says that it does not work with a version of another pack that a profile holds.',
-    action: 'Take a version of either of them that fits.',
+    meaning: 'By its pack.json, a pack does not work with the version of another pack in a profile.',
+    action: 'Change the version of one of the two packs.',
   },
   PackElsewhere: {
     severity: 'warning',
     meaning:
-      'A profile refers to a pack that is not in the archive and may be elsewhere: a pack of type helm or oci comes from a registry, and where archives of the existing layout keep packs is not known.',
-    action: 'Build the definition again with the folder of that pack, so that what it holds can be checked.',
+      'A profile refers to a pack that is not in the archive but may be available elsewhere: a pack of type helm or oci comes from a registry, and archives of the existing layout do not document where they keep packs.',
+    action: 'Build the definition again with the folder of that pack, so that its content can be checked.',
   },
   PackMissing: {
     severity: 'error',
@@ -43,35 +44,34 @@ export const definitionCodes = {
   PackTwice: {
     severity: 'error',
     meaning:
-      'The same pack is named twice, in two profiles, or in one under the same display name or in a layer os, k8s or cni; or two folders hold the same pack and version.',
+      'The same pack is used twice: in two profiles, or in one profile under the same display name or in a layer os, k8s or cni. Or two folders contain the same pack and version.',
     action:
-      'Remove one of them. In one profile, a display name for each (spectrocloud.com/display-name below pack in its values) lets a pack stand more than once.',
+      'Remove one of them. A profile may use a pack more than once if each has a display name of its own (spectrocloud.com/display-name below pack in its values).',
   },
   PackSchemaInvalid: {
     severity: 'warning',
-    meaning: 'schema.yaml of a pack, or a schema in it, cannot be read; nothing is checked by it.',
-    action: 'Nothing has to be done; the author of the pack can correct it.',
+    meaning: 'schema.yaml of a pack, or a schema in it, is malformed and is not used.',
+    action: 'No action is needed; the author of the pack can correct it.',
   },
   PackValueInvalid: {
     severity: 'error',
     meaning:
-      'A value of a pack is not what schema.yaml of the pack says. A warning where it is the value of the pack itself.',
+      'A value of a pack does not match schema.yaml of the pack. It is a warning if the value comes from the pack itself.',
     action: 'Correct the value in the profile.',
   },
   PackUnused: {
     severity: 'warning',
-    meaning: 'The archive holds a pack that no profile refers to.',
-    action: 'Nothing has to be done; without it the archive is smaller.',
+    meaning: 'The archive contains a pack that no profile refers to.',
+    action: 'No action is needed; without the pack the archive is smaller.',
   },
   PackVersionMissing: {
     severity: 'error',
-    meaning:
-      'A profile does not say which version of a pack it means, and the archive holds more than one that fits.',
+    meaning: 'A profile does not name the version of a pack, and more than one version in the archive fits.',
     action: 'Write the version as tag of the pack, or build the definition with one folder of that pack.',
   },
   ProfileMissing: {
     severity: 'error',
-    meaning: 'The definition holds no profile.',
+    meaning: 'The definition contains no profile.',
     action: 'Build the definition again with at least one profile.',
   },
   ProfileTwice: {
@@ -81,9 +81,9 @@ export const definitionCodes = {
   },
   VersionInvalid: {
     severity: 'error',
-    meaning: 'A version is not well formed.',
+    meaning: 'A version is malformed.',
     action:
-      'Write digits first, with or without a v, then letters, digits and . _ + -, at most 128 characters.',
+      'Begin with a digit, or with v and a digit; then letters, digits and . _ + - may follow, at most 128 characters in total.',
   },
   ValuesNotMapping: {
     severity: 'error',
@@ -92,13 +92,13 @@ export const definitionCodes = {
   },
   YamlAliasInvalid: {
     severity: 'error',
-    meaning: 'An alias (*name) has no anchor before it, or stands inside of what it repeats.',
+    meaning: 'An alias (*name) has no anchor before it, or is inside the node that it refers to.',
     action: 'Put the anchor (&name) before the alias, or write the value out.',
   },
   YamlInvalid: {
     severity: 'error',
-    meaning: 'A text is not valid YAML: neither 1.2 nor what Helm and kubectl take beyond it.',
-    action: 'Correct it at the place that is named.',
+    meaning: 'A text is not valid YAML: neither YAML 1.2 nor the extensions that Helm and kubectl accept.',
+    action: 'Correct the text at the named place.',
   },
   YamlKeyTwice: {
     severity: 'warning',
@@ -108,13 +108,13 @@ export const definitionCodes = {
   },
   YamlTooLarge: {
     severity: 'error',
-    meaning: 'The aliases of a document stand for more values than a person would write.',
-    action: 'Write the values out, or repeat less.',
+    meaning: 'The aliases of a document expand to far more values than real files have.',
+    action: 'Write the values out, or use fewer aliases.',
   },
   MacroBreaksYaml: {
     severity: 'error',
-    meaning: 'The value of a macro would break the YAML around it or be cut or changed by it.',
-    action: 'Put the macro in quotes, or choose a value without the character that is named.',
+    meaning: 'The value of a macro would break the YAML around it, or YAML would cut or change the value.',
+    action: 'Put the macro in quotes, or choose a value without the named character.',
   },
   MacroCycle: {
     severity: 'error',
@@ -123,7 +123,7 @@ export const definitionCodes = {
   },
   MacroFunctionFailed: {
     severity: 'error',
-    meaning: 'A function of a macro cannot do its work with the values it is given.',
+    meaning: 'A function of a macro refuses its arguments.',
     action: 'Correct the values, or give the macro a default before the function.',
   },
   MacroFunctionUnknown: {
@@ -133,23 +133,23 @@ export const definitionCodes = {
   },
   MacroInvalid: {
     severity: 'error',
-    meaning: 'A macro is not written as macros are.',
+    meaning: 'A macro is malformed.',
     action: 'Write {{ .spectro.var.NAME }}, {{ .spectro.system.NAME }} or {{ .spectro.pack.PACK.PATH }}.',
   },
   MacroPackAmbiguous: {
     severity: 'error',
     meaning:
-      'A macro refers to a value of a pack that stands in its profile more than once, and not all of them have the same value.',
-    action: 'Write the value out, or give all packs of that name the same one.',
+      'A macro refers to a value of a pack that its profile contains more than once, and the value differs between them.',
+    action: 'Write the value out, or give all packs of that name the same value.',
   },
   MacroPathEmpty: {
     severity: 'warning',
-    meaning: 'A macro refers to a value that the pack does not have; it stands for nothing, an empty text.',
+    meaning: 'A macro refers to a value that the pack does not have; its value is an empty text.',
     action: 'Correct the path, or give the pack the value.',
   },
   MacroPackUnknown: {
     severity: 'error',
-    meaning: 'A macro refers to a pack that no profile of this definition holds.',
+    meaning: 'A macro refers to a pack that no profile of this definition contains.',
     action: 'Correct the name, or add the pack.',
   },
   MacroPathUnknown: {
@@ -160,46 +160,48 @@ export const definitionCodes = {
   MacroPlatformOnly: {
     severity: 'warning',
     meaning:
-      'A macro asks for what only the platform knows, so it stays as it is written. In packs of the layers os, k8s and cni this is an error.',
+      'A macro refers to a value that only the platform knows, so it stays as it is written. In packs of the layers os, k8s and cni this is an error.',
     action: 'Write the value out, or use a variable of the profile.',
   },
   MacroSystemUnknown: {
     severity: 'error',
-    meaning: 'No system macro of this name is published.',
-    action: 'Use one of those that docs/definition-format.md lists.',
+    meaning: 'The platform documents no system macro of this name.',
+    action: 'Use a system macro that docs/definition-format.md lists.',
   },
   MacroTooLong: {
     severity: 'error',
-    meaning: 'What macros stand for is longer than a person would write: values that repeat each other.',
-    action: 'Refer to less, or write shorter values.',
+    meaning:
+      'The values of macros are too long: values of packs contain each other many times, or texts are too large.',
+    action: 'Use fewer references, or write shorter values.',
   },
   MacroTypeChanged: {
     severity: 'warning',
     meaning:
-      'A macro changes its type: a number or boolean in double quotes becomes text, or a text without quotes a number, boolean or null.',
-    action: 'Take the quotes away, or add them, as the reader of the value expects it.',
+      'The value of a macro changes its type: a number or boolean in double quotes becomes text, or text without quotes becomes a number, boolean or null.',
+    action: 'Remove or add the quotes, depending on which type is expected.',
   },
   MacroUnevaluated: {
     severity: 'warning',
     meaning:
-      'A macro stands inside of a condition, a loop or another expression of a template, which this host does not evaluate.',
-    action: 'Write the macro by itself, or with functions only.',
+      'A macro is inside a condition, a loop or another expression of a template, which this host does not evaluate.',
+    action: 'Write the macro alone, or with functions only.',
   },
   MacroUnset: {
     severity: 'error',
-    meaning: 'A macro has no value: a required variable without one, or a fact of the cluster not known yet.',
+    meaning:
+      'A macro has no value: a required variable is not set, or a fact of the cluster is not known yet.',
     action: 'Give the variable a value.',
   },
   VariableDefaultInvalid: {
     severity: 'error',
     meaning:
-      'The default of a variable, or one of its options, is refused by its own format, regex or options.',
+      'The default of a variable, or one of its options, does not match its own format, regex or options.',
     action: 'Correct the default or the rule.',
   },
   VariableDefaultMasked: {
     severity: 'warning',
     meaning:
-      'The default of a sensitive variable, or one of its options, is nothing but stars: the export masked it. It counts as not set.',
+      'The default of a sensitive variable, or one of its options, consists of stars only: the export masked it. It counts as not set.',
     action: 'Write the value into the exported profile, or give it when the cluster is created.',
   },
   VariableDefaultMissing: {
@@ -219,25 +221,26 @@ export const definitionCodes = {
   },
   VariableNameInvalid: {
     severity: 'error',
-    meaning: 'A variable has no name, or one that no macro can hold.',
+    meaning: 'A variable has no name, or one that cannot be used in a macro.',
     action: 'Give it a name without spaces, braces and |, of at most 256 characters.',
   },
   VariableOptionsInvalid: {
     severity: 'error',
-    meaning: 'A dropdown has no options, an option twice or without value, or more than one default.',
+    meaning:
+      'A dropdown has no options, a duplicate option, an option without value, or more than one default.',
     action: 'Correct its options.',
   },
   VariableOptionsUnused: {
     severity: 'warning',
-    meaning: 'A variable has options but is no dropdown, so that any value is taken.',
+    meaning: 'A variable has options but is not a dropdown, so the options are ignored.',
     action: 'Set inputType to dropdown, or remove the options.',
   },
   VariablePatternInvalid: {
     severity: 'error',
     meaning:
-      'The regex of a variable is refused by RE2, or is too large: more than 1,024 characters, 2,000 instructions, or 20,000 together with those before it.',
+      'The regex of a variable is refused by RE2 or is too large. The limits are 1,024 characters, 2,000 instructions, and 20,000 instructions for all patterns of the definition.',
     action:
-      'Write it in RE2 syntax (no look-around, no back references); where it is too large, repeat less: x{0,999} is 999 times x.',
+      'Write it in RE2 syntax (no look-around, no back references). If it is too large, use smaller repetitions: x{0,999} counts 999 times x.',
   },
   VariableTwice: {
     severity: 'error',
@@ -251,20 +254,19 @@ export const definitionCodes = {
   },
   VariableUnused: {
     severity: 'warning',
-    meaning: 'A profile declares a variable that none of its values and manifests use.',
-    action: 'Nothing has to be done; check the spelling of the name where it should be used.',
+    meaning: 'A profile declares a variable that its values and manifests do not use.',
+    action: 'No action is needed; if the variable should be used, check the spelling of its name there.',
   },
   VariablesTooLarge: {
     severity: 'error',
     meaning:
-      'The variables of the definition are more than 2,000, or their texts together longer than 4 MiB. They are not checked one by one then.',
+      'The definition has more than 2,000 variables, or their texts are longer than 4 MiB in total. The variables are then not checked.',
     action: 'Declare fewer variables, or put long texts into the values of packs.',
   },
   TooManyProblems: {
     severity: 'error',
-    meaning:
-      'There are more problems than are told. Where all that are not told are warnings, this is one too.',
-    action: 'Correct those that are told and check again.',
+    meaning: 'Not all problems are reported. This is a warning if all omitted problems are warnings.',
+    action: 'Correct the reported problems and check again.',
   },
 } as const satisfies Record<string, { severity: 'error' | 'warning'; meaning: string; action: string }>
 

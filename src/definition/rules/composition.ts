@@ -3,14 +3,14 @@ import type { Definition, Profile, ProfilePack } from '../definition.ts'
 import type { Report } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
 
-/** Without a pack of each of these there is no cluster. */
+/** Layers of which every cluster needs a pack. */
 export const requiredLayers: readonly string[] = ['os', 'k8s', 'cni']
 const infrastructureLayers = new Set([...requiredLayers, 'csi'])
 
-// Not semver: `0.30.0-5.5.2026`, `v1.1.0`, `1.16`, `1.33.x` are all there. It is part of a path and of image tags.
+// Not semver: `0.30.0-5.5.2026`, `v1.1.0`, `1.16`, `1.33.x` all occur. A version is part of a path and of image tags.
 const version = /^v?[0-9](?:[0-9A-Za-z._+-]{0,126}[0-9A-Za-z])?$/
 
-/** What profiles and packs a definition is made of: which may stand together, and whether all that is named is there. */
+/** Checks which profiles and packs a definition combines, and whether every pack that a profile names is in the archive. */
 export function checkComposition(definition: Definition, report: Report): void {
   const { profiles } = definition
   checkVersion('the definition', definition.version, 'definition.yaml#version', report)
@@ -30,20 +30,20 @@ function checkProfiles(profiles: readonly Profile[], report: Report): void {
       report('ProfileTwice', `${place}#metadata.uid`, `has the uid of ${earlier.place}; remove one of them`)
     else uids.set(uid, profile)
     checkVersion(`profile ${printable(name)}`, profile.version, `${place}#spec.version`, report)
-    if (!holdsInfrastructure(profile)) continue
+    if (!hasInfrastructure(profile)) continue
     if (infrastructure)
       report(
         'InfrastructureTwice',
         `${place}#spec.template`,
-        `profiles ${printable(infrastructure.name)} and ${printable(name)} both hold infrastructure; keep one`,
+        `profiles ${printable(infrastructure.name)} and ${printable(name)} both contain infrastructure; keep one`,
       )
     infrastructure ??= profile
     checkLayers(profile, report)
   }
 }
 
-/** By its type, or by what it holds: some add-on profiles bring a layer of the infrastructure all the same. */
-export function holdsInfrastructure({ type, packs }: Profile): boolean {
+/** Whether a profile contains infrastructure, by its type or by its packs: some add-on profiles contain such a layer too. */
+export function hasInfrastructure({ type, packs }: Profile): boolean {
   return type === 'cluster' || type === 'infra' || packs.some(({ layer }) => infrastructureLayers.has(layer))
 }
 
@@ -81,16 +81,16 @@ function checkPacks({ formatVersion, profiles, packs }: Definition, report: Repo
       checkTwice(profile, pack, place)
       if (tag !== '') checkVersion(`pack ${printable(name)}`, tag, `${place}.tag`, report)
       const versions = folders.get(name) ?? []
-      // Such a pack is nothing but the manifests that the profile itself holds.
+      // A pack of type manifest consists only of the manifests in the profile.
       if (type === 'manifest' || versions.includes(tag)) return
-      const held = printable(versions.join(', '))
+      const present = printable(versions.join(', '))
       if (versions.length > 1 && (tag === '' || tag.endsWith('.x'))) {
-        const said = tag === '' ? 'has no tag' : `has the tag ${printable(tag)}`
-        report('PackVersionMissing', place, `pack ${printable(name)} ${said}; write one of ${held}`)
+        const reason = tag === '' ? 'has no tag' : `has the tag ${printable(tag)}`
+        report('PackVersionMissing', place, `pack ${printable(name)} ${reason}; write one of ${present}`)
         return
       }
-      const hint = versions.length > 0 ? `; it holds ${held}` : suggest(name, folders.keys())
-      // No public text says where archives of the existing layout keep their packs; charts come from a registry.
+      const hint = versions.length > 0 ? `, which has ${present}` : suggest(name, folders.keys())
+      // It is not documented where archives of the existing layout keep their packs. Charts come from a registry.
       const isElsewhere =
         formatVersion === 0 || (versions.length === 0 && (type === 'helm' || type === 'oci'))
       report(
@@ -104,7 +104,7 @@ function checkPacks({ formatVersion, profiles, packs }: Definition, report: Repo
 
 const identityOf = ({ name, displayName }: ProfilePack) => `${name}\0${displayName}`
 
-/** A pack may stand in one profile more than once, under different display names; not in layers that a cluster has once. */
+/** A profile may contain a pack more than once, under different display names, except in layers that a cluster has once. */
 function createTwiceCheck(report: Report) {
   const seen = new Map<string, { readonly profile: Profile; readonly place: string }>()
   const identities = new Set<string>()
@@ -131,7 +131,7 @@ function checkFolders({ profiles, packs }: Definition, report: Report): void {
     const key = `${name}\0${each}`
     const earlier = seen.get(key)
     if (earlier !== undefined) {
-      report('PackTwice', place, `holds the same pack and version as ${earlier}; remove one of them`)
+      report('PackTwice', place, `contains the same pack and version as ${earlier}; remove one of them`)
       continue
     }
     seen.set(key, place)

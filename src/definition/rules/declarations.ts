@@ -10,15 +10,15 @@ import { createRule, isMasked, optionsOf, type VariableRule } from './variable-r
 /** The variables of one profile, ready to judge values. */
 export interface Declared {
   readonly profile: DeclaringProfile
-  /** By name; of a name that is declared twice, the first. */
+  /** By name. If a name is declared twice, the first declaration counts. */
   readonly rules: ReadonlyMap<string, VariableRule>
 }
 
 const inputTypes = ['text', 'dropdown', 'multiline']
 const nameLimit = 256
-// Defaults are judged at most this thoroughly, all together.
+// Steps of RE2 for all defaults together.
 const defaultSteps = 200_000_000
-// The daemon reads them for each validation, and replies with all of them.
+// The daemon reads the variables for each validation, and replies with all of them.
 const countLimit = 2_000
 const textLimit = 4_194_304
 
@@ -36,7 +36,7 @@ export function readRules(profiles: readonly DeclaringProfile[], patterns: Patte
 const patternOf = ({ regex }: Variable, patterns: Patterns): Pattern | undefined =>
   regex ? patterns.find(regex) : undefined
 
-/** Reports what is wrong with the declarations themselves. */
+/** Reports problems of the declarations themselves. */
 export function checkDeclarations(
   profiles: readonly DeclaringProfile[],
   patterns: Patterns,
@@ -55,17 +55,17 @@ export function checkDeclarations(
       if (seen.has(variable.name)) say('VariableTwice', 'is declared twice; remove one of them')
       seen.add(variable.name)
       checkTokens(variable, say)
-      // The values that a refused pattern takes are unknown.
+      // With a refused pattern, options and defaults are checked by the other rules only.
       const rule = createRule(variable, pattern?.refusal === undefined ? pattern : undefined)
       if (variable.inputType === 'dropdown') checkOptions(rule, work, say)
       else if (optionsOf(variable).length > 0)
-        say('VariableOptionsUnused', 'has options but is no dropdown; set inputType to dropdown')
+        say('VariableOptionsUnused', 'has options but is not a dropdown; set inputType to dropdown')
       checkDefault(rule, work, say)
     })
   }
 }
 
-/** Whether there are so few and so short ones that they can be looked at one by one. */
+/** Whether the variables are so few and short that they can be checked one by one. */
 function isModest(profiles: readonly DeclaringProfile[], report: Report): boolean {
   let [count, length] = [0, 0]
   for (const { place, variables } of profiles) {
@@ -106,11 +106,16 @@ function checkOptions(rule: VariableRule, work: { steps: number }, say: Say): vo
   options.forEach(({ value }, index) => {
     if (value === '') say('VariableOptionsInvalid', `has no value in options[${index}]`)
     else if (isMasked(rule.variable, value))
-      say('VariableDefaultMasked', `has in options[${index}] a mask of stars and no value; write the value`)
-    else if (seen.has(value)) say('VariableOptionsInvalid', `has the value of options[${index}] twice`)
+      say(
+        'VariableDefaultMasked',
+        `has a mask of stars instead of a value in options[${index}]; write the value`,
+      )
+    else if (seen.has(value))
+      say('VariableOptionsInvalid', `has the value of options[${index}] twice; remove one of them`)
     seen.add(value)
     const refusal = value === '' || isMasked(rule.variable, value) ? undefined : rule.refuse(value, work)
-    if (refusal !== undefined) say('VariableDefaultInvalid', `has in options[${index}] what ${refusal}`)
+    if (refusal !== undefined)
+      say('VariableDefaultInvalid', `has a value in options[${index}] that ${refusal}`)
   })
   const defaults = new Set(options.filter((option) => option.default === true).map(({ value }) => value))
   if (rule.variable.defaultValue) defaults.add(rule.variable.defaultValue)
@@ -122,7 +127,7 @@ function checkDefault(rule: VariableRule, work: { steps: number }, say: Say): vo
   if (isMasked(rule.variable, defaultValue))
     say(
       'VariableDefaultMasked',
-      'has a mask of stars as its default and counts as one without; write the default, or have the value given',
+      'has a mask of stars as its default, which counts as not set; write the default, or give the value when the cluster is created',
     )
   if (rule.default === undefined) {
     if (immutable === true) say('VariableDefaultMissing', 'is immutable and has no defaultValue; add it')

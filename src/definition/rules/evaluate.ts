@@ -12,27 +12,27 @@ import {
 } from './functions/value.ts'
 import type { Expression, Reference } from './expression.ts'
 
-/** A value, or no value: `later`, since it is not known yet, or never on this host. */
+/** A value, or the reason why there is none: it is not known yet (`later`), or this host never knows it (`never`). */
 export type Known = { readonly value: Value } | { readonly missing: 'later' | 'never' }
 
-/** What an expression comes to, or which function refuses what it is given. */
+/** The value of an expression, or the refusal of a function, as the end of a sentence. */
 export type Evaluated = Known | { readonly refusal: string }
 
 type Choose = (values: readonly Known[]) => Known
 
 const nothing: Known = { value: null }
-/** What is never there counts as empty where a function asks whether it is. */
+/** A value that is never known counts as empty for functions that test for emptiness. */
 const asEmpty = (known: Known): Known => ('missing' in known && known.missing === 'never' ? nothing : known)
 const isChosen = (known: Known) => 'missing' in known || !isEmpty(known.value)
 
-/** Of several values the first that is there, or the last. */
+/** The first value that is not empty. */
 const firstPresent: Choose = (values) => values.map(asEmpty).find(isChosen) ?? nothing
 
 function takeFirst(isTaken: (known: Known) => boolean): Choose {
   return (values) => values.find((known) => 'missing' in known || isTaken(known)) ?? values.at(-1) ?? nothing
 }
 
-// Functions that may leave some of their values aside, so that these need not be known.
+// Functions that choose between their arguments, so that not every argument has to be known.
 const choices: ReadonlyMap<
   string,
   { readonly least: number; readonly most: number; readonly choose: Choose }
@@ -51,11 +51,11 @@ function firstOr(given: Known, other: Known): Known {
 
 function chooseBranch([yes = nothing, no = nothing, test = nothing]: readonly Known[]): Known {
   if ('missing' in test) return test
-  if (typeof test.value !== 'boolean') throw new Refusal(`takes a boolean, it is given ${kindOf(test.value)}`)
+  if (typeof test.value !== 'boolean') throw new Refusal(`takes a boolean, not ${kindOf(test.value)}`)
   return test.value ? yes : no
 }
 
-/** How many values a function takes; undefined: no function has that name. */
+/** How many arguments a function takes; undefined if no function has that name. */
 export const countsOf = (name: string): Pick<TemplateFunction, 'least' | 'most'> | undefined =>
   choices.get(name) ?? templateFunctions.get(name)
 
@@ -63,11 +63,11 @@ export const functionNames: readonly string[] = [...choices.keys(), ...templateF
 
 export interface EvaluationEdges {
   readonly valueOf: (reference: Reference) => Known
-  /** Is told how many characters each function makes; may end the work by a Refusal. */
+  /** Called with the number of characters that each function returns. @throws Refusal to end the evaluation */
   readonly spend: (length: number) => void
 }
 
-/** What an expression comes to. Never throws. */
+/** Evaluates an expression. A refusal is returned, not thrown. */
 export function evaluate(expression: Expression, { valueOf, spend }: EvaluationEdges): Evaluated {
   const visit = (each: Expression): Known => {
     switch (each.kind) {
@@ -98,7 +98,7 @@ function call(name: string, values: readonly Known[], spend: (length: number) =>
     const value = templateFunctions
       .get(name)
       ?.call(values.map((known) => ('value' in known ? known.value : null)))
-    if (value === undefined) throw new Refusal('is no function')
+    if (value === undefined) throw new Refusal('is unknown')
     holdToLimit(sizeOf(value))
     spend(name.length + sizeOf(value))
     return { value }
@@ -116,7 +116,7 @@ function sizeOf(value: Value): number {
 
 const versionFields: readonly string[] = ['major', 'minor', 'patch', 'prerelease', 'metadata', 'original']
 
-/** `.Major` of a version, `._0` of what `split` gives. */
+/** `.Major` of a version, `._0` of the map that `split` returns. */
 function readField(known: Known, name: string): Known {
   if ('missing' in known) return known
   const { value } = known
@@ -129,5 +129,5 @@ function readField(known: Known, name: string): Known {
   throw new Refusal(`function of .${name} has no such field in ${kindOf(value)}`)
 }
 
-/** How a template writes what an expression came to; nothing at all is empty, where Go writes `<no value>`. */
+/** The text of a value in a template. nil becomes an empty text, for which Go writes `<no value>`. */
 export const writeValue = (value: Value): string => (value === null ? '' : textOf(value))

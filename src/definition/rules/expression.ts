@@ -1,9 +1,9 @@
 import type { Value } from './functions/value.ts'
 
-/** What a macro asks for: `.spectro.<kind>.<name>`. */
+/** A reference of a macro: `.spectro.<kind>.<name>`. */
 export interface Reference {
   readonly kind: 'var' | 'system' | 'pack' | 'macro'
-  /** What stands after the kind: `NAME`, `cluster.name`, `pack.path.to.value`. */
+  /** The text after the kind: `NAME`, `cluster.name`, `pack.path.to.value`. */
   readonly name: string
 }
 

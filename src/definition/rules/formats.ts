@@ -1,27 +1,27 @@
 import { isIPv4 } from 'node:net'
 import { isIPv6 } from '../../base/address.ts'
 
-/** What a value of this format is in YAML. */
+/** The type of a value in YAML. */
 export type ValueKind = 'text' | 'number' | 'boolean'
 
 interface Format {
   readonly kind: ValueKind
-  /** What it must be, as the end of a sentence that begins with `must be`. */
+  /** The end of a sentence that begins with `must be`. */
   readonly expected: string
   readonly accepts: (value: string) => boolean
 }
 
-// As both YAML 1.2 (core schema) and 1.1 read it: no hexadecimal, no `_`, no leading zeros, which 1.1 takes for octal; and
-// no point without a digit after it, which only some readers take. docs/definition-format.md has the rule in words.
+// A number in both YAML 1.2 (core schema) and 1.1: no hexadecimal, no `_`, and no leading zeros, which 1.1 reads as octal.
+// Nor a point without a digit after it, which only some readers accept. docs/definition-format.md has the rule in words.
 const decimal = /^[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/
 
-// The expression of semver.org for version 2.0.0. It does not backtrack: what follows each repetition differs from it.
+// The regex of semver.org for version 2.0.0. It does not backtrack, since no repetition can match the character after it.
 const semver =
   /^(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:-(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?$/
 
 const isNumber = (value: string) => decimal.test(value) && Number.isFinite(Number(value))
 
-/** RFC 4648, section 4, with padding; unused bits are not looked at. Lines may be broken, as Go's decoder has it. */
+/** RFC 4648, section 4, with padding; unused bits are not checked. Line breaks are allowed, as in Go's decoder. */
 function isBase64(value: string): boolean {
   const text = value.replace(/[\r\n]/g, '')
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
@@ -52,10 +52,10 @@ const formats = new Map<string, Format>([
   ['base64', { kind: 'text', expected: 'base64 with its padding', accepts: isBase64 }],
 ])
 
-/** The tokens as they are told; compared without case, since the platform does not say how it spells them. */
+/** The names of formats as messages show them. They are compared without case, since the platform documents no spelling. */
 export const formatNames: readonly string[] = [...formats.keys()]
 
-/** The format behind a token, `string` where no format is given; undefined for an unknown one. */
+/** The format of a name, `string` if the name is empty; undefined if it is unknown. */
 export function findFormat(token: string | undefined): Format | undefined {
   return token === undefined || token === '' ? anything : formats.get(token.toLowerCase())
 }

@@ -6,7 +6,7 @@ import { textOf } from './pack-values.ts'
 export interface GuessedImage {
   /** As it would be pulled, macros in it unchanged. */
   readonly image: string
-  /** Whether it has a tag or a digest. A chart takes its `appVersion` where values give none, which is not known here. */
+  /** Whether it has a tag or a digest. If values give none, a chart uses its `appVersion`, which is not known here. */
   readonly isTagKnown: boolean
 }
 
@@ -14,14 +14,15 @@ type Unmask = (text: string) => string
 
 /** `image`, `images`, `initImage`, `init_image`: a key whose value is an image. */
 const imageKey = /^images?$|[a-z0-9]Image$|_image$/
-// `host:port/path:tag@digest`; the distribution of images has stricter names, but charts write what a runtime takes.
+// `host:port/path:tag@digest`. The OCI distribution specification is stricter, but charts write what a runtime accepts.
 const reference =
   /^[A-Za-z0-9][\w.-]*(?::[0-9]+(?=\/))?(?:\/[\w.-]+)*(?::\w[\w.-]*)?(?:@sha256:[0-9a-f]{64})?$/
 const lengthLimit = 512
 
 /**
- * Images that the values of charts, and of manifests that are templates, look like: `repository` with `tag`, `registry` or `digest`, as most charts have them, and
- * texts such as `image: name:tag`. `name` is as good as `repository` below a key that says image.
+ * Guesses images from the values of charts and of manifests that are templates: `repository` with `tag`, `registry` or
+ * `digest`, as most charts have them, and texts such as `image: name:tag`. Below a key such as `image`, `name` counts as
+ * `repository`.
  */
 export function guessInValues({ contents }: Document, unmask: Unmask): GuessedImage[] {
   const guessed: GuessedImage[] = []
@@ -50,7 +51,7 @@ export function guessInValues({ contents }: Document, unmask: Unmask): GuessedIm
   return guessed
 }
 
-/** Texts and numbers of a mapping; a tag may be `1.10`. What is there and empty is an empty text. */
+/** Texts and numbers of a mapping; a tag may be `1.10`. A key without a value has an empty text. */
 function readTexts(map: YAMLMap, unmask: Unmask): Map<string, string> {
   const texts = new Map<string, string>()
   for (const { key, value } of map.items) {
@@ -81,7 +82,7 @@ function compose({ registry, repository, tag, digest }: Parts): GuessedImage | u
   return toImage(`${host}${repository}${behind}`)
 }
 
-/** Nothing where it cannot be an image. */
+/** @returns undefined if the text cannot be an image */
 function toImage(image: string): GuessedImage | undefined {
   if (image.length > lengthLimit) return undefined
   const plain = image.replaceAll(/\{\{-?\s*\.spectro\.[^{}]*\}\}/g, 'x')
@@ -91,7 +92,7 @@ function toImage(image: string): GuessedImage | undefined {
 const imageLine =
   /^[ \t]*(?:-[ \t]+)?["']?image["']?:[ \t]*(["']?)((?:\{\{[^{}\n]*\}\}|[^\s'"#{}])+)\1[ \t]*(?:#.*)?$/gm
 
-/** Images of the lines `image: name:tag` in a text that is YAML only once it is rendered. */
+/** Images of the lines `image: name:tag` in a text that is YAML only after rendering. */
 export function guessInLines(text: string): GuessedImage[] {
   return Array.from(text.matchAll(imageLine), ([, , image = '']) => toImage(image)).filter(
     (each) => each !== undefined,

@@ -9,22 +9,22 @@ import { readSourceTexts, type OnDocument } from './source-texts.ts'
 
 const containerLists = new Set(['containers', 'initContainers', 'ephemeralContainers'])
 
-/** The images of a pack, as they are written, macros in them unchanged; sorted by code unit, each once. */
+/** The images of a pack as they are written, with macros; sorted by code unit, each once. */
 export interface PackImages {
-  /** Those that it lists (`pack.content.images[].image`), and those of the containers in its manifests. */
+  /** Images that it lists (`pack.content.images[].image`), and those of the containers in its manifests. */
   readonly images: readonly string[]
-  /** Where it lists none: what the values of its charts and manifests look like; and plain `image:` lines of manifests that are templates. */
+  /** Guesses from the values of its charts and manifests, if it lists none, and from `image:` lines of manifests that are templates. */
   readonly guessed: readonly GuessedImage[]
 }
 
-/** The images that the texts of a definition name, found while its texts are checked. */
+/** Finds the images that the texts of a definition name, while the texts are checked. */
 export interface ImageFinder {
   readonly look: OnDocument
   /**
-   * The images of a pack of a profile: of the values that count for it, of the manifests of its folder and of those that
-   * the profile holds. Texts that are no YAML name none, and aliases are not followed.
+   * The images of a pack of a profile: from the values that apply to it, the manifests of its folder and the manifests in
+   * the profile. Texts that are not valid YAML are skipped, and aliases are not followed.
    * @param index of the pack in its profile
-   * @param folder of the pack, where there is one
+   * @param folder of the pack, if it is in the archive
    */
   imagesOf(profile: Profile, index: number, folder: Pack | undefined): PackImages
 }
@@ -42,7 +42,7 @@ export function createImageFinder(): ImageFinder {
     return known
   }
   const templates = new Map<string, GuessedImage[]>()
-  /** What a manifest that is a template shows; none of another one. */
+  /** Guesses from a manifest that is a template; empty for other manifests. */
   const inTemplate = (place: string, content: string): GuessedImage[] => {
     const known = templates.get(place)
     if (known) return known

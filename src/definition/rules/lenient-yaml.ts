@@ -1,9 +1,9 @@
-/** A text as YAML 1.2 has it, and where its characters stood before. */
+/** A text in strict YAML 1.2, with the original positions of its characters. */
 export interface StrictYaml {
   readonly text: string
-  /** The offset in the text that was given. */
+  /** Maps an offset to the original text. */
   readonly originalOf: (offset: number) => number
-  /** Where a tab stands that these readers take for indentation, and refuse, though YAML 1.2 has it for an empty line. */
+  /** Offset of a tab that Helm and kubectl refuse as indentation, although YAML 1.2 allows it in an empty line. */
   readonly tab: number | undefined
 }
 
@@ -14,14 +14,14 @@ interface Edit {
 }
 
 /**
- * Writes what the readers of Helm and kubectl (libyaml and its descendants) take beyond YAML 1.2 as 1.2 has it:
- * - a line of a quoted scalar or of a flow collection may begin anywhere: it is given the indent it needs. Leading blanks
- *   are folded away there, so no value changes;
- * - the head of a block may stand in a line of its own that is not deeper than its key: it is given that indent;
- * - a comment may follow a quote, a bracket or the head of a block at once: it is given a space;
+ * Rewrites a text that the readers of Helm and kubectl (libyaml and its descendants) accept as YAML 1.2:
+ * - a line of a quoted scalar or of a flow collection may have any indentation: the missing spaces are added. Leading
+ *   blanks are folded there, so no value changes;
+ * - the header of a block scalar may be in a line of its own, no deeper than its key: the missing spaces are added;
+ * - a comment may directly follow a quote, a bracket or the header of a block scalar: a space is added;
  * - `\'` is an escape in double quotes: it becomes `\x27`.
- * All other texts stay as they are. One pass that keeps indents and scalars apart as the scanner of libyaml does; what is
- * no YAML for that either, as what is never closed, is left to the parser to refuse. Linear, never throws.
+ * All other text is unchanged. One pass tracks indentation and scalars as the scanner of libyaml does. Text that is invalid
+ * for libyaml too, such as an unclosed quote, is left for the parser to refuse. Linear; never throws.
  */
 export function toStrictYaml(text: string): StrictYaml {
   const { edits, tab } = createScanner(text).scan()
@@ -32,7 +32,7 @@ export function toStrictYaml(text: string): StrictYaml {
 
 function applyEdits(text: string, edits: readonly Edit[]): Omit<StrictYaml, 'tab'> {
   const parts: string[] = []
-  // Of each edit, where what follows it stands after and before.
+  // For each edit, the offset of the text that follows it: in the new text (after) and in the original (before).
   const after: number[] = []
   const before: number[] = []
   let at = 0
@@ -53,7 +53,7 @@ function applyEdits(text: string, edits: readonly Edit[]): Omit<StrictYaml, 'tab
       else high = middle
     }
     const moved = low === 0 ? offset : (before[low - 1] ?? 0) + offset - (after[low - 1] ?? 0)
-    // Inside of what an edit put in: where that was put.
+    // An offset inside an inserted text is mapped to the place of the insertion.
     return Math.min(moved, edits[low]?.at ?? text.length)
   }
   return { text: parts.join(''), originalOf }
@@ -74,19 +74,19 @@ const wordInFlow = /[^ \t\r\n:#,[\]{}]*/y
 const endsPlain = /[:](?=[ \t\r\n]|$)/y
 const endsPlainInFlow = /[:](?=[ \t\r\n,[\]{}]|$)/y
 
-/** Knows as much of a text as needed to tell scalars, flow collections and the indent of blocks apart. */
+/** Scans only as much as is needed to distinguish scalars, flow collections and the indentation of blocks. */
 function createScanner(text: string) {
   const edits: Edit[] = []
-  // Deep lines times many lines would fill the memory; no honest text comes near.
+  // Deep indentation on many lines would fill the memory; real texts come nowhere near this limit.
   let room = text.length + 65_536
   let at = text.startsWith('\ufeff') ? 1 : 0
   let lineStart = at
   let indent = -1
   let outer: number[] = []
   let flow = 0
-  // How many edits there were before the quote or bracket that is open.
+  // Number of edits before the bracket that is now open.
   let unopened = 0
-  // Where a key may have begun in this line; `true`: at the next token.
+  // Column where a key may have begun in this line; `true`: a key may begin at the next token.
   let key: number | boolean = true
   let tab: number | undefined
 
@@ -111,7 +111,7 @@ function createScanner(text: string) {
     if (key === true) key = column()
   }
 
-  /** Steps over a line break. Where the block around does not reach the next line, that is given more indent. */
+  /** Skips a line break. If the next line is indented too little for the surrounding block, spaces are added. */
   const nextLine = (isIndented: boolean) => {
     at += 1
     lineStart = at
@@ -119,7 +119,7 @@ function createScanner(text: string) {
     const lacking = indent + 1 - (end(spaces) - at)
     if (lacking > 0) change(at, 0, ' '.repeat(lacking))
   }
-  /** Notes a tab before the depth that a line needs to belong to what is around it. */
+  /** Records the first tab inside the indentation that a line needs to belong to the surrounding block. */
   const findTab = (line: number, depth: number) => {
     const found = end(spaces, line)
     if (text[found] === '\t' && found - line < depth) tab ??= found
@@ -182,7 +182,7 @@ function createScanner(text: string) {
       else if (next === at && (found === '#' || (found === ':' && end(stop) === at))) at += 1
       else break
     }
-    // What no plain text begins with is a token of its own.
+    // A character with which no plain text can begin is a token of its own.
     if (at === from) at += 1
   }
 
@@ -191,7 +191,7 @@ function createScanner(text: string) {
       scanWords()
       const lineEnd = end(blanks)
       if (flow > 0 || text[lineEnd] !== '\n') return
-      // The next line that is not empty continues it, if it is deeper than the block around.
+      // The next line that is not empty continues the scalar if it is deeper than the surrounding block.
       let next = lineEnd
       while (next < text.length && end(isBlankLine, next + 1) > next + 1) {
         findTab(next + 1, indent + 1)

@@ -6,18 +6,18 @@ export type Token =
   | { readonly kind: 'reference'; readonly reference: Reference }
   | { readonly kind: 'word' | 'field'; readonly name: string }
   | { readonly kind: 'open' | 'close' | 'pipe' }
-  /** What Go's templates have and macros do not: variables, other fields, assignments. */
+  /** Syntax of Go templates that macros do not have: variables, other fields, assignments. */
   | { readonly kind: 'other' }
 
 export interface Action {
   readonly tokens: readonly Token[]
-  /** Behind its braces. */
+  /** Offset after its closing braces. */
   readonly end: number
   readonly trimsBefore: boolean
   readonly trimsAfter: boolean
 }
 
-// Longer than any published action; what is longer is not read.
+// Longer than any published action; a longer one is not parsed.
 const lengthLimit = 2_048
 
 const opening = /\{\{(-(?=[ \t\r\n]))?/y
@@ -29,7 +29,7 @@ const word = /[A-Za-z_][A-Za-z0-9_]*/y
 const integer = /[-+]?(?:0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|0|[1-9][0-9_]*)(?![A-Za-z0-9_.])/y
 const float = /[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?(?![A-Za-z0-9_.])/y
 const quoted = /"((?:[^"\\\r\n]|\\[^\r\n])*)"/y
-// As it stands inside of double quotes of YAML.
+// A quoted text inside a double-quoted YAML scalar.
 const escaped = /\\"([^"\\\r\n]*)\\"/y
 const raw = /`([^`]*)`/y
 const other = /\$[A-Za-z0-9_]*|\.(?:[A-Za-z_][A-Za-z0-9_.]*)?|:?=|,/y
@@ -40,7 +40,7 @@ const constants: ReadonlyMap<string, Value> = new Map<string, Value>([
   ['nil', null],
 ])
 
-/** Reads an action of a Go template, `{{ ... }}`, as Go's own lexer does. Undefined: it is no action, or never ends. */
+/** Reads an action of a Go template, `{{ ... }}`, like Go's lexer. Undefined if it is not an action or does not end. */
 export function readAction(text: string, start: number): Action | undefined {
   const limit = Math.min(text.length, start + lengthLimit)
   const match = (pattern: RegExp, at: number) => {
@@ -119,14 +119,14 @@ const short: Readonly<Record<string, string>> = {
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** A text of Go without its quotes; undefined: it has an escape that Go refuses. */
+/** The value of a Go string literal without its quotes; undefined if it has an escape that Go refuses. */
 function unquote(text: string): string | undefined {
   const wrong: string[] = []
   const value = text.replace(escapes, (found, ...groups: (string | undefined)[]) => {
     const [letter, two, four, eight, octal] = groups
     if (letter !== undefined) return short[letter] ?? ''
     const code = octal === undefined ? parseInt(two ?? four ?? eight ?? '', 16) : parseInt(octal, 8)
-    // Beyond ASCII `\x` and octal digits are bytes, not characters.
+    // Above 0x7f, `\x` and octal escapes are bytes, not characters.
     const isCharacter = two === undefined && octal === undefined ? code <= 0x10ffff : code < 0x80
     if (isCharacter) return String.fromCodePoint(code)
     wrong.push(found)

@@ -14,9 +14,9 @@ import type { SourceText } from './source-texts.ts'
 import { createSuggest } from './suggestion.ts'
 import { createSystemMacros, type SystemFacts } from './system-macros.ts'
 
-/** What a macro stands for. */
+/** The value of a macro. */
 export interface MacroValue {
-  /** Undefined: not known, now or at all. */
+  /** Undefined if it is not known, yet or ever. */
   readonly text: string | undefined
   readonly kind: ValueKind | undefined
   /** Why there is no value. */
@@ -26,7 +26,7 @@ export interface MacroValue {
 export interface MacroProblem {
   readonly code: DefinitionCode
   readonly message: string
-  /** Where it is not that of its code. */
+  /** If it differs from the severity of its code. */
   readonly severity?: Problem['severity']
 }
 
@@ -34,48 +34,50 @@ export interface MacroEdges {
   readonly sources: readonly SourceText[]
   readonly profiles: readonly Profile[]
   readonly facts: SystemFacts
-  /** Undefined: the profile does not declare it. */
+  /** Undefined if the profile does not declare it. */
   readonly variableOf: (profile: Profile, name: string) => MacroValue | undefined
   readonly variableNames: (profile: Profile) => Iterable<string>
-  /** Is told of circles. */
+  /** Receives circular references. */
   readonly report: Report
 }
 
+/** A value of a pack that a macro refers to, while its own macros are resolved. */
 interface Target extends PackValue {
   /** Indices of the macros in it. */
   readonly macros: readonly number[]
-  /** What these ask for, each with the place of its macro. */
+  /** The references of these macros, each with the offset of its macro. */
   readonly asks: readonly { readonly reference: Reference; readonly braces: number }[]
   state: 'new' | 'open' | 'done'
-  /** How many of `asks` have been looked at. */
+  /** How many of `asks` have been resolved. */
   done: number
   value: MacroValue
 }
 
 const unknown: MacroValue = { text: undefined, kind: undefined }
-// What values of packs may grow to by holding each other: 30 doublings would fill the memory.
+// Length to which a value of a pack may grow: values may contain each other, and 30 doublings would fill the memory.
 const lengthLimit = 1_048_576
-const cycleTold = 50
-// What functions may make, all together, in characters: some seconds of work.
+// Names that the message about a circle shows.
+const cycleNameLimit = 50
+// Characters that all functions together may return: some seconds of work.
 const workLimit = 10_000_000
-// To describe one takes as long as it is.
-const cyclesTold = 1_000
+// Reported circles; describing one takes time that grows with its length.
+const cycleLimit = 1_000
 
-/** What each macro of a definition stands for. Values of packs may hold macros: those are resolved first, each once. */
+/** The values of all macros of a definition. Values of packs may contain macros, which are resolved first, each once. */
 export function createMacroValues(edges: MacroEdges) {
   const { sources, profiles, facts, variableOf, variableNames, report } = edges
   const findValue = createPackValues(sources, profiles)
   const targets = new Map<PackValue['scalar'], Target>()
   const system = createSystemMacros(facts, profiles)
   const suggest = createSuggest(50)
-  let cycles = cyclesTold
+  let cycles = cycleLimit
   let work = workLimit
 
   const problem = (code: DefinitionCode, message: string): MacroValue => ({
     ...unknown,
     problem: { code, message },
   })
-  /** An error where the cluster cannot begin without the value. */
+  /** An error in layers without which a cluster cannot start. */
   const platformOnly = ({ layer }: SourceText, message: string): MacroValue => ({
     ...unknown,
     problem: {
@@ -97,7 +99,7 @@ export function createMacroValues(edges: MacroEdges) {
     return target
   }
 
-  /** What is asked for, as far as that needs no other value of a pack to be resolved first. */
+  /** The value of a reference or, if it is a value of a pack whose macros may have to be resolved first, its target. */
   const look = (source: SourceText, { kind, name }: Reference): MacroValue | Target => {
     const { profile } = source
     if (profile === undefined) return unknown
@@ -130,7 +132,7 @@ export function createMacroValues(edges: MacroEdges) {
         if (found?.value) return targetOf(found.value)
         if (!found) return unknown
         const reason = problem(found.code, found.message)
-        // As the platform resolves it.
+        // The platform resolves it to an empty text too.
         return found.code === 'MacroPathEmpty' ? { ...reason, text: '' } : reason
       }
     }
@@ -157,7 +159,7 @@ export function createMacroValues(edges: MacroEdges) {
 
   const spend = (length: number): void => {
     work -= length
-    if (work < 0) throw new Refusal('would make too much, together with all before it')
+    if (work < 0) throw new Refusal('makes the output of all functions too long; use fewer or shorter values')
   }
 
   const compute = (expression: Expression, asked: (reference: Reference) => MacroValue): MacroValue => {
@@ -180,7 +182,7 @@ export function createMacroValues(edges: MacroEdges) {
     return { text: writeValue(result.value), kind: kindOfValue(result.value) }
   }
 
-  /** What a macro stands for, by what it asks for. */
+  /** The value of a macro, from the values of its references. */
   const combine = (macro: Macro, asked: (reference: Reference) => MacroValue): MacroValue => {
     const { fault, expression } = macro
     if (expression === undefined) return fault ? problem(fault.code, fault.message) : unknown
@@ -196,7 +198,7 @@ export function createMacroValues(edges: MacroEdges) {
     })
   }
 
-  /** Depth first with a stack of its own: a chain may be as long as the definition is large. */
+  /** Depth first with an explicit stack, since a chain may be as long as the definition is large. */
   const resolve = (root: Target): MacroValue => {
     const stack = [root]
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
@@ -219,7 +221,7 @@ export function createMacroValues(edges: MacroEdges) {
     return root.value
   }
 
-  /** What the macro stands for, with the reason where it stands for nothing. */
+  /** The value of a macro, or the reason why it has none. */
   const valueOf = (source: SourceText, macro: Macro): MacroValue => {
     if (source.profile === undefined) return unknown
     return combine(macro, (reference) => {
@@ -231,7 +233,7 @@ export function createMacroValues(edges: MacroEdges) {
   return { valueOf }
 }
 
-// What has no value here may have a default.
+// Codes of missing values for which a function such as `default` may give another value.
 const absentCodes: ReadonlySet<DefinitionCode> = new Set([
   ...(['MacroPlatformOnly', 'MacroPackUnknown', 'MacroPathEmpty'] as const),
 ])
@@ -243,8 +245,9 @@ function kindOfValue(value: Value): ValueKind {
 
 function describeCycle(stack: readonly Target[], back: Target): string {
   const names = [...stack.slice(stack.indexOf(back)), back].map(({ name }) => printable(name))
-  const told = names.length > cycleTold ? [...names.slice(0, cycleTold), '...', back.name] : names
-  return `values refer to each other in a circle: ${told.join(' -> ')}`
+  const shown =
+    names.length > cycleNameLimit ? [...names.slice(0, cycleNameLimit), '...', printable(back.name)] : names
+  return `values refer to each other in a circle: ${shown.join(' -> ')}`
 }
 
 function kindOf({ value, type, tag }: PackValue['scalar'], text: string): ValueKind {

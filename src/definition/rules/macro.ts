@@ -4,14 +4,14 @@ import { parseExpression, type Fault } from './parse-expression.ts'
 
 /** One macro in a text. */
 export interface Macro {
-  /** What it replaces, `[start, end)`: its braces, and the blanks that its trim markers take away. */
+  /** The text that its value replaces, `[start, end)`: its braces, and the blanks that its trim markers remove. */
   readonly start: number
   readonly end: number
-  /** Where its braces begin. */
+  /** Offset of its opening braces. */
   readonly braces: number
-  /** What it asks for, in the order of the text. */
+  /** Its references, in the order of the text. */
   readonly references: readonly Reference[]
-  /** Undefined: see `fault`. */
+  /** If undefined, `fault` says why. */
   readonly expression: Expression | undefined
   readonly fault?: Fault
 }
@@ -19,7 +19,7 @@ export interface Macro {
 // Longer than any path into values.
 const nameLimit = 1_024
 
-// Sticky, so that each looks at one place only; no two parts of one can take the same character, so none backtracks.
+// Sticky, so each matches at one offset only. No two adjacent parts match the same character, so none backtracks.
 const beginning = /\{\{-?[ \t\r\n]*\.spectro(?![\w-])/y
 const whole = /\{\{[ \t\r\n]*\.spectro\.(var|system|pack|macro)\.([^\s{}|]+)[ \t\r\n]*\}\}/y
 const rest = /[^{}\r\n]*\}\}|[^\s{}]*/y
@@ -27,11 +27,11 @@ const blank = /[ \t\r\n]/
 
 /**
  * The macros of a text in their order, in linear time: `{{ .spectro.<kind>.<name> }}`, also with functions, trim markers
- * and line breaks inside. All other braces belong to Helm or to YAML and are no business of ours.
+ * and line breaks inside. All other braces belong to Helm or YAML and are ignored.
  */
 export function findMacros(text: string): Macro[] {
   const macros: Macro[] = []
-  // Of braces that hold `.spectro` much later nothing is read.
+  // Braces that are far away from the next `.spectro` are skipped.
   let mention = text.indexOf('.spectro')
   let at = text.indexOf('{{')
   while (at !== -1 && mention !== -1) {
@@ -81,7 +81,7 @@ const notWhole: Fault = {
 
 const keywords = new Set(['if', 'else', 'range', 'with', 'define', 'block', 'template'])
 
-/** What is ours by its begin must be right; of other actions only those are evaluated that are. */
+/** An action that begins like a macro must be valid. Any other action with a reference is evaluated only if it is valid. */
 function judge(
   tokens: readonly Token[],
   references: readonly Reference[],
@@ -96,17 +96,18 @@ function judge(
       return { expression: undefined, fault: ofVariable }
     return 'expression' in parsed ? parsed : { expression: undefined, fault: parsed.fault }
   }
-  const message = `stays as it is written: it stands in an expression that ${parsed.fault.message}`
+  const message = `stays as it is written: it is inside an expression that ${parsed.fault.message}`
   return { expression: undefined, fault: { code: 'MacroUnevaluated', message } }
 }
 
 const ofStatement: Fault = { code: 'MacroInvalid', message: 'is a statement of a template' }
 const ofVariable: Fault = {
   code: 'MacroInvalid',
-  message: 'has functions, which variables of a profile do not take; write {{ .spectro.var.NAME }} alone',
+  message:
+    'applies functions to a variable of the profile, which is not possible; write {{ .spectro.var.NAME }} alone',
 }
 
-/** Whether a text holds actions of another template: `{{` outside of its macros, or macros inside other actions. */
+/** Whether a text contains actions of another template: `{{` outside its macros, or macros inside other actions. */
 export function hasOtherBraces(text: string, macros: readonly Macro[]): boolean {
   if (macros.some(({ fault }) => fault?.code === 'MacroUnevaluated')) return true
   let next = 0
@@ -119,7 +120,7 @@ export function hasOtherBraces(text: string, macros: readonly Macro[]): boolean 
   return false
 }
 
-/** The text with each macro replaced by what `valueOf` says of it, or left where that is undefined. */
+/** The text with each macro replaced by its `valueOf`, or unchanged if that is undefined. */
 export function replaceMacros(
   text: string,
   macros: readonly Macro[],
@@ -136,18 +137,18 @@ export function replaceMacros(
   return parts.join('')
 }
 
-/** Marks that stand for macros while the text is read as YAML, each as long as its macro. */
+/** A text in which marks replace macros while it is parsed as YAML. Each mark is as long as its macro. */
 export interface Masked {
   readonly text: string
-  /** Puts something else in the place of each mark. */
+  /** Replaces each mark in a part of the text. */
   readonly unmask: (text: string, valueOf: (index: number) => string) => string
-  /** Indices of the macros whose marks a text holds, in order. */
+  /** Indices of the macros whose marks a part of the text contains, in order. */
   readonly indicesIn: (text: string) => number[]
 }
 
 /**
- * A text in which each macro is one word of the same length, so that YAML reads it as part of a scalar and all places
- * stay where they are. The words are made of private-use characters that the text does not hold.
+ * Replaces each macro by one word of the same length, so that YAML reads it as part of a scalar and no offset changes.
+ * The words consist of private-use characters that the text does not contain.
  */
 export function maskMacros(text: string, macros: readonly Macro[]): Masked {
   if (macros.length === 0) return { text, unmask: (inside) => inside, indicesIn: () => [] }
@@ -170,7 +171,7 @@ function unusedMarks(text: string): [string, string] {
     const mark = String.fromCharCode(code)
     if (!text.includes(mark)) unused.push(mark)
   }
-  // A text that holds all 6,400 of them means none of them.
+  // In a text that contains all 6,400 private-use characters, none of them has a meaning.
   const [first = '\uf8fe', second = '\uf8ff'] = unused
   return [first, second]
 }

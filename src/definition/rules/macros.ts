@@ -9,13 +9,13 @@ import { readSourceTexts, type SourceText } from './source-texts.ts'
 import type { SystemFacts } from './system-macros.ts'
 import { readVariables, valueOf, type GivenVariable, type VariableRules } from './variables.ts'
 
-/** A text of a definition with values in the place of macros; all else as it was, byte for byte. */
+/** A text of a definition with its macros replaced by values; the rest is unchanged, byte for byte. */
 export interface RenderedText {
-  /** Of the text it was made from. */
+  /** Place of the original text. */
   readonly place: string
   readonly profileUid: string
   readonly packName: string
-  /** With the name says which pack of the profile; empty where it has none. */
+  /** Identifies the pack in the profile, together with its name; empty if it has none. */
   readonly displayName: string
   readonly role: 'values' | 'manifest'
   readonly content: string
@@ -24,17 +24,17 @@ export interface RenderedText {
 export interface RenderEdges {
   readonly given: readonly GivenVariable[]
   readonly facts: SystemFacts
-  /** What readVariables gave for the same profiles, where there is one already. */
+  /** The result of readVariables for the same profiles, if the caller has it already. */
   readonly variables?: VariableRules
 }
 
-// Of one text, and of all together: more than any cluster is given, and less than memory holds.
+// Characters of one text, and of all together: more than any real cluster needs, and few enough for the memory.
 const textLimit = 16_777_216
 const totalLimit = 268_435_456
 
 /**
- * Renders values and manifests of all profiles. Problems of macros come with `place:line:column`; a macro that stands for
- * nothing is left as it is. Whether the given values are right is for validateVariables to say.
+ * Renders values and manifests of all profiles. Problems of macros have the place `place:line:column`; a macro without a
+ * value is left as it is. The given values are not validated here: see VariableRules.
  */
 export function renderDefinition(
   definition: Definition,
@@ -70,11 +70,11 @@ export interface MacroReadingEdges {
   readonly facts: SystemFacts
   readonly report: Report
   readonly givenTo: (profile: Profile, name: string) => string | undefined
-  /** Whether everything that will be given is given: each macro must have a value then. */
+  /** Whether all values have been given; then each macro must have a value. */
   readonly isComplete: boolean
 }
 
-/** The macros of texts together with what they stand for. */
+/** The macros of texts with their values. */
 export function createMacroReading(edges: MacroReadingEdges) {
   const { sources, profiles, variables, facts, report, givenTo, isComplete } = edges
   const rules = new Map(variables.declared.map((each) => [each.profile, each.rules]))
@@ -85,7 +85,7 @@ export function createMacroReading(edges: MacroReadingEdges) {
     if (rule === undefined) return undefined
     const text = valueOf(rule, givenTo(profile, name))
     const kind = findFormat(rule.variable.format)?.kind ?? 'text'
-    // A variable that may stay without a value is empty once all values are given.
+    // When all values have been given, an optional variable without a value is empty.
     const isKnown = text !== '' || (isComplete && rule.variable.required !== true)
     return { text: isKnown ? text : undefined, kind }
   }
@@ -93,7 +93,7 @@ export function createMacroReading(edges: MacroReadingEdges) {
   const reading = { sources, profiles, facts, variableOf, variableNames, report }
   const { valueOf: valueIn } = createMacroValues(reading)
 
-  /** Reports what is wrong with the macros of one text; its length with all values. */
+  /** Reports problems of the macros of one text. @returns its length with all values */
   const checkMacros = (source: SourceText): number => {
     const inComments = new Set(findOutside(source))
     let length = source.content.length
@@ -101,7 +101,7 @@ export function createMacroReading(edges: MacroReadingEdges) {
       const value = valueIn(source, macro)
       length += value.text?.length ?? 0
       const problem = value.problem ?? (isComplete ? missing(macro, value) : undefined)
-      // Comments are not evaluated, so what is wrong in one breaks nothing.
+      // YAML ignores comments, so a wrong macro in a comment breaks nothing.
       const severity = inComments.has(index) ? 'warning' : problem?.severity
       if (problem) report(problem.code, source.at(macro.braces), problem.message, severity)
     })
@@ -118,7 +118,11 @@ export function createMacroReading(edges: MacroReadingEdges) {
         checkPlacements(source, (macro) => valueIn(source, macro), report)
       else {
         tooLong.add(source)
-        report('MacroTooLong', source.place, `would be ${length} characters long, all texts so far ${total}`)
+        report(
+          'MacroTooLong',
+          source.place,
+          `would be ${length} characters long, and all texts so far ${total}`,
+        )
       }
     }
   }

@@ -3,9 +3,9 @@ import type { Definition, PackDependency, ProfilePack } from '../definition.ts'
 import type { Report } from './problem-list.ts'
 
 /**
- * What packs say in `constraints.dependencies` of their pack.json, held against the packs of all profiles: a required pack
- * must be there, a required or optional one of a version in its range, one that is not supported of no version in its
- * range. What is of type `upgrade`, or of an unknown one, is shown and not judged.
+ * Checks `constraints.dependencies` of every pack.json against the packs of all profiles. A required pack must be present.
+ * The version of a required or optional pack must be in the range, that of an unsupported pack must not be. Dependencies of
+ * type `upgrade` or of an unknown type are shown but not checked.
  */
 export function checkDependencies({ profiles, packs }: Definition, report: Report): void {
   const present = profiles.flatMap((profile) => profile.packs)
@@ -36,7 +36,7 @@ function judge(dependency: PackDependency, found: readonly ProfilePack[]) {
     const where = layer === '' ? '' : ` of layer ${printable(layer)}`
     return {
       code: 'PackDependencyMissing' as const,
-      message: `needs pack ${wanted}${where}, which no profile holds; add it`,
+      message: `needs pack ${wanted}${where}, which no profile contains; add it`,
     }
   }
   const wrong =
@@ -49,18 +49,18 @@ function judge(dependency: PackDependency, found: readonly ProfilePack[]) {
   const verb = type === 'notSupported' ? 'does not work with' : 'works with'
   return {
     code: 'PackDependencyVersion' as const,
-    message: `${verb} pack ${wanted}; a profile holds ${printable(wrong.tag)}`,
+    message: `${verb} pack ${wanted}; a profile has ${printable(wrong.tag)}`,
   }
 }
 
-/** ` 1.17 to 1.18.6`, ` from 1.17`, ` up to 1.18`, or nothing. */
+/** ` 1.17 to 1.18.6`, ` from 1.17`, ` up to 1.18`, or an empty text. */
 export function describeRange({ minVersion, maxVersion }: PackDependency): string {
   if (minVersion !== '' && maxVersion !== '') return ` ${minVersion} to ${maxVersion}`
   if (minVersion !== '') return ` from ${minVersion}`
   return maxVersion === '' ? '' : ` up to ${maxVersion}`
 }
 
-/** `1.18.6` is within a maximum of `1.18`. A version that cannot be compared is taken. */
+/** `1.18.6` is within a maximum of `1.18`. A version that cannot be compared is accepted. */
 function isInRange(version: string, { minVersion, maxVersion }: PackDependency): boolean {
   const own = numbersOf(version)
   const low = numbersOf(minVersion)
@@ -71,7 +71,7 @@ function isInRange(version: string, { minVersion, maxVersion }: PackDependency):
   )
 }
 
-/** Versions of packs need not be semver: the numbers at their start, up to the first part that is no number, as in `1.33.x` or `1.2-rc1`. */
+/** The numbers at the start of a version, which need not be semver: up to the first part that is not a number, as in `1.33.x` or `1.2-rc1`. */
 function numbersOf(version: string): number[] {
   const [digits = ''] = /^v?[0-9]+(?:\.[0-9]+)*/.exec(version) ?? []
   return digits.replace('v', '').split('.').filter(Boolean).map(Number)

@@ -13,7 +13,7 @@ export interface PackValue {
   readonly scalar: Scalar
 }
 
-/** A value, why there is no value, or neither where the values could not be read, which is reported elsewhere. */
+/** A value, or why there is none. Undefined if the values could not be parsed, which is reported elsewhere. */
 export type Found =
   | { readonly value: PackValue; readonly code?: never }
   | {
@@ -61,7 +61,7 @@ export function createPackValues(
         node = node.items[Number(segment)]
         at += 1
       } else if (isMap(node)) {
-        // A key may hold dots itself: of those that fit, the shortest.
+        // A key may contain dots; the shortest key that matches is taken.
         const index = indexOf(node)
         const { key, next } = shortestKey(index, segments, at)
         if (key === undefined)
@@ -79,7 +79,7 @@ export function createPackValues(
       return { code: 'MacroPathEmpty', message: `${printable(name)} has no value` }
     return {
       code: 'MacroPathUnknown',
-      message: `${printable(name)} is no single value; name a text, number or boolean below it`,
+      message: `${printable(name)} is not a single value; name a text, number or boolean below it`,
     }
   }
 
@@ -110,7 +110,7 @@ export function createPackValues(
     const [pack = ''] = parts
     return {
       code: 'MacroPackUnknown',
-      message: `no profile holds a pack ${printable(pack)}${suggest(pack, timesOf.keys())}`,
+      message: `no profile contains a pack ${printable(pack)}${suggest(pack, timesOf.keys())}`,
     }
   }
 
@@ -129,7 +129,7 @@ function shortestKey(index: ReadonlyMap<string, unknown>, segments: readonly str
   return { key: undefined, next: at }
 }
 
-/** The same for two values that are the same: their text, macros in it as they are written. */
+/** The text of a value with its macros as they are written, to compare values. */
 function writtenIn({ source, scalar }: PackValue): string {
   const { macros, content, yaml } = source
   return yaml.masked.unmask(textOf(scalar), (index) =>
@@ -137,7 +137,7 @@ function writtenIn({ source, scalar }: PackValue): string {
   )
 }
 
-/** The text of a scalar as it is written, without its quotes: `1.10` stays `1.10`. */
+/** The text of a scalar as it is written, without quotes: `1.10` stays `1.10`. */
 export function textOf({ value, source }: Scalar): string {
   return typeof value === 'string' ? value : (source ?? String(value))
 }

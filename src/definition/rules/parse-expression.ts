@@ -21,8 +21,8 @@ class Invalid extends Error {
 const invalid = (message: string) => new Invalid('MacroInvalid', message)
 
 /**
- * Reads a pipeline of Go's templates, `.spectro.system.NAME | function value | function`, parentheses in it. All that can
- * be said without values is said here: unknown functions, and those that are given too few or too many values.
+ * Parses a pipeline of Go templates, `.spectro.system.NAME | function value | function`, also with parentheses. It reports
+ * all faults that do not depend on values: unknown functions, and too few or too many arguments.
  */
 export function parseExpression(tokens: readonly Token[]): { expression: Expression } | { fault: Fault } {
   let next = 0
@@ -49,17 +49,17 @@ export function parseExpression(tokens: readonly Token[]): { expression: Express
         return inside
       }
       case undefined:
-        throw invalid('ends where a value or a function should stand')
+        throw invalid('ends where a value or a function is expected')
       case 'close':
       case 'field':
       case 'other':
       case 'pipe':
-        throw invalid('has a sign where a value or a function should stand')
+        throw invalid('has another token where a value or a function is expected')
     }
   }
   const isOperand = () => ['value', 'reference', 'word', 'open'].includes(peek() ?? '')
 
-  /** A function with its values, the last of which comes out of the pipe before it; or a single value. */
+  /** A function with its arguments, of which the last is the piped value; or a single value. */
   const command = (piped: readonly Expression[]): Expression => {
     const token = tokens[next]
     if (token?.kind === 'word') {
@@ -70,7 +70,7 @@ export function parseExpression(tokens: readonly Token[]): { expression: Express
     }
     if (piped.length > 0) throw invalid('has no function after |')
     const value = operand()
-    if (value.kind === 'literal' && value.value === null) throw invalid('has nil where a value should stand')
+    if (value.kind === 'literal' && value.value === null) throw invalid('has nil where a value is expected')
     if (isOperand()) throw invalid('has two values and no function')
     return value
   }
@@ -85,7 +85,7 @@ export function parseExpression(tokens: readonly Token[]): { expression: Express
 
   try {
     const expression = pipeline()
-    if (next < tokens.length) throw invalid('has something behind its end')
+    if (next < tokens.length) throw invalid('has something after its end')
     return { expression }
   } catch (error) {
     if (error instanceof Invalid) return { fault: { code: error.code, message: error.message } }

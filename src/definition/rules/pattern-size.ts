@@ -1,15 +1,15 @@
-/** What a pattern will cost, found from its text alone: nothing is compiled for it. */
+/** An estimate of the cost of a pattern from its text alone, without compiling it. */
 export interface PatternEstimate {
-  /** Instructions of its program: a few more than it will have, and at most 3 less. */
+  /** Instructions of its program: at most 3 fewer than it really has, and at times a few more. */
   readonly size: number
-  /** Steps to compile it, of which RE2JS takes some 10,000 in a millisecond. */
+  /** Steps to compile it; RE2JS does about 10,000 steps in a millisecond. */
   readonly compileSteps: number
 }
 
-// An instruction; a class by property (some hundred ranges); a range beyond ASCII that is folded character by character.
+// Steps for an instruction, for a class by property (some hundred ranges), and for a range above ASCII, which is case-folded character by character.
 const stepsOf = { instruction: 20, table: 1_500, foldedRange: 45_000 }
 
-/** @param source RE2 syntax (https://github.com/google/re2/wiki/Syntax); of a text that is no pattern, any number */
+/** @param source RE2 syntax (https://github.com/google/re2/wiki/Syntax); for an invalid pattern the estimate is arbitrary */
 export function estimatePattern(source: string): PatternEstimate {
   const size = estimateSize(source)
   const tables = count(source, /\\[pP]/g)
@@ -25,14 +25,14 @@ const count = (text: string, what: RegExp) => text.match(what)?.length ?? 0
 
 interface Group {
   total: number
-  /** Of the part that a repetition would repeat. */
+  /** Size of the part that a following repetition would repeat. */
   last: number
 }
 
 const groupHeader = /\((?:\?(?:P?<[^>]*>|[A-Za-z-]*[:)]))?/y
 const repetition = /\{([0-9]{1,4})(,([0-9]{0,4}))?\}/y
 
-/** Repetitions multiply what they repeat, also where they stand in each other. One pass. */
+/** Repetitions multiply the size of what they repeat, also when they are nested. One pass. */
 function estimateSize(source: string): number {
   const outer: Group[] = []
   let group: Group = { total: 0, last: 0 }
@@ -102,7 +102,7 @@ function endOfEscape(source: string, at: number): number {
 
 function endOfClass(source: string, start: number): number {
   let at = start + (source[start + 1] === '^' ? 2 : 1)
-  // Right at its begin a bracket stands for itself.
+  // As the first character of a class, ] is an ordinary character.
   if (source[at] === ']') at += 1
   while (at < source.length && source[at] !== ']') {
     const named = source.startsWith('[:', at) ? source.indexOf(':]', at) : -1

@@ -1,45 +1,46 @@
 import { RE2JS } from 're2js'
 import { estimatePattern } from './pattern-size.ts'
 
-/** A pattern that may be searched for, or why it may not. */
+/** A pattern that may be searched for, or why it is refused. */
 export type Pattern =
   | {
       /** Instructions of its program. */
       readonly size: number
-      /** Steps that a search takes at most; the first one compiles the pattern too. */
+      /** The most steps that a search can take; the first search compiles the pattern too. */
       readonly stepsFor: (value: string) => number
-      /** Whether it is found anywhere in the value. */
+      /** Whether it matches anywhere in the value. */
       readonly isFoundIn: (value: string) => boolean
       readonly refusal?: never
     }
   | { readonly refusal: string; readonly size?: never; readonly stepsFor?: never; readonly isFoundIn?: never }
 
-/** What was found out of a pattern once: its size, or why it is refused. */
+/** The size of a pattern, or why it is refused. */
 export type Verdict = number | string
 
 /** The patterns of a definition, each text once. */
 export interface Patterns {
   find(source: string): Pattern
-  /** Of all that were found so far. */
+  /** The verdicts on all patterns that `find` was called with. */
   verdicts(): [source: string, verdict: Verdict][]
 }
 
 const lengthLimit = 1_024
-// Instructions. Of public profiles the largest pattern, an IPv6 address written out, has a thousand.
+// Instructions. The largest pattern in public profiles, for an IPv6 address, has a thousand.
 const sizeLimit = 2_000
 const totalSizeLimit = 20_000
-// What is that much too large by its text is not compiled to be counted.
+// A pattern whose estimate is larger is refused without compiling it.
 const estimateLimit = 10_000
-// A tenth of a second, and two.
+// Steps: 0.1 s for one pattern, 2 s for all.
 const compileLimit = 1_000_000
 const totalCompileLimit = 20_000_000
 
 /**
- * Patterns in RE2 syntax, searched in linear time, as by MatchString of Go's regexp, for which the authors of profiles
- * write: `[a-z]+` takes `1a2`, and who means the whole value writes `^[a-z]+$`. There `$` is the end of the text, also
- * where the text ends with a line break.
+ * Patterns in RE2 syntax, searched in linear time like MatchString of Go's regexp, for which authors of profiles write
+ * them: `[a-z]+` matches `1a2`; to match the whole value, an author writes `^[a-z]+$`. `$` matches only at the end of the
+ * text, not before a final line break.
  *
- * Each is compiled to count it, which takes up to 2 s for all of a definition: not on an event loop.
+ * Each pattern is compiled to count its instructions. That takes up to 2 s for a definition, so it must not run on an
+ * event loop.
  */
 export function createPatterns(): Patterns {
   let [total, compiled] = [0, 0]
@@ -53,7 +54,7 @@ export function createPatterns(): Patterns {
         refusal:
           estimate.compileSteps > compileLimit
             ? 'would take too long to compile; use fewer classes and ranges'
-            : 'would take too long to compile, together with all those before it; use fewer classes and ranges',
+            : 'would take too long to compile, together with all earlier patterns; use fewer classes and ranges',
       }
     try {
       const program = RE2JS.compile(source)
@@ -61,7 +62,7 @@ export function createPatterns(): Patterns {
       if (size > sizeLimit) return { refusal: describeSize(String(size)) }
       if (total + size > totalSizeLimit)
         return {
-          refusal: `needs ${size} instructions; with all those before it that is more than the ${totalSizeLimit} that a definition may have`,
+          refusal: `needs ${size} instructions; together with all earlier patterns that is more than the ${totalSizeLimit} that a definition may have`,
         }
       total += size
       return searchFor(size, 0, () => program)
@@ -72,8 +73,7 @@ export function createPatterns(): Patterns {
 }
 
 /**
- * Patterns that were counted before; each is compiled when it is searched for the first time.
- * @returns undefined for one that was not counted, or not by these limits
+ * Patterns whose size is already known; each is compiled at its first search. A pattern without a verdict is refused.
  */
 export function createCountedPatterns(verdicts: ReadonlyMap<string, Verdict>): Patterns {
   return collect((source): Pattern => {
@@ -106,7 +106,7 @@ function searchFor(size: number, compileSteps: number, compile: () => RE2JS): Pa
 
 const describeSize = (size: string) => `needs ${size} instructions; ${sizeLimit} are allowed, so repeat less`
 
-/** RE2's own words: `missing closing ): ...` becomes one line without its prefix. */
+/** The message of RE2 without its prefix: `is refused by RE2: missing closing ): ...`. */
 function describeRefusal(error: unknown): string {
   const words = error instanceof Error ? error.message : ''
   return `is refused by RE2: ${words.replace(/^error parsing regexp: /, '') || 'it cannot be read'}`

@@ -6,13 +6,13 @@ import type { SourceText } from './source-texts.ts'
 import type { MacroSite } from './yaml-text.ts'
 
 /**
- * What goes wrong where a value is put in the place of its macro. The rules, where the value is known:
- * - no quotes: the whole scalar must still be one, and text must not become a number, boolean or null;
- * - quotes: the value must not hold the quote, a backslash (double quotes) or a line break, which would become a space;
- * - a block (`|`, `>`) or a comment: no line break, as what follows it would not be indented.
- * Where only its format is known: a number or boolean that is all there is between double quotes becomes text. Single quotes
- * are the published rule for macros, so that it is meant.
- * Keys have no types. No message holds a value.
+ * Reports macros whose value would break the YAML around it or change its type. The rules if the value is known:
+ * - no quotes: the whole must still be one scalar, and text must not become a number, boolean or null;
+ * - quotes: the value must not contain the quote, a backslash (double quotes) or a line break, which would become a space;
+ * - a block scalar (`|`, `>`) or a comment: no line break, since the text after it would not be indented.
+ * If only the format is known: a number or boolean alone in double quotes becomes text. Single quotes are the documented way
+ * to write a macro as text, so they are not reported.
+ * Keys have no types. No message contains a value.
  */
 export function checkPlacements(
   source: SourceText,
@@ -34,7 +34,7 @@ export function checkPlacements(
       report(
         'MacroTypeChanged',
         place(macro),
-        `a ${kind} in quotes becomes text; take the quotes away if it must stay a ${kind}`,
+        `a ${kind} in quotes becomes text; remove the quotes if it must stay a ${kind}`,
       )
   }
   for (const index of findOutside(source)) {
@@ -44,7 +44,7 @@ export function checkPlacements(
   }
 }
 
-/** Indices of the macros that stand in comments; none where the YAML could not be read. */
+/** Indices of the macros in comments; empty if the YAML could not be parsed. */
 export function findOutside({ macros, yaml, isTemplate, content }: SourceText): number[] {
   if (isTemplate) return findInCommentLines(content, macros)
   if (macros.length === 0 || yaml.problems.some(({ code }) => code === 'YamlInvalid')) return []
@@ -58,7 +58,7 @@ export function findOutside({ macros, yaml, isTemplate, content }: SourceText): 
   return outside
 }
 
-/** Of a template only lines that are comments as a whole are known. */
+/** In a template, only lines that are comments as a whole can be recognized. */
 function findInCommentLines(content: string, macros: readonly Macro[]): number[] {
   const found: number[] = []
   let lineEnd = -1
@@ -78,7 +78,7 @@ function findInCommentLines(content: string, macros: readonly Macro[]): number[]
 
 const commentLine = /[ \t]*#/y
 
-/** Blanks around the whole of an unquoted value do not belong to it, as those of `nindent`. */
+/** Blanks around an unquoted value, such as those of `nindent`, are not part of it. */
 function asPlaced(site: MacroSite, macro: Macro, value: MacroValue): MacroValue {
   if (site.style !== 'plain' || macro.expression?.kind === 'reference' || !isAlone(site, macro)) return value
   return value.text === undefined ? value : { ...value, text: value.text.trim() }
@@ -92,9 +92,9 @@ function isAlone({ style, start, end }: MacroSite, macro: Macro): boolean {
 const hasLineBreak = ({ text }: MacroValue) => text !== undefined && /[\r\n]/.test(text)
 
 const enclosed = {
-  single: { pattern: /['\r\n]/, what: "a ' or a line break, inside of single quotes" },
-  double: { pattern: /["\\\r\n]/, what: 'a ", a backslash or a line break, inside of double quotes' },
-  block: { pattern: /[\r\n]/, what: 'a line break, and the line after it would not be indented' },
+  single: { pattern: /['\r\n]/, what: "a ' or a line break, inside single quotes" },
+  double: { pattern: /["\\\r\n]/, what: 'a ", a backslash or a line break, inside double quotes' },
+  block: { pattern: /[\r\n]/, what: 'a line break, after which the text would not be indented' },
 } as const
 
 // All but tab, line feed and carriage return: YAML 1.2, production c-printable.
@@ -121,7 +121,7 @@ function checkEnclosed(
 
 const isQuoted = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')$/
 
-/** A scalar without quotes is judged as the whole that it becomes. */
+/** A scalar without quotes is checked as a whole, with all values in it. */
 function checkPlain(
   { content, at }: SourceText,
   site: MacroSite,
@@ -139,7 +139,7 @@ function checkPlain(
     report(
       'MacroBreaksYaml',
       at(culprit.braces),
-      'the value has a line break or control character, outside of quotes',
+      'the value has a line break or control character, outside quotes',
     )
     return
   }
@@ -152,7 +152,7 @@ function checkPlain(
   })
   // Line breaks that the author wrote are folded to spaces by YAML.
   const text = [...parts, content.slice(end, site.end)].join('').replace(/[ \t]*[\r\n]\s*/g, ' ')
-  // What functions such as quote make, which brings its own quotes.
+  // The result of a function such as `quote`, which adds its own quotes.
   if (isWhole && macros[0]?.expression?.kind !== 'reference' && isQuoted.test(text)) return
   const refusal = refusePlain(text, site.isInFlow)
   if (refusal !== undefined) {

@@ -1,9 +1,9 @@
 import type { ValueKind } from './formats.ts'
 
-/** What a text is when it stands in YAML without quotes. */
+/** The type of a text in YAML without quotes. */
 export type PlainKind = ValueKind | 'null'
 
-/** How plain text is read. */
+/** The type that a text without quotes has in YAML. */
 export function plainKind(text: string): PlainKind {
   const value = readPlain(text)
   if (value === null) return 'null'
@@ -19,9 +19,9 @@ const octal = /^[-+]?0[0-7]+$/
 const based = /^([-+]?)(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/
 
 /**
- * What plain text means for the readers of Helm and kubectl (sigs.k8s.io/yaml), which is neither YAML 1.1 nor 1.2: `yes`
- * and `on` are booleans, `0644` is octal and `1_000` a number, but `1:20` and dates are text. A test holds this against a
- * record of theirs.
+ * The value of plain text for the readers of Helm and kubectl (sigs.k8s.io/yaml), which follow neither YAML 1.1 nor 1.2:
+ * `yes` and `on` are booleans, `0644` is octal and `1_000` a number, but `1:20` and dates are text. A test compares this
+ * with recorded results of that library.
  */
 export function readPlain(text: string): string | number | boolean | null {
   if (nulls.test(text)) return null
@@ -32,7 +32,7 @@ export function readPlain(text: string): string | number | boolean | null {
   const digits = text.startsWith('.') ? text : text.replaceAll('_', '')
   const [, sign, number] = based.exec(digits) ?? []
   if (number !== undefined) {
-    // Of 64 bits; what is larger is text.
+    // Integers have 64 bits; a larger one is text.
     const value = BigInt(number)
     if (value > (sign === '-' ? 1n << 63n : (1n << 64n) - 1n)) return text
     return Number(value) * (sign === '-' ? -1 : 1)
@@ -42,14 +42,14 @@ export function readPlain(text: string): string | number | boolean | null {
   return Number.isFinite(value) ? value : text
 }
 
-/** Why a text cannot stand in YAML without quotes, or undefined. `isInFlow`: inside of [] or {}. */
+/** Why a text needs quotes in YAML; undefined if it does not. @param isInFlow inside [] or {} */
 export function refusePlain(text: string, isInFlow: boolean): string | undefined {
   if (/[\r\n]/.test(text)) return 'a line break'
-  if (/^\s|\s$/.test(text)) return 'a space at its begin or end'
+  if (/^\s|\s$/.test(text)) return 'a space at its beginning or end'
   if (/:(?:\s|$)/.test(text)) return 'a colon before a space or the end'
   if (/\s#/.test(text)) return 'a space before #'
   if (/^(?:[-?:](?:\s|$)|[,[\]{}#&*!|>'"%@`])/.test(text))
-    return 'a character at its begin that has a meaning in YAML'
-  if (isInFlow && /[,[\]{}]/.test(text)) return 'a comma or bracket, inside of brackets'
+    return 'a character at its beginning that has a meaning in YAML'
+  if (isInFlow && /[,[\]{}]/.test(text)) return 'a comma or bracket, inside brackets'
   return undefined
 }

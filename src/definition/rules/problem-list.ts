@@ -9,12 +9,12 @@ export type Report = (
   severity?: Problem['severity'],
 ) => void
 
-// More than a person corrects before the next check, and little enough for one reply.
+// More than an author corrects before the next check, and few enough for one reply.
 const problemLimit = 1_000
 
 /**
- * Problems in the order in which they were found; beyond 1,000 errors and 1,000 warnings only that there are more. Warnings
- * never take the place of an error, and never refuse a definition by their number.
+ * Problems in the order in which they were found. Beyond 1,000 errors and 1,000 warnings, only the number of the others is
+ * listed. Warnings never displace an error, and their number never makes a definition invalid.
  */
 export function createProblemList() {
   const problems: Problem[] = []
@@ -25,14 +25,14 @@ export function createProblemList() {
   }
   const report: Report = (code, place, message, severity = definitionCodes[code].severity) =>
     add({ code, severity, place, message })
-  /** What another list found. */
+  /** Adds the problems of another list. */
   const adopt = (others: readonly Problem[]): void => {
     for (const problem of others) add(problem)
   }
-  /** All of them. */
+  /** All problems, followed by `TooManyProblems` if some were omitted. */
   const list = (): Problem[] => {
-    const untold = found.error + found.warning - problems.length
-    if (untold === 0) return problems
+    const omitted = found.error + found.warning - problems.length
+    if (omitted === 0) return problems
     const isError = found.error > problemLimit
     return [
       ...problems,
@@ -40,7 +40,7 @@ export function createProblemList() {
         code: 'TooManyProblems',
         severity: isError ? definitionCodes.TooManyProblems.severity : 'warning',
         place: 'definition.yaml',
-        message: `${untold} more ${isError ? 'problems' : 'warnings'} are not told; correct these and check again`,
+        message: `${omitted} more ${isError ? 'problems' : 'warnings'} are not listed; correct these and check again`,
       },
     ]
   }

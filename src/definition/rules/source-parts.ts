@@ -1,31 +1,31 @@
 import type { Definition, Pack, Profile } from '../definition.ts'
 import { findMacros, type Macro } from './macro.ts'
 
-/** A text of a definition that is YAML, and who uses it. */
+/** A YAML text of a definition, and the profile and pack that use it. */
 export interface SourcePart {
   readonly place: string
   readonly role: 'values' | 'manifest'
   readonly packName: string
-  /** Of that pack. */
+  /** Layer of that pack. */
   readonly layer: string
-  /** Whose variables its macros mean; undefined: no profile uses this text, and its macros mean nothing. */
+  /** The profile whose variables its macros use; undefined if no profile uses this text, and its macros are ignored. */
   readonly profile: Profile | undefined
-  /** Display names of the packs of the profile that use it: more than one where the pack stands there more than once. */
+  /** Display names of the packs that use it: more than one if the profile contains the pack more than once. */
   readonly displayNames: ReadonlySet<string>
   readonly content: string
   readonly macros: readonly Macro[]
 }
 
-/** Tells folders of packs apart. */
+/** A key that identifies the folder of a pack. */
 export const folderKey = (name: string, version: string): string => `${name}\0${version}`
 
-/** Folders by `folderKey`. Of two that hold the same, which is reported elsewhere, the first. */
+/** Folders by `folderKey`. If two folders have the same key, which is reported elsewhere, the first one counts. */
 export const foldersByKey = (packs: readonly Pack[]): Map<string, Pack> =>
   new Map(packs.toReversed().map((pack) => [folderKey(pack.name, pack.version), pack]))
 
 /**
- * Every YAML text of a definition, each once: in the order of profiles and packs, then those that nothing uses. The values that a profile gives a pack
- * stand in for all of the pack's own; where it gives none, the pack's own count.
+ * Every YAML text of a definition, each once: in the order of profiles and packs, then the unused ones. Values that a
+ * profile gives a pack replace all values of the pack folder; if it gives none, those of the folder apply.
  */
 export function gatherParts({ profiles, packs }: Definition): SourcePart[] {
   const parts = new Map<string, SourcePart & { readonly displayNames: Set<string> }>()
@@ -34,7 +34,7 @@ export function gatherParts({ profiles, packs }: Definition): SourcePart[] {
     const known = parts.get(place)
     const displayNames = known?.displayNames ?? new Set()
     if (known === undefined) parts.set(place, { ...part, displayNames, macros: findMacros(part.content) })
-    // A pack in two profiles is reported as that; its folder belongs to the first.
+    // A pack in two profiles is reported elsewhere; its texts belong to the first profile.
     if (profile !== undefined && profile === (known ?? part).profile) displayNames.add(displayName)
   }
 
@@ -47,7 +47,7 @@ export function gatherParts({ profiles, packs }: Definition): SourcePart[] {
       for (const text of manifests) add({ ...part, ...text, role: 'manifest' }, displayName)
     })
   }
-  // Those that no profile uses, and values that a profile replaces.
+  // Texts that no profile uses, and values that a profile replaces.
   for (const pack of packs)
     for (const text of textsOf(pack))
       add({ ...text, packName: pack.name, layer: pack.layer, profile: undefined })
@@ -63,7 +63,7 @@ function textsOf({ place, values, manifests }: Pack): Pick<SourcePart, 'place' |
   ]
 }
 
-/** The texts of one pack of a profile: the values that count for it, and its manifests, those that the profile holds last. */
+/** The texts of one pack of a profile: the values that apply, then the manifests of the folder, then those in the profile. */
 export function textsOfPack(profile: Profile, index: number, folder: Pack | undefined) {
   const pack = profile.packs[index]
   const place = `${profile.place}#spec.template.packs[${index}]`

@@ -8,51 +8,51 @@ import { gatherParts, type SourcePart } from './source-parts.ts'
 import { createTextPlaces } from './text-places.ts'
 import { readYaml, type YamlText } from './yaml-text.ts'
 
-/** A text of a definition that is YAML, read. */
+/** A parsed YAML text of a definition. */
 export interface SourceText extends SourcePart {
   /**
-   * A manifest that is a Go template over the values of its pack: it holds `{{` that belongs to no macro. It is YAML only
-   * after rendering, so `yaml` tells no problems of it, and no places of macros.
+   * Whether it is a manifest that is a Go template over the values of its pack: it contains `{{` outside macros. It is YAML
+   * only after rendering, so `yaml` has no problems and no sites.
    */
   readonly isTemplate: boolean
   readonly yaml: YamlText
-  /** Of values that could be read and that a macro may mean. */
+  /** The mapping of values, if they could be parsed and a macro may refer to them. */
   readonly root: YAMLMap | undefined
   /** `place:line:column` of an offset. */
   readonly at: (offset: number) => string
 }
 
-/** Sees each document that has no errors while it is there; `unmask` writes the macros of a text of it again. */
+/** Called with each document that has no errors, which may not be kept. `unmask` restores the macros in a text of it. */
 export type OnDocument = (
   text: Pick<SourceText, 'place' | 'role' | 'content' | 'isTemplate'>,
   document: Document,
   unmask: (text: string) => string,
 ) => void
 
-/** Every YAML text of a definition, read, in the order of profiles and packs, and what is wrong with its YAML. */
+/** Parses every YAML text of a definition, in the order of profiles and packs, and reports problems of its YAML. */
 export function readSourceTexts(
   definition: Definition,
   report: Report,
   onDocument: OnDocument = () => undefined,
 ): SourceText[] {
   const parts = gatherParts(definition)
-  // A tree takes twenty times the memory of its text, so only trees stay that a macro leads into.
-  const isLedInto = createLeads(parts)
-  return parts.map((part) => readSource(part, isLedInto(part.packName), report, onDocument))
+  // A tree takes twenty times the memory of its text, so only trees to which a macro may refer are kept.
+  const isReferenced = createReferenceTest(parts)
+  return parts.map((part) => readSource(part, isReferenced(part.packName), report, onDocument))
 }
 
-/** Whether a macro may mean values of a pack. Names may hold dots: `a.b.c` means values of a, of a.b or of a.b.c. */
-function createLeads(parts: readonly SourcePart[]): (packName: string) => boolean {
+/** Whether a macro may refer to values of a pack. Names may contain dots: `a.b.c` may refer to pack a, a.b or a.b.c. */
+function createReferenceTest(parts: readonly SourcePart[]): (packName: string) => boolean {
   const longest = parts.reduce((most, { packName }) => Math.max(most, packName.length), 0)
-  const leads = new Set<string>()
+  const referenced = new Set<string>()
   const macros = parts.flatMap((part) => part.macros)
   for (const { kind, name } of macros.flatMap(({ references }) => references)) {
     if (kind !== 'pack') continue
     for (let end = name.indexOf('.'); end >= 0 && end <= longest; end = name.indexOf('.', end + 1))
-      leads.add(name.slice(0, end))
-    if (name.length <= longest) leads.add(name)
+      referenced.add(name.slice(0, end))
+    if (name.length <= longest) referenced.add(name)
   }
-  return (packName) => leads.has(packName)
+  return (packName) => referenced.has(packName)
 }
 
 function readSource(part: SourcePart, isKept: boolean, report: Report, onDocument: OnDocument): SourceText {
@@ -81,7 +81,7 @@ function readSource(part: SourcePart, isKept: boolean, report: Report, onDocumen
   return { ...part, isTemplate, yaml, root, at }
 }
 
-/** The library's words, without the marks that stood for macros. */
+/** The message of the library, with the marks of macros shown as {{...}}. */
 const describe = (code: string, message: string) =>
   code === 'YamlInvalid'
     ? `is not valid YAML: ${escapeInvisible(message.replace(/[\uE000-\uF8FF][0-9]*[\uE000-\uF8FF]*/g, '{{...}}'))}`

@@ -1,13 +1,13 @@
 import { nearestName } from '../../base/nearest-name.ts'
 import { printable } from '../../base/printable.ts'
 
-/** What to add to a sentence about an unknown name: `; did you mean NAME?`, or nothing. */
+/** The end of a message about an unknown name: `; did you mean NAME?`, or an empty text. */
 export type Suggest = (name: string, known: Iterable<string>) => string
 
-// Pairs of characters that are compared: some 20 ms.
+// Comparisons of characters: about 20 ms.
 const workLimit = 2_000_000
 
-/** Each name is compared with all known ones, so only the first `limit` unknown ones get a suggestion, or fewer. */
+/** Each unknown name is compared with all known ones, so at most the first `limit` unknown names get a suggestion. */
 export function createSuggest(limit: number): Suggest {
   let left = limit
   let work = workLimit

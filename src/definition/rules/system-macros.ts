@@ -1,5 +1,5 @@
 import type { Profile } from '../definition.ts'
-import { holdsInfrastructure } from './composition.ts'
+import { hasInfrastructure } from './composition.ts'
 
 /** Facts of the cluster; one that is missing is not known yet. */
 export interface SystemFacts {
@@ -9,10 +9,10 @@ export interface SystemFacts {
   readonly kubernetesVersion?: string
 }
 
-/** What `.spectro.system.NAME` stands for. */
+/** The value of `.spectro.system.NAME`. */
 export type SystemValue =
   | { readonly by: 'host'; readonly text: string | undefined }
-  /** Only the platform can say it. */
+  /** Only the platform knows it. */
   | { readonly by: 'platform' }
 
 const ofPlatform = [
@@ -32,17 +32,17 @@ const ofPlatform = [
 ]
 
 /**
- * The system macros that the platform publishes, each with what this host knows of it: the cluster's facts, and what the
- * definition says of its profiles.
+ * The system macros that the platform documents, with the values that this host knows: facts of the cluster, and names and
+ * versions of the profiles.
  */
 export function createSystemMacros(facts: SystemFacts, profiles: readonly Profile[]) {
-  const infrastructure = profiles.find(holdsInfrastructure)
+  const infrastructure = profiles.find(hasInfrastructure)
   const ofCluster = new Map<string, string | undefined>([
     ['cluster.name', facts.clusterName],
     ['cluster.uid', facts.clusterUid],
     ['cluster.kubevip', facts.clusterKubevip],
     ['kubernetes.version', facts.kubernetesVersion],
-    // What profiles of edge hosts call it in spec.template.cloudType.
+    // The value of spec.template.cloudType in profiles of edge hosts.
     ['cloud.type', 'edge-native'],
     ['clusterprofile.infra.name', infrastructure?.name],
     ['clusterprofile.infra.uid', infrastructure?.uid],
@@ -56,7 +56,7 @@ export function createSystemMacros(facts: SystemFacts, profiles: readonly Profil
   const platform = new Set(ofPlatform)
   const names = [...ofCluster.keys(), ...ofProfile.keys(), ...ofPlatform]
 
-  /** In a text of a profile; undefined: no such macro is published. */
+  /** Finds the value for a text of a profile. @returns undefined if there is no such macro */
   const find = (profile: Profile, name: string): SystemValue | undefined => {
     if (ofCluster.has(name)) return { by: 'host', text: ofCluster.get(name) }
     const tell = ofProfile.get(name)

@@ -1,4 +1,4 @@
-/** Turns offsets of a text into `line:column`, both from 1, columns in UTF-16 units. The text is looked at once, when first asked. */
+/** Converts offsets of a text to `place:line:column`, both from 1, columns in UTF-16 units. The text is scanned once, at the first call. */
 export function createTextPlaces(place: string, text: string): (offset: number) => string {
   let starts: number[] | undefined
   return (offset) => {

@@ -12,25 +12,26 @@ interface Rule {
   readonly template: ValueTemplate
 }
 
-interface Held {
+/** Values that a schema applies to. */
+interface Checked {
   readonly rules: readonly Rule[]
-  /** Whether the profile gives other values than the pack has. */
+  /** Whether the profile gives values that differ from those of the pack folder. */
   readonly isGiven: boolean
   readonly folder: Pack
 }
 
-// Seconds at worst, of a process that has them.
+// Some seconds at worst; this runs in a process of its own.
 const stepLimit = 200_000_000
 
 /**
- * Holds values against schema.yaml of their packs, as their documents come by. What a profile gives is an error where it is
- * refused; what a pack has by itself, which its author left for others to fill in, a warning. A value that holds a macro is
- * not known yet and only has to be there.
+ * Checks values against schema.yaml of their packs, document by document. A refused value is an error if the profile gives
+ * it, and a warning if it comes from the pack itself, whose author may have left it to be filled in. The value of a macro is
+ * not known yet, so a value with a macro is only checked to be present.
  */
 export function createValueSchemas({ profiles, packs }: Definition, report: Report): OnDocument {
   const patterns = createPatterns()
   const work = { steps: stepLimit }
-  const held = new Map<string, Held>()
+  const checked = new Map<string, Checked>()
   const rulesOf = new Map<Pack, readonly Rule[]>()
   const folders = new Map(packs.map((pack) => [`${pack.name}\0${pack.version}`, pack]))
   for (const profile of profiles)
@@ -44,11 +45,11 @@ export function createValueSchemas({ profiles, packs }: Definition, report: Repo
         values.trim() === ''
           ? `${folder.place}/values.yaml`
           : `${profile.place}#spec.template.packs[${index}].values`
-      held.set(place, { rules, isGiven, folder })
+      checked.set(place, { rules, isGiven, folder })
     }
 
   return ({ place, role }, document, unmask) => {
-    const own = role === 'values' ? held.get(place) : undefined
+    const own = role === 'values' ? checked.get(place) : undefined
     if (!own) return
     const say = (path: string, message: string) =>
       report(
@@ -79,9 +80,9 @@ function readSchema(
   patterns: Patterns,
   report: Report,
 ): Rule[] {
-  const document = read(content)
+  const document = parse(content)
   if (!document || !isMap(document.contents)) {
-    report('PackSchemaInvalid', place, 'is not a mapping of paths to schemas; nothing is checked by it')
+    report('PackSchemaInvalid', place, 'is not a mapping of paths to schemas; it is not used')
     return []
   }
   return document.contents.items.flatMap(({ key, value }): Rule[] => {
@@ -92,14 +93,14 @@ function readSchema(
     report(
       'PackSchemaInvalid',
       `${place}#${path}`,
-      `${printable(path)} ${printable(template)}; it is not checked`,
+      `${printable(path)} ${printable(template)}; the value is not checked`,
     )
     return []
   })
 }
 
 function isChanged({ values = '' }: Pack, path: string, texts: readonly string[]): boolean {
-  const document = read(values)
+  const document = parse(values)
   if (!document) return false
   const before = valuesAt(document.contents, path.split('.')).flatMap((node) =>
     isScalar(node) ? [textOf(node)] : [],
@@ -107,12 +108,12 @@ function isChanged({ values = '' }: Pack, path: string, texts: readonly string[]
   return before.join('\0') !== texts.join('\0')
 }
 
-function read(content: string): Document | undefined {
+function parse(content: string): Document | undefined {
   const document = parseDocument(content, { merge: false, uniqueKeys: false, logLevel: 'silent' })
   return document.errors.length > 0 ? undefined : document
 }
 
-/** What stands at a path; `$[]` is each item of a list. A key may hold dots: of those that fit, the shortest. */
+/** The nodes at a path; `$[]` is each item of a list. A key may contain dots; the shortest key that matches is taken. */
 function valuesAt(node: unknown, segments: readonly string[]): unknown[] {
   const [segment] = segments
   if (segment === undefined) return isSeq(node) ? node.items : [node]

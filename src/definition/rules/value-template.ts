@@ -2,11 +2,11 @@ import { findFormat } from './formats.ts'
 import type { Patterns } from './pattern.ts'
 import type { Work } from './variable-rule.ts'
 
-/** What schema.yaml of a pack says of a value: `{{ required | format "${number:[1-9]}" | hints "one" "two" }}`. */
+/** A rule of schema.yaml for a value: `{{ required | format "${number:[1-9]}" | hints "one" "two" }}`. */
 export interface ValueTemplate {
   readonly isRequired: boolean
   readonly isReadOnly: boolean
-  /** Why a value is refused, as the end of a sentence that begins with its name; undefined: it is taken. */
+  /** Why a value is refused, as the end of a sentence that begins with its name; undefined if it is accepted. */
   readonly refuse: (value: string, work: Work) => string | undefined
 }
 
@@ -20,8 +20,8 @@ interface Slot {
 const token = /\s*(?:([A-Za-z]+)|"((?:[^"\\]|\\[^])*)"|(\|))\s*/y
 
 /**
- * Reads a template of the published form (pack constraints).
- * @returns why it cannot be read, as the end of a sentence
+ * Parses a template of schema.yaml, in the form that the documentation of pack constraints describes.
+ * @returns the template, or why it is malformed, as the end of a sentence
  */
 export function readTemplate(text: string, patterns: Patterns): ValueTemplate | string {
   const [, inside] = /^\s*\{\{([^]*)\}\}\s*$/.exec(text) ?? []
@@ -53,7 +53,7 @@ export function readTemplate(text: string, patterns: Patterns): ValueTemplate | 
   }
 }
 
-/** Texts and slots, `${type}`, `${type:/regex/}`, `${number:[1-9]}`, `${list:[a,b]}`. */
+/** Parses texts and slots: `${type}`, `${type:/regex/}`, `${number:[1-9]}`, `${list:[a,b]}`. */
 function readFormat(text: string): (string | Slot)[] | string {
   const parts: (string | Slot)[] = []
   const start = /\$\{([A-Za-z0-9]+)(:\/|:\[|\})/y
@@ -118,14 +118,14 @@ function refuseBy(
   let rest = value
   for (const [index, part] of parts.entries()) {
     if (typeof part === 'string') {
-      if (!rest.startsWith(part)) return `must hold "${part}" between its parts`
+      if (!rest.startsWith(part)) return `must contain "${part}" where its format has it`
       rest = rest.slice(part.length)
       continue
     }
-    // Up to the text that follows, which is where the author sees the end too.
+    // A slot ends where the text that follows it in the format first occurs.
     const next = parts[index + 1]
     const end = typeof next === 'string' ? rest.indexOf(next) : rest.length
-    if (end === -1) return `must hold "${typeof next === 'string' ? next : ''}" between its parts`
+    if (end === -1) return `must contain "${typeof next === 'string' ? next : ''}" where its format has it`
     const refusal = refuseSlot(part, rest.slice(0, end), patterns, work)
     if (refusal !== undefined) return refusal
     rest = rest.slice(end)
@@ -141,7 +141,7 @@ function refuseSlot(
 ): string | undefined {
   if (list && !list.includes(value)) return `must be one of ${list.join(', ')}`
   const format = findFormat(type === 'bool' ? 'boolean' : type)
-  // Packs write versions with and without a v.
+  // Packs write versions with or without a v.
   if (format && !format.accepts(type === 'version' ? value.replace(/^v/, '') : value))
     return `must be ${format.expected}`
   if (range && (Number(value) < range[0] || Number(value) > range[1]))
@@ -150,6 +150,6 @@ function refuseSlot(
   const pattern = patterns.find(regex)
   if (pattern.refusal !== undefined) return undefined
   work.steps -= pattern.stepsFor(value)
-  if (work.steps < 0) return 'is too long for its regex, together with all those before it'
+  if (work.steps < 0) return 'is too long for its regex, together with all earlier values'
   return pattern.isFoundIn(value) ? undefined : `must match the regex ${regex}`
 }

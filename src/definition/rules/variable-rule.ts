@@ -3,28 +3,28 @@ import type { Variable } from '../definition.ts'
 import { findFormat } from './formats.ts'
 import type { Pattern } from './pattern.ts'
 
-/** What a value must be, by everything its declaration says. */
+/** The rule for the values of a variable, from its declaration. */
 export interface VariableRule {
   readonly variable: Variable
-  /** What it is when no value is given: defaultValue, or else the option marked as default; never a mask. */
+  /** The value if none is given: defaultValue, otherwise the option marked as default; never a mask. */
   readonly default: string | undefined
-  /** Why a value that is not empty is refused, as a sentence without the value itself; undefined: it is taken. */
+  /** Why a value that is not empty is refused, as the end of a sentence without the value; undefined if it is accepted. */
   readonly refuse: (value: string, work: Work) => string | undefined
 }
 
 /**
- * Steps that are left for one call, of which RE2 takes some 10,000 in a millisecond, so that long values and large patterns
- * together cannot hold up a host. Below 0 nothing is searched any more.
+ * Steps that are left for one call, so that long values and large patterns together cannot block a host. RE2 does about
+ * 10,000 steps in a millisecond. Below 0 no search is started.
  */
 export interface Work {
   steps: number
 }
 
-// A certificate chain or a kubeconfig is some KiB.
+// A certificate chain or a kubeconfig has a few KiB.
 const valueLimit = 65_536
-const optionsTold = 10
+const shownOptions = 10
 
-/** The rules of one variable; `pattern` is its regex. One that is refused itself takes no value, as none can be judged. */
+/** The rule of one variable. @param pattern its regex. With a refused pattern no value is accepted, since none can be judged. */
 export function createRule(variable: Variable, pattern: Pattern | undefined): VariableRule {
   const format = findFormat(variable.format)
   const options =
@@ -40,13 +40,13 @@ export function createRule(variable: Variable, pattern: Pattern | undefined): Va
     if (pattern === undefined) return undefined
     if (pattern.refusal !== undefined) return `has a regex that ${pattern.refusal}: correct the definition`
     work.steps -= pattern.stepsFor(value)
-    if (work.steps < 0) return 'is too long for its regex, together with all those before it'
+    if (work.steps < 0) return 'is too long for its regex, together with all earlier values'
     return pattern.isFoundIn(value) ? undefined : `must match the regex ${variable.regex ?? ''}`
   }
   return { variable, default: defaultOf(variable), refuse }
 }
 
-/** Options, none of them without a value. */
+/** The options of a variable; empty if it has none. */
 export function optionsOf(variable: Variable): NonNullable<Variable['options']> {
   return variable.options ?? []
 }
@@ -61,13 +61,13 @@ function defaultOf(variable: Variable): string | undefined {
   )
 }
 
-/** Whether an export has a mask in the place of this value: only stars, of a sensitive variable. */
+/** Whether the export masked this value: it belongs to a sensitive variable and consists of stars only. */
 export const isMasked = ({ isSensitive }: Variable, value: string | undefined): boolean =>
   isSensitive === true && value !== undefined && isMask(value)
 
 function describeOptions(variable: Variable, options: ReadonlySet<string>): string {
   // One of them may be the secret.
   if (variable.isSensitive === true) return 'one of its options'
-  const told = [...options].slice(0, optionsTold).join(', ')
-  return `one of ${told}${options.size > optionsTold ? ` and ${options.size - optionsTold} more` : ''}`
+  const shown = [...options].slice(0, shownOptions).join(', ')
+  return `one of ${shown}${options.size > shownOptions ? ` and ${options.size - shownOptions} more` : ''}`
 }

@@ -6,33 +6,33 @@ import { createProblemList } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
 import type { VariableRule, Work } from './variable-rule.ts'
 
-/** A value that a client gives. Without `profileUid`: of the one profile that declares the name. */
+/** A value from a client. Without `profileUid`, it belongs to the only profile that declares the name. */
 export interface GivenVariable {
   readonly name: string
   readonly profileUid?: string
   readonly value: string
 }
 
-/** What the API says of one variable; `validationFailureReason` is empty when it is valid. */
+/** The verdict on one variable in the reply of the API. */
 export interface ValidatedVariable {
   readonly name: string
   readonly profileUid: string
   readonly profileName: string
   readonly isValid: boolean
   readonly regex: string
-  /** Never holds the value. */
+  /** Empty if the value is valid; never contains the value. */
   readonly validationFailureReason: string
 }
 
-/** Variables of profiles, read once, for any number of validations. */
+/** The rules of the variables of profiles, for any number of validations. */
 export interface VariableRules {
   readonly declared: readonly Declared[]
   /**
-   * Judges each given value in the order given, then each declared variable that was not given by its default, in the
-   * order of the declarations. All of it is valid when every `isValid` is true. Never throws.
+   * Judges each given value in the given order, then the default of each declared variable that was not given, in the
+   * order of the declarations. The whole is valid if every `isValid` is true. Never throws.
    */
   readonly validate: (given: readonly GivenVariable[]) => ValidatedVariable[]
-  /** The same where it takes no more than the work that is left, and undefined where it would. Uses up that work. */
+  /** The same with a limit: uses up steps of `work`. @returns undefined if they do not suffice */
   readonly validateWithin: (given: readonly GivenVariable[], work: Work) => ValidatedVariable[] | undefined
 }
 
@@ -41,16 +41,8 @@ const stepLimit = 50_000_000
 // Names are compared with every known one; a client may send any number of unknown ones.
 const suggestionLimit = 10
 
-/** Like `readVariables(profiles).validate(given)`: for one call; keep what readVariables gives where there are more. */
-export function validateVariables(
-  profiles: readonly DeclaringProfile[],
-  given: readonly GivenVariable[],
-): ValidatedVariable[] {
-  return readVariables(profiles).validate(given)
-}
-
 /**
- * Reads the variables of profiles and what is wrong with their declarations. Patterns are compiled and defaults judged
+ * The rules of the variables of profiles, and problems of their declarations. Patterns are compiled and defaults judged
  * here, which takes seconds at worst.
  */
 export function readVariables(
@@ -62,7 +54,7 @@ export function readVariables(
   return { ...createVariableRules(profiles, patterns), problems: problems.list() }
 }
 
-/** Reads the variables of profiles, whatever is wrong with their declarations. */
+/** The rules of the variables of profiles, without a check of their declarations. */
 export function createVariableRules(
   profiles: readonly DeclaringProfile[],
   patterns: Patterns,
@@ -120,7 +112,7 @@ export function createVariableRules(
   }
 }
 
-/** Why a value is refused; undefined: no value was given. Empty means not set. */
+/** Why a value is refused; undefined if it is accepted. @param given undefined if no value was given; empty means not set */
 function judge(rule: VariableRule, given: string | undefined, work: Work): string | undefined {
   const { required, immutable } = rule.variable
   if (immutable === true) {
@@ -132,7 +124,7 @@ function judge(rule: VariableRule, given: string | undefined, work: Work): strin
   return rule.refuse(value, work)
 }
 
-/** The value a variable has: the given one, its default where none was given, empty where there is no default. */
+/** The value of a variable: the given one, otherwise its default, otherwise empty. */
 export function valueOf(rule: VariableRule, given: string | undefined): string {
   const isLeft = given === undefined || (given === '' && rule.variable.immutable === true)
   return (isLeft ? rule.default : given) ?? ''

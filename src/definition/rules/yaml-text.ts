@@ -5,15 +5,15 @@ import { toStrictYaml } from './lenient-yaml.ts'
 import { maskMacros } from './macro.ts'
 import { readPlain } from './plain-scalar.ts'
 
-/** How a scalar stands in the text. */
+/** A scalar that contains macros. */
 export interface MacroSite {
   readonly style: 'plain' | 'single' | 'double' | 'block'
   readonly start: number
   readonly end: number
   readonly isKey: boolean
-  /** Inside of [] or {}. */
+  /** Inside [] or {}. */
   readonly isInFlow: boolean
-  /** Indices of the macros in it, one after the other. */
+  /** Indices of the first and the last macro in it. */
   readonly first: number
   readonly last: number
 }
@@ -24,25 +24,25 @@ export interface YamlProblem {
   readonly message: string
 }
 
-/** What one document was found to be, while `onDocument` has it; nothing keeps it after that. */
+/** The result of parsing a text. Its documents are not kept after `onDocument`. */
 export interface YamlText {
   readonly problems: readonly YamlProblem[]
-  /** Scalars that hold macros, in the order of the text; macros in none of them stand in comments. */
+  /** Scalars that contain macros, in the order of the text; all other macros are in comments. */
   readonly sites: readonly MacroSite[]
   readonly masked: Masked
 }
 
 const problemLimit = 20
-// What libyaml and its descendants read; the pattern takes surrogates that stand alone too.
+// Characters that libyaml and its descendants refuse, unpaired surrogates among them.
 const unreadable = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
-// What the largest manifests hold, a hundred times over.
+// A hundred times the nodes of the largest manifests.
 const nodeLimit = 5_000_000
 
 /**
- * Reads YAML 1.2, and what readers of Helm and kubectl take beyond it, of any number of documents, macros in it as words.
- * The documents are walked one after the other and never turned into objects: neither aliases nor keys such as
- * `__proto__` can do harm. Ranges of nodes are offsets in `text`. Never throws.
- * @param onDocument is handed each document that has no errors
+ * Parses YAML 1.2 with the extensions of Helm and kubectl: any number of documents, with each macro as a word. The
+ * documents are walked one by one and never converted to objects, so neither aliases nor keys such as `__proto__` can do
+ * harm. Ranges of nodes are offsets in `text`. Never throws.
+ * @param onDocument called with each document that has no errors
  */
 export function readYaml(
   text: string,
@@ -59,14 +59,14 @@ export function readYaml(
   const unread = unreadable.exec(masked.text)
   if (unread) {
     const code = (unread[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
-    const message = `holds the control character U+${code}; write it as an escape in double quotes`
+    const message = `contains the control character U+${code}; write it as an escape in double quotes`
     say({ code: 'YamlInvalid', offset: unread.index, message })
   }
-  // Duplicate keys are found below: the library compares each key with each other one.
+  // Duplicate keys are found below, because the library compares each key with every other one.
   const composer = new Composer({ prettyErrors: false, uniqueKeys: false, merge: false, logLevel: 'silent' })
   try {
     for (const document of composer.compose(new Parser().parse(strict.text), false, strict.text.length)) {
-      // Its warnings are of tags and versions it does not know, which other readers pass over.
+      // Its warnings concern unknown tags and versions, which other readers ignore.
       const { errors } = document
       for (const { message, pos } of errors)
         say({ code: 'YamlInvalid', offset: strict.originalOf(pos[0]), message: inWords(message) })
@@ -74,24 +74,24 @@ export function readYaml(
       if (errors.length === 0) onDocument(document, masked)
     }
   } catch (error) {
-    // The library recurses; so deep a text is no honest one.
+    // The library recurses; no real text is nested so deeply.
     if (!(error instanceof RangeError)) throw error
     say({ code: 'YamlInvalid', offset: 0, message: tooDeep })
   }
   if (problems.length === 0 && strict.tab !== undefined)
-    say({ code: 'YamlInvalid', offset: strict.tab, message: 'has a tab where only spaces may stand' })
+    say({ code: 'YamlInvalid', offset: strict.tab, message: 'has a tab where only spaces are allowed' })
   return { problems, sites, masked }
 }
 
 const tooDeep = 'is nested too deeply'
-/** The library tells of its own recursion as V8 does. */
+/** The library reports its own stack overflow with the message of V8. */
 const inWords = (message: string) => (message.startsWith('Maximum call stack') ? tooDeep : message)
 
 interface Step {
   readonly node: unknown
   readonly isKey: boolean
   readonly isInFlow: boolean
-  /** Set when the node is left again. */
+  /** Set when the node is left: the value of `expanded` when it was entered. */
   readonly leaving?: number
 }
 
@@ -102,12 +102,12 @@ interface Walk {
   readonly originalOf: (offset: number) => number
 }
 
-/** One walk over a document without recursion: sites, duplicate keys, and what its aliases stand for. */
+/** Walks a document once, without recursion: finds sites and duplicate keys, and counts the values of its aliases. */
 function walk(root: unknown, { macros, sites, say, originalOf }: Walk): void {
   const steps: Step[] = [{ node: root, isKey: false, isInFlow: false }]
   const anchors = new Map<string, number | 'open'>()
   let expanded = 0
-  let isTold = false
+  let isReported = false
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     const { node, isKey, isInFlow, leaving } = step
     if (leaving === undefined && isNode(node) && node.range) {
@@ -130,18 +130,18 @@ function walk(root: unknown, { macros, sites, say, originalOf }: Walk): void {
         steps.push({ node: isPair(item) ? item.key : item, isKey: isPair(item), isInFlow: inFlow })
       }
     }
-    if (expanded > nodeLimit && !isTold) {
-      isTold = true
+    if (expanded > nodeLimit && !isReported) {
+      isReported = true
       say({
         code: 'YamlTooLarge',
         offset: offsetOf(node),
-        message: `stands for more than ${nodeLimit} values`,
+        message: `expands to more than ${nodeLimit} values`,
       })
     }
   }
 }
 
-/** How many values an alias stands for. */
+/** The number of values that an alias expands to. */
 function followAlias(
   alias: Alias,
   anchors: ReadonlyMap<string, number | 'open'>,
@@ -150,12 +150,14 @@ function followAlias(
   const size = anchors.get(alias.source)
   if (typeof size === 'number') return size
   const message =
-    size === 'open' ? 'is an alias inside of what it repeats' : 'is an alias without an anchor before it'
+    size === 'open'
+      ? 'is an alias inside the node that it refers to'
+      : 'is an alias without an anchor before it'
   say({ code: 'YamlAliasInvalid', offset: offsetOf(alias), message })
   return 0
 }
 
-/** Its keys have not been walked over yet, so their ranges are not those of the original. */
+/** The keys have not been walked yet, so their ranges are not yet offsets in the original text. */
 function findKeysTwice(
   pairs: readonly Pair[],
   originalOf: (offset: number) => number,
@@ -167,12 +169,16 @@ function findKeysTwice(
     if (!isScalar(key)) continue
     const name = nameOf(key)
     if (seen.has(name))
-      say({ code: 'YamlKeyTwice', offset: originalOf(offsetOf(key)), message: 'has this key a second time' })
+      say({
+        code: 'YamlKeyTwice',
+        offset: originalOf(offsetOf(key)),
+        message: 'repeats a key of this mapping',
+      })
     seen.add(name)
   }
 }
 
-/** As readers of Helm and kubectl name it, for which all keys become text: `on` is `true`, `1` is `"1"`. */
+/** The name of a key for readers of Helm and kubectl, which convert all keys to text: `on` is `true`, `1` is `"1"`. */
 function nameOf({ value, source, type, tag }: Scalar): string {
   return String(type === 'PLAIN' && tag === undefined ? readPlain(source ?? '') : value)
 }

@@ -5,28 +5,31 @@ import type { Logger } from '../../system/log.ts'
 import { openStaging, type Staged, type Staging } from '../../upload/staging.ts'
 import type { DefinitionTable, SlotDefinition, SlotName } from './definition-table.ts'
 
-/** Definitions on the disk, a folder each, and which one is in which slot. */
+/** Definitions on the disk, one folder each, and which one is in which slot. */
 export interface DefinitionStore extends Staging {
-  /** Where definitions lie. */
+  /** The parent of the folders of definitions. */
   readonly folder: string
   list(): SlotDefinition[]
   find(slot: SlotName): SlotDefinition | undefined
-  /** A file of a definition, to be closed; nothing once the definition has gone. It may go while it is read. */
+  /**
+   * Opens a file of a definition. The caller closes it. The definition may be removed while the file is read.
+   * @returns undefined if the definition was removed
+   */
   open(uid: string, file: string): Promise<FileHandle | undefined>
   /**
-   * Puts what was staged into its slot, in one step. All files in it have to be on the disk.
-   * @param signal asked last of all; @throws its reason, and then the slot holds what it held
+   * Puts a staged definition into its slot, in one step. Its files have to be synced to the disk.
+   * @param signal checked last. @throws its reason if it is aborted; the slot is then unchanged
    */
   commit(staged: Staged, definition: SlotDefinition, signal?: AbortSignal): Promise<void>
-  /** Empties a slot. @returns what was in it */
+  /** Empties a slot. @returns the removed definition */
   remove(slot: SlotName): Promise<SlotDefinition | undefined>
 }
 
 const stagingName = 'staging'
 
 /**
- * Opens the store and clears away what a killed daemon left: uploads that were not finished, and definitions that are in
- * no slot. A slot whose files have gone is emptied.
+ * Opens the store and removes what a killed daemon left: unfinished uploads, and definitions that are in no slot. A slot
+ * whose files are missing is emptied.
  */
 export async function openDefinitionStore({
   folder,
@@ -42,14 +45,14 @@ export async function openDefinitionStore({
   for (const { slot, uid, name } of table.list()) {
     if (await isFolder(join(folder, uid))) continue
     table.remove(slot)
-    log.error({ slot, name }, 'the files of a definition have gone; upload it again')
+    log.error({ slot, name }, 'the files of a definition are missing; upload it again')
   }
   const known = new Set<string>([stagingName, ...table.list().map(({ uid }) => uid)])
   for (const name of await readdir(folder)) {
     if (!known.has(name)) await rm(join(folder, name), { recursive: true, force: true })
   }
 
-  const forget = async (definition: SlotDefinition | undefined): Promise<void> => {
+  const removeFolder = async (definition: SlotDefinition | undefined): Promise<void> => {
     if (definition) await rm(join(folder, definition.uid), { recursive: true, force: true })
   }
 
@@ -65,8 +68,8 @@ export async function openDefinitionStore({
       try {
         await syncFolder(folder)
         signal?.throwIfAborted()
-        // From here on it is the one; what is left of the other goes now or at the next start.
-        await forget(table.put(definition))
+        // From here on the new definition is in the slot. The old folder is removed now or, if that fails, at the next start.
+        await removeFolder(table.put(definition))
       } catch (error) {
         if (table.find(definition.slot)?.uid !== staged.uid) await rm(own, { recursive: true, force: true })
         throw error
@@ -74,7 +77,7 @@ export async function openDefinitionStore({
     },
     async remove(slot) {
       const removed = table.remove(slot)
-      await forget(removed)
+      await removeFolder(removed)
       return removed
     },
   }

@@ -15,23 +15,23 @@ export interface SlotDefinition {
   /** Of the archive, hex. */
   readonly sha256: string
   readonly sizeBytes: number
-  /** What the client called it; only to show. */
+  /** As the client named it; only shown. */
   readonly fileName: string
   /** Milliseconds since 1970, UTC. */
   readonly addedAt: number
-  /** Which state of the embedded file it was made from; empty for uploads. */
+  /** The state of the embedded file from which it was made; empty for uploads. */
   readonly source: string
   /** Warnings. */
   readonly problems: readonly Problem[]
 }
 
-/** Which definition is in which slot; what it returns from is durable. */
+/** Which definition is in which slot. A change is durable when its function returns. */
 export interface DefinitionTable {
   list(): SlotDefinition[]
   find(slot: SlotName): SlotDefinition | undefined
-  /** Puts it in its slot, in the place of the one that was there, which it returns. */
+  /** Puts a definition into its slot. @returns the one that it replaced */
   put(definition: SlotDefinition): SlotDefinition | undefined
-  /** Empties the slot. */
+  /** Empties a slot. @returns the removed definition */
   remove(slot: SlotName): SlotDefinition | undefined
 }
 

@@ -12,9 +12,9 @@ import { folderKey, foldersByKey } from '../rules/source-parts.ts'
 import { createHide } from './secrets.ts'
 
 /**
- * What the API shows of a definition. Defaults and options of sensitive variables are masked, also where they stand in
+ * What the API shows of a definition. Defaults and options of sensitive variables are masked, also where they occur in
  * values and images of packs.
- * @param of what is found elsewhere: the images of a pack, and a data URL of the logo of its folder, empty where it has none
+ * @param of finds the images of a pack, and the logo of its folder as a data URL, empty if it has none
  */
 export function detailsOf(
   { profiles, packs }: Definition,
@@ -79,7 +79,7 @@ function variableDetails({ options = [], ...variable }: DefinitionVariable): Var
   }
 }
 
-/** Of its fields those that are set; exports write null for others. A label or a description often repeats the value. */
+/** The fields that are set; exports write null for the others. A label or a description often repeats the value. */
 function optionDetails({ value, label, description, default: isDefault }: Option, isSensitive: boolean) {
   const hide = (text: string) => (isSensitive && value !== '' && text.includes(value) ? masked : text)
   return {

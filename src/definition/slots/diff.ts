@@ -9,12 +9,13 @@ import type {
 } from '../schemas.ts'
 
 /**
- * What an operator has to review before an update: profiles that come, go or differ, with their packs and variables that
- * do. The order is that of the incoming definition, then what is removed. Profiles are the same by uid, else by name;
- * packs of a profile by name and display name, variables by name. Descriptions and tags of profiles, and logos, are not compared.
+ * What an operator has to review before an update: profiles that are added, removed or changed, with their packs and
+ * variables that are. The order is that of the incoming definition; removed items follow. Profiles are matched by uid,
+ * then by name; packs of a profile by name and display name; variables by name. Descriptions and tags of profiles, and
+ * logos, are not compared.
  *
- * Both sides are what detailsOf gives, so secrets are masked: that a sensitive default has become another one is not
- * seen, nor a change of values that is nothing but such a default.
+ * Both sides come from detailsOf, so secrets are masked: a change of a sensitive default is not seen, also not where
+ * values of packs contain it.
  */
 export function diffDefinitions(
   running: readonly ClusterProfileDetail[],
@@ -24,13 +25,13 @@ export function diffDefinitions(
   return { profiles: pairs.flatMap(diffProfile) }
 }
 
-/** One of them is there. */
+/** At least one of the two is defined. */
 interface Pair<Item> {
   readonly before: Item | undefined
   readonly after: Item | undefined
 }
 
-/** Each incoming one with the running one that it replaces, then running ones that nothing replaces. */
+/** Each incoming item with the running one that it replaces, then the running items that have no successor. */
 function pairUp<Item>(
   running: readonly Item[],
   incoming: readonly Item[],
@@ -39,7 +40,7 @@ function pairUp<Item>(
   const left = new Set(running)
   const replaced = new Map<Item, Item>()
   for (const keyOf of keys) {
-    // Of several with the same key, the first.
+    // Of several items with the same key, the first one counts.
     const byKey = new Map([...left].reverse().map((item) => [keyOf(item), item]))
     byKey.delete('')
     for (const item of incoming) {
@@ -105,7 +106,7 @@ const versionsOf = (fromVersion: string | undefined, toVersion: string | undefin
   ...(toVersion === undefined ? {} : { toVersion }),
 })
 
-/** Names of the fields that differ. Empty, false and absent are all: not set. */
+/** Names of the fields that differ. Empty, false and absent all mean: not set. */
 function differing<Item extends object>(
   before: Item,
   after: Item,

@@ -11,14 +11,14 @@ import type { SlotDefinition } from './definition-table.ts'
 import type { Examiner } from './examiner.ts'
 
 export interface EmbeddedOptions {
-  /** Where an installer puts it; it need not be there. */
+  /** Where an installer puts the definition; the file need not exist. */
   readonly file: string
   readonly store: DefinitionStore
   readonly examiner: Examiner
   readonly limits: Partial<ArchiveLimits>
-  /** What stays free on the disk. */
+  /** Space that stays free on the disk. */
   readonly reserveBytes: number
-  /** What was found by another version is found anew. */
+  /** Version of the daemon. A file that another version examined is examined again. */
   readonly version: string
   readonly record: (entry: SystemEntry) => void
   readonly clock: Pick<Clock, 'now'>
@@ -28,11 +28,11 @@ export interface EmbeddedOptions {
 /** The slot `embedded`, which follows a file. The file may be replaced at any time and needs no signature. */
 export interface Embedded {
   /**
-   * Looks at the file; when it has changed, examines it. Resolves when the slot holds what the file holds.
-   * @throws AppError NotReady when the daemon stops meanwhile
+   * Checks whether the file has changed; if so, examines it. Resolves when the slot is up to date with the file.
+   * @throws AppError NotReady if the daemon stops meanwhile
    */
   refresh(): Promise<void>
-  /** Why the file cannot be used, if that is so. */
+  /** Why the file cannot be used; empty if it can. */
   problems(): readonly Problem[]
 }
 
@@ -63,21 +63,22 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     if (source === undefined) {
       refused = undefined
       const removed = await store.remove('embedded')
-      if (removed) record(entryOf(removed, 'delete', 'Forget the embedded definition, whose file has gone'))
+      if (removed)
+        record(entryOf(removed, 'delete', 'Remove the embedded definition, whose file was removed'))
       return
     }
     if (source === store.find('embedded')?.source) return
-    // A full disk says nothing about the file, and room may have been made since.
+    // A full disk says nothing about the file, and space may have been freed since.
     if (source === refused?.source && refused.code !== 'StorageFull') return
     try {
       const definition = await take(source)
       refused = undefined
       const { name, version: ofDefinition } = definition
-      record(entryOf(definition, 'create', `Take the embedded definition ${name} ${ofDefinition}`))
+      record(entryOf(definition, 'create', `Accept the embedded definition ${name} ${ofDefinition}`))
     } catch (error) {
-      // A stop says nothing about the file either; the next start looks again.
+      // A stop says nothing about the file either; the next start examines it again.
       if (!(error instanceof AppError) || error.code === 'NotReady') throw error
-      // What the slot held was another file, which is no more.
+      // The definition in the slot came from an earlier file, which no longer exists.
       await store.remove('embedded')
       refuse(source, error)
     }
@@ -109,14 +110,14 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   }
 }
 
-/** Size first; changes with whatever may change the content. Nothing where there is no file. */
+/** Identifies the state of the file: size first, then all that changes with the content. Undefined if there is no file. */
 async function sourceOf(file: string, version: string): Promise<string | undefined> {
   const found = await stat(file, { bigint: true }).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
   })
   if (!found) return undefined
-  if (!found.isFile()) throw new Error(`${file} is no file`)
+  if (!found.isFile()) throw new Error(`${file} is not a regular file`)
   const { size, mtimeNs, ctimeNs, ino } = found
   return `${size} ${mtimeNs} ${ctimeNs} ${ino} ${version}`
 }

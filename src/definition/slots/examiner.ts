@@ -29,35 +29,35 @@ export interface ExaminerOptions {
 
 /** An archive that is being examined while it arrives. */
 export interface Examination {
-  /** So many bytes of the archive can be read now. */
+  /** Reports how many bytes of the archive can be read now. */
   written(sizeBytes: number): void
-  /** There are no more. */
+  /** Reports that the archive is complete. */
   end(): void
   /** @throws AppError why the archive is refused, maybe before its end */
   readonly result: Promise<Examined>
-  /** Resolves when nothing is written any more. @param reason what `result` throws then */
+  /** Ends the examination; resolves when its process writes no more. @param reason what `result` then throws */
   cancel(reason?: AppError): Promise<void>
 }
 
 export interface Examiner {
   begin(order: ExaminationOrder): Examination
   /**
-   * Judges values, one order after the other.
-   * @throws AppError BadRequest where it takes too long or too much memory, NotReady where too many wait
+   * Judges values, one order at a time.
+   * @throws AppError BadRequest if it takes too long or too much memory, NotReady if too many orders wait
    */
   judge(order: JudgementOrder): Promise<Judgement>
-  /** Cancels all that run and begins no more; their results throw NotReady. */
+  /** Cancels all running examinations and begins no more; their results throw NotReady. */
   stop(): Promise<void>
 }
 
-// An upload may take as long as it likes while it moves; from its end on the limit counts.
+// An upload may take long as long as bytes arrive. The configured limit starts at its last byte.
 const longestMs = 7 * 86_400_000
 const maxOutputBytes = 4_194_304
-// To judge values: what the largest patterns that are allowed take, some times over. A request waits for it.
+// Limits for judging values: several times what the largest allowed patterns take. A request waits for the judgement.
 const judgement = { timeoutMs: 20_000, memoryMiB: 192, maxOutputBytes: 16_777_216, waiting: 4 }
-// With V8's own 16 MiB, 50 MB of YAML take 480 MiB instead of 310; the unit has 512 before it is slowed down.
+// With V8's default of 16 MiB, 50 MB of YAML take 480 MiB instead of 310; above 512 MiB the unit is throttled (MemoryHigh).
 const memoryFlags = ['--max-semi-space-size=4']
-// V8 says it by abort(3), the kernel by SIGKILL; neither leaves an exit code.
+// Out of memory: V8 calls abort(3), the kernel sends SIGKILL. Neither gives an exit code.
 const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exitCode > 128
 
 /** Examines archives, and judges values, in a process of its own: src/definition/examination. */
@@ -68,7 +68,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
   let lastJudgement: Promise<unknown> = Promise.resolve()
   let stopped: AppError | undefined
 
-  /** @throws CommandFailed; an Error where the program says that it could not do its work */
+  /** @throws CommandFailed; the reason of the signal; `tooMuch()`; an Error if the program failed */
   async function run(memoryMiB: number, options: RunOptions, tooMuch: () => AppError): Promise<Finding> {
     const args = [...memoryFlags, `--max-old-space-size=${memoryMiB}`, program]
     const result = await runner.run(process.execPath, args, options).catch((error: unknown) => {
@@ -77,7 +77,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
     if (isKilled(result)) throw tooMuch()
     if (result.exitCode !== 0) {
       log.error({ stderr: result.stderr.slice(0, 4_096) }, 'an archive could not be examined')
-      throw new Error('an archive could not be examined; see the line before')
+      throw new Error('an archive could not be examined; see the previous line of the journal')
     }
     return JSON.parse(result.stdout) as Finding
   }
@@ -100,7 +100,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
 
   return {
     async stop() {
-      stopped = new AppError(generalErrors.NotReady, 'the daemon stops; ask again when it is back', {
+      stopped = new AppError(generalErrors.NotReady, 'the daemon is stopping; try again when it is running', {
         retryAfterSec: 30,
       })
       judging.abort(stopped)
@@ -140,7 +140,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
           clearTimeout(timer)
           running.delete(examination)
         })
-      // The caller may have to read the upload before it waits for this.
+      // The caller may read the upload before it awaits the result; until then a rejection is not unhandled.
       result.catch(() => undefined)
       const examination: Examination = {
         result,
@@ -175,21 +175,21 @@ const tooCostly = (what: string) =>
     { details: { field: 'variables' } },
   )
 
-/** What the examination is told, the newest number only. */
+/** The input of the program: the order, then only the newest number of bytes. */
 function createProgress(order: ExaminationOrder) {
   let available = 0
   let isEnded = false
-  let news = Promise.withResolvers()
-  const tell = () => {
-    news.resolve(undefined)
-    news = Promise.withResolvers()
+  let changed = Promise.withResolvers()
+  const notify = () => {
+    changed.resolve(undefined)
+    changed = Promise.withResolvers()
   }
   async function* lines(): AsyncGenerator<string> {
     yield `${JSON.stringify(order)}\n`
-    for (let said = 0; ;) {
-      if (available > said) yield `${(said = available)}\n`
+    for (let reported = 0; ;) {
+      if (available > reported) yield `${(reported = available)}\n`
       else if (isEnded) break
-      else await news.promise
+      else await changed.promise
     }
     yield `${endLine}\n`
   }
@@ -197,11 +197,11 @@ function createProgress(order: ExaminationOrder) {
     lines: lines(),
     written(sizeBytes: number) {
       available = sizeBytes
-      tell()
+      notify()
     },
     end() {
       isEnded = true
-      tell()
+      notify()
     },
   }
 }

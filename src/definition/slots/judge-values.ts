@@ -8,7 +8,7 @@ import type { Examiner } from './examiner.ts'
 /**
  * Judges values for the variables of a definition.
  * @param uid of the definition
- * @returns undefined when its files have gone
+ * @returns undefined if its files were removed
  * @throws AppError of `Examiner.judge`
  */
 export type JudgeValues = (
@@ -16,13 +16,13 @@ export type JudgeValues = (
   given: readonly GivenVariable[],
 ) => Promise<readonly ValidatedVariable[] | undefined>
 
-// Some 20 ms of the event loop, patterns that have to be compiled included.
+// About 20 ms of the event loop, the compilation of patterns included.
 const requestSteps = 200_000
-// What is read and parsed on the event loop: a few milliseconds.
+// Bytes of a file that is read and parsed on the event loop: a few milliseconds.
 const sizeLimit = 524_288
-// What RE2JS remembers of searches, up to 16 MiB a pattern, grows with them; it goes with the rules.
+// RE2JS caches states, up to 16 MiB a pattern, and the cache grows with the searches. So rules are dropped after this many steps.
 const stepsKept = 2_000_000
-// One a slot.
+// One set of rules for each slot.
 const keptCount = slotNames.length
 
 interface Kept {
@@ -31,8 +31,9 @@ interface Kept {
 }
 
 /**
- * On the event loop as long as that takes no more than a moment, else in a process of its own. A pattern is compiled here
- * only once it has been counted: when the definition was examined, or, where an older version did that, by the process.
+ * Judges on the event loop if that takes only milliseconds, otherwise in a process of its own. A pattern is compiled on
+ * the event loop only if its size is known: from the examination of the definition or, if an older version examined it,
+ * from an earlier judgement by the process.
  */
 export function createJudgeValues({
   store,
@@ -54,7 +55,7 @@ export function createJudgeValues({
       const { profiles, patterns } =
         'profiles' in stored ? stored : { profiles: stored, patterns: counted.get(uid) }
       if (!patterns) return 'heavy'
-      // With the engine of patterns, which is larger than all else here: when the first values are judged.
+      // The regex engine is larger than all other code here, so it is loaded when the first values are judged.
       const [{ createCountedPatterns }, { createVariableRules }] = await Promise.all([
         import('../rules/pattern.ts'),
         import('../rules/variables.ts'),

@@ -1,7 +1,7 @@
-// A logo is some KiB; this goes into JSON for each pack.
+// A logo has a few KiB. It becomes part of the JSON, once for each pack.
 const sizeLimit = 262_144
 
-/** What a file begins with. Bytes as Latin-1; a dot stands for any. */
+/** How a file begins. Bytes as Latin-1; a dot matches any byte. */
 const signatures: readonly (readonly [type: string, start: RegExp])[] = [
   // PNG, 5.2; JFIF and Exif alike; GIF89a, 17; RFC 9649, 2.4.
   ['image/png', /^\x89PNG\r\n.\n/],
@@ -11,9 +11,9 @@ const signatures: readonly (readonly [type: string, start: RegExp])[] = [
 ]
 
 /**
- * The logo of a pack as a data URL (RFC 2397), ready for an image element. What it is its content says, not its name: PNG,
- * JPEG, GIF, WebP, or SVG that holds nothing that could run.
- * @returns empty for anything else, and above 262,144 bytes
+ * The logo of a pack as a data URL (RFC 2397), ready for an image element. The content decides the type, not the file
+ * name: PNG, JPEG, GIF, WebP, or SVG without active content.
+ * @returns empty for any other type, and above 262,144 bytes
  */
 export function logoText(content: Uint8Array): string {
   if (content.length > sizeLimit) return ''
@@ -30,9 +30,9 @@ const dataUrl = (type: string, bytes: Buffer) => `data:${type};base64,${bytes.to
 const svgStart =
   /^\s*(?:<\?xml\s(?<declaration>[^?<>]*)\?>\s*)?(?:<!--(?:(?!-->)[^])*-->\s*|<!DOCTYPE\s[^[\]<>]*>\s*)*<svg[\s/>]/
 
-// What runs where an SVG is opened for itself or put into a page, however its namespaces are called.
+// Content that is executed when an SVG is opened directly or embedded in a page, whatever its namespace prefixes are.
 const running = [/<(?:[^\s<>/:]+:)?script/i, /[\s"'/]on[a-z]+\s*=/i, /<!ENTITY/i, /<\?(?!xml\s)/i]
-// The same in addresses, in which browsers skip white space; elements of HTML are as bad as scripts.
+// The same in URLs, in which browsers skip white space. Elements of HTML are as dangerous as scripts.
 const runningAddress = [
   /javascript:/i,
   /(?<![a-z])data:(?!image\/(?:png|jpeg|gif|webp)[;,])/i,
@@ -43,7 +43,7 @@ function isHarmlessSvg(bytes: Buffer): boolean {
   const written = readUtf8(bytes)
   const start = written === undefined ? null : svgStart.exec(written)
   if (written === undefined || start === null) return false
-  // Read in another encoding it would be another text.
+  // A browser that reads it in another encoding sees another text than the one checked here.
   const encoding = /\bencoding\s*=\s*["']([^"']*)/i.exec(start.groups?.declaration ?? '')?.[1] ?? 'utf-8'
   if (encoding.toLowerCase() !== 'utf-8') return false
   const text = written.replace(/&#(?:x([0-9a-f]+)|([0-9]+));/gi, (_, hex?: string, decimal?: string) =>

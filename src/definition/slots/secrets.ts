@@ -1,28 +1,29 @@
 import { isMask, masked } from '../../base/mask.ts'
 import type { Profile, Variable } from '../definition.ts'
 
-// A shorter one would be found in anything.
+// A shorter secret would match almost any text.
 const shortestSecret = 4
-// One line of several; they hold words of a format too.
+// For one line of a secret of several lines; such lines may also be keywords of a format.
 const shortestLine = 8
-// The search for a text takes time that grows with its length; one that begins like it is worth a closer look.
+// A search takes time that grows with the length of the secret, so only its first characters are searched for. Where they
+// match, the whole secret is compared.
 const headLength = 64
-// Comparisons of characters at worst, for one definition: seconds, if it was made to take them.
+// Comparisons of characters at worst, for one definition: seconds, if an author tries to make it slow.
 const workLimit = 10_000_000_000
 
-/** Texts of a sensitive variable that may be its value. One of the options may be the secret. */
+/** Texts of a sensitive variable that may be its value: the default and the options. */
 function secretsOf({ isSensitive, defaultValue = '', options = [] }: Variable): string[] {
   return isSensitive === true ? [defaultValue, ...options.map(({ value }) => value)] : []
 }
 
 /**
- * Masks the secrets of all profiles where they stand in a text: as they are, line by line, as JSON and YAML quote them,
- * and in base64. Secrets of less than 4 characters are left. Texts that would take too long to search, all together, are
- * masked as a whole.
+ * Masks the secrets of all profiles where they occur in a text: as they are, line by line, as JSON and YAML quote them,
+ * and in base64. Secrets of less than 4 characters are not masked. When the searches have taken too long in total, the
+ * remaining texts are masked as a whole.
  */
 export function createHide(profiles: readonly Profile[]): (text: string) => string {
   const secrets = profiles.flatMap(({ variables }) => variables.flatMap(secretsOf))
-  // What holds another one goes first, else the rest of it would stay.
+  // Longest first: if a secret contains another one, the rest of it would otherwise stay visible.
   const spelled = [...new Set(secrets.flatMap(spellings))].sort((one, two) => two.length - one.length)
   const work = { left: workLimit }
   return (text) => {
@@ -35,7 +36,7 @@ export function createHide(profiles: readonly Profile[]): (text: string) => stri
   }
 }
 
-/** Masks a secret wherever it stands; stops, with no work left, when that takes too long. */
+/** Masks a secret wherever it occurs; stops when no work is left. */
 function maskOne(text: string, secret: string, work: { left: number }): string {
   const head = secret.slice(0, headLength)
   work.left -= text.length * head.length
@@ -57,7 +58,7 @@ function maskOne(text: string, secret: string, work: { left: number }): string {
 
 function spellings(value: string): string[] {
   const text = value.trim()
-  // What is nothing but a mask says nothing, and would be masked again and again.
+  // A mask is no secret, and replacing a mask by a mask would be repeated for every secret.
   if (text.length < shortestSecret || isMask(text)) return []
   const lines = text.split('\n').map((line) => line.trim())
   return [
@@ -65,7 +66,7 @@ function spellings(value: string): string[] {
     JSON.stringify(text).slice(1, -1),
     text.replaceAll("'", "''"),
     Buffer.from(value).toString('base64'),
-    // The frame of a PEM is no secret.
+    // The BEGIN and END lines of a PEM file are no secret.
     ...lines.filter((line) => line.length >= shortestLine && !line.startsWith('-----')),
   ]
 }

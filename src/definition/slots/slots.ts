@@ -16,24 +16,24 @@ import { createStoredReplies, textReply, type StoredReply } from './stored-reply
 export interface Slots {
   /**
    * What is in a slot; an empty one has no profiles.
-   * @param isHeld whether who asks holds the reply of this tag, and needs it no more
+   * @param isHeld whether the client already holds the reply with this ETag
    */
   details(slot: SlotName, isHeld: (etag: string) => boolean): Promise<SlotDetails>
   /** The handle of a definition: `archiveUploadPath` of later calls. */
   pathOf(definition: SlotDefinition): string
-  /** Throws the pending update away. @returns what it was */
+  /** Discards the waiting update. @returns the removed definition */
   removeUpdate(): Promise<SlotDefinition | undefined>
   /**
    * Judges values for the variables of a definition.
    * @param path a handle, or the path of a slot
-   * @throws AppError BadRequest when it is neither, or when it would take too much to judge them
+   * @throws AppError BadRequest if the path is neither, or if the judgement would take too much time or memory
    */
   validate(path: string, given: readonly GivenVariable[]): Promise<readonly ValidatedVariable[]>
 }
 
-/** The JSON of a `ClusterConfigArchiveDetails`, or that the client holds it. */
 export interface SlotDetails {
   readonly etag: string
+  /** The JSON of a `ClusterConfigArchiveDetails`; absent if the client already holds it. */
   readonly reply?: StoredReply
 }
 
@@ -41,7 +41,7 @@ export interface SlotsOptions {
   readonly store: DefinitionStore
   readonly embedded: Embedded
   readonly judgeValues: JudgeValues
-  /** Profiles of the running cluster; nothing where there is no cluster. */
+  /** Profiles of the running cluster; undefined if there is no cluster. */
   readonly running: () => readonly ClusterProfileDetail[] | undefined
 }
 
@@ -55,7 +55,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
     return store.find(slot)
   }
 
-  /** A handle is compared and never opened, so it leads nowhere else. */
+  /** A handle is compared and never opened as a path, so it cannot reach other files. */
   async function resolve(path: string): Promise<SlotDefinition> {
     await embedded.refresh()
     const found = store.list().find((each) => path === pathOf(each) || path === join(store.folder, each.slot))
@@ -67,7 +67,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
     )
   }
 
-  /** What the details say beside the profiles. */
+  /** The details without the profiles. */
   function headOf(slot: SlotName, definition: SlotDefinition | undefined) {
     if (!definition)
       return { archiveUploadPath: '', problems: slot === 'embedded' ? embedded.problems() : [] }
@@ -102,7 +102,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
       const head = headOf(slot, definition)
       const differences = slot === 'update' && definition ? await diffOf(definition) : {}
       const text = JSON.stringify({ ...head, ...differences })
-      // The profiles are those of the uid for ever.
+      // The profiles need no hash: those of a uid never change.
       const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 32)}"`
       if (isHeld(etag)) return { etag }
       const before = `${text.slice(0, -1)},"clusterProfileDetails":`
@@ -114,8 +114,8 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
       })
       if (reply) return { etag, reply }
       if (store.find(slot)?.uid === uid)
-        throw new Error(`the files of ${join(store.folder, uid)} have gone; upload the definition again`)
-      // Replaced between two looks.
+        throw new Error(`the files of ${join(store.folder, uid)} are missing; upload the definition again`)
+      // The definition was replaced meanwhile.
       return this.details(slot, isHeld)
     },
     removeUpdate: () => store.remove('update'),
@@ -130,7 +130,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
 const gone = () =>
   new AppError(
     generalErrors.BadRequest,
-    'archiveUploadPath names a definition that has just been replaced; take the new one',
+    'archiveUploadPath names a definition that has just been replaced; use the path of the new one',
     {
       details: { field: 'archiveUploadPath' },
     },

@@ -1,19 +1,19 @@
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 
-/** A reply that is a file with something around it. */
+/** A reply that is the content of a file with text before and after it. */
 export interface StoredReply {
   readonly sizeBytes: number
-  /** To be read or destroyed. */
+  /** The caller has to read or destroy it. */
   readonly content: Readable
 }
 
-/** Replies from files that never change. The last one that was asked for stays in memory for a while. */
+/** Replies from files that never change. The file that was last requested stays in memory for a while. */
 export interface StoredReplies {
   /**
-   * @param name of the file, never used for another one
-   * @param open opens it; nothing once it has gone
-   * @returns nothing once it has gone
+   * @param name of the file; never reused for another one
+   * @param open opens it; undefined if it was removed
+   * @returns undefined if the file was removed
    */
   reply(order: {
     readonly name: string
@@ -29,9 +29,10 @@ interface Body {
   close(): void
 }
 
-// While one piece is on its way the next is encrypted: 7 MB take half as long as in one piece.
+// While one piece is sent the next is encrypted: 7 MB take half as long as in one piece.
 const pieceBytes = 131_072
-// Who shows it asks again soon. Read anew each time, the bytes have V8 collect all garbage at almost every reply.
+// A client usually asks again soon. If the file were read each time, V8 would run a full garbage collection at almost
+// every reply.
 const keptMs = 60_000
 const keptBytes = 16_777_216
 
@@ -59,7 +60,7 @@ export function createStoredReplies(): StoredReplies {
   }
 }
 
-/** A reply that is no file. */
+/** A reply without a file. */
 export function textReply(text: string): StoredReply {
   const content = Buffer.from(text)
   return { sizeBytes: content.length, content: Readable.from([content], { objectMode: false }) }
@@ -72,7 +73,7 @@ function wrap(body: Body, before: Buffer, after: Buffer): StoredReply {
     yield after
   }
   const content = Readable.from(pieces(), { objectMode: false, highWaterMark: pieceBytes })
-  // Also where no client has begun to read.
+  // Also if the client has not begun to read.
   content.once('close', () => body.close())
   return { sizeBytes: before.length + body.sizeBytes + after.length, content }
 }

@@ -19,33 +19,33 @@ export interface UploadsOptions {
   readonly settings: DefinitionSettings['upload']
   readonly limits: Partial<ArchiveLimits>
   readonly signingKey: SigningKey | undefined
-  /** Where an upload goes now. */
+  /** The slot into which an upload is put now. */
   readonly slotOf: () => SlotName
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** A form as it arrives. */
+/** A form that is arriving. */
 export interface UploadForm {
-  /** @param signal ends them with its reason, an AppError */
+  /** @param signal ends the parts with its reason, an AppError */
   readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
-  /** Content-Length, where it is known. */
+  /** Content-Length, if known. */
   readonly expectedBytes: number | undefined
-  /** Told when all bytes are there; the check may still take a while. */
+  /** Called when all bytes have arrived; the check may still take a while. */
   readonly onReceived: () => void
-  /** Ends the upload with its reason, an AppError, also while it is checked. */
+  /** Ends the upload with its reason, an AppError, also during the check. */
   readonly signal: AbortSignal
 }
 
 /**
- * Takes an upload: received, examined while it arrives, and put into its slot when all of it is good and on the disk.
- * With a key, it is examined only once its signature is found right.
- * @throws AppError of `receiveUpload` and of the examination; the slot then holds what it held
+ * Receives an upload, examines it while it arrives, and puts it into its slot when it is valid and on the disk.
+ * With a signing key, the examination begins when the signature has been verified.
+ * @throws AppError of `receiveUpload` and of the examination; the slot is then unchanged
  */
 export type TakeUpload = (form: UploadForm) => Promise<SlotDefinition>
 
 export interface Uploads {
   readonly take: TakeUpload
-  /** Ends running uploads, each with a refusal; resolves when nothing of them is left. */
+  /** Ends running uploads, each with a refusal; resolves when their files are removed. */
   stop(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ export function createUploads(options: UploadsOptions): Uploads {
         folder: staged.folder,
         limitBytes: settings.limitBytes,
         reserveBytes: settings.reserveBytes,
-        // Where the space is unknown, the write itself fails.
+        // If the free space is unknown, a write to a full disk fails by itself.
         freeBytes: async () => (await spaceOf(store.folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER,
         ...(signingKey ? {} : { onWritten: (bytes) => (examination ??= begin()).written(bytes) }),
       })
@@ -95,7 +95,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       await store.commit(staged, definition, refused.signal)
       return definition
     } catch (error) {
-      // What ended it, and not what that led to.
+      // The reason that ended the upload, not an error that followed from it.
       const reason: unknown = refused.signal.aborted ? refused.signal.reason : error
       await examination?.cancel()
       await store.removeStaged(staged)
@@ -108,7 +108,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       if (running.size >= settings.maximum)
         throw new AppError(
           uploadErrors.TooManyUploads,
-          `${settings.maximum} definitions are being uploaded; wait until one is done`,
+          `${settings.maximum} definitions are already being uploaded; wait until one is done`,
           { retryAfterSec },
         )
       const refused = new AbortController()
@@ -123,7 +123,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     async stop() {
       const reason = new AppError(
         generalErrors.NotReady,
-        'the daemon stops; send the file again when it is back',
+        'the daemon is stopping; send the file again when it is running',
         {
           retryAfterSec,
         },

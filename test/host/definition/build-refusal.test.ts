@@ -130,7 +130,7 @@ describe('a definition is not built', () => {
       expect.stringContaining('TooLarge pack/values.yaml: '),
     ])
     expect(await refusalsOf([file], { limits: { unpackedBytes: 4_999 } })).toEqual([
-      expect.stringMatching(/^TooLarge --pack: holds \d+ bytes in all; 4999 are allowed$/),
+      expect.stringMatching(/^TooLarge --pack: has \d+ bytes in total; 4999 are allowed$/),
     ])
   })
 
@@ -163,7 +163,7 @@ describe('a definition is not built', () => {
       packs: [join(home, 'pack')],
       limits: defaultLimits,
     })
-    const message = `${reason}; give the file or folder as it was exported`
+    const message = `${reason}; give the exported file or folder`
     expect(problems).toMatchObject([
       { code: 'FileMissing', place: profile, message },
       { code: 'FileMissing', place: join(home, 'pack/pack.json'), message },

@@ -57,9 +57,9 @@ name: '{{ .spectro.system.cluster.name }}'
   })
 
   it.each([
-    ['a: {', '', 'the values are not valid YAML'],
-    ['- a', '', 'the values are not a mapping'],
-    ['a: 1', 'b: {', 'add of the preset are not valid YAML'],
+    ['a: {', '', 'the text of the values is not valid YAML'],
+    ['- a', '', 'the text of the values is not a mapping'],
+    ['a: 1', 'b: {', 'the text of add is not valid YAML'],
   ])('is refused where %j and %j cannot be put together', (text, add, message) => {
     expect(() => applyPreset(text, { ...preset, add })).toThrow(message)
   })
@@ -119,11 +119,11 @@ describe('edgehostctl definition build --preset', () => {
     [['bar:x'], '--preset bar:x: error PresetInvalid: names a pack without a folder; give it with --pack'],
     [
       ['shop:x'],
-      '--preset shop:x: error PresetInvalid: is no preset of shop 1.0; it has private, public, large',
+      '--preset shop:x: error PresetInvalid: is not a preset of shop 1.0, which has private, public, large',
     ],
     [
       ['shop:private', 'shop:public'],
-      '--preset shop:public: error PresetInvalid: is of the group registry like private; choose one of them',
+      '--preset shop:public: error PresetInvalid: is in the same group (registry) as private; choose one of them',
     ],
   ])('refuses %j', async (wishes, message) => {
     const built = await build(...wishes)

@@ -82,7 +82,12 @@ describe('an export in YAML', () => {
     ['has a key twice', 'a: 1\na: 2\n', 'p.yaml:2:1', 'is not valid YAML'],
     ['is two documents', 'a: 1\n---\nb: 2\n', 'p.yaml:2:1', 'begins a second document'],
     ['is empty', '', 'p.yaml', 'is empty'],
-    ['holds itself', 'a: 1\nb: &b { c: [*b] }\n', 'p.yaml:2:13', 'is an alias inside of what it repeats'],
+    [
+      'holds itself',
+      'a: 1\nb: &b { c: [*b] }\n',
+      'p.yaml:2:13',
+      'is an alias inside the node that it refers to',
+    ],
     ['holds __proto__', 'a:\n  __proto__: { b: 1 }\n', 'p.yaml#a.__proto__', 'is the key __proto__'],
     [
       'multiplies itself by aliases',

@@ -39,7 +39,7 @@ describe('definition.yaml', () => {
   it.each([
     ['no sums', head, 'lacks its last key'],
     ['sums that are no block', `${head}sha256: {}\n`, 'lacks its last key'],
-    ['a line that is no sum', `${head}sha256: |\n  ${sum} x\n`, 'line 6 is no sum'],
+    ['a line that is no sum', `${head}sha256: |\n  ${sum} x\n`, 'line 6 is not a sum'],
     ['a key behind the sums', `${head}sha256: |\n  ${sum}  x\nmore: 1\n`, 'nothing may follow'],
     ['a name twice', `${head}sha256: |\n  ${sum}  x\n  ${sum}  x\n`, 'again'],
     ['no YAML', `name: [\nsha256: |\n`, 'not valid YAML'],

@@ -26,7 +26,7 @@ describe('a dependency of a pack', () => {
       { minVersion: '1.2', maxVersion: '1.8', layer: 'csi' },
       undefined,
       [
-        `PackDependencyMissing error ${place}: pack app needs pack store 1.2 to 1.8 of layer csi, which no profile holds; add it`,
+        `PackDependencyMissing error ${place}: pack app needs pack store 1.2 to 1.8 of layer csi, which no profile contains; add it`,
       ],
     ],
     ['that is required and there is fine', {}, '0.1', []],
@@ -35,7 +35,7 @@ describe('a dependency of a pack', () => {
       { layer: 'csi' },
       '1.0',
       [
-        `PackDependencyMissing error ${place}: pack app needs pack store of layer csi, which no profile holds; add it`,
+        `PackDependencyMissing error ${place}: pack app needs pack store of layer csi, which no profile contains; add it`,
       ],
     ],
     [
@@ -43,7 +43,7 @@ describe('a dependency of a pack', () => {
       { minVersion: '1.10.0' },
       'v1.9.7',
       [
-        `PackDependencyVersion error ${place}: pack app works with pack store from 1.10.0; a profile holds v1.9.7`,
+        `PackDependencyVersion error ${place}: pack app works with pack store from 1.10.0; a profile has v1.9.7`,
       ],
     ],
     [
@@ -51,7 +51,7 @@ describe('a dependency of a pack', () => {
       { maxVersion: '1.18', type: 'optional' },
       '1.19.0',
       [
-        `PackDependencyVersion error ${place}: pack app works with pack store up to 1.18; a profile holds 1.19.0`,
+        `PackDependencyVersion error ${place}: pack app works with pack store up to 1.18; a profile has 1.19.0`,
       ],
     ],
     ['of its highest minor version is fine', { maxVersion: '1.18' }, '1.18.6', []],
@@ -67,7 +67,7 @@ describe('a dependency of a pack', () => {
       { type: 'notSupported', minVersion: '1.0', maxVersion: '2.0' },
       '1.5',
       [
-        `PackDependencyVersion error ${place}: pack app does not work with pack store 1.0 to 2.0; a profile holds 1.5`,
+        `PackDependencyVersion error ${place}: pack app does not work with pack store 1.0 to 2.0; a profile has 1.5`,
       ],
     ],
     ['that is not supported may be outside of it', { type: 'notSupported', minVersion: '2.0' }, '1.5', []],
@@ -98,7 +98,11 @@ describe('a value that schema.yaml describes', () => {
     ['{{ format "${list:[PACK,GIT,CHART]}" }}', 'SVN', 'must be one of PACK, GIT, CHART'],
     ['{{ format "${ipv4}" }}', '10.0.0.256', 'must be an IPv4 address such as 192.0.2.1'],
     ['{{ format "${ipv4} - ${ipv4}" }}', '10.10.10.10 - 10.10.10.255', ''],
-    ['{{ format "${ipv4} - ${ipv4}" }}', '10.10.10.10-10.10.10.255', 'must hold " - " between its parts'],
+    [
+      '{{ format "${ipv4} - ${ipv4}" }}',
+      '10.10.10.10-10.10.10.255',
+      'must contain " - " where its format has it',
+    ],
     ['{{ required | format "${version}" }}', 'v1.2.3', ''],
     ['{{ format "${password:/^.{8,}$/}" }}', 'short', 'must match the regex ^.{8,}$'],
     ['{{ required }}', '""', 'is required by schema.yaml of the pack'],

@@ -13,26 +13,26 @@ type ArgumentsOf<T extends readonly Kind[]> = { [K in keyof T]: Kinds[T[K]] }
 
 /** A function of templates. */
 export interface TemplateFunction {
-  /** How many values it takes. */
+  /** The smallest and the largest number of arguments. */
   readonly least: number
   readonly most: number
   /** @throws Refusal */
   readonly call: (values: readonly Value[]) => Value
 }
 
-/** A function of so many values of these kinds, as Go's templates hold them to their types. */
+/** A function with arguments of these kinds. Other kinds are refused, as by Go's templates. */
 export function define<const T extends readonly Kind[]>(
   takes: T,
   run: (...values: ArgumentsOf<T>) => Value,
 ): TemplateFunction {
   const call = (values: readonly Value[]): Value => {
-    values.forEach((value, index) => hold(value, takes[index] ?? 'any'))
+    values.forEach((value, index) => checkKind(value, takes[index] ?? 'any'))
     return run(...(values as unknown as ArgumentsOf<T>))
   }
   return { least: takes.length, most: takes.length, call }
 }
 
-/** A function of any number of values. */
+/** A function with any number of arguments, at least `least`. */
 export const defineMany = (least: number, run: (values: readonly Value[]) => Value): TemplateFunction => ({
   ...{ least, most: Infinity, call: run },
 })
@@ -42,7 +42,7 @@ const names: Record<Kind, string> = {
   any: 'a value',
 }
 
-function hold(value: Value, kind: Kind): void {
+function checkKind(value: Value, kind: Kind): void {
   const isRight =
     kind === 'any' ||
     (kind === 'text' && typeof value === 'string') ||
@@ -50,5 +50,5 @@ function hold(value: Value, kind: Kind): void {
     (kind === 'number' && (typeof value === 'number' || typeof value === 'bigint')) ||
     (kind === 'boolean' && typeof value === 'boolean') ||
     (kind === 'list' && isList(value) && !isDict(value))
-  if (!isRight) throw new Refusal(`takes ${names[kind]}, it is given ${kindOf(value)}`)
+  if (!isRight) throw new Refusal(`takes ${names[kind]}, not ${kindOf(value)}`)
 }

@@ -22,7 +22,7 @@ const toText = (bytes: Uint8Array): string => {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new Refusal('gives what is no text in UTF-8')
+    throw new Refusal('gives a result that is not UTF-8 text')
   }
 }
 
@@ -62,7 +62,7 @@ function adler32(text: string): string {
 const hash = (algorithm: string) =>
   define(['text'], (text) => createHash(algorithm).update(text).digest('hex'))
 
-/** As Go writes JSON, which escapes what is special in HTML unless it is told not to. */
+/** As Go writes JSON: characters that are special in HTML are escaped, unless `isRaw`. */
 function toJson(value: Value, isRaw: boolean): string {
   if (isList(value)) return `[${value.map((each) => toJson(each, isRaw)).join(',')}]`
   if (isDict(value)) {
@@ -83,18 +83,18 @@ const verb = /%(?:([sdvqt%])|.?)/gsu
 /** `%s`, `%d`, `%v`, `%q` and `%t`, without widths. */
 function printf(values: readonly Value[]): string {
   const [format, ...given] = values
-  if (typeof format !== 'string') throw new Refusal('takes a text first')
+  if (typeof format !== 'string') throw new Refusal('takes text as its first argument')
   holdToLimit(given.reduce((sum: number, each) => sum + textOf(each).length, format.length))
   let next = 0
   const text = format.replace(verb, (whole, letter: string | undefined) => {
     if (letter === '%') return '%'
-    if (letter === undefined) throw new Refusal(`knows %s, %d, %v, %q and %t, not ${whole}`)
+    if (letter === undefined) throw new Refusal(`supports %s, %d, %v, %q and %t, not ${whole}`)
     const value = given[next]
-    if (value === undefined) throw new Refusal(`is given no value for ${whole}`)
+    if (value === undefined) throw new Refusal(`has no value for ${whole}`)
     next += 1
     return writeVerb(letter, value)
   })
-  if (next < given.length) throw new Refusal('is given more values than its format has')
+  if (next < given.length) throw new Refusal('has more values than its format uses')
   return text
 }
 

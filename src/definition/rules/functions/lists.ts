@@ -8,7 +8,7 @@ function split(separator: string, text: string): string[] {
   return separator === '' ? Array.from(text) : text.split(separator)
 }
 
-/** The last of so many parts holds the rest. */
+/** At most `count` parts; the last one contains the rest. */
 function splitCount(separator: string, count: bigint, text: string): string[] {
   if (count === 0n) return []
   const parts = split(separator, text)
@@ -28,17 +28,17 @@ function lengthOf(value: Value): bigint {
   if (typeof value === 'string') return BigInt(Buffer.byteLength(value))
   if (isList(value)) return BigInt(value.length)
   if (isDict(value)) return BigInt(value.size)
-  throw new Refusal(`takes text, a list or a map, it is given ${kindOf(value)}`)
+  throw new Refusal(`takes text, a list or a map, not ${kindOf(value)}`)
 }
 
 function at(value: Value, index: Value | undefined): Value {
   if (isList(value) && typeof index === 'bigint') {
     const found = index < 0n ? undefined : value[Number(index)]
-    if (found === undefined) throw new Refusal(`is told ${index}, of ${value.length} values`)
+    if (found === undefined) throw new Refusal(`has the index ${index} for a list of ${value.length} values`)
     return found
   }
   if (isDict(value) && typeof index === 'string') return value.get(index) ?? ''
-  throw new Refusal(`takes a list and integers, it is given ${kindOf(value)}`)
+  throw new Refusal(`takes a list and integers, not ${kindOf(value)}`)
 }
 
 const uniq = (list: readonly Value[]) => [...new Set(list)]

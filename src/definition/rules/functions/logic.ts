@@ -2,26 +2,26 @@ import { define, defineMany, type TemplateFunction } from './define.ts'
 import { isEmpty, kindOf, Refusal, type Value } from './value.ts'
 import { parseVersion, satisfies } from './version.ts'
 
-/** Go compares what is of one kind. */
-function holdEqualKind(one: Value, other: Value): void {
+/** Go compares only values of the same kind. */
+function checkSameKind(one: Value, other: Value): void {
   if (typeof one !== typeof other || typeof one === 'object')
     throw new Refusal(`cannot compare ${kindOf(one)} with ${kindOf(other)}`)
 }
 
 function isSame(one: Value, other: Value): boolean {
   if (one === null || other === null) return one === other
-  holdEqualKind(one, other)
+  checkSameKind(one, other)
   return one === other
 }
 
 function order(one: Value, other: Value): number {
-  holdEqualKind(one, other)
+  checkSameKind(one, other)
   if (typeof one === 'boolean') throw new Refusal('cannot order booleans')
   if (typeof one === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other as string))
   return one === other ? 0 : (one as bigint) < (other as bigint) ? -1 : 1
 }
 
-const readVersion = (text: string) => {
+const requireVersion = (text: string) => {
   const version = parseVersion(text)
   if (version === undefined) throw new Refusal('takes a version such as 1.28.3')
   return version
@@ -38,9 +38,9 @@ export const logicFunctions: Readonly<Record<string, TemplateFunction>> = {
   le: define(['any', 'any'], (one, other) => order(one, other) <= 0),
   gt: define(['any', 'any'], (one, other) => order(one, other) > 0),
   ge: define(['any', 'any'], (one, other) => order(one, other) >= 0),
-  semver: define(['text'], readVersion),
+  semver: define(['text'], requireVersion),
   semverCompare: define(['text', 'text'], (constraint, text) => {
-    const isSatisfied = satisfies(readVersion(text), constraint)
+    const isSatisfied = satisfies(requireVersion(text), constraint)
     if (isSatisfied === undefined) throw new Refusal('takes a constraint such as >=1.28.0')
     return isSatisfied
   }),

@@ -4,10 +4,10 @@ import { Refusal, type Value } from './value.ts'
 const least = -(1n << 63n)
 const most = (1n << 63n) - 1n
 
-/** An integer of Go: what is too large begins anew at the other end. */
+/** Overflow as in Go's int64: the value wraps around. */
 const wrap = (value: bigint) => BigInt.asIntN(64, value)
 
-/** What `int` makes of a value; what is no number is 0. */
+/** The function `int`: a value that is not a number becomes 0. */
 export function toInteger(value: Value): bigint {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') return Math.abs(value) < 2 ** 63 ? BigInt(Math.trunc(value)) : least
@@ -15,7 +15,7 @@ export function toInteger(value: Value): bigint {
   return typeof value === 'string' ? parseInteger(value) : 0n
 }
 
-/** Text as Go reads an integer of any base, `1.0` too. */
+/** Parses text like Go: an integer of any base, also `1.0`. */
 function parseInteger(text: string): bigint {
   const [, sign = '', digits = ''] = /^([-+]?)([0-9a-zA-Z_]+)(?:\.0*)?$/.exec(text) ?? []
   const number = digitsOf(digits)
@@ -57,7 +57,7 @@ const extreme = (isBetter: (one: bigint, other: bigint) => boolean) =>
   )
 const largest = extreme((one, other) => one > other)
 
-/** Half away from zero, to so many places. */
+/** Rounds to decimal places as sprig does: positive values half up, negative values always down (-2.3 becomes -3). */
 function round(value: number, places: number): number {
   const factor = 10 ** places
   const scaled = value * factor

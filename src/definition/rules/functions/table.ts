@@ -6,9 +6,9 @@ import { numberFunctions } from './numbers.ts'
 import { textFunctions } from './text.ts'
 
 /**
- * The functions of templates (http://masterminds.github.io/sprig/ and Go's own) that this host knows: those that give the
- * same for the same values, at once. A test holds each against a record of a real helm. Those that choose or skip values,
- * as `default`, stand in evaluate.ts.
+ * The functions of templates (http://masterminds.github.io/sprig/ and Go's own) that this host supports: those whose result
+ * depends only on their arguments. A test compares each with recorded results of helm. Functions that choose between
+ * arguments, such as `default`, are in evaluate.ts.
  */
 export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map(
   [textFunctions, numberFunctions, listFunctions, logicFunctions, encodingFunctions].flatMap((each) =>

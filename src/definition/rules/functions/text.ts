@@ -8,7 +8,7 @@ const oneBlank = new RegExp(`^[${blank}]$`)
 const isBlank = (character: string) => oneBlank.test(character)
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
-/** Go changes each character alone: one that would become several stays. */
+/** Go changes each character by itself: one that would become several is not changed. */
 const changeCase = (text: string, change: (character: string) => string): string =>
   Array.from(text, (character) => {
     const changed = change(character)
@@ -30,7 +30,7 @@ const titles: Readonly<Record<string, string>> = {
 }
 const toTitle = (character: string) => titles[lower(character)] ?? upper(character)
 
-/** What is between words as strings.Title has it. */
+/** Whether a character separates words for Go's strings.Title. */
 const isSeparator = (character: string) =>
   /[\p{L}\p{Nd}_]/u.test(character) ? false : character < '\x80' || isBlank(character)
 
@@ -43,7 +43,7 @@ function title(text: string): string {
   }).join('')
 }
 
-/** Each character, told whether a blank or nothing stands before its word. */
+/** Maps each character. `isFirst`: it is the first character of a word. */
 function mapWords(text: string, change: (character: string, isFirst: boolean) => string): string {
   let isFirst = true
   return Array.from(text, (character) => {
@@ -57,18 +57,18 @@ function mapWords(text: string, change: (character: string, isFirst: boolean) =>
   }).join('')
 }
 
-/** A part by bytes, as Go counts. */
+/** A part of a text; the offsets are bytes, as in Go. */
 function slice(text: string, from: number, to: number): string {
-  if (from < 0 || from > to) throw new Refusal('is told to begin behind the end')
+  if (from < 0 || from > to) throw new Refusal('has a start after its end')
   const bytes = Buffer.from(text)
-  if (to > bytes.length) throw new Refusal(`is told to end behind the last of ${bytes.length} bytes`)
+  if (to > bytes.length) throw new Refusal(`has an end after the last of ${bytes.length} bytes`)
   const part = bytes.subarray(from, to)
   const result = part.toString()
-  if (result.includes('\ufffd') && !text.includes('\ufffd')) throw new Refusal('would cut a character in two')
+  if (result.includes('\ufffd') && !text.includes('\ufffd')) throw new Refusal('would split a character')
   return result
 }
 const bytesOf = (text: string) => Buffer.byteLength(text)
-// Nothing that is counted here is longer than a text may be.
+// Counts are limited to 32 bits, which is more than the length of any text.
 const toIndex = (count: bigint) =>
   Number(count < -(1n << 31n) ? -(1n << 31n) : count > 1n << 31n ? 1n << 31n : count)
 
@@ -86,7 +86,7 @@ function truncate(count: bigint, text: string): string {
 
 function repeat(count: bigint, text: string): string {
   if (count < 0n) throw new Refusal('takes no negative count')
-  // An empty text may be repeated for ever; its length says nothing.
+  // An empty text stays empty for any count, however large.
   if (text === '') return ''
   holdToLimit(text.length * toIndex(count))
   return text.repeat(toIndex(count))
@@ -129,7 +129,7 @@ export function quoted(text: string): string {
   return `"${Array.from(text, escape).join('')}"`
 }
 
-/** Some of the real functions take each byte for a character. */
+/** Some functions of sprig treat each byte as a character. */
 const bytesAsText = (text: string) => Buffer.from(text).toString('latin1')
 
 const present = (values: readonly Value[]) => values.filter((value) => value !== null)

@@ -1,18 +1,18 @@
 import type { Version } from './version.ts'
 
-/** A value of a template: integers are bigint, as Go's 64 bits do not fit into a number; numbers are Go's float64. */
+/** A value of a template: a bigint is an integer of Go, whose 64 bits do not fit into a number; a number is Go's float64. */
 export type Value =
   string | bigint | number | boolean | null | Version | readonly Value[] | ReadonlyMap<string, Value>
 
 /** Why a function gives no value, as the end of a sentence that begins with its name. */
 export class Refusal extends Error {}
 
-// What a function may make, in characters. A certificate in base64 is some KiB.
+// Characters that a function may return. A certificate in base64 has a few KiB.
 const resultLimit = 65_536
 
-/** Ends a function that would make more than any definition needs, before it makes it. */
+/** Refuses a result that is longer than any definition needs, before it is built. @throws Refusal */
 export function holdToLimit(length: number): void {
-  if (length > resultLimit) throw new Refusal(`would make more than ${resultLimit} characters`)
+  if (length > resultLimit) throw new Refusal(`would return more than ${resultLimit} characters`)
 }
 
 export const isList = (value: Value): value is readonly Value[] => Array.isArray(value)
@@ -20,7 +20,7 @@ export const isDict = (value: Value): value is ReadonlyMap<string, Value> => val
 const isVersion = (value: Value): value is Version =>
   typeof value === 'object' && value !== null && 'major' in value
 
-/** What Go's template calls empty: nothing, zero, false, or without any content. */
+/** What Go's templates treat as empty: nil, zero, false, or without content. */
 export function isEmpty(value: Value): boolean {
   if (isList(value)) return value.length === 0
   if (isDict(value)) return value.size === 0
@@ -40,7 +40,7 @@ export function textOf(value: Value): string {
   return isVersion(value) ? value.text : value.toString()
 }
 
-/** Go's `%v` of a float: as short as it can be, an exponent below -4 and from 6 on, of at least two digits. */
+/** Go's `%v` of a float: as short as possible; below 1e-4 and from 1e6 on with an exponent of at least two digits. */
 export function floatText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value < 0 ? '-Inf' : '+Inf'
@@ -51,7 +51,7 @@ export function floatText(value: number): string {
   return `${digits}e${power < 0 ? '-' : '+'}${Math.abs(power).toString().padStart(2, '0')}`
 }
 
-/** What messages call it. */
+/** The kind of a value, for messages. */
 export function kindOf(value: Value): string {
   if (value === null) return 'nothing'
   if (isList(value)) return 'a list'

@@ -1,4 +1,4 @@
-/** A version as the platform's functions read it: minor and patch may be left out. */
+/** A version as the functions of the platform parse it: minor and patch may be omitted. */
 export interface Version {
   readonly major: bigint
   readonly minor: bigint
@@ -17,7 +17,7 @@ const form = new RegExp(
 )
 const largest = (1n << 64n) - 1n
 
-/** Undefined: it is no version. */
+/** @returns undefined if the text is not a version */
 export function parseVersion(original: string): Version | undefined {
   const [, major, minor = '0', patch = '0', prerelease = '', metadata = ''] = form.exec(original) ?? []
   if (major === undefined || original.length > 256) return undefined
@@ -29,7 +29,7 @@ export function parseVersion(original: string): Version | undefined {
   return { major: first, minor: second, patch: third, prerelease, metadata, text, original }
 }
 
-/** Below, at or above zero, as semver.org orders them; metadata does not count. */
+/** Orders versions as semver.org defines it; metadata is ignored. @returns negative, 0 or positive */
 export function compareVersions(one: Version, other: Version): number {
   for (const part of ['major', 'minor', 'patch'] as const) {
     if (one[part] !== other[part]) return one[part] < other[part] ? -1 : 1
@@ -56,7 +56,7 @@ function compareIdentifiers(one: string | undefined, other: string | undefined):
 interface Constraint {
   readonly operator: string
   readonly version: Version
-  /** The first number that was left out or is x, `none` where all are there. */
+  /** The first number that was omitted or is x; `none` if all are given. */
   readonly open: 'major' | 'minor' | 'patch' | 'none'
 }
 
@@ -67,7 +67,7 @@ const each = new RegExp(constraintText, 'g')
 const whole = `v?${part}(?:\\.${part})?(?:\\.${part})?(?:-${identifiers})?(?:\\+${identifiers})?`
 const range = new RegExp(`\\s*(${whole})\\s+-\\s+(${whole})\\s*`, 'g')
 
-/** `>=1.28, <2 || ~1.20`, as published for semverCompare. Undefined: it is no constraint. */
+/** Tests a constraint of semverCompare, such as `>=1.28, <2 || ~1.20`. @returns undefined if the text is not a constraint */
 export function satisfies(version: Version, text: string): boolean | undefined {
   if (text.length > 256) return undefined
   const sets = text
@@ -76,7 +76,7 @@ export function satisfies(version: Version, text: string): boolean | undefined {
     .map(readConstraints)
   if (sets.includes(undefined)) return undefined
   return sets.some((set) => {
-    // One constraint with a prerelease is enough for all that stand together.
+    // If one constraint of a set has a prerelease, all constraints of the set accept prereleases.
     const takesPrereleases = set?.some(({ version: { prerelease } }) => prerelease !== '') === true
     return set?.every((constraint) => check(version, constraint, takesPrereleases))
   })
@@ -128,7 +128,7 @@ function check(version: Version, constraint: Constraint, takesPrereleases: boole
   }
 }
 
-/** Whether the numbers that are given are the same. */
+/** Whether the numbers that the constraint gives are the same. */
 function isWithin(version: Version, { version: wanted, open }: Constraint): boolean {
   if (open === 'major') return true
   if (version.major !== wanted.major) return false

@@ -226,7 +226,7 @@ describe('a definition', () => {
     expect(problems.length).toBe(1_001)
     expect(problems.at(-1)).toMatchObject({
       code: 'TooManyProblems',
-      message: '500 more problems are not told; correct these and check again',
+      message: '500 more problems are not listed; correct these and check again',
     })
   })
 
@@ -235,7 +235,7 @@ describe('a definition', () => {
     const problems = checkDefinition(definitionOf([addOn(['a', comments])]))
     expect(problems.length).toBe(1_001)
     expect(problems.every(({ severity }) => severity === 'warning')).toBe(true)
-    expect(problems.at(-1)?.message).toBe('500 more warnings are not told; correct these and check again')
+    expect(problems.at(-1)?.message).toBe('500 more warnings are not listed; correct these and check again')
     const withError = checkDefinition(definitionOf([addOn(['a', `${comments}b: "{{ .spectro.var.x }}"`])]))
     expect(withError.filter(({ severity }) => severity === 'error').map(({ code }) => code)).toEqual([
       'VariableUndeclared',

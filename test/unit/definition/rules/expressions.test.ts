@@ -74,7 +74,7 @@ describe('a macro with functions', () => {
       'functions of a variable',
       'a: {{ upper .spectro.var.v }}',
       ['MacroInvalid 1:4'],
-      'variables of a profile do not take',
+      'applies functions to a variable of the profile',
     ],
     [
       'a value too few',
@@ -93,25 +93,25 @@ describe('a macro with functions', () => {
       'a value of the wrong kind',
       `a: {{ ${version} | repeat "2" }}`,
       ['MacroFunctionFailed 1:4'],
-      'function repeat takes an integer, it is given text',
+      'function repeat takes an integer, not text',
     ],
     [
       'too long a result',
       `a: {{ ${version} | repeat 1000000000 }}`,
       ['MacroFunctionFailed 1:4'],
-      'function repeat would make more than 65536 characters',
+      'function repeat would return more than 65536 characters',
     ],
     [
       'too deep an indent',
       `a: {{ ${version} | indent 1000000000 }}`,
       ['MacroFunctionFailed 1:4'],
-      'function indent would make more',
+      'function indent would return more',
     ],
     [
       'too many parts',
       `a: {{ ${version} | replace "" "${'x'.repeat(600)}" | replace "" "${'y'.repeat(600)}" }}`,
       ['MacroFunctionFailed 1:4'],
-      'function replace would make more',
+      'function replace would return more',
     ],
     [
       'what is no version',
@@ -153,7 +153,7 @@ describe('a macro with functions', () => {
       'quotes in quotes',
       'a: "{{ .spectro.system.cluster.uid | quote }}"',
       ['MacroBreaksYaml 1:5'],
-      'inside of double quotes',
+      'inside double quotes',
     ],
     [
       'text that becomes a number',

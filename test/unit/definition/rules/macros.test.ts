@@ -285,7 +285,7 @@ describe('a macro that is wrong', () => {
       'an unknown pack',
       'a: {{ .spectro.pack.ap.b }}',
       ['MacroPackUnknown 1:4'],
-      'no profile holds a pack ap; did you mean app?',
+      'no profile contains a pack ap; did you mean app?',
     ],
     [
       'an unknown path',
@@ -297,7 +297,7 @@ describe('a macro that is wrong', () => {
       'a path to a mapping',
       'a: { b: 1 }\nc: {{ .spectro.pack.app.a }}',
       ['MacroPathUnknown 2:4'],
-      'app.a is no single value',
+      'app.a is not a single value',
     ],
     ['a path to nothing', 'a:\nc: {{ .spectro.pack.app.a }}', ['MacroPathEmpty 2:4'], 'app.a has no value'],
     [
@@ -306,12 +306,12 @@ describe('a macro that is wrong', () => {
       ['MacroPathEmpty 2:4'],
       'app.a has nothing below it',
     ],
-    ['a pack alone', 'c: {{ .spectro.pack.app }}', ['MacroPathUnknown 1:4'], 'app is no single value'],
+    ['a pack alone', 'c: {{ .spectro.pack.app }}', ['MacroPathUnknown 1:4'], 'app is not a single value'],
     [
       'a function of a variable',
       'a: {{ .spectro.var.port | quote }}',
       ['MacroInvalid 1:4'],
-      'has functions, which variables of a profile do not take',
+      'applies functions to a variable of the profile',
     ],
     ['a value that holds itself', 'a: "{{ .spectro.pack.app.a }}"', ['MacroCycle 1:5'], 'app.a -> app.a'],
     [

@@ -95,7 +95,7 @@ describe('the patterns of a definition', () => {
         code: 'VariablePatternInvalid',
         place: 'profiles/u1/profile.json#spec.variables[22]',
         message: expect.stringMatching(
-          /^variable v22 has a regex that needs \d+ instructions; with all those before it/,
+          /^variable v22 has a regex that needs \d+ instructions; together with all earlier patterns/,
         ),
       },
     ])

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { Variable } from '../../../../src/definition/definition.ts'
-import { readVariables, validateVariables } from '../../../../src/definition/rules/variables.ts'
+import type { DeclaringProfile, Variable } from '../../../../src/definition/definition.ts'
+import { readVariables, type GivenVariable } from '../../../../src/definition/rules/variables.ts'
 import { profileOf } from '../../../support/definitions.ts'
 import { createRandom } from '../../../support/random.ts'
+
+const validate = (profiles: readonly DeclaringProfile[], given: readonly GivenVariable[]) =>
+  readVariables(profiles).validate(given)
 
 describe('a validation', () => {
   const profiles = [
@@ -12,7 +15,7 @@ describe('a validation', () => {
 
   it('answers what was given first and then what was not, with the profile of each', () => {
     expect(
-      validateVariables(profiles, [
+      validate(profiles, [
         { name: 'shared', profileUid: 'u2', value: '1' },
         { name: 'a.b', value: 'y' },
       ]),
@@ -67,7 +70,7 @@ describe('a validation', () => {
     ],
     ['a name of objects', { name: '__proto__', value: '' }, '__proto__ is not declared'],
   ])('reports %s', (_name, given, reason) => {
-    expect(validateVariables(profiles, [given])[0]).toMatchObject({
+    expect(validate(profiles, [given])[0]).toMatchObject({
       isValid: false,
       validationFailureReason: reason,
     })
@@ -76,7 +79,7 @@ describe('a validation', () => {
   it('takes the first of two values and reports the second', () => {
     const given = ['x1', 'x2'].map((value) => ({ name: 'a.b', value }))
     expect(
-      validateVariables(profiles, given)
+      validate(profiles, given)
         .slice(0, 2)
         .map((each) => each.validationFailureReason),
     ).toEqual(['', 'a.b is given twice'])

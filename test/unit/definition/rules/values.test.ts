@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { Variable } from '../../../../src/definition/definition.ts'
-import { readVariables, validateVariables } from '../../../../src/definition/rules/variables.ts'
+import type { DeclaringProfile, Variable } from '../../../../src/definition/definition.ts'
+import { readVariables, type GivenVariable } from '../../../../src/definition/rules/variables.ts'
 import { cpuNow } from '../../../support/cpu-time.ts'
 import { dropdown, profileOf } from '../../../support/definitions.ts'
 
+const validate = (profiles: readonly DeclaringProfile[], given: readonly GivenVariable[]) =>
+  readVariables(profiles).validate(given)
+
 const reasonOf = (variable: Partial<Variable>, value?: string) => {
   const profile = profileOf([], [{ name: 'v', ...variable }])
-  const [result] = validateVariables(
-    [profile],
-    value === undefined ? [] : [{ name: 'v', profileUid: 'u1', value }],
-  )
+  const [result] = validate([profile], value === undefined ? [] : [{ name: 'v', profileUid: 'u1', value }])
   expect(result?.isValid).toBe(result?.validationFailureReason === '')
   return result?.validationFailureReason
 }
@@ -114,7 +114,7 @@ describe('the value of a variable', () => {
   ])('never stands in a reason when it is sensitive (%s)', (_name, variable) => {
     for (const value of ['topsecret', `topsecret\n${'x'.repeat(70_000)}`]) {
       const profile = profileOf([], [{ name: 'v', isSensitive: true, ...variable }])
-      const results = validateVariables(
+      const results = validate(
         [profile],
         [
           { name: 'v', value },
@@ -140,10 +140,10 @@ describe('the value of a variable', () => {
     const variables = Array.from({ length: 20 }, (_, index) => ({ name: `v${index}`, regex }))
     const given = variables.map(({ name }) => ({ name, value: `${'ab'.repeat(5_000)}!` }))
     const begin = cpuNow()
-    const results = validateVariables([profileOf([], variables)], given)
+    const results = validate([profileOf([], variables)], given)
     expect(cpuNow() - begin).toBeLessThan(4_000)
     expect(results.at(-1)?.validationFailureReason).toBe(
-      'v19 is too long for its regex, together with all those before it',
+      'v19 is too long for its regex, together with all earlier values',
     )
   })
 })
