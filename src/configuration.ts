@@ -9,14 +9,14 @@ import { checkReferencedFiles, configSchema, pairs, type Config } from './declar
 export type LoadedConfig = load.Loaded<Config>
 
 export interface LoadConfigOptions extends Omit<load.LoadConfigOptions, 'schema' | 'pairs' | 'inspect'> {
-  /** Whether to judge the keys and files that the configuration names; given, it is told of files that only root may read. */
+  /** Set to check the keys and files that the configuration names too. Called for each file that only root may read. */
   readonly onUnseen?: (file: string) => void
 }
 
-/** As `parseCommandLine` of the room `config`, for the daemon. */
+/** `parseCommandLine` of the room `config`, with the daemon's schema. */
 export const parseCommandLine = (argv: readonly string[]) => commandLine.parseCommandLine(argv, configSchema)
 
-/** As `loadConfig` of the room `config`, for the daemon. */
+/** `loadConfig` of the room `config`, with the daemon's schema. */
 export async function loadConfig({ onUnseen, ...options }: LoadConfigOptions): Promise<LoadedConfig> {
   const inspect =
     onUnseen && ((value: (path: string) => unknown) => checkReferencedFiles({ value, onUnseen }))
@@ -26,7 +26,7 @@ export async function loadConfig({ onUnseen, ...options }: LoadConfigOptions): P
     ...options,
     ...(inspect ? { inspect } : {}),
   })
-  // Every value was checked against its key of the schema, and a test holds the defaults to it.
+  // Every value was checked against the schema, and a test checks the defaults.
   return loaded as LoadedConfig
 }
 
@@ -36,5 +36,5 @@ export const explainConfig = (loaded: explain.Explainable) => explain.explainCon
 /** The text of `--help`. */
 export const helpText = () => help.helpText(configSchema)
 
-/** The configuration file that is shipped. */
+/** The text of the configuration file that the package installs. */
 export const defaultConfigFile = () => describeDefaults(configSchema)

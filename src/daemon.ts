@@ -27,18 +27,18 @@ export interface DaemonOptions {
   readonly version: string
   /** Milliseconds since 1970. */
   readonly buildDate: number
-  /** What a test replaces; without them those of this machine. */
+  /** The edges that a test replaces; the others are those of this machine. */
   readonly edges?: Partial<Edges>
 }
 
 export interface Daemon {
-  /** Ready once it takes connections. */
+  /** Resolves once the daemon accepts connections. */
   start(): Promise<void>
-  /** Finishes what is in flight, then stops every room in reverse order of the start. */
+  /** Finishes the requests in flight, then stops every room in reverse order of the start. */
   stop(): Promise<void>
-  /** Reads files anew that an administrator may have replaced; connections live on. */
+  /** Reads the files again that an administrator may have replaced; connections stay open. */
   reload(): Promise<void>
-  /** Answers requests as the port does. */
+  /** The app of the port; `inject` sends it a request without a connection. */
   readonly app: FastifyInstance
   readonly rooms: {
     readonly state: State
@@ -50,10 +50,10 @@ export interface Daemon {
   }
 }
 
-// Requests come first; one that asks about the host begins the look at it itself.
+// Requests come first. A request for host facts starts their first reading itself.
 const backgroundAfterMs = 1_000
 
-/** Builds every room in start order. The one file that knows all the others. */
+/** Builds every room in start order. Only this file knows all rooms. */
 export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, log, version, buildDate } = options
   const edges = { ...hostEdges(log), ...options.edges }
@@ -67,7 +67,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     runtimeDirectory === undefined ? runner : createTransientUnitRunner({ runner, runtimeDirectory, ...more })
   const privileged = outside()
 
-  // What outlives the daemon, who this host is, and the trail of what happens on it.
+  // The state folder, the identity of this host, and the audit trail.
   const state = await openState({ settings: config.state, clock, log })
   const { database, read, secrets } = state
   const record = await openHostRecord({ settings: config.host, files, database, clock, log })
@@ -113,25 +113,25 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ config, stateDirectory: state.directory, database, record: audit.record, listTokens },
     ...{ runner, stopping, clock, log },
   }
-  // Each takes of the configuration what it has declared itself.
+  // Each room reads only the sections of the configuration that it declares.
   for (const { create } of declarations) if (create) working.push(await create(ground as Ground<never>))
 
-  // What gathers from all of them.
+  // The rooms that collect from all others.
   const jobs = createJobs(
     working.flatMap((room) => room.jobs ?? []),
     { log, monotonic: () => clock.monotonic() },
   )
-  const told = [...working, jobs]
+  const observed = [...working, jobs]
   const metrics = await createMetrics({
     ...{ settings: config.metrics, families, build: { version, mode }, clock, log },
-    figures: told.flatMap((room) => room.figures ?? []),
+    figures: observed.flatMap((room) => room.figures ?? []),
   })
   const service = createService({
     ...{ settings: config.host.console, version, mode, listen: config.api, stateDirectory: state.directory },
     ...{ names: host, certificate, unwrittenAudits: audit.unwritten, systemd, runner, stopping, clock, log },
-    checks: told.flatMap((room) => room.checks ?? []),
+    checks: observed.flatMap((room) => room.checks ?? []),
   })
-  const rooms: readonly Room[] = [...told, metrics, service]
+  const rooms: readonly Room[] = [...observed, metrics, service]
   for (const room of rooms) await room.routes?.(api.app)
 
   let background: NodeJS.Timeout | undefined

@@ -15,7 +15,7 @@ import { about as store } from './store/about.ts'
 import { sumDeclarations } from './sum-declarations.ts'
 import { about as upload } from './upload/about.ts'
 
-// In the order in which an operator reads them: in the configuration file, in the documents.
+// In the order of the configuration file and of the documents.
 const all = [
   service,
   host,
@@ -32,10 +32,10 @@ const all = [
   program,
 ] as const
 
-/** What each room says of itself. */
+/** The declaration of each room. */
 export const declarations: readonly Declaration[] = all
 
-/** Every error, metric, tag and file of the support archive, and the whole configuration. */
+/** Every error, metric, tag and file of the support archive, and the schema of the whole configuration. */
 export const { errorTable, families, tags, supportSources, pairs, configSchema } =
   sumDeclarations(declarations)
 
@@ -48,14 +48,14 @@ type SectionsOf<Room> = Room extends { readonly config: infer Sections } ? Secti
 type SchemaOf<Each> = Each extends (...all: never[]) => infer Made ? Made : Each
 type Sections = Intersection<SectionsOf<(typeof all)[number]>>
 
-/** Validated and complete; frozen when it is loaded. */
+/** The configuration: validated, complete, and frozen when it is loaded. */
 export type Config = {
   readonly [Name in keyof Sections]: SchemaOf<Sections[Name]> extends infer Schema extends TSchema
     ? Static<Schema>
     : never
 }
 
-/** Judges everything that a configuration names, each as its room does at the start. */
+/** Checks all keys and files that a configuration names, as their rooms do at the start. */
 export async function checkReferencedFiles(check: ReferenceCheck): Promise<readonly Finding[]> {
   const found: Finding[] = []
   for (const each of declarations) found.push(...((await each.checkReferencedFiles?.(check)) ?? []))

@@ -9,28 +9,27 @@ import type { Logger } from './system/log.ts'
 import { createRunner, type CommandRunner } from './system/runner.ts'
 import { createStrangerLog, type StrangerLog } from './system/stranger-log.ts'
 
-/** Where the daemon ends and the machine begins; a test replaces some of it. */
+/** The machine as the daemon sees it; a test replaces parts of it. */
 export interface Edges {
   readonly runner: CommandRunner
   readonly follower: CommandFollower
   readonly clock: Clock
-  /** What the kernel tells of the machine. */
+  /** Files in which the kernel describes the machine. */
   readonly files: HostFiles
-  /** Facts that are known beforehand, in the place of those of this machine. */
+  /** Facts that replace those read from this machine. */
   readonly facts: Partial<Snapshot> | undefined
-  /** Takes the lines that callers without a session cause, and bounds them. */
+  /** Log for lines that callers without a session cause; it bounds their number. */
   readonly strangers: StrangerLog
   /** Folder of passwd, shadow and group; `undefined` is /etc. */
   readonly etc: string | undefined
-  /** Cores of the machine. */
   readonly cores: number
-  /** What systemd says to the process. */
+  /** Environment variables of systemd. */
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Path of `examine.cjs`. */
   readonly examineProgram: string
   /** Path of `inventory.cjs`. */
   readonly inventoryProgram: string
-  /** Profiles of the running cluster; nothing where there is no cluster. */
+  /** Profiles of the running cluster; `undefined` without a cluster. */
   readonly running: () => readonly ClusterProfileDetail[] | undefined
   /** How long a request may last after its session has ended, milliseconds; `undefined` is the default. */
   readonly longRequestMs: number | undefined

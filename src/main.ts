@@ -36,19 +36,19 @@ async function main(): Promise<void> {
   }
 }
 
-/** @param onUnseen told of files that the configuration names and only root may read */
+/** @param onUnseen called for each file that the configuration names and that only root may read */
 function load(commandLine: CommandLine, onUnseen: (file: string) => void = () => undefined) {
   return loadConfig({ commandLine, environment: process.env, onUnseen })
 }
 
-/** Answers a person: plain text, problems on standard error. */
+/** Prints plain text for an operator; problems go to standard error. */
 async function showConfig(commandLine: CommandLine): Promise<void> {
   const unseen: string[] = []
   try {
     const loaded = await load(commandLine, (file) => unseen.push(file))
     const isPrinted = commandLine.action === 'print-config'
     writeOutput(isPrinted ? explainConfig(loaded) : 'the configuration is good\n')
-    for (const file of unseen) writeError(`not looked at, since only root may read it: ${file}\n`)
+    for (const file of unseen) writeError(`not checked, since only root may read it: ${file}\n`)
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error
     writeError(`${error.message}\n`)
@@ -56,15 +56,15 @@ async function showConfig(commandLine: CommandLine): Promise<void> {
   }
 }
 
-/** Without a daemon: what one would revive has to be gone before it starts. */
+/** Runs without a daemon: the old secret has to be gone before a daemon starts and accepts its tokens again. */
 async function endAllSessions(commandLine: CommandLine): Promise<void> {
   try {
     const { directory } = (await load(commandLine)).config.state
     const { wasThere, isRunning } = await endSessions(directory, createLog('error'))
     writeOutput(
       wasThere
-        ? `the secret of ${directory} is removed: every session ends and everyone has to log in again\n`
-        : `${directory} holds no secret: no session of it can be used any more\n`,
+        ? `the secret of ${directory} is removed: every session ends and all users have to log in again\n`
+        : `${directory} contains no secret: its sessions can no longer be used\n`,
     )
     writeOutput(
       isRunning
@@ -79,7 +79,7 @@ async function endAllSessions(commandLine: CommandLine): Promise<void> {
 }
 
 async function run(load: () => Promise<LoadedConfig>): Promise<void> {
-  // Whatever is written is the daemon's alone, also outside a unit.
+  // Only the daemon may read the files it writes, also when it does not run as a unit.
   process.umask(0o077)
   const failedStarts = createFailedStarts(process.env.RUNTIME_DIRECTORY)
   let log = createLog('info')
@@ -90,7 +90,7 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
     log = createLog(config.log.level)
     stateDirectory = config.state.directory
     daemon = await createDaemon({ config, log, version: __VERSION__, buildDate: __BUILD_DATE__ })
-    // From here on a signal means an orderly stop, also while the start is not over.
+    // From here on a signal means an orderly stop, also during the start.
     const starting = daemon.start()
     superviseProcess(daemon, starting, log)
     await starting
@@ -102,12 +102,12 @@ async function run(load: () => Promise<LoadedConfig>): Promise<void> {
   failedStarts.clear()
 }
 
-/** Says why the start failed, every problem on a line of its own. */
+/** Logs why the start failed, one line for each problem. */
 function reportFailedStart(error: unknown, log: Logger, stateDirectory: string): number {
   if (error instanceof ConfigInvalid) {
     for (const { place, message } of error.problems) log.fatal({ place }, message)
     log.fatal(
-      'correct the configuration, check it with edgehostd --check-config; it is tried again within 10 s',
+      'correct the configuration, check it with edgehostd --check-config; systemd starts the daemon again within 10 s',
     )
     return exitCodes.badConfiguration
   }
@@ -120,11 +120,11 @@ function reportFailedStart(error: unknown, log: Logger, stateDirectory: string):
   return exitCodes.failed
 }
 
-/** Signals, and uncaught errors. */
+/** Handles signals and uncaught errors. */
 function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger): void {
   let isStopping = false
   const stop = (signal: NodeJS.Signals) => {
-    // A second signal is impatience.
+    // A second signal ends the process at once.
     if (isStopping) endProcess(exitCodes.failed)
     isStopping = true
     log.debug({ signal }, 'stopping')
@@ -146,7 +146,7 @@ function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger):
     daemon
       .reload()
       .catch((error: unknown) =>
-        log.error({ err: error }, 'the certificate or the token of the metrics could not be read anew'),
+        log.error({ err: error }, 'the certificate or the token of the metrics could not be read again'),
       )
   })
   process.on('uncaughtException', (error) => die(error, 'uncaught error'))

@@ -10,35 +10,35 @@ import type { Logger } from './system/log.ts'
 import type { CommandRunner } from './system/runner.ts'
 
 /**
- * A room of the daemon, as the root takes it: what it brings and when it works. What other rooms call are verbs of its own,
- * which its factory returns beside this.
+ * A room of the daemon, as the composition root uses it: what it provides, and its phases. A factory may return more functions
+ * with it, for other rooms to call.
  */
 export interface Room {
-  /** Adds its routes; called when every room is there. */
+  /** Adds its routes; called when every room is built. */
   readonly routes?: (app: FastifyInstance) => Promise<void>
   readonly jobs?: readonly Job[]
-  /** What each of its families has now, by name; asked when the metrics are read, and never in between. */
+  /** Current values of its metric families, by name; called only when the metrics are read. */
   readonly figures?: () => Figures | Promise<Figures>
   readonly checks?: readonly Check[]
-  /** Before the port opens. What it throws ends the start. */
+  /** Called before the port opens. An error that it throws ends the start. */
   readonly prepare?: () => Promise<void> | void
-  /** After the port is open. */
+  /** Called when the port is open. */
   readonly start?: (port: OpenPort) => Promise<void> | void
-  /** A second after the start, so that requests come first. */
+  /** Called a second after the start, so that requests come first. */
   readonly background?: () => void
-  /** In reverse order of the start, when no request is in flight any more. */
+  /** Called in reverse order of the start, when no request is in flight any more. */
   readonly stop?: () => Promise<void> | void
-  /** Reads files anew that an administrator may have replaced. */
+  /** Reads the files again that an administrator may have replaced. */
   readonly reload?: () => Promise<void>
 }
 
-/** Where the daemon answers. */
+/** Address and port on which the daemon listens. */
 export interface OpenPort {
   readonly address: string
   readonly port: number
 }
 
-/** Work that recurs. A job only calls a verb of its room. */
+/** Recurring work. A job only calls a function of its room. */
 export interface Job {
   readonly name: string
   /** Cron expression, with seconds when it has six fields. */
@@ -48,9 +48,9 @@ export interface Job {
   readonly run: () => Promise<void> | void
 }
 
-/** Something that has to hold. */
+/** A condition of health. */
 export interface Check {
-  /** The journal calls it by this name when it does not hold. */
+  /** The journal uses this name when the check fails. */
   readonly name: string
   /** `alive`: if it fails, a restart helps. `ready`: without it some work cannot be done. */
   readonly kind: 'alive' | 'ready'
@@ -60,17 +60,17 @@ export interface Check {
 /** One value without a label, several with labels, or `undefined` for what is not known yet. */
 export type Sampled = readonly Sample[] | Sample['value'] | undefined
 
-/** A metric: what it means. Prometheus' naming rules: base units, `_total` for counters. */
+/** Description of a metric. Names follow Prometheus: base units, `_total` for counters. */
 export interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels?: readonly string[]
 }
 
-/** What metrics have, by their names. */
+/** Values of metrics, by their names. */
 export type Figures = Readonly<Record<string, Sampled>>
 
-/** The figures that a room owes for the families it declares. */
+/** The figures of a room: exactly one for each family that it declares. */
 export type FiguresOf<Families extends object> = Readonly<Record<keyof Families, Sampled>>
 
 /** A value of the configuration that cannot be used, by the path of its key. */
@@ -79,32 +79,32 @@ export interface Finding {
   readonly message: string
 }
 
-/** Looks at what a configuration names. */
+/** What a check of the keys and files named in a configuration works with. */
 export interface ReferenceCheck {
-  /** Effective value of a key by its dotted path; `undefined` where only the default is left. */
+  /** Effective value of a key by its dotted path; `undefined` where only the default applies. */
   readonly value: (path: string) => unknown
-  /** To be told of a file that only root may read, where this process is not root. */
+  /** Called for a file that only root may read, where this process is not root. */
   readonly onUnseen: (file: string) => void
 }
 
 /** A reply of the API that goes into the support archive. */
 export interface SupportSource {
-  /** Name of its file there; a `.json` is indented. */
+  /** Name of its file in the archive; a `.json` file is indented. */
   readonly name: string
   readonly path: string
-  /** Milliseconds; without it half a minute. */
+  /** Milliseconds; the default is half a minute. */
   readonly timeoutMs?: number
-  /** Names of fields whose values are masked, wherever they stand in it. */
+  /** Names of fields whose values are masked, at any depth. */
   readonly masks?: readonly string[]
 }
 
-/** What a room gets that stands on the ground alone. */
+/** What a factory gets whose room uses no other room beside the ground. */
 export interface Ground<Sections = unknown> {
-  /** The effective configuration, of which a room uses its own sections. */
+  /** The effective configuration; a room reads only its own sections. */
   readonly config: Sections
   readonly stateDirectory: string
   readonly database: Database
-  /** Records what the daemon does by itself. */
+  /** Adds an audit record of something that the daemon does by itself. */
   readonly record: (entry: SystemEntry) => void
   readonly listTokens: ContinueTokens
   readonly runner: CommandRunner
@@ -114,25 +114,25 @@ export interface Ground<Sections = unknown> {
   readonly log: Logger
 }
 
-/** A section of the configuration, or how it is made from what all rooms declare. */
+/** The schema of a section of the configuration, or a function that makes it from what all rooms declare. */
 export type Section = TSchema | ((all: { readonly limited: readonly string[] }) => TSchema)
 
 /**
- * What a room says of itself without being built, its `about.ts`: no input or output when it is loaded. The configuration,
- * the documents, the support program and the metrics are made from the sum of these (`declarations.ts`).
+ * What a room declares in its `about.ts`, which does no input or output when it is loaded. The configuration, the documents,
+ * the support program and the metrics are made from the sum of all declarations (`declarations.ts`).
  */
 export interface Declaration {
-  /** Builds a room that no other one calls, and that needs the ground alone; the others are built by the root. */
+  /** Builds a room that needs only the ground and that no other room calls; `daemon.ts` builds the others. */
   readonly create?: (ground: Ground<never>) => Promise<Room>
   readonly errors?: ErrorTable
   /** Sections of the configuration by their names. */
   readonly config?: Readonly<Record<string, Section>>
   /** Keys that only make sense together. */
   readonly pairs?: readonly (readonly [string, string])[]
-  /** Judges the keys and files that its sections name, as the start does. */
+  /** Checks the keys and files that its sections name, as the start does. */
   readonly checkReferencedFiles?: (check: ReferenceCheck) => Promise<readonly Finding[]>
   readonly families?: Readonly<Record<string, Family>>
-  /** Tags of its routes in the API document, and what they hold. */
+  /** Tags of its routes in the API document, with their descriptions. */
   readonly tags?: Readonly<Record<string, string>>
   /** Resources whose rates may be set: the first names of its paths after /v1/ or /v1/edge-mgmt/. */
   readonly limited?: readonly string[]

@@ -20,33 +20,33 @@ export interface StateOptions {
   readonly log: Logger
 }
 
-/** What outlives the daemon: its folder, database, and the secret that all keys come from. */
+/** The state that outlives the daemon: its folder, the database, and the secret from which all keys are derived. */
 export interface State {
   readonly directory: string
   readonly database: Database
-  /** Reads beside the event loop. */
+  /** Runs a query in another thread. */
   readonly read: Reader['read']
   readonly secrets: Secrets
-  /** What was made, for the audit trail. */
+  /** Audit records of what was created, to be recorded once there is a trail. */
   readonly made: readonly SystemEntry[]
   readonly room: Room
-  /** Nothing is written after it. */
+  /** Closes the database; nothing may be written afterwards. */
   close(): Promise<void>
 }
 
 /**
- * Opens the state folder, and makes it if it is missing.
- * @throws StateInUse when another daemon has it
+ * Opens the state folder, and creates it if it is missing.
+ * @throws StateInUse when another daemon uses it
  */
 export async function openState({ settings: { directory }, clock, log }: StateOptions): Promise<State> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  // SQLite says of a read-only disk only that it cannot open the file.
+  // SQLite reports a read-only disk only as "unable to open database file".
   await access(directory, constants.W_OK)
   const lock = lockState(directory, log)
   await sweepTemporary(directory)
   await sweepTemporary(join(directory, 'tls'))
   const databaseFile = join(directory, 'edgehostd.db')
-  // SQLite would say only that it cannot open it.
+  // SQLite reports anything that is not a regular file in the same way.
   requireRegularIfPresent(databaseFile)
   const database = openDatabase(databaseFile, log)
   const reader = createReader(database.sql)
@@ -54,7 +54,7 @@ export async function openState({ settings: { directory }, clock, log }: StateOp
   const secretPath = join(directory, secretFile)
   const secret = await readOrMakeSecret(secretPath, 32, (isReplaced) => {
     if (isReplaced)
-      log.warn({ file: secretPath }, 'the secret was damaged and is made anew: everybody has to log in again')
+      log.warn({ file: secretPath }, 'the secret was damaged and is replaced: all users have to log in again')
     made.push({ action: 'create', kind: 'secret', message: 'Make the secret that all tokens depend on' })
     return createSecret()
   })

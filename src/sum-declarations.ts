@@ -3,23 +3,23 @@ import { strict } from './config/schema-parts.ts'
 import type { ErrorTable } from './errors/define-errors.ts'
 import type { Declaration, Family, Section, SupportSource } from './room.ts'
 
-/** What the declarations of all rooms come to, in their order. */
+/** The declarations of all rooms in one, in their order. */
 export interface Sum {
-  /** Every error that a client can meet. */
+  /** Every error that a client can get. */
   readonly errorTable: ErrorTable
   /** Every metric. */
   readonly families: Readonly<Record<string, Family>>
   /** The tags of the API document. */
   readonly tags: Readonly<Record<string, string>>
-  /** What goes into the support archive beside what the support program reads by itself. */
+  /** Replies of the API for the support archive, in addition to what the support program reads by itself. */
   readonly supportSources: readonly SupportSource[]
   /** Keys of the configuration that only make sense together. */
   readonly pairs: readonly (readonly [string, string])[]
-  /** The whole configuration, every section present once defaults are filled in. */
+  /** Schema of the whole configuration; every section is present once defaults are filled in. */
   readonly configSchema: SchemaNode
 }
 
-/** @throws Error for a name that two rooms declare */
+/** Merges declarations. @throws Error for a name that two rooms declare */
 export function sumDeclarations(declarations: readonly Declaration[]): Sum {
   const sum = <T>(
     what: string,

@@ -10,21 +10,21 @@ export const about = {
   families: {
     edgehostd_http_requests_total: {
       type: 'counter',
-      help: 'Answered requests by route as declared; route "none" is everything that is not there.',
+      help: 'Answered requests by route as declared; route "none" is every request that matches no route.',
       labels: ['method', 'route', 'status'],
     },
     edgehostd_http_request_duration_seconds: {
       type: 'histogram',
-      help: 'From the begin of a request to the end of its reply.',
+      help: 'From the start of a request to the end of its reply.',
       labels: ['method', 'route'],
     },
     edgehostd_http_connections: { type: 'gauge', help: 'Open connections.' },
     edgehostd_rate_limit_refusals_total: {
       type: 'counter',
-      help: 'Requests refused with 429 because their address asked for this resource too often.',
+      help: 'Requests refused with 429 because their client or user requested this resource too often.',
       labels: ['resource'],
     },
   },
-  // Of the published API; the rooms that answer them may come later than a configuration that names them.
+  // Resources of the published API. A configuration may name them before a room serves them.
   limited: ['cluster', 'clusters', 'events', 'network'],
 } as const satisfies Declaration

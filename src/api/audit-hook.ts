@@ -4,23 +4,23 @@ import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import type { Role } from '../base/role.ts'
 
-/** How the trail speaks of a route. Everything that changes something declares it, and reads of secrets. */
+/** What the audit records of a route say. Every route that changes something, or that reads a secret, declares it. */
 export interface AuditWords {
   /** `action`: an operation. `activity`: users and sessions. */
   readonly action: 'create' | 'update' | 'delete' | 'action' | 'activity'
   /** Kind of the resource, for example `session`. */
   readonly kind: string
   /**
-   * Which one. Also asked of refused requests, whose body is unchecked.
-   * What is known only later, a handler puts into `request.auditResource`.
+   * The resource of a request. Also called for refused requests, whose body is unchecked.
+   * A handler that finds it only later sets `request.auditResource`.
    */
   readonly resource?: (request: FastifyRequest) => AuditResource
   /**
-   * Which known account is meant, where there is no caller; empty where none is: people type passwords into the wrong
-   * field. Body as above. What is known only later, a handler puts into `request.auditActor`.
+   * The account that a request without a caller is about; empty where no such account exists, since people type passwords into
+   * the wrong field. The body is unchecked too. A handler that finds the account only later sets `request.auditActor`.
    */
   readonly actor?: (request: FastifyRequest) => string
-  /** Goes on where the trail cannot be written; for logins and the ends of sessions. */
+  /** The request is served even if the trail cannot be written; for logins and the ends of sessions. */
   readonly bestEffort?: boolean
 }
 
@@ -29,7 +29,7 @@ export interface AuditResource {
   readonly uid?: string | undefined
 }
 
-/** What the trail is told of a request. Text that is not known is empty. */
+/** What the trail records of a request. Unknown texts are empty. */
 export interface AuditedRequest {
   readonly actor: string
   readonly role: Role | ''
@@ -41,52 +41,52 @@ export interface AuditedRequest {
   readonly message: string
   readonly requestId: string
   readonly hasSession: boolean
-  /** Whether it is a refusal that has no record of its own. */
+  /** Whether it is a refusal without a record of its own, which is only counted. */
   readonly isCounted: boolean
 }
 
-/** Where requests are recorded; the room of the trail has it. */
+/** Records requests; the room `audit` implements it. */
 export interface RequestAudit {
-  /** Whether one more refusal has a record of its own; to be asked once for each. */
+  /** Whether one more refusal gets a record of its own; to be called once for each refusal. */
   admit(hasSession: boolean): boolean
   /**
-   * Notes durably that a request is about to change something.
-   * @returns for `end`; nothing where the disk cannot be written
+   * Writes to the disk that a request will change something.
+   * @returns a value for `end`; `undefined` if the disk cannot be written
    */
   begin(request: AuditedRequest): string | undefined
   /**
-   * Records how it ended.
-   * @param begun what `begin` gave
-   * @returns uid of the record, for the header `AuditUid`, as soon as that is on the disk
+   * Records how a request ended.
+   * @param begun what `begin` returned
+   * @returns uid of the record, for the header `AuditUid`, as soon as the record is on the disk
    */
   end(request: AuditedRequest, status: number, begun: string | undefined): Promise<string>
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `false`: nothing is changed, whatever the method says. */
+    /** `false`: the route changes nothing, although its method suggests it. */
     audit?: AuditWords | false
   }
   interface FastifyRequest {
-    /** What a handler knows of the resource; goes before what the route declares. */
+    /** The resource, set by a handler; it overrides what the route declares. */
     auditResource: AuditResource | null
-    /** Account that a handler found out is meant. */
+    /** The account that the request is about, set by a handler. */
     auditActor: string
-    /** What a handler adds to the words, for people. */
+    /** Text that a handler adds to the message of the record. */
     auditNote: string
-    /** What `begin` gave; empty before. */
+    /** What `begin` returned; empty before. */
     auditBegun: string
-    /** Notes durably what is going on, on a route with `bestEffort`; for a handler that waits for something else anyway. */
+    /** Writes the intent to the disk, on a route with `bestEffort`; for a handler that waits for something else anyway. */
     noteAudit: () => void
-    /** The password was right: whatever comes of the request has a record of its own. */
+    /** The password was right: the request gets a record of its own, however it ends. */
     isProven: boolean
-    /** Whether this refusal is counted only; nothing while that was not asked. */
+    /** Whether this refusal is only counted; `undefined` until `hasOwnRecord` or the record needs to know. */
     isCounted: boolean | undefined
     /**
-     * Whether the refusal of this request has a record of its own, and thereby lines in the journal: of a storm, both
-     * have a sum. To be asked when it is clear that it is refused.
+     * Whether the refusal of this request gets a record of its own, and thereby lines in the journal; of a flood, both only
+     * get a sum. To be called once it is certain that the request is refused.
      */
-    isTold: () => boolean
+    hasOwnRecord: () => boolean
   }
 }
 
@@ -95,8 +95,9 @@ export const isMutating = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS
 
 /**
  * Records every request to a route that changes something, refused ones too, and names the record in the header
- * `AuditUid`. The intent is on the disk before the handler begins; where it cannot be, the answer is 507 and nothing
- * was changed. A route with `bestEffort` has no intent, or its handler notes it. Each route gets hooks of its own: reads pay nothing.
+ * `AuditUid`. The intent is on the disk before the handler begins; if it cannot be written, the reply is 507 and nothing
+ * is changed. A route with `bestEffort` has no intent, or its handler writes it. Each route gets hooks of its own, so that
+ * reads cost nothing.
  */
 export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAudit {
   app.decorateRequest('auditResource', null)
@@ -105,12 +106,12 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   app.decorateRequest('auditBegun', '')
   app.decorateRequest('isProven', false)
   app.decorateRequest('isCounted', undefined)
-  app.decorateRequest('isTold', function () {
+  app.decorateRequest('hasOwnRecord', function () {
     return !isRecorded(this) || !isCounted(this)
   })
-  /** Decided once, by the first who asks. */
+  /** Decided once, by the first call. */
   const isCounted = (request: FastifyRequest): boolean => {
-    // What an intent of a user was written for may have been done in part.
+    // After the intent of a user the change may have been made in part.
     const isAlone = request.isProven || (request.caller && request.auditBegun)
     return (request.isCounted ??= !isAlone && !audit.admit(Boolean(request.caller)))
   }
@@ -123,13 +124,13 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     if (route.config?.audit === false) return
     const methods = [route.method].flat()
     const words = route.config?.audit ?? (methods.some(isMutating) ? undeclared(route) : undefined)
-    // A GET brings its HEAD along, which gives no secret away.
+    // Fastify adds a HEAD to each GET; it discloses no secret.
     if (!words || methods.includes('HEAD')) return
     const what = subjectOf(route.schema, route.url)
     if (words.bestEffort !== true && methods.some(isMutating)) {
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
-        // Last, since after it something is changed.
+        // The last hook, since the handler changes something after it.
         (request, _reply, done) => {
           const begun = audit.begin(describe(request, words, what))
           request.auditBegun = begun ?? ''
@@ -149,7 +150,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   return async (request, reply, { status, code }) => {
     if (!isMutating(request.method)) return
     isCounted(request)
-    const change = describe(request, unrouted, `Change at no known path: ${code}`)
+    const change = describe(request, unrouted, `Change at an unknown path: ${code}`)
     name(reply, await audit.end(change, status, undefined))
   }
 }
@@ -160,7 +161,7 @@ const unwritable = () =>
     `nothing was changed: the audit trail cannot be written; ${seeDisk}`,
   )
 
-/** Whether the trail hears of a request. */
+/** Whether a request is recorded in the trail. */
 function isRecorded({ method, routeOptions: { config } }: FastifyRequest): boolean {
   return config.audit !== false && (config.audit !== undefined || isMutating(method))
 }
@@ -172,14 +173,14 @@ export type UnroutedAudit = (request: FastifyRequest, reply: FastifyReply, error
 
 const name = (reply: FastifyReply, uid: string) => void reply.header('AuditUid', uid)
 
-// Not its path: that may hold what should not stand in the trail.
+// Not its path, which may contain something that must not be in the trail.
 const unrouted: AuditWords = { action: 'action', kind: 'unknown' }
 
-// A test finds the route; until then it is better recorded than not.
+// A test fails for such a route; its requests are recorded all the same.
 const undeclared = ({ url }: RouteOptions): AuditWords => ({ action: 'action', kind: url })
 
 function describe(request: FastifyRequest, words: AuditWords, what: string): AuditedRequest {
-  // Of a path that cannot be decoded, Fastify gives a request without what it is decorated with.
+  // For a path that cannot be decoded, Fastify passes a request without its decorators.
   const { caller, errorCode, auditNote } = request
   const actor = caller?.userName ?? (request.auditActor || words.actor?.(request))
   const parts = [what, ...(actor === '' ? ['unknown user'] : []), ...(auditNote ? [auditNote] : [])]

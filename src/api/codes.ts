@@ -1,17 +1,17 @@
 import { defineErrors } from '../errors/define-errors.ts'
 
-/** What the HTTP side refuses by itself. */
+/** Refusals of the HTTP side itself. */
 export const apiErrors = defineErrors({
   NoSession: {
     status: 400,
     meaning:
-      'The request is about the session it belongs to, and came over the local socket, which has no sessions.',
-    action: 'Leave it; or send it to port 5080 with a token.',
+      'The request is about the session of its caller, but came over the local socket, which has no sessions.',
+    action: 'Send it to port 5080 with a token.',
   },
   ManagedByPlatform: {
     status: 403,
     meaning: 'The host is connected to the platform, which manages its clusters.',
-    action: 'Do it on the platform; GET /v1/edge-mgmt/settings says how the host is managed.',
+    action: 'Use the platform; GET /v1/edge-mgmt/settings says how the host is managed.',
   },
   CrossOrigin: {
     status: 403,
@@ -20,29 +20,29 @@ export const apiErrors = defineErrors({
   },
   MethodNotAllowed: {
     status: 405,
-    meaning: 'The path exists, the method does not; the Allow header lists those that do.',
+    meaning: 'The path does not support this method; the Allow header lists the supported ones.',
     action: 'Use a listed method.',
   },
   RequestTimeout: {
     status: 408,
     meaning: 'The request arrived too slowly.',
-    action: 'Send faster; api.body in the configuration says how fast.',
+    action: 'Send faster; api.body in the configuration sets the lowest rate.',
   },
   UriTooLong: {
     status: 414,
-    meaning: 'A part of the path is longer than any name could be.',
-    action: 'Shorten it.',
+    meaning: 'A segment of the path is too long.',
+    action: 'Shorten the segment.',
   },
   UnsupportedMediaType: {
     status: 415,
-    meaning: 'The content type is not one the endpoint reads.',
+    meaning: 'The endpoint does not accept this content type.',
     action: 'Send Content-Type: application/json; for an upload multipart/form-data.',
   },
   TooManyRequests: {
     status: 429,
-    meaning: 'This address asks more often than the host allows.',
+    meaning: 'This client or user sends more requests than the host allows.',
     action:
-      'Wait for the seconds in Retry-After and ask less often; api.rateLimits in the configuration says how often.',
+      'Wait for the seconds in Retry-After and send fewer requests; api.rateLimits in the configuration sets the limits.',
   },
   HeadersTooLarge: {
     status: 431,

@@ -4,11 +4,11 @@ import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 
 /**
- * Compiles request schemas. Bodies are taken as they are: no coercion, no removal, no defaults, because Fastify's
- * own settings would accept 5 or ["a"] for a string. Paths and queries are text on the wire; `textReader` reads theirs.
+ * Compiles request schemas. Bodies are validated as they are: no coercion, no removal, no defaults, because Fastify's
+ * own settings would accept 5 or ["a"] for a string. Paths and queries are text on the wire; `textReader` parses it.
  *
  * A schema is compiled by the first request that needs it: compiling all of them takes longer than the rest of the
- * start. Our own schemas are not held against the meta-schema for the same reason; a test does that.
+ * start. Our own schemas are not validated against the meta-schema for the same reason; a test does that.
  */
 export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
   const options: Options = {
@@ -16,7 +16,7 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
     allErrors: false,
     removeAdditional: false,
     validateSchema: false,
-    // With the schema that was not met: it says in words what its pattern takes.
+    // Adds the schema that failed to the error: its keyword `accepts` describes its pattern.
     verbose: true,
     meta: false,
   }
@@ -30,7 +30,7 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
       const check = compiled()
       readTexts?.(data as Record<string, unknown>)
       const isValid = check(data)
-      // Fastify reads the problems off the function it was given.
+      // Fastify reads the errors from a property of the function.
       ;(validate as Partial<ValidateFunction>).errors = check.errors ?? null
       return isValid
     }
@@ -41,8 +41,8 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
 const booleans: Readonly<Record<string, boolean>> = { true: true, false: false }
 
 /**
- * Reads the integers and booleans among the texts of a query or a path, in place; empty means not set. What is
- * spelled in another way, `0x10` or `1e1`, stays text and is refused for that.
+ * Parses the integers and booleans among the texts of a query or a path, in place; empty means not set. A number that is
+ * spelled in another way, `0x10` or `1e1`, stays text, and the schema refuses it.
  */
 function textReader({ properties = {} }: { properties?: Record<string, TSchema> }) {
   const entries = Object.entries(properties) as [string, { type?: string }][]
@@ -59,8 +59,8 @@ function textReader({ properties = {} }: { properties?: Record<string, TSchema> 
 }
 
 /**
- * Compiles reply schemas, also by the first reply that needs one. A serialiser writes only what its schema names, so
- * no field can leak.
+ * Compiles reply schemas, each for the first reply that needs it. A serialiser writes only the fields that its schema names, so
+ * no other field can leak.
  */
 export function createSerializerCompiler(): FastifySerializerCompiler<TSchema> {
   return ({ schema }) => {
@@ -74,7 +74,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value
 }
 
-/** One validation problem in words that name the field, for example `password must be string`. */
+/** The message of a validation problem, which names the field, for example `password must be string`. */
 export function describeProblem(
   problem: Pick<ErrorObject, 'keyword' | 'instancePath' | 'params' | 'message' | 'parentSchema'>,
   part: string,
@@ -87,7 +87,7 @@ export function describeProblem(
   return { field, message: `${field} ${text}` }
 }
 
-/** What is wanted. A pattern says it by the keyword `accepts` of its schema, since a regular expression is hard to read. */
+/** What the schema expects. The keyword `accepts` describes a pattern, since a regular expression is hard to read. */
 function inWords({ keyword, params, parentSchema, message }: Parameters<typeof describeProblem>[0]) {
   if (keyword === 'pattern') return `must be ${String(parentSchema?.accepts ?? 'of another form')}`
   if (keyword !== 'enum') return message

@@ -4,11 +4,11 @@ import { otherResource } from './rate/resource.ts'
 
 const rate = (requestsPerSecond: number, burst: number, of: string) => ({
   requestsPerSecond: positive(requestsPerSecond, 100_000, `Requests a second of one client or user ${of}.`),
-  burst: positive(burst, 3_600, 'Seconds of that rate that may come at once after a pause.'),
+  burst: positive(burst, 3_600, 'Seconds of that rate that may be sent at once after a pause.'),
 })
 
 /**
- * The HTTPS port: where it listens, and what it bears.
+ * The HTTPS port and its limits.
  * @param limited names of the resources whose rates may be set
  */
 export function apiSection(limited: readonly string[]) {
@@ -29,7 +29,7 @@ export function apiSection(limited: readonly string[]) {
             pattern: '^(/[\\x01-\\x7f]{1,106})?$',
             accepts: 'an absolute path of at most 107 characters, or nothing for no socket',
             default: '/run/edgehostd/edgehostd.sock',
-            description: 'Unix socket on which root of this host has the same API without a login.',
+            description: 'Unix socket on which root of this host uses the same API without a login.',
           }),
         },
         strict,
@@ -53,7 +53,7 @@ export function apiSection(limited: readonly string[]) {
           handshakeMs: positive(5_000, 600_000, 'For the TLS handshake.'),
           headersMs: positive(5_000, 600_000, 'For the header fields of a request.'),
           idleMs: positive(30_000, 3_600_000, 'For a connection between two requests.'),
-          stalledMs: positive(120_000, 3_600_000, 'For a connection on which nothing moves at all.'),
+          stalledMs: positive(120_000, 3_600_000, 'For a connection on which no data is sent or received.'),
         },
         strict,
       ),
@@ -62,9 +62,13 @@ export function apiSection(limited: readonly string[]) {
           limitBytes: positive(
             1_048_576,
             1_073_741_824,
-            'Largest JSON body; of those who are not logged in at most 131072.',
+            'Largest JSON body; without a login at most 131072.',
           ),
-          minimumBytesPerSecond: positive(1_024, 1_073_741_824, 'A body that arrives more slowly is closed.'),
+          minimumBytesPerSecond: positive(
+            1_024,
+            1_073_741_824,
+            'A connection whose body arrives more slowly is closed.',
+          ),
           windowSeconds: positive(10, 3_600, 'The rate is measured over this many seconds.'),
         },
         strict,
@@ -90,9 +94,13 @@ export function apiSection(limited: readonly string[]) {
               pattern: `^(${resources.join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
               accepts: `<resource>=<requests a second>/<burst>, the resource one of ${resources.join(', ')}`,
             }),
-            { default: [], description: 'Resources with a rate of their own, for example clusters=50/5.' },
+            { default: [], description: 'Resources with their own rate, for example clusters=50/5.' },
           ),
-          trackedKeys: positive(65_536, 10_000_000, 'Counters kept in memory; the fullest give way.'),
+          trackedKeys: positive(
+            65_536,
+            10_000_000,
+            'Counters kept in memory; beyond that, those with most tokens left are removed.',
+          ),
         },
         strict,
       ),
@@ -101,5 +109,5 @@ export function apiSection(limited: readonly string[]) {
   )
 }
 
-/** What an administrator may choose; the section `api`. */
+/** The section `api` of the configuration. */
 export type ApiSettings = Static<ReturnType<typeof apiSection>>

@@ -6,7 +6,7 @@ export const accessCookie = 'Authorization'
 /** Cookie that carries the refresh token. */
 export const refreshCookie = 'RefreshToken'
 
-// No script and no other site can use them, and they never leave TLS.
+// No script and no other site can use them, and they are sent only over TLS.
 const attributes = { path: '/', httpOnly: true, secure: true, sameSite: 'strict' } as const
 
 /** A cookie of the request; parsed only when asked for. */
@@ -15,7 +15,7 @@ export function readCookie(request: FastifyRequest, name: string): string | unde
   return header === undefined ? undefined : parseCookie(header)[name] || undefined
 }
 
-/** Has a browser keep both tokens until it is closed. */
+/** Has the browser keep both tokens until it is closed. */
 export function setTokenCookies(reply: FastifyReply, tokens: { access: string; refresh: string }): void {
   void reply.header('set-cookie', [
     stringifySetCookie({ name: accessCookie, value: tokens.access, ...attributes }),
@@ -23,7 +23,7 @@ export function setTokenCookies(reply: FastifyReply, tokens: { access: string; r
   ])
 }
 
-/** Has a browser forget both tokens. */
+/** Has the browser remove both tokens. */
 export function clearTokenCookies(reply: FastifyReply): void {
   void reply.header(
     'set-cookie',

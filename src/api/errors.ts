@@ -13,7 +13,7 @@ import type { RouteTable } from './route-table.ts'
 import { describeProblem } from './compilers.ts'
 import { describeRequest } from './request-log.ts'
 
-// What Fastify itself refuses, by the status it gives.
+// The errors for Fastify's own refusals, by their status.
 const frameworkErrors: Readonly<Record<number, ErrorKind>> = {
   400: generalErrors.BadRequest,
   404: generalErrors.NotFound,
@@ -33,19 +33,19 @@ declare module 'fastify' {
 
 export interface ErrorReplyOptions {
   readonly replies: Replies
-  /** Told of the refusal of what meets no route, which is sent after it. */
+  /** Called before the refusal of a request that matches no route is sent; the refusal waits for the promise. */
   readonly onUnrouted: (
     request: FastifyRequest,
     reply: FastifyReply,
     error: AppError,
   ) => Promise<void> | undefined
-  /** Takes the lines of callers without a session. */
+  /** Log for the lines of callers without a session. */
   readonly strangers?: Lines
 }
 
 /**
- * Turns whatever a handler throws into the one error body; a 500 says nothing about the inside.
- * @returns the reply to an error that Fastify hands to no error handler
+ * Turns every error that a handler throws into the one error body; a 500 discloses nothing about the daemon.
+ * @returns sends the reply for an error that Fastify passes to no error handler
  */
 export function addErrorReplies(
   app: FastifyInstance,
@@ -53,11 +53,14 @@ export function addErrorReplies(
 ): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
     const send = () => sendError(error, request, reply, replies, request.caller ? request.log : strangers)
-    const told = request.is404 ? onUnrouted(request, reply, error) : undefined
-    if (!told) return send()
-    void told
+    const recorded = request.is404 ? onUnrouted(request, reply, error) : undefined
+    if (!recorded) return send()
+    void recorded
       .catch((failure: unknown) =>
-        strangers.error({ err: failure, ref: request.id }, 'no record of a refusal'),
+        strangers.error(
+          { err: failure, ref: request.id },
+          'a refusal could not be recorded in the audit trail',
+        ),
       )
       .then(send)
     return reply
@@ -67,7 +70,7 @@ export function addErrorReplies(
   return refuse
 }
 
-/** Why a request that meets no route is refused. */
+/** The refusal of a request that matches no route. */
 export function noRoute(routes: RouteTable, request: FastifyRequest, reply: FastifyReply): AppError {
   const allowed = routes.methodsOf(request.url)
   if (allowed.length === 0) return new AppError(generalErrors.NotFound, 'there is nothing at this path')
@@ -76,17 +79,17 @@ export function noRoute(routes: RouteTable, request: FastifyRequest, reply: Fast
   return new AppError(apiErrors.MethodNotAllowed, message)
 }
 
-// Fastify's own words hold the path, and so what a client should not have put there.
+// Fastify's own messages quote the path, which may contain something secret.
 const ownWords: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'the path cannot be decoded',
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long',
 }
 
-/** For a body that breaks off. */
+/** The refusal of a body that is incomplete when its connection ends. */
 export const connectionEnded = () =>
   new AppError(generalErrors.BadRequest, 'the connection ended before the body did')
 
-/** What a client learns of an error. */
+/** The error that a client gets for an error of a handler or of Fastify. */
 export function toAppError(error: FastifyError): AppError {
   if (error instanceof AppError) return error
   if (error.validation) {
@@ -107,7 +110,7 @@ export function toAppError(error: FastifyError): AppError {
   })
 }
 
-/** Sends the one error body. A failure of ours is logged here, with what the request log would say. */
+/** Sends the error body. A failure of the daemon is logged here, with the fields of the request log. */
 function sendError(
   error: AppError,
   request: FastifyRequest,
@@ -117,10 +120,10 @@ function sendError(
 ): FastifyReply {
   void reply.code(error.status)
   request.errorCode = error.code
-  if (error.status >= 500 && isTold(request)) {
+  if (error.status >= 500 && hasOwnRecord(request)) {
     const { code, message, cause } = error
     const described = { ...describeRequest(request, reply), code }
-    // With its stack where the daemon is to blame; what an operator can mend, or has asked for, is a line.
+    // With its stack where the daemon is at fault; one line for what an operator can repair.
     if (error.status === 500) lines.error({ ...described, err: cause ?? error }, 'request failed')
     else lines.warn({ ...described, reason: message, ...(cause ? { err: cause } : {}) }, 'request failed')
   }
@@ -131,8 +134,9 @@ function sendError(
     .send(replies.errorBody(error, request.id))
 }
 
-// Of a path that cannot be decoded, Fastify gives a request without what it is decorated with.
-const isTold = (request: Partial<Pick<FastifyRequest, 'isTold'>>) => request.isTold?.() ?? true
+// For a path that cannot be decoded, Fastify passes a request without its decorators.
+const hasOwnRecord = (request: Partial<Pick<FastifyRequest, 'hasOwnRecord'>>) =>
+  request.hasOwnRecord?.() ?? true
 
 const parserErrors: Readonly<Record<string, ErrorKind>> = {
   HPE_HEADER_OVERFLOW: apiErrors.HeadersTooLarge,
@@ -143,29 +147,29 @@ export interface ParserErrorOptions {
   readonly lines: Lines
   readonly replies: Replies
   readonly peerOf: (socket: Socket) => Peer
-  /** The reply that is in the making on a socket. */
+  /** The first reply on a socket that has not ended. */
   readonly replyOn: (socket: Socket) => ServerResponse | undefined
 }
 
-/** Answers what is not even HTTP: the same body, then the connection is closed. */
+/** Replies to bytes that are not HTTP with the same error body, then closes the connection. */
 export function createParserErrorReply({ lines, replies, peerOf, replyOn }: ParserErrorOptions) {
   const { headers, errorType, errorBody } = replies
   const fixed = Object.entries({ ...headers, 'Content-Type': errorType })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
-  // Sockets whose error waits for replies that are still owed; Node reports it again with every chunk that follows.
+  // Sockets whose error waits for earlier replies to end; Node reports the error again with every chunk that follows.
   const waiting = new WeakSet<Socket>()
 
   return function answer(error: Error & { code?: string }, socket: Socket): void {
     if (waiting.has(socket)) return
     const reply = replyOn(socket)
-    // The bytes of this one would be taken for a part of a reply that is being written.
+    // The bytes of this reply would become a part of the one that is being written.
     const isWriting = reply !== undefined && reply.headersSent && !reply.writableEnded
     if (error.code === 'ECONNRESET' || !socket.writable || isWriting) {
       socket.destroy(error)
       return
     }
-    // They would also be taken for the reply to an earlier request, which comes first.
+    // They would also be read as the reply to an earlier request, which has to be sent first.
     if (reply?.req.complete === true) {
       waiting.add(socket)
       reply.once('close', () => {
@@ -177,7 +181,7 @@ export function createParserErrorReply({ lines, replies, peerOf, replyOn }: Pars
     const kind = parserErrors[error.code ?? ''] ?? generalErrors.BadRequest
     const { status } = kind
     const ref = randomUUID()
-    // Not the error itself: it holds what was sent.
+    // Not the error itself, which contains the bytes of the client.
     const { address } = peerOf(socket)
     lines.debug({ ref, status, address, reason: error.code }, 'request could not be read')
     const body = JSON.stringify(errorBody(new AppError(kind, 'the request could not be read as HTTP'), ref))

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-/** Whether the client says that it holds the reply of this tag; a weak one names the same bytes (RFC 9110, 13.1.2). */
+/** Whether `If-None-Match` of a request names this tag; a weak tag stands for the same bytes (RFC 9110, 13.1.2). */
 export function holds({ headers }: FastifyRequest, etag: string): boolean {
   const field = headers['if-none-match']
   if (field === undefined) return false

@@ -7,24 +7,24 @@ import type { Replies } from './replies.ts'
 
 /** One event of a stream, as the HTML standard has it (section 9.2, server-sent events). */
 export interface ServerEvent {
-  /** What a client that comes back names as the last one it has seen. One line. */
+  /** A client that connects again sends the id of the last event it has received. One line. */
   readonly id?: string
-  /** Its kind, one line; without it `message`. `end` is the last event of a stream that did not end by itself. */
+  /** Type of the event, one line; the default is `message`. `end` is the last event of a stream that did not end by itself. */
   readonly event?: string
   /** Sent as JSON. */
   readonly data: unknown
 }
 
-/** What the source of a stream works with. */
+/** The stream, as its source uses it. */
 export interface EventStream {
-  /** Of the last event that the client has seen (`Last-Event-ID`), its own words; nothing on a first connection. */
+  /** Unchecked `Last-Event-ID` of the client, the id of the last event it has received; `undefined` on a first connection. */
   readonly lastEventId: string | undefined
   /** Aborted when the stream ends, whatever the reason. */
   readonly signal: AbortSignal
   /**
-   * Sends an event, and nothing once the stream has ended.
-   * @returns fulfilled when there is room for more. A source of stored events waits for that. One of events that happen need not:
-   *   a client that does not read loses its connection when too much waits for it.
+   * Sends an event; does nothing once the stream has ended.
+   * @returns fulfilled when there is room for more. A source of stored events has to wait for it. A source of live events need
+   *   not: a client that does not read loses its connection when too much data waits for it.
    */
   send(event: ServerEvent): Promise<void>
 }
@@ -37,16 +37,16 @@ declare module 'fastify' {
   }
 }
 
-// Of events that wait for the client: a source is told to wait, and the connection ends.
+// Bytes of events that wait for the client: above the first the source has to wait, above the second the connection ends.
 const roomBytes = 65_536
 const limitBytes = 1_048_576
 const longestHeartbeatMs = 15_000
 const heartbeat = ':\n\n'
 
 /**
- * Replies with the events of `source`, for as long as it takes. The stream ends when `source` does; with a last event `end`, whose
- * data is the error, when the session of the caller ends or loses its role, when the daemon stops, and when `source` fails.
- * While nothing happens, a comment shows that the connection lives.
+ * Replies with the events of `source` until it ends. The stream ends early, with a last event `end` whose data is the error,
+ * when the session of the caller ends or loses its role, when the daemon stops, and when `source` fails.
+ * While there are no events, comments show that the connection is open.
  * @throws AppError when the session has ended already or the daemon stops
  */
 export function sendEvents(
@@ -58,12 +58,12 @@ export function sendEvents(
   const { stopping, replies } = request.server
   sessionEnd.throwIfAborted()
   if (stopping.aborted) throw stops()
-  // The connection has no use after the stream, and a stop need not wait for its next request.
+  // The connection is not used after the stream, so a stop need not wait for another request on it.
   reply.type('text/event-stream').header('cache-control', 'no-store').header('connection', 'close')
   if (request.method === 'HEAD') return reply.send()
 
   const ended = new AbortController()
-  /** Waited for while no event is there. */
+  /** Fulfilled when the stream has room for more events. */
   let room: PromiseWithResolvers<void> | undefined
   const haveRoom = () => {
     room?.resolve()
@@ -73,7 +73,7 @@ export function sendEvents(
   // Sends the header fields.
   body.push(heartbeat)
   const timer = setInterval(() => {
-    // A client that does not take what was sent gets no more of it: then the connection has stalled.
+    // A client that does not read gets no heartbeats: its connection has stalled and has to time out.
     if (body.readableLength + reply.raw.writableLength === 0) body.push(heartbeat)
   }, heartbeatMsOf(request)).unref()
 
@@ -116,7 +116,7 @@ export function sendEvents(
       })
       end()
     } catch (error) {
-      // A source that is told of the end by the signal may end by an error.
+      // A source may react to the signal with an error.
       if (ended.signal.aborted) return
       const failure = toAppError(error as FastifyError)
       if (failure.status === 500) request.log.error({ ref: request.id, err: error }, 'an event stream failed')

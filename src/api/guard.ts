@@ -9,9 +9,8 @@ import { addSessionRequests } from './session-requests.ts'
 
 export interface GuardOptions {
   readonly authenticate: Authenticate
-  /** Of this host. */
   readonly mode: Mode
-  /** Told of each accepted request, so that its connection is spared when connections run out. */
+  /** Called for each accepted request, so that its connection is kept when connections run out. */
   readonly onAuthenticated: (request: FastifyRequest, caller: Caller) => void
   /** How long a request or a reply may last when its session has ended; milliseconds from its start. */
   readonly longRequestMs?: number
@@ -20,9 +19,9 @@ export interface GuardOptions {
 const minuteMs = 60_000
 
 /**
- * The session guard: looks at the token when a request begins, before its body is read. A token that is valid
- * then covers the whole request, as long as its session lasts. Each route gets a guard of its own, so that what it
- * declares is looked at once and not at every request.
+ * The session guard: checks the token when a request begins, before its body is read. A token that is valid
+ * then is good for the whole request, as long as its session lasts. Each route gets a guard of its own, so that its
+ * declaration is read once and not for every request.
  * @returns ends the requests in flight whose session is gone
  */
 export function addGuard(
@@ -37,7 +36,7 @@ export function addGuard(
       throw new Error(`the route ${route.url} is open and airgapOnly; the token comes before the mode`)
     if (bypass && airgapOnly)
       throw new Error(
-        `the route ${route.url} has bypass and airgapOnly; a caller that bypasses the session passes the mode by`,
+        `the route ${route.url} has bypass and airgapOnly; a caller that bypasses the session also bypasses the mode`,
       )
     if (access === 'open' && !optionalSession) return
     const isElsewhere = airgapOnly && mode === 'connected'
@@ -47,7 +46,7 @@ export function addGuard(
         return
       }
       if (request.peer.isLocal) {
-        // A token that is sent along is not looked at: it could only take rights away.
+        // A token that is sent too is ignored: it could only take rights away.
         request.caller = localCaller
         done(isElsewhere ? managedByPlatform() : undefined)
         return
@@ -77,7 +76,7 @@ export function addGuard(
   return requests.end
 }
 
-// Whether the cookie may stand for its user is part of the question whose request it is.
+// Belongs to authentication: a cookie counts only for requests from the same origin.
 function refuseOrigin(request: FastifyRequest, byCookie: boolean): AppError | undefined {
   return byCookie && !isSafe(request.method) && !isSameOrigin(request) ? crossOrigin() : undefined
 }
@@ -109,7 +108,7 @@ export function sessionCallerOf(request: FastifyRequest): Caller & { readonly se
   return { ...caller, sessionUid }
 }
 
-/** The access token that a request brings, of the header or else the cookie. */
+/** The access token of a request, from the header or otherwise from the cookie. */
 export function accessTokenOf(request: FastifyRequest): string | undefined {
   const header = request.headers.authorization
   return header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
@@ -132,7 +131,10 @@ const unauthenticated = () =>
   new AppError(generalErrors.Unauthenticated, 'log in first: the token is missing, expired or revoked')
 
 const managedByPlatform = () =>
-  new AppError(apiErrors.ManagedByPlatform, 'the platform manages the clusters of this host; do it there')
+  new AppError(
+    apiErrors.ManagedByPlatform,
+    'the platform manages the clusters of this host; use the platform',
+  )
 
 const crossOrigin = () =>
   new AppError(

@@ -7,9 +7,9 @@ import { connectionEnded } from './errors.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 
 /**
- * Has bodies of `application/json` read into one buffer, and every other type refused: no route takes text, and a page
- * of another site can send it without a preflight. Fastify's own reader keeps an object for each chunk of the wire, and
- * who sends chunks of one byte fills the memory with them long before the limit of the body.
+ * Reads bodies of `application/json` into one buffer, and refuses every other type: no route accepts text, and a page
+ * of another site can send it without a preflight. Fastify's own reader keeps an object for each chunk of the wire: a client
+ * that sends chunks of one byte would fill the memory long before the limit of the body.
  */
 export function addJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
@@ -22,12 +22,12 @@ export function addJsonBodies(app: FastifyInstance): void {
   })
 }
 
-// A body of which the rest does not arrive must not hold up a stop of the daemon.
+// A body whose rest does not arrive must not delay a stop of the daemon.
 const lastBodyMs = 1_000
 
 type Done = (error: Error | undefined, text: string) => void
 
-/** Fastify looks at no limit of a body that it does not read itself. */
+/** Reads a body up to its limit, which Fastify checks only for bodies that it reads itself. */
 function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
   const limit = request.routeOptions.bodyLimit
   const announced = request.headers['content-length']
@@ -65,7 +65,7 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
       lastBodyMs,
     )
   }
-  // A connection that has broken says nothing that a client could use.
+  // The error of a broken connection does not help a client.
   const onError = () => finish(connectionEnded(), '')
   payload.on('data', onData).on('end', onEnd).on('error', onError)
   onBodyRefused(payload, onRefused)

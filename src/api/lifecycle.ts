@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Where a route stands in its life. A date is a day, `YYYY-MM-DD`, and means its begin in UTC.
- * `sunset`: it works as ever until the day, then it is deprecated; the successor is there already.
- * `deprecated`: since the day it is no longer supported.
+ * The lifecycle phase of a route. A date is a day, `YYYY-MM-DD`, from 00:00 UTC.
+ * `sunset`: the route works as before until that day, then it is deprecated; its successor exists already.
+ * `deprecated`: the route is no longer supported since that day.
  */
 export type Lifecycle =
   | { readonly phase: 'production' }
@@ -22,15 +22,15 @@ declare module 'fastify' {
   }
 }
 
-/** The version of the API a path belongs to, for example `v1`; nothing for the few paths outside every version. */
+/** The API version of a path, for example `v1`; `undefined` for the few paths without a version. */
 export function versionOf(url: string): string | undefined {
   return /^\/(v\d+(?:(?:alpha|beta)\d+)?)\//.exec(url)?.[1]
 }
 
 /**
- * What every reply of such a route says of its life: `Deprecation` (RFC 9745), also of a day that is yet to come,
- * `Sunset` (RFC 8594) and the successor (RFC 5829). Nothing in production.
- * @throws when the date is no date
+ * Lifecycle headers for every reply of a route: `Deprecation` (RFC 9745), also for a day in the future,
+ * `Sunset` (RFC 8594) and the successor (RFC 5829). Empty in production.
+ * @throws when the date is not a day
  */
 export function lifecycleHeaders(lifecycle: Lifecycle): Readonly<Record<string, string>> {
   if (lifecycle.phase === 'production') return {}
@@ -46,7 +46,7 @@ export function lifecycleHeaders(lifecycle: Lifecycle): Readonly<Record<string, 
   }
 }
 
-/** Adds the headers, refusals included, to routes that are not in production; the others pay nothing. */
+/** Adds the headers to all replies of routes that are not in production, refusals included; other routes get no hook. */
 export function addLifecycle(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     const { lifecycle } = route.config ?? {}

@@ -4,18 +4,18 @@ import { createHistogram, type Histogram, type HistogramFigures } from '../base/
 /** The requests of one route since the start. */
 export interface RequestFigures {
   readonly method: string
-  /** Pattern as declared, never the path that was asked for. */
+  /** Pattern as declared, never the requested path. */
   readonly route: string
   /** Replies by status. */
   readonly statuses: ReadonlyMap<number, number>
-  /** Seconds from the request's begin to the reply's end. */
+  /** Seconds from the start of a request to the end of its reply. */
   readonly durations: HistogramFigures
 }
 
 export interface RequestCounts {
-  /** The routes that were asked for. */
+  /** The routes that have answered a request. */
   figures(): RequestFigures[]
-  /** Counts a refusal of what met no route. */
+  /** Counts a refusal of a request that matches no route. */
   countUnrouted(status: number, reply: FastifyReply): void
 }
 
@@ -26,15 +26,15 @@ interface Row {
   readonly durations: Histogram
 }
 
-/** Stands for every path and method that is not there, so that no client can make a new row. */
+/** Labels for every path and method without a route, so that no client can create a new row. */
 export const unrouted = { method: 'other', route: 'none' } as const
 
 // A read takes a fraction of a millisecond, a refused login three seconds.
 const upperBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /**
- * Counts what was answered. A row for each route is made when the route is added, so a request pays for a few additions
- * only. Requests whose client has gone before the reply are not counted.
+ * Counts answered requests. A row for each route is created when the route is added, so a request costs only a few
+ * additions. Requests whose client disconnects before the reply are not counted.
  */
 export function addRequestCounts(app: FastifyInstance): RequestCounts {
   const rows: Row[] = []

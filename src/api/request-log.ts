@@ -5,7 +5,7 @@ import { uidOf } from '../base/uid.ts'
 
 const slowMs = 1_000
 
-/** What a line says of a request and its reply. */
+/** The fields of a log line for a request and its reply. */
 export function describeRequest(request: FastifyRequest, reply: FastifyReply) {
   return {
     ref: request.id,
@@ -19,8 +19,8 @@ export function describeRequest(request: FastifyRequest, reply: FastifyReply) {
 }
 
 /**
- * The pattern of the route, with the parameters that are UUIDs: a query, a path that is not there and any other text
- * may hold what a client should not have put there.
+ * The pattern of the route, with the parameters that are UUIDs. A query, a path without a route and other parameters are left
+ * out, since they may contain something secret.
  */
 function pathOf({ routeOptions: { url }, params }: FastifyRequest): string {
   if (url === undefined) return 'unknown'
@@ -29,10 +29,10 @@ function pathOf({ routeOptions: { url }, params }: FastifyRequest): string {
 }
 
 /**
- * One line a request. Changes, refusals and slow requests are `info`, other reads `debug`, so that the journal of a
- * healthy host is quiet. The line of a failure is written by `sendError`, with its reason: this hook is not called
- * when the client has gone.
- * @param strangers takes the lines of callers without a session
+ * One line for each request. Changes, refusals and slow requests are `info`, other reads `debug`, so that the journal of a
+ * healthy host is quiet. `sendError` logs failures, with their reason, since this hook is not called when the client has
+ * disconnected.
+ * @param strangers log for the lines of callers without a session
  */
 export function addRequestLog(app: FastifyInstance, log: Logger, strangers: Lines): void {
   app.addHook('onResponse', (request, reply, done) => {
@@ -47,7 +47,7 @@ function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info'
   const status = reply.statusCode
   if (status >= 500) return undefined
   const isRead = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
-  // A flood of them is one line a minute: the limiter's own, and the copy of the record that counts them.
+  // These are summed up once a minute: by the rate limiter, or by the audit record that counts them.
   if (request.isOverLimit || request.isCounted) return 'debug'
   const isRefusal = status === 401 || status === 403 || status === 429
   return !isRead || isRefusal || reply.elapsedTime > slowMs ? 'info' : 'debug'

@@ -24,39 +24,39 @@ export interface ApiOptions {
   readonly material: TlsMaterial
   readonly audit: RequestAudit
   readonly authenticate: Authenticate
-  /** The user of an access token that is held, told without a look at a signature. */
+  /** The user of an access token that is in memory; no signature is checked. */
   readonly holderOf: (accessToken: string) => string | undefined
-  /** Whether a user has logged in from exactly there. */
+  /** Whether a user has logged in from exactly this client. */
   readonly isKnownClient: (client: Client) => boolean
-  /** Tells who counts as one client. */
+  /** The client that an address belongs to. */
   readonly clientOf: ClientOf
-  /** Aborted when a stop begins: long replies end by it. */
+  /** Aborted when a stop begins, which ends long replies. */
   readonly stopping: AbortSignal
   readonly clock: Clock
   readonly log: Logger
-  /** Takes the lines that callers without a session cause. */
+  /** Log for the lines that callers without a session cause. */
   readonly strangers: Lines
   /** How long a request may last after its session has ended, milliseconds. */
   readonly longRequestMs?: number | undefined
 }
 
-/** Where requests come in: the HTTPS port and root's own socket, and their limits. */
+/** The HTTPS port and root's own socket, with their limits. */
 export interface Api extends Room {
-  /** Takes the routes of the rooms. */
+  /** The rooms add their routes to it. */
   readonly app: FastifyInstance
-  /** Every route there is. */
+  /** All routes. */
   readonly table: RouteTable
-  /** New connections get this certificate. */
+  /** Sets the certificate for new connections. */
   useCertificate(material: TlsMaterial): void
-  /** Ends what needs a session that is gone: requests in flight, and that their connections are spared. */
+  /** Ends the requests in flight whose session is gone; their connections count as those without a login again. */
   endSessions(isGone: IsGone): void
   /** @param inherited how many sockets systemd holds for us */
   listen(inherited: number): Promise<AddressInfo>
-  /** Finishes what is in flight. */
+  /** Finishes the requests in flight, then closes all connections. */
   close(): Promise<void>
 }
 
-// What is in flight gets this long; the unit's TimeoutStopSec is a little longer.
+// Requests in flight have this long to finish; TimeoutStopSec of the unit is a little longer.
 const drainMs = 10_000
 
 /** Builds the port; it does not listen yet. */

@@ -1,19 +1,21 @@
 const inRegExp = /[.*+?^${}()|[\]\\]/g
 
 /**
- * Holds the pattern of a route, for example `/v1/users/sessions/:uid` or `/files/*`, against paths, as the router does.
- * @throws for a parameter with an expression and an optional one, which it does not know
+ * A regular expression that matches the same paths as the router does for the pattern of a route, for example
+ * `/v1/users/sessions/:uid` or `/files/*`.
+ * @throws for optional parameters and parameters with an expression, which it does not support
  */
 export function matcherOf(pattern: string): RegExp {
   if (/[()?]|::/.test(pattern))
-    throw new Error(`the route ${pattern} has a parameter of a form that has no 405 replies`)
+    throw new Error(`the route ${pattern} has a parameter of a form that 405 replies do not support`)
   return new RegExp(`^${sourceOf(pattern)}$`)
 }
 
 /**
- * The router ends a parameter at the next slash. For a route whose parameter `name` may hold slashes, gives the path with
- * these encoded, which the router decodes again: of `/v2/:name/blobs/:digest` and `/v2/a/b/blobs/x` it is `/v2/a%2Fb/blobs/x`.
- * @returns the path as it is where the pattern does not fit; nothing for a pattern without that parameter
+ * The router ends a parameter at the next slash. For a route whose parameter `name` may contain slashes, returns a function that
+ * encodes them in a path; the router decodes them again. Of `/v2/a/b/blobs/x` for `/v2/:name/blobs/:digest` it makes
+ * `/v2/a%2Fb/blobs/x`. A path that does not match stays as it is.
+ * @returns `undefined` for a pattern without that parameter
  */
 export function slashEncoderOf(pattern: string, name: string): ((path: string) => string) | undefined {
   const [before = '', after] = pattern.split(new RegExp(`:${name}(?![A-Za-z])`))

@@ -10,33 +10,33 @@ export interface DeclaredRoute {
   /** Pattern as declared, for example `/v1/users/sessions/:uid`. */
   readonly url: string
   readonly access: Access
-  /** Lets in some requests without a session, by a rule of its own. */
+  /** Whether the route accepts some requests without a session, by its own rule `bypass`. */
   readonly hasOtherDoor: boolean
   /** Refused in connected mode. */
   readonly airgapOnly: boolean
-  /** Of the API, for example `v1`; the few paths for machines have none. */
+  /** API version, for example `v1`; the few paths for machines have none. */
   readonly version: string | undefined
   readonly phase: Lifecycle['phase']
-  /** What the audit trail says of it; everything that changes something has to declare that. */
+  /** What its audit records say; every route that changes something has to declare it. */
   readonly audit: AuditWords | false | undefined
 }
 
-/** Every route with the role it needs; the role matrix test and 405 replies are made from it. */
+/** Every route with the role it needs; used by the role matrix test and for 405 replies. */
 export interface RouteTable {
   readonly routes: readonly DeclaredRoute[]
   /** Methods that exist at the path of a URL, for the `Allow` header. */
   methodsOf(url: string): string[]
-  /** The URL with the slashes encoded that stand in the parameter `slashParameter`. */
+  /** The URL with the slashes in the parameter `slashParameter` encoded. */
   encodeSlashes(url: string): string
 }
 
 /**
- * Collects routes as they are added, and refuses one that does not declare who may use it:
- * a forgotten declaration must not become an open door.
- * @param slashParameter name of the path parameter that may hold slashes, in every route that has it
+ * Collects routes as they are added, and refuses one that does not declare who may use it, so that a forgotten declaration
+ * does not open a route to everyone.
+ * @param slashParameter name of the path parameter that may contain slashes, in every route that has it
  */
 export function collectRoutes(app: FastifyInstance, slashParameter?: string): RouteTable {
-  /** By the pattern of their route. */
+  /** By the pattern of the route. */
   const slashEncoders = new Map<string, (path: string) => string>()
   const routes: (DeclaredRoute & { matcher: RegExp })[] = []
   app.addHook('onRoute', ({ method, url, config }) => {
@@ -75,7 +75,8 @@ export function collectRoutes(app: FastifyInstance, slashParameter?: string): Ro
   }
 }
 
-// As the router reads it, which has refused what cannot be decoded; an exception here would be a 500 all the same.
+// Decodes a path as the router does. The router has refused paths that cannot be decoded, so the catch is only a safeguard
+// against a 500.
 function decodePath(url: string): string {
   const [path = ''] = url.split(/[?#]/, 1)
   try {

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 
-/** The one body of every error. `code` is a key of the error table, `ref` the request id that the journal also holds. */
+/** The one body of every error. `code` is a key of the error table, `ref` the request id, which is also in the journal. */
 export const ErrorBody = Type.Object(
   {
     code: Type.String({ description: 'Stable name, see docs/errors.md.' }),
-    message: Type.String({ description: 'For people; names the field that is wrong.' }),
+    message: Type.String({ description: 'Message for people; names the invalid field.' }),
     details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     ref: Type.Optional(
       Type.String({ description: 'Request id; also in the header X-Request-Id and in the journal.' }),
@@ -21,7 +21,7 @@ export function errorReplies<Status extends number>(
 }
 
 /** For `response` of a route that answers with an ETag. */
-export const notModified = { 304: Type.Null({ description: 'The client holds the current reply.' }) }
+export const notModified = { 304: Type.Null({ description: 'The client has the current reply.' }) }
 
 /** A reply without content. */
 export const NoContent = Type.Null({ description: 'No content' })

@@ -31,39 +31,39 @@ import { createSerializerCompiler, createValidatorCompiler } from './compilers.t
 
 export interface ServerOptions extends GuardOptions {
   readonly log: Logger
-  /** Takes the lines that callers without a session cause; without it the log does. */
+  /** Log for the lines that callers without a session cause; the default is `log`. */
   readonly strangers?: Lines
   /** Largest JSON body, bytes. */
   readonly bodyLimitBytes: number
-  /** Makes the HTTPS server; without it requests come by `inject` only. */
+  /** Makes the HTTPS server; without it, requests come only by `inject`. */
   readonly serverFactory?: FastifyServerFactory
-  /** How often one address may ask; without it as often as it likes. */
+  /** Limits on the requests of one client; without it there are none. */
   readonly rateLimits?: Omit<RateLimitOptions, 'log'>
-  /** Where changes are recorded; without it they are not. */
+  /** Records changes; without it, changes are not recorded. */
   readonly audit?: RequestAudit
-  /** Tells who counts as one client; without it this host has no address but loopback. */
+  /** The client that an address belongs to; the default knows no address of this host but loopback. */
   readonly clientOf?: ClientOf
-  /** Whether a connection came over the local socket; without it none did. */
+  /** Whether a connection came over the local socket; the default is no. */
   readonly isLocal?: (socket: Socket) => boolean
-  /** How the app replies; without it as the service API does. */
+  /** How the app replies; the default is the form of the service API. */
   readonly replies?: Replies
   /**
-   * Name of the path parameter that may hold slashes, for example `name` in `/v2/:name/blobs/:digest`; without it none may.
-   * It holds for what comes over the server of the app and by `inject`, not for what is handed to `app.routing`.
+   * Name of the path parameter that may contain slashes, for example `name` in `/v2/:name/blobs/:digest`; without it, none may.
+   * It applies to requests over the server of the app and by `inject`, but not by `app.routing`.
    */
   readonly slashParameter?: string
-  /** Aborted when the stop begins: long replies end by it. Without it they are cut off. */
+  /** Aborted when the stop begins, which ends long replies; without it, they are cut off. */
   readonly stopping?: AbortSignal
 }
 
-// A client without a session may have the daemon hold this much of a body, on as many connections as there may be.
+// The daemon keeps up to this much of a body in memory for a client without a session, on every connection.
 const openBodyLimitBytes = 131_072
 
 const noRefusals: ReadonlyMap<string, number> = new Map()
 
 /**
- * An app: error replies, session guard, validation, headers, rate limits and the request log. It knows no feature; rooms hand it
- * their routes with `register`. There may be several in one process, each with its own options and counts; the rules of its
+ * An app: error replies, session guard, validation, headers, rate limits and the request log. It contains no feature; rooms add
+ * their routes with `register`. A process may have several apps, each with its own options and counts. The rules for
  * connections belong to the server that `serverFactory` makes.
  */
 export function createServer({
@@ -80,7 +80,7 @@ export function createServer({
   stopping = new AbortController().signal,
   ...guard
 }: ServerOptions) {
-  // Fastify's own chatter, a line for each address it listens on, is left out.
+  // Leaves out Fastify's own line for each address it listens on.
   const quiet: FastifyBaseLogger = log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level })
 
   const peerOf = createPeers(isLocal, clientOf)
@@ -92,19 +92,19 @@ export function createServer({
   const limiter = rateLimits?.settings.enabled ? createRateLimiter({ ...rateLimits, log }) : undefined
   const app = fastify({
     loggerInstance: quiet,
-    // A child logger for each request would cost more than the rest of a read; lines carry the ref themselves.
+    // A child logger for each request would cost more than the rest of a read; the lines contain the ref themselves.
     childLoggerFactory: (logger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: ({ headers }) => requestIdOf(headers),
     bodyLimit: bodyLimitBytes,
-    // In-flight requests end in peace; idle connections are closed at once.
+    // Requests in flight may finish; idle connections are closed at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: createParserErrorReply({
       ...{ lines: strangers, replies, peerOf },
       replyOn: (socket) => replyOn(socket),
     }),
-    // A path that cannot be routed meets no hook.
+    // No hook runs for a path that cannot be routed.
     frameworkErrors(error, request, reply) {
       begin(request, reply)
       void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
@@ -125,7 +125,8 @@ export function createServer({
     begin(request, reply)
     done(refuseEarly(request, reply))
   })
-  // What does not come as far as the limit of a route is counted here. Its body is not read.
+  // Refuses requests that match no route or have a bad Host header, with their body unread. They count for the rate limit here,
+  // since the limit of a route does not see them.
   const refuseEarly = (request: FastifyRequest, reply: FastifyReply): AppError | undefined => {
     const problem = describeHosts(request.raw)
     if (problem === undefined && !request.is404) return undefined
@@ -143,9 +144,9 @@ export function createServer({
   const routes: RouteTable = collectRoutes(app, slashParameter)
   const requests = addRequestCounts(app)
   const endRequests = addGuard(app, guard)
-  // After the guard, so that its own hook comes before: a flood without a token is limited too.
+  // Added after the guard, so that its hook runs before that of the guard: a flood without a token is limited too.
   limiter?.addTo(app)
-  // After the guard, since each puts its own hook first: a refusal says it too.
+  // Added after the guard, so that its hook runs first: refusals have the headers too.
   addLifecycle(app)
   addRequestLog(app, log, strangers)
   const auditUnrouted = audit && addAudit(app, audit)
@@ -160,7 +161,7 @@ export function createServer({
   return { app, routes, requests, endRequests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }
 
-/** What is wrong with the Host fields of a request (RFC 9112, 3.2). Node drops all but the first. */
+/** The problem with the Host fields of a request (RFC 9112, 3.2). Node drops all but the first in `headers`. */
 function describeHosts({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
   if (headers.host === undefined) return httpVersion === '1.1' ? 'the Host header is missing' : undefined
   let count = 0

@@ -9,11 +9,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /**
      * Aborted, with the refusal as its reason, when the session of the caller ends or loses its role while the request
-     * is in flight. A handler that works for long, or whose reply has no end, ends by it. Root on the local socket and
-     * callers without a session have one that is never aborted.
+     * is in flight. A handler that works for long, or whose reply has no end, has to end then. It is never aborted for root on
+     * the local socket and for callers without a session.
      */
     readonly sessionEnd: AbortSignal
-    /** Set with `caller` where that has a session. */
+    /** Set together with `caller`, if that has a session. */
     inFlight: InFlight | null
   }
 }
@@ -21,7 +21,7 @@ declare module 'fastify' {
 /** The requests in flight whose caller has a session. */
 export interface SessionRequests {
   add(request: FastifyRequest, reply: FastifyReply, caller: Caller): void
-  /** Ends what needs a session that is gone. */
+  /** Ends the requests whose session is gone. */
   end(isGone: IsGone): void
 }
 
@@ -31,24 +31,23 @@ interface InFlight {
   readonly caller: Caller
   /** Monotonic milliseconds. */
   readonly since: number
-  /** Made when a handler asks for its signal. */
+  /** Created when a handler uses its signal. */
   abort: AbortController | undefined
   ended: AppError | undefined
   timer: NodeJS.Timeout | undefined
 }
 
-// A handler that was told has this long to reply, or to end its reply.
+// After the signal a handler has this long to reply, or to end its reply.
 const answerMs = 5_000
 
 /**
- * Ends requests with the session that they were accepted with: at once where a handler asked for `sessionEnd` or the
- * body is still on its way, both with a 401; all others as soon as they have lasted for `longMs`, by closing their
- * connection. So the request that ends its own session still gets its reply, and no reply is cut off that would have
- * ended by itself.
+ * Ends requests when the session that they were accepted with ends: at once, with a 401, if a handler uses `sessionEnd` or
+ * the body is still arriving; all others as soon as they have lasted for `longMs`, by closing their connection. So the
+ * request that ends its own session still gets its reply, and short replies are not cut off.
  */
 export function addSessionRequests(app: FastifyInstance, longMs: number): SessionRequests {
-  // By connection and not in one map by request: of a map that changes with every request V8 keeps old copies, and with
-  // them requests that are over; the work of its garbage collector halved the throughput.
+  // By connection and not in one map by request: V8 keeps old copies of a map that changes with every request, and with
+  // them finished requests; the garbage collection halved the throughput.
   const connections = new Map<Socket, InFlight[]>()
 
   app.decorateRequest('inFlight', null)
@@ -62,11 +61,11 @@ export function addSessionRequests(app: FastifyInstance, longMs: number): Sessio
     },
   })
 
-  /** Those of a connection, which goes with it. */
+  /** Creates the list of a connection, which is removed when the connection closes. */
   function openConnection(socket: Socket): InFlight[] {
     const entries: InFlight[] = []
     connections.set(socket, entries)
-    // A reply that waits behind another one of its connection is not told of the end of that.
+    // A reply that waits behind another one of its connection gets no `close` event when the connection ends.
     socket.once('close', () => {
       connections.delete(socket)
       for (const { timer } of entries) clearTimeout(timer)

@@ -45,7 +45,7 @@ export interface LoginRequest extends Credentials {
   /** Called when the password was right, even if the request is then refused. */
   readonly onProven?: () => void
   /** Called after a refusal: whether it gets a log line of its own; false when it is only counted. */
-  readonly isTold?: () => boolean
+  readonly hasOwnRecord?: () => boolean
   /** Called while PAM works: work done here does not delay the answer. */
   readonly onAsked?: () => void
 }
@@ -175,7 +175,7 @@ export function createLogin(options: LoginOptions): Login {
       outcome = await decide({ ...request, onKnown })
     } catch (error) {
       attempt.cancel()
-      if (error instanceof AppError && isTold(request))
+      if (error instanceof AppError && hasOwnRecord(request))
         strangers.warn({ ...line, reason: error.code }, 'login not decided')
       throw error
     }
@@ -191,10 +191,10 @@ export function createLogin(options: LoginOptions): Login {
     return { ...outcome, line }
   }
 
-  const isTold = (request: LoginRequest) => request.isTold?.() ?? true
+  const hasOwnRecord = (request: LoginRequest) => request.hasOwnRecord?.() ?? true
 
   function sayRefused(request: LoginRequest, line: Line, reason: string): void {
-    if (isTold(request)) strangers.info({ ...line, reason }, 'login refused')
+    if (hasOwnRecord(request)) strangers.info({ ...line, reason }, 'login refused')
   }
 
   /** An administrator must be able to log in on a full disk, to free space: the session is then in memory only. */

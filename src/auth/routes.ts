@@ -61,7 +61,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     onProven: () => {
       request.isProven = true
     },
-    isTold: () => request.isTold(),
+    hasOwnRecord: () => request.hasOwnRecord(),
   })
 
   /** The account named in an unvalidated body. An account of a directory is known only after a login attempt. */

@@ -17,7 +17,7 @@ const audit = createAudit({
 })
 const refused = (): AuditedRequest => ({
   ...{ actor: '', role: '', address: '192.0.2.1', action: 'action', kind: 'unknown', resourceName: '' },
-  ...{ resourceUid: '', message: 'Change at no known path', requestId: 'r' },
+  ...{ resourceUid: '', message: 'Change at an unknown path', requestId: 'r' },
   ...{ hasSession: false, isCounted: !audit.requests.admit(false) },
 })
 for (;;) writeSync(1, `${await audit.requests.end(refused(), 404, undefined)}\n`)

@@ -13,18 +13,18 @@ export type BodyRate = Omit<ApiSettings['body'], 'limitBytes'>
 interface Body {
   readonly request: GatheredRequest
   readonly response: ServerResponse
-  /** Monotonic milliseconds and bytes of the connection at the begin of the window. */
+  /** Monotonic milliseconds and bytes of the connection at the start of the window. */
   since: number
   bytes: number
   refused: boolean
 }
 
 /**
- * Closes requests whose body arrives below a rate, and none by its total time. Time in which the handler does not
- * read what has arrived does not count: then it is the host that is slow.
- * The reader of the body is told (`body-refusal.ts`) and answers; where nothing reads it, this answers 408.
- * @param replies how it does so
- * @returns stops looking
+ * Refuses requests whose body arrives below a rate, however long the whole body takes. While the handler does not read what
+ * has arrived, the time does not count: then the host is slow, not the client.
+ * The reader of the body is notified (`body-refusal.ts`) and replies; if nothing reads the body, this function replies 408.
+ * @param replies form of that reply
+ * @returns stops watching
  */
 export function watchBodyRate(
   server: Server<typeof GatheredRequest>,
@@ -50,11 +50,11 @@ export function watchBodyRate(
     response.once('close', () => {
       if (!body.refused) bodies.delete(body)
     })
-    // One timer for all, and only while a body is on its way.
-    timer ??= setInterval(look, Math.min(1_000, windowMs / 10)).unref()
+    // One timer for all, and only while a body is arriving.
+    timer ??= setInterval(check, Math.min(1_000, windowMs / 10)).unref()
   }
 
-  function look(): void {
+  function check(): void {
     const now = performance.now()
     for (const body of bodies) {
       const { request } = body
@@ -64,11 +64,11 @@ export function watchBodyRate(
       } else if (request.complete || request.destroyed) {
         bodies.delete(body)
       } else if (request.waitingBytes > 0) {
-        begin(body, now)
+        beginWindow(body, now)
       } else if (now - body.since >= windowMs) {
         const needed = (minimumBytesPerSecond * (now - body.since)) / 1_000
         if (request.socket.bytesRead - body.bytes < needed) refuse(body)
-        else begin(body, now)
+        else beginWindow(body, now)
       }
     }
     if (bodies.size > 0) return
@@ -76,12 +76,12 @@ export function watchBodyRate(
     timer = undefined
   }
 
-  function begin(body: Body, now: number): void {
+  function beginWindow(body: Body, now: number): void {
     body.since = now
     body.bytes = body.request.socket.bytesRead
   }
 
-  // The next look ends the connection, whatever became of the answer.
+  // The next check closes the connection, whether the reply was sent or not.
   function refuse(body: Body): void {
     const { request, response } = body
     body.refused = true

@@ -12,23 +12,23 @@ import type { Caller, IsGone } from '../access.ts'
 export type ConnectionLimits = ApiSettings['connections'] & {
   readonly clientOf: ClientOf
   readonly log: Logger
-  /** Takes the lines that callers without a session cause; without it the log does. */
+  /** Log for the lines that callers without a session cause; the default is `log`. */
   readonly strangers?: Lines | undefined
 }
 
 /** The open connections of a server, from the accepted TCP connection on. */
 export interface Connections {
   /**
-   * A request on this socket brought a valid token: while that lasts the connection counts by its user and not by its
-   * client, and is not closed in favour of others. Where the user has as many as one may have, nothing changes.
+   * Called for a request with a valid token. While that is valid, the connection counts for its user instead of its
+   * client, and is not closed in favour of others. A user at the maximum gets no more such connections.
    */
   markAuthenticated(socket: Socket, caller: Caller): void
-  /** Connections whose caller is gone count as those without a login again. */
+  /** Connections of callers that are gone count as connections without a login again. */
   markUnauthenticated(isGone: IsGone): void
   count(): number
   /**
-   * Ends those on which no request is in flight, also where none was ever sent or the handshake is not over, and from now on each of
-   * the others with its last reply.
+   * Closes connections on which no request is in flight, also those without any request yet and those in their handshake. From
+   * then on, each of the others closes with its last reply.
    */
   closeIdle(): void
   /** Stops watching; open connections stay open. */
@@ -37,16 +37,16 @@ export interface Connections {
 
 interface Connection {
   readonly raw: Socket
-  /** After the handshake. */
+  /** Set after the handshake. */
   tls: TLSSocket | undefined
   readonly client: Client
-  /** Those that it counts in: its client and the network around it, or its user. */
+  /** The groups in which it counts: its client and the network around that, or its user. */
   groups: readonly Group[]
   readonly key: string
   open: boolean
-  /** Of the last request with a valid token, where it counts by the user of that. */
+  /** The caller of the last request with a valid token, if the connection counts for that user. */
   caller: Caller | undefined
-  /** In flight. */
+  /** Number of requests in flight. */
   requests: number
 }
 
@@ -56,17 +56,17 @@ interface Group {
   size: number
   /** Idle and unauthenticated, the longest idle first. */
   readonly evictable: Set<Connection>
-  /** Unauthenticated with a request in flight, in the order of their begin. */
+  /** Unauthenticated with a request in flight, the oldest request first. */
   readonly busy: Set<Connection>
 }
 
 /**
- * Caps the connections per client, per on-link /64 and in all. At a cap the connection that has been idle longest without a
- * login, one still in its handshake included, makes room for the new one; where no such connection exists, the new one is closed.
- * So a client that holds many connections can keep out neither others nor, for long, itself.
+ * Limits the connections per client, per on-link /64 and in all. At a limit the connection that has been idle longest without
+ * a login, including those in their handshake, is closed for the new one; if there is none, the new one is closed. So a client
+ * with many connections can lock out neither others nor, for long, itself.
  *
- * At the caps of a /64 and in all, where no connection is idle, the oldest request without a login gives way, of the client that
- * has most of them: a thousand bodies that trickle in from twenty addresses would else keep everybody out.
+ * At the limit of a /64 and that of all connections, if no connection is idle, the oldest request without a login is closed, of
+ * the client that has most of them. Otherwise a thousand slow bodies from twenty addresses would lock out all other clients.
  */
 export function limitConnections(
   server: Server,
@@ -82,13 +82,13 @@ export function limitConnections(
   const closed = createTally((counts) =>
     log.warn(
       counts,
-      `connections were closed at the limit of api.connections; see whose they are with: ss -tn state established '( sport = :${port} )'`,
+      `connections were closed at the limit of api.connections; list the open ones with: ss -tn state established '( sport = :${port} )'`,
     ),
   )
 
   function onConnection(raw: Socket): void {
     if (raw.remoteAddress === undefined) {
-      // The client has gone already.
+      // The client has disconnected already.
       raw.destroy()
       return
     }
@@ -125,7 +125,7 @@ export function limitConnections(
     if (byTuple.get(connection.key) === connection) byTuple.delete(connection.key)
   }
 
-  // Sets keep the order of insertion: a connection that becomes idle, or busy, goes to the end.
+  // Sets keep the order of insertion: a connection that becomes idle, or busy, is added at the end.
   function offer(connection: Connection): void {
     if (!connection.open || connection.caller) return
     if (connection.requests === 0) evictable.add(connection)
@@ -141,7 +141,7 @@ export function limitConnections(
     }
   }
 
-  /** A client's own group and that of the network around it. */
+  /** The groups of a client: its own, and that of the network around it. */
   const groupsOf = ({ name, network }: Client): readonly Group[] => [
     groupOf(`client ${name}`, maximumPerAddress),
     ...(network === undefined ? [] : [groupOf(`network ${network}`, maximumPerAddress * networkFactor)]),
@@ -164,8 +164,8 @@ export function limitConnections(
   }
 
   /**
-   * What can go for a new connection, first what goes first.
-   * @param full which limit is reached; without it that of all connections
+   * The connections that may be closed for a new one; the first is closed first.
+   * @param full the group whose limit is reached; `undefined` for the limit of all connections
    */
   function candidates(full: Group | undefined): ReadonlySet<Connection> {
     if (full === undefined) return evictable.size > 0 ? evictable : busiest()
@@ -173,7 +173,7 @@ export function limitConnections(
     return isNetwork && full.evictable.size === 0 ? busiest(full) : full.evictable
   }
 
-  /** The busy connections of the client that has most. */
+  /** The busy connections of the client with most of them. */
   function busiest(within?: Group): ReadonlySet<Connection> {
     let found: ReadonlySet<Connection> = new Set()
     for (const { busy, maximum } of groups.values()) {
@@ -259,8 +259,8 @@ export function limitConnections(
 const isFull = ({ size, maximum }: Group) => size >= maximum
 
 /**
- * What a raw socket and the TLS socket around it have in common; Node links the two by private fields only.
- * The address of this end belongs to it: a client may use one port towards two of our addresses.
+ * A key that a raw socket and the TLS socket around it share; Node links the two only by private fields.
+ * The local address is a part of it, since a client may use one port for connections to two addresses of this host.
  */
 function tupleOf({ remoteAddress = '', remotePort = 0, localAddress = '' }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 
-/** Tells which reply of a server is in the making on a socket: the first one of those that have not ended. */
+/** Returns a function that finds the current reply on a socket of a server: the first one that has not ended. */
 export function watchReplies(server: Server | HttpsServer): (socket: Socket) => ServerResponse | undefined {
   const replies = new WeakMap<Socket, Set<ServerResponse>>()
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {

@@ -15,40 +15,40 @@ import { leaveUnreadBodies } from './unread-body.ts'
 export interface HttpsServerOptions {
   readonly timeouts: Timeouts
   readonly connections: Omit<ConnectionLimits, 'clientOf' | 'log' | 'strangers'>
-  /** Tells who counts as one client. */
+  /** The client that an address belongs to. */
   readonly clientOf: ClientOf
   readonly body: BodyRate
   readonly material: TlsMaterial
-  /** How the app replies that it serves; without it as the service API does. */
+  /** How its app replies; the default is the form of the service API. */
   readonly replies?: Replies
   readonly log: Logger
-  /** Takes the lines that callers without a session cause; without it the log does. */
+  /** Log for the lines that callers without a session cause; the default is `log`. */
   readonly strangers?: Lines
 }
 
-/** The HTTPS server with all its limits. Fastify makes it when it is ready for it. */
+/** The HTTPS server with all its limits. Fastify creates it by `serverFactory`. */
 export interface HttpsServer {
   readonly serverFactory: FastifyServerFactory
-  /** New connections get this certificate; open ones live on. */
+  /** Sets the certificate for new connections; open ones stay open. */
   useCertificate(material: TlsMaterial): void
-  /** The connection of a logged-in user is not closed in favour of others. */
+  /** Keeps the connection of a logged-in user from being closed in favour of others. */
   markAuthenticated(socket: Socket, caller: Caller): void
-  /** It is again when its caller is gone. */
+  /** Reverts `markAuthenticated` for connections whose caller is gone. */
   markUnauthenticated(isGone: IsGone): void
   /** Open connections, from the accepted TCP connection on. */
   connections(): number
   /**
-   * Ends connections on which no request is in flight, for the stop: Node's own `closeIdleConnections()` passes over those that
-   * have not asked anything yet. A new one is about to ask in most cases, and gets its answer first.
+   * Closes connections on which no request is in flight, for the stop; Node's own `closeIdleConnections()` skips those without
+   * any request yet. It first waits for the first request of new connections, and answers it.
    */
   closeIdle(): void
-  /** Ends what is still open. */
+  /** Closes all connections that are still open. */
   closeConnections(): void
-  /** Stops watching; nothing is left that keeps the process alive. */
+  /** Stops all timers and listeners, so that nothing keeps the process alive. */
   stop(): void
 }
 
-// A connection that was accepted just before a stop has this long to ask.
+// A connection that was accepted just before a stop has this long to send a request.
 const firstRequestMs = 1_000
 
 export function createHttpsServer({

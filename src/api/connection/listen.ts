@@ -4,7 +4,7 @@ import { canonicalAddress } from '../../base/address.ts'
 import { ConfigurationError, StartError } from '../../errors/start-error.ts'
 import type { LocalServer } from './local-server.ts'
 
-/** The socket that systemd holds is not the one that the configuration asks for. */
+/** The socket of systemd is not bound to the address and port of the configuration. */
 export class SocketMismatch extends ConfigurationError {
   override readonly name = 'SocketMismatch'
 }
@@ -15,19 +15,19 @@ interface Place {
 }
 
 export interface ListenOptions extends Place {
-  /** Sockets inherited from systemd; they stay open over restarts, so no connection is refused. */
+  /** Number of sockets inherited from systemd; they stay open during restarts, so no connection is refused. */
   readonly inherited: number
-  /** The same for root of this host. */
+  /** The local socket for root of this host. */
   readonly local: LocalServer
 }
 
-// As many as the kernel allows (net.core.somaxconn): a restart must not refuse anyone.
+// As many as the kernel allows (net.core.somaxconn): a restart must not refuse connections.
 const backlog = 4_096
 // sd_listen_fds(3): inherited sockets begin here.
 const firstListenFd = 3
 
 /**
- * Takes connections, of this host first: who cannot have the one place does not serve at the other.
+ * Listens on the local socket, then on the port; if one fails, it listens on neither.
  * @throws StartError, SocketMismatch, and the system's error where no advice is known
  */
 export async function listen(app: FastifyInstance, { local, ...place }: ListenOptions): Promise<AddressInfo> {
@@ -41,19 +41,19 @@ export async function listen(app: FastifyInstance, { local, ...place }: ListenOp
   }
 }
 
-/** On the inherited socket, or on one of its own. `::` is both families, and IPv4 alone on a machine without IPv6. */
+/** Listens on the inherited socket, or on a new one. `::` is both families, and only IPv4 on a machine without IPv6. */
 async function listenTcp(
   app: FastifyInstance,
   { address, port, inherited }: Omit<ListenOptions, 'local'>,
 ): Promise<AddressInfo> {
   if (inherited > 1) {
     throw new SocketMismatch(
-      `edgehostd.socket listens on ${inherited} addresses, the daemon takes one: ` +
+      `edgehostd.socket listens on ${inherited} addresses, the daemon supports one: ` +
         'put an empty ListenStream= before the new one with: systemctl edit edgehostd.socket',
     )
   }
   if (inherited === 1) {
-    // Judged before the event loop turns: no client may be served where the configuration does not want it.
+    // Compared in the same turn of the event loop: no client may be served on a socket that the configuration does not name.
     const refusal = new Promise<never>((_, reject) => {
       app.server.once('listening', () => {
         const mismatch = compare(app.server.address() as AddressInfo, { address, port })
@@ -63,7 +63,7 @@ async function listenTcp(
         reject(mismatch)
       })
     })
-    // Node takes a descriptor here; Fastify's types only know addresses. Without a host it would look for a second one.
+    // Node accepts a descriptor here; Fastify's types only know addresses. Without a host Fastify would listen on a second address.
     const options = { fd: firstListenFd, host: address, backlog } as FastifyListenOptions
     await Promise.race([app.listen(options), refusal])
     return app.server.address() as AddressInfo
@@ -77,7 +77,7 @@ async function listenTcp(
   return app.server.address() as AddressInfo
 }
 
-/** What an operator can do about an error of bind(2) or listen(2). */
+/** Adds advice for the operator to an error of bind(2) or listen(2). */
 function adviseOn(error: unknown, place: Place): unknown {
   const { code } = error as NodeJS.ErrnoException
   const advice: Readonly<Record<string, string>> = {
@@ -91,7 +91,7 @@ function adviseOn(error: unknown, place: Place): unknown {
 }
 
 function compare(bound: Place, wanted: Place): SocketMismatch | undefined {
-  // A machine without IPv6 has 0.0.0.0 where the unit says every address.
+  // On a machine without IPv6, systemd binds 0.0.0.0 for every address.
   const isSame =
     canonicalAddress(bound.address) === canonicalAddress(wanted.address) ||
     (wanted.address === '::' && bound.address === '0.0.0.0')

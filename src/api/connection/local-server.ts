@@ -13,31 +13,31 @@ import { applyTimeouts, httpOptions, type Timeouts } from './timeouts.ts'
 import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface LocalServerOptions {
-  /** Where the socket is to be; empty: nowhere. */
+  /** Path of the socket; empty for no socket. */
   readonly path: string
   readonly timeouts: Timeouts
   readonly log: Logger
 }
 
 /**
- * The API for root on this very host: plain HTTP over a Unix socket that no other user may open, unix(7). Who has opened
- * it needs no token, and what the limits on clients are for does not hold here.
+ * The API for root on this host: plain HTTP over a Unix socket that no other user may open, unix(7). Its clients need no token
+ * and have no limits of rate or number.
  */
 export interface LocalServer {
   /**
-   * Takes connections. The socket of a daemon that was killed is replaced.
-   * @throws StartError when it cannot be made, or another process listens on it
+   * Accepts connections. The socket of a killed daemon is replaced.
+   * @throws StartError when the socket cannot be created, or another process listens on it
    */
   listen(handler: RequestListener): Promise<void>
-  /** Whether a connection came over this socket. Told by who accepted it: nothing that a client sends matters. */
+  /** Whether this server has accepted a connection; nothing that a client sends can change that. */
   hasAccepted(socket: Socket): boolean
-  /** Takes no more, and returns when what is in flight has been answered; the socket is gone then. */
+  /** Accepts no more connections, and resolves when the requests in flight are answered and the socket is removed. */
   close(): Promise<void>
-  /** Ends what is still open. */
+  /** Closes all connections that are still open. */
   closeConnections(): void
 }
 
-// Write permission is what connect(2) asks for.
+// connect(2) needs write permission.
 const othersNothing = 0o177
 
 export function createLocalServer({ path, timeouts, log }: LocalServerOptions): LocalServer {
@@ -57,7 +57,7 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
     'clientError',
     createParserErrorReply({ lines: log, replies: apiReplies, peerOf: () => localPeer, replyOn }),
   )
-  // Node's own closeIdleConnections() passes over those that have not asked anything yet.
+  // Node's own closeIdleConnections() skips connections without any request yet.
   const endIdle = () => {
     for (const socket of open) if (!replyOn(socket)) socket.destroySoon()
   }
@@ -73,7 +73,7 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
       await makeRoom(path)
       server.on('request', handler)
       const listening = once(server, 'listening')
-      // The socket is made within this call, and no other code of the daemon runs meanwhile.
+      // listen() creates the socket before it returns, so no other code of the daemon runs with this umask.
       const umask = process.umask(othersNothing)
       try {
         server.listen({ path })
@@ -89,7 +89,7 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
       if (!server.listening) return
       isClosing = true
       const closed = once(server, 'close')
-      // Node takes the socket's file away with it.
+      // Node also removes the file of the socket.
       server.close()
       endIdle()
       await closed
@@ -98,10 +98,10 @@ export function createLocalServer({ path, timeouts, log }: LocalServerOptions): 
   }
 }
 
-/** Sees to it that the folder is there and the name is free. */
+/** Creates the folder if it is missing, and removes the socket of a dead process. */
 async function makeRoom(path: string): Promise<void> {
   const folder = dirname(path)
-  // Not recursive: Node loops for ever where a parent cannot hold folders.
+  // Not recursive: Node loops for ever if a parent is not a folder.
   await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw refuseBecause(path, error)
   })
@@ -112,7 +112,7 @@ async function makeRoom(path: string): Promise<void> {
   if (found === undefined) return
   if (!found.isSocket()) {
     throw new StartError(
-      `${path} is there and is no socket: look at it with ls -l ${path} and move it away, or set api.socket.path`,
+      `${path} exists and is not a socket: see ls -l ${path} and move it away, or set api.socket.path`,
     )
   }
   if (await isAnswered(path)) {
@@ -125,7 +125,7 @@ async function makeRoom(path: string): Promise<void> {
   })
 }
 
-/** Whether a process listens: the kernel refuses a connection to what a dead process left. */
+/** Whether a process listens: the kernel refuses connections to the socket of a dead process. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect({ path })
   try {
@@ -134,7 +134,7 @@ async function isAnswered(path: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ECONNREFUSED' || code === 'ENOENT') return false
-    // EAGAIN: its queue is full.
+    // EAGAIN: the queue of the listening process is full.
     if (code === 'EAGAIN') return true
     throw refuseBecause(path, error)
   } finally {
@@ -144,7 +144,7 @@ async function isAnswered(path: string): Promise<boolean> {
 
 const refuseBecause = (path: string, error: unknown) =>
   new StartError(
-    `the local socket ${path} cannot be made (${(error as NodeJS.ErrnoException).code ?? String(error)}): ` +
+    `the local socket ${path} cannot be created (${(error as NodeJS.ErrnoException).code ?? String(error)}): ` +
       `see namei -l ${dirname(path)} and df -h ${dirname(path)}, set api.socket.path to another place or to "" for none`,
     { cause: error },
   )

@@ -4,17 +4,16 @@ import type { Client, ClientOf } from '../../base/client.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
-  /** As the rest of the daemon knows it; `local` on the daemon's own socket. */
+  /** In the canonical form of `base/address.ts`; `local` on the daemon's own socket. */
   readonly address: string
-  /** Who that counts as. */
+  /** The client that the address belongs to. */
   readonly client: Client
-  /** Came over the daemon's own socket, which root alone may open. */
+  /** The connection came over the daemon's own socket, which only root may open. */
   readonly isLocal: boolean
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The client. */
     peer: Peer
   }
 }
@@ -26,11 +25,11 @@ export const localPeer: Peer = {
   isLocal: true,
 }
 
-/** The connection has ended before it was looked at. */
+/** The peer of a connection that ended before its address was read. */
 const unknownPeer: Peer = { address: '', client: { name: '', network: undefined }, isLocal: false }
 
 /**
- * Tells the peer of a socket, looked at once: one connection carries many requests, all from one address.
+ * Returns a function that finds the peer of a socket. The address is read once for each connection, not for each request.
  * @param isLocal whether a connection came over the local socket
  */
 export function createPeers(

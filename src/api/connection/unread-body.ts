@@ -1,16 +1,17 @@
 import { ServerResponse, type IncomingMessage, type Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 
-/** What a reply leaves unread of a body is read and thrown away up to here, and the connection lives on. */
+/** Up to this many bytes of an unread body are read and thrown away after the reply, and the connection stays open. */
 export const drainedBytes = 65_536
-// A client that is still sending gets this long to see the reply. More than it needs, and less than a flood would like.
+// A client that is still sending has this long to read the reply: long enough for clients, too short to help a flood.
 const lingerMs = 2_000
 
 /**
- * A response that reaches a client which is still sending a body that no handler wants. Node closes the connection as soon as
+ * A response that reaches a client which is still sending a body that no handler reads. Node closes the connection as soon as
  * such a response has ended, and the reset that follows unread bytes overtakes the reply (RFC 9112, 9.6). So the whole reply is
- * sent, with `Connection: close`, and its end is said only when the client has closed, when its body has come to its end, or
- * after some time; meanwhile hardly anything is read (docs/adr/0015). The class goes to the server as its option `ServerResponse`.
+ * sent, with `Connection: close`, but the response ends only when the client has closed, when the body is complete, or after
+ * two seconds; until then at most 64 KiB are read (docs/adr/0015). The class is passed to the server as its option
+ * `ServerResponse`.
  */
 export class LingeringResponse<
   Request extends IncomingMessage = IncomingMessage,
@@ -18,8 +19,7 @@ export class LingeringResponse<
   private isLingering = false
 
   override writeHead(status: number, ...rest: unknown[]): this {
-    // Not sooner: a header that was set and taken away again would keep Node from saying how long it waits for the next
-    // request, and one reply must look like another.
+    // Not sooner: after a header that was set and removed again, Node leaves out `Keep-Alive`, and all replies must look alike.
     if (leavesBody(this.req)) this.setHeader('connection', 'close')
     return super.writeHead(status, ...(rest as []))
   }
@@ -30,7 +30,7 @@ export class LingeringResponse<
     this.isLingering = true
     const [chunk] = given
     const bytes = typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk) : undefined
-    // A client has to know where the reply ends before the connection does.
+    // A client has to find the end of the reply before the connection closes.
     if (!this.headersSent && bytes) this.setHeader('content-length', bytes.length)
     this.cork()
     this.flushHeaders()
@@ -48,7 +48,7 @@ export class LingeringResponse<
   }
 }
 
-/** Whether more of the body than is thrown away may still come. */
+/** Whether more of the body may still arrive than may be thrown away. */
 function leavesBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false
   const { 'content-length': length = '0', 'transfer-encoding': encoding, expect } = headers
@@ -67,13 +67,13 @@ function readSome(request: IncomingMessage): void {
 }
 
 /**
- * Keeps bodies that no handler wants from being asked for.
- * - `100 Continue` goes out when a handler begins to read the body, not before: a refusal comes instead of it.
- * - A request that says neither length nor encoding has no body (RFC 9112, 6.3), whatever type it names.
+ * Keeps the server from requesting bodies that no handler reads.
+ * - `100 Continue` is sent when a handler begins to read the body; a refusal is sent instead of it.
+ * - A request with neither length nor encoding has no body (RFC 9112, 6.3), whatever its content type.
  */
 export function leaveUnreadBodies(server: Server | HttpsServer): void {
   server.prependListener('request', onRequest)
-  // A listener of this event has to hand the request on, to all listeners of requests.
+  // A listener of this event has to emit `request` itself.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     request.on('newListener', (event) => {
       const isReader = event === 'data' || event === 'readable'
@@ -81,13 +81,13 @@ export function leaveUnreadBodies(server: Server | HttpsServer): void {
     })
     server.emit('request', request, response)
   })
-  // An unknown expectation may be ignored (RFC 9110, 10.1.1); Node would refuse it with nothing in its reply.
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1); Node would refuse it with an empty reply.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
 function onRequest(request: IncomingMessage): void {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
   if (encoding !== undefined || Number(length) !== 0) return
-  // The type of an empty body: its parser would wait for an end that never comes (`optimizeEmptyRequests`).
+  // With a content type, a body parser would wait for an `end` event that is not emitted (`optimizeEmptyRequests`).
   if (request.readableEnded) delete request.headers['content-type']
 }

@@ -1,16 +1,16 @@
-/** How often one client may ask for one resource. Whole numbers. */
+/** How many requests one client may send for one resource. Whole numbers. */
 export interface Rate {
-  /** In the long run. */
+  /** The steady rate. */
   readonly requestsPerSecond: number
-  /** Seconds of the steady rate that may come at once after a pause. */
+  /** Seconds of the steady rate that may be sent at once after a pause. */
   readonly burst: number
 }
 
 /**
  * A bucket of rate × burst tokens, filled at the rate; a request takes one. The state of a client is one number, its
- * mark: the moment at which its bucket is full again, in milliseconds × rate. So a millisecond is worth a unit and a
- * token a thousand, all numbers are whole, and the arithmetic is exact. A mark that has passed, 0 for example, is a
- * full bucket. Known as the generic cell rate algorithm (ITU-T I.371, Annex A).
+ * mark: the time at which its bucket will be full again, in milliseconds × rate. In these units a token is 1000, all numbers
+ * are whole, and the arithmetic is exact. A mark in the past, 0 for example, is a full bucket. This is the generic cell rate
+ * algorithm (ITU-T I.371, Annex A).
  */
 export interface Bucket {
   /** Tokens in a full bucket. */
@@ -31,7 +31,7 @@ const unitsPerToken = 1_000
 export function createBucket({ requestsPerSecond, burst }: Rate): Bucket {
   const capacity = requestsPerSecond * burst
   const depth = capacity * unitsPerToken
-  /** What is missing in the bucket. */
+  /** Units that are missing in the bucket. */
   const missing = (mark: number, now: number) => Math.max(0, mark - now * requestsPerSecond)
   return {
     capacity,

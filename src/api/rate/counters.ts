@@ -13,9 +13,9 @@ export interface RateCounter {
 
 /** The buckets of all clients for all resources, bounded in number. Times are whole monotonic milliseconds. */
 export interface RateCounters {
-  /** Counts one more resource. */
+  /** Adds a resource. */
   open(rate: Rate): RateCounter
-  /** Buckets kept now. */
+  /** Number of buckets in memory. */
   size(): number
 }
 
@@ -25,15 +25,15 @@ interface Counter {
 }
 
 /**
- * Where there is no room, a full bucket gives way, or the fullest of a few. So a flood of fresh addresses drops its own
- * counters and not that of a client that has emptied its bucket.
- * @param maximum of counters, over all resources
+ * At the maximum, a new bucket replaces a full one, or the fullest of a few. So a flood of new addresses removes its own
+ * counters, and not the counter of a client that has emptied its bucket.
+ * @param maximum number of counters, over all resources
  */
 export function createRateCounters(maximum: number): RateCounters {
   const counters = createBoundedMap<Counter>({
     maximum,
     worth: ({ bucket, mark }, now) => bucket.emptiness(mark, now),
-    // No request pays for all of them.
+    // No request has to compare all of them.
     compared: 32,
   })
   let opened = 0

@@ -15,68 +15,68 @@ import { createRateCounters, type RateCounter } from './counters.ts'
 import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
 import { createTally } from '../../base/tally.ts'
 
-/** As the configuration has it: `api.rateLimits`. */
+/** The section `api.rateLimits` of the configuration. */
 export type RateLimitSettings = ApiSettings['rateLimits']
 
 export interface RateLimitOptions {
   readonly settings: RateLimitSettings
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
-  /** The user of an access token that we have issued and still hold, told without a look at a signature. */
+  /** The user of an access token that is in memory; no signature is checked. */
   readonly holderOf?: (accessToken: string) => string | undefined
-  /** Whether a user has logged in from exactly there: what neighbours use up does not hold such a client back. */
+  /** Whether a user has logged in from exactly this client, which is then not limited by the requests of its neighbours. */
   readonly isKnownClient?: (client: Client) => boolean
   readonly log: Logger
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** False for a route that may be asked without end. */
+    /** False for a route without a rate limit. */
     limited?: boolean
-    /** The route is counted in this bucket and not with the resource in its path. */
+    /** Requests to the route count in this bucket instead of that of the resource in its path. */
     bucket?: 'login'
     /**
-     * For a route that takes another token than the access token: its user where we hold it. Asked with a body that
-     * has not been checked, where the address is over its rate.
+     * For a route whose body contains another token than the access token: the user of that token, if the token is in memory.
+     * Called with an unchecked body when the client is over its rate.
      */
     holder?: (request: FastifyRequest) => string | undefined
   }
   interface FastifyRequest {
-    /** Refused by the rate limit; such a request gets no line of its own in the log. */
+    /** Refused by the rate limit; such a request gets no line of its own in the log at `info`. */
     isOverLimit: boolean
-    /** What a request over the rate of its address comes to, unless it brings a token in its body. */
+    /** The refusal of a request over the rate of its client; it applies unless the body contains a known token. */
     overLimit: Verdict | null
   }
 }
 
-/** Counts the requests of each client to each resource and refuses those over the rate. */
+/** Counts the requests of each client to each resource and refuses requests over the rate. */
 export interface RateLimiter {
-  /** Gives every route its check, which comes before those that it has. */
+  /** Adds the limit to every route, before the hooks that the route has. */
   addTo(app: FastifyInstance): void
-  /** For a request that meets no route: counts it, and says why it is refused if it is. */
+  /** Counts a request that matches no route, and returns its refusal if it is over the rate. */
   check(request: FastifyRequest, reply: FastifyReply): AppError | undefined
   /** Requests refused since the start, by resource. */
   refusals(): ReadonlyMap<string, number>
 }
 
-/** What a request may do: with how many tokens left, or not for how long. */
+/** The result of the limit for a request: accepted, with the tokens left, or refused, with the time to wait. */
 type Verdict = { readonly left: number } | { readonly waitMs: number; readonly isNetwork: boolean }
 
 interface Resource {
   readonly name: string
-  /** Of clients and users. */
+  /** Buckets of clients and users. */
   readonly counter: RateCounter
-  /** Of the networks around clients. */
+  /** Buckets of the networks around clients. */
   readonly networks: RateCounter
   readonly policy: string
   readonly requestsPerSecond: number
 }
 
 /**
- * Limits by `settings`: a token bucket for each client and resource, and one for the on-link /64 around it. A request with
- * an access token that we hold is counted by its user instead: what others do at the same address or next to it does not
- * hold it back. A reply of a limited route says how much is left, in the fields of draft-ietf-httpapi-ratelimit-headers-11, once
- * that is less than half.
+ * Limits by `settings`: a token bucket for each client and resource, and one for the on-link /64 around the client. A request
+ * with an access token that is in memory counts for its user instead, so requests of others at the same address or in the same
+ * network do not limit it. Once less than half of a bucket is left, replies say how much, in the fields of
+ * draft-ietf-httpapi-ratelimit-headers-11.
  */
 export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { settings, monotonic, holderOf, isKnownClient, log } = options
@@ -87,7 +87,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const refused = createTally((counts) =>
     log.warn(
       counts,
-      `requests were refused at the rate limit, api.rateLimits raises it; with log.level debug you see whose: journalctl -u edgehostd -g '"status":429'`,
+      `requests were refused at the rate limit of api.rateLimits; with log.level debug this shows their clients: journalctl -u edgehostd -g '"status":429'`,
     ),
   )
 
@@ -103,7 +103,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
     refusals.set(name, 0)
     return made
   }
-  // Paths that are not there and of which no route has the resource are counted together.
+  // Paths without a route count together, unless their resource has routes.
   const other = open(otherResource)
 
   function takeOf(counter: RateCounter, key: string, now: number): Verdict {
@@ -111,7 +111,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
     return left < 0 ? { waitMs: counter.waitMs(key, now), isNetwork: false } : { left }
   }
 
-  // No name of a user can be that of a client: there is a space in it.
+  // The space keeps the keys of users apart from those of clients.
   const takeUser = (resource: Resource, user: string, now: number) =>
     takeOf(resource.counter, `user ${user}`, now)
 
@@ -119,25 +119,25 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
     const { name, network } = client
     if (network === undefined) return takeOf(counter, name, now)
     const waitMs = networks.waitMs(network, now)
-    // Refused by the network, a client has its own tokens still.
+    // A refusal by the bucket of the network takes no token of the client.
     if (waitMs > 0 && isKnownClient?.(client) !== true) return { waitMs, isNetwork: true }
     const verdict = takeOf(counter, name, now)
     if ('left' in verdict && waitMs === 0) networks.take(network, now)
     return verdict
   }
 
-  function look(resource: Resource, request: FastifyRequest): Verdict {
+  function judge(resource: Resource, request: FastifyRequest): Verdict {
     const now = Math.floor(monotonic())
     const token = holderOf && accessTokenOf(request)
     const user = token === undefined ? undefined : holderOf?.(token)
     return user === undefined ? takeClient(resource, request.peer.client, now) : takeUser(resource, user, now)
   }
 
-  /** Says the verdict in the reply. */
-  function say(resource: Resource, verdict: Verdict, request: FastifyRequest, reply: FastifyReply) {
+  /** Sets the headers of the reply; returns the error of a refusal. */
+  function report(resource: Resource, verdict: Verdict, request: FastifyRequest, reply: FastifyReply) {
     const { name, policy, counter } = resource
     if ('left' in verdict) {
-      // A client that takes its time has no use for the fields.
+      // A client that is far from the limit does not need the fields.
       if (verdict.left < counter.capacity / 2)
         reply.header('ratelimit-policy', policy).header('ratelimit', limitOf(resource, verdict.left))
       return undefined
@@ -149,12 +149,12 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
     request.isOverLimit = true
     const perSecond = resource.requestsPerSecond * (verdict.isNetwork ? networkFactor : 1)
     const from = verdict.isNetwork ? ' from your network' : ''
-    const message = `more than ${perSecond} requests a second${from}; ask again in ${retryAfterSec} s`
+    const message = `more than ${perSecond} requests a second${from}; try again in ${retryAfterSec} s`
     return new AppError(apiErrors.TooManyRequests, message, { retryAfterSec })
   }
 
   const take = (resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined =>
-    request.peer.isLocal ? undefined : say(resource, look(resource, request), request, reply)
+    request.peer.isLocal ? undefined : report(resource, judge(resource, request), request, reply)
 
   const check: RateLimiter['check'] = (request, reply) =>
     take(resources.get(resourceOf(request.url)) ?? other, request, reply)
@@ -172,8 +172,8 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
             done(take(resource, request, reply))
             return
           }
-          const verdict = look(resource, request)
-          if ('left' in verdict) say(resource, verdict, request, reply)
+          const verdict = judge(resource, request)
+          if ('left' in verdict) report(resource, verdict, request, reply)
           else request.overLimit = verdict
           done()
         }
@@ -187,7 +187,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
           const user = holder(request)
           const verdict =
             user === undefined ? request.overLimit : takeUser(resource, user, Math.floor(monotonic()))
-          done(say(resource, verdict, request, reply))
+          done(report(resource, verdict, request, reply))
         }
         route.preValidation = [limitLate, ...[route.preValidation ?? []].flat()]
       })
@@ -198,7 +198,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   }
 }
 
-// What is left is promised for the time in which it flows in again, or a client that spreads the one over the other
-// would come too fast (section 8.5 of the draft).
+// The tokens that are left are reported for the time in which as many are filled in again. Over a shorter time a client that
+// spreads its requests evenly would send them too fast (section 8.5 of the draft).
 const limitOf = ({ name, requestsPerSecond }: Resource, left: number) =>
   `"${name}";r=${left};t=${Math.max(1, Math.ceil(left / requestsPerSecond))}`

@@ -1,11 +1,11 @@
 import type { Rate } from './bucket.ts'
 
-/** Stands for every path that belongs to no resource. */
+/** The resource of every path without a resource of its own. */
 export const otherResource = 'other'
 
 /**
- * What a path is counted as: the first segment after `/v1/`, under `/v1/edge-mgmt/` the next one. Sub-resources thus
- * count together (API conventions, "Limits").
+ * The resource as which a path counts: the first segment after `/v1/`, under `/v1/edge-mgmt/` the next one. Sub-resources
+ * thus count together (API conventions, "Limits").
  */
 export function resourceOf(url: string): string {
   const [path = ''] = url.split('?', 1)
@@ -14,7 +14,7 @@ export function resourceOf(url: string): string {
   return (first === 'edge-mgmt' ? second : first) || otherResource
 }
 
-/** Reads a setting such as `clusters=50/5`: 50 requests a second, and those of 5 seconds at once. */
+/** Parses a setting such as `clusters=50/5`: 50 requests a second, and those of 5 seconds at once. */
 export function parseResourceRate(text: string): [name: string, rate: Rate] {
   const [, name = '', requestsPerSecond, burst] = /^([^=]+)=(\d+)\/(\d+)$/.exec(text) ?? []
   return [name, { requestsPerSecond: Number(requestsPerSecond), burst: Number(burst) }]

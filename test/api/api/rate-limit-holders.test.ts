@@ -76,7 +76,7 @@ describe('the rate of an on-link /64', () => {
     await exhaust(currentPath, (index) => near(index + 10))
     const reply = await edge.app.inject({ url: currentPath, remoteAddress: near(1) })
     expect(reply.json<ErrorReply>().message).toMatch(
-      /^more than 8 requests a second from your network; ask again in 1 s$/,
+      /^more than 8 requests a second from your network; try again in 1 s$/,
     )
   })
 

@@ -135,7 +135,7 @@ describe('a refused request', () => {
     expect(reply.statusCode).toBe(429)
     expect(reply.json<ErrorReply>()).toEqual({
       code: 'TooManyRequests',
-      message: 'more than 10 requests a second; ask again in 1 s',
+      message: 'more than 10 requests a second; try again in 1 s',
       ref: reply.headers['x-request-id'],
     })
     expect(reply.headers).toMatchObject({
@@ -188,9 +188,7 @@ describe('a refused request', () => {
     expect(loud).toEqual([
       expect.objectContaining({
         level: 40,
-        msg: expect.stringMatching(
-          /^requests were refused at the rate limit, api.rateLimits raises it/,
-        ) as string,
+        msg: expect.stringMatching(/^requests were refused at the rate limit of api.rateLimits/) as string,
         things: 1,
       }),
     ])

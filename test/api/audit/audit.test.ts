@@ -122,7 +122,7 @@ it.each([
   const { metadata, spec } = await newest()
   expect(auditUidOf(reply)).toBe(metadata.uid)
   expect(JSON.stringify(spec)).not.toContain('secret')
-  expect(spec.message).toBe(`Change at no known path: ${what}`)
+  expect(spec.message).toBe(`Change at an unknown path: ${what}`)
 })
 
 it.each(['/v1/nowhere', '/v1/%zz'])(
@@ -134,7 +134,7 @@ it.each(['/v1/nowhere', '/v1/%zz'])(
     expect(reply.json<ErrorReply>().code).toMatch(/NotFound|BadRequest/)
     const ref = reply.json<ErrorReply>().ref
     expect(edge.lines).toContainEqual(
-      expect.objectContaining({ level: 50, ref, msg: 'no record of a refusal' }),
+      expect.objectContaining({ level: 50, ref, msg: 'a refusal could not be recorded in the audit trail' }),
     )
   },
 )

@@ -169,7 +169,7 @@ describe('the socket', () => {
     const file = join(folder, 'notes')
     writeFileSync(file, 'mine')
     await expect(makeLocal(file).listen(() => undefined)).rejects.toThrow(
-      `${file} is there and is no socket: look at it with ls -l ${file}`,
+      `${file} exists and is not a socket: see ls -l ${file}`,
     )
     expect(statSync(file).size).toBe(4)
   })
@@ -177,7 +177,7 @@ describe('the socket', () => {
   it('says why its folder cannot be made, and where to look', async () => {
     const at = join(folder, 'no', 'where', 'edgehostd.sock')
     await expect(makeLocal(at).listen(() => undefined)).rejects.toThrow(
-      `the local socket ${at} cannot be made (ENOENT): see namei -l ${join(folder, 'no', 'where')}`,
+      `the local socket ${at} cannot be created (ENOENT): see namei -l ${join(folder, 'no', 'where')}`,
     )
   })
 
