@@ -171,6 +171,7 @@ describe('watchBodyRate', () => {
   it('tells the reader of the body, so that the application answers in its own form', async () => {
     const seen: unknown[] = []
     const app = fastify()
+    app.decorate('stopping', new AbortController().signal)
     addJsonBodies(app)
     app.setErrorHandler((error, request, reply) => {
       seen.push(error)
