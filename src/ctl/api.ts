@@ -8,10 +8,10 @@ import { Failure, type ExitName } from './exit-codes.ts'
 import { errorOf, toFailure } from './reply.ts'
 import type { Context, HostProgram } from './context.ts'
 
-/** Asks for a path and prints the reply as it came; an error's body goes to standard error. */
+/** Requests a path and prints the reply unchanged; the body of an error is printed to standard error. */
 export const getApi: HostProgram = (context) => askApi(context, 'GET', undefined)
 
-/** The same with a method that takes a body. */
+/** The same with a method that has a body. */
 export const sendApi =
   (method: string): HostProgram<'data'> =>
   (context) =>
@@ -23,7 +23,7 @@ async function askApi(
   data: string | undefined,
 ): Promise<ExitName | undefined> {
   const [path = ''] = line.arguments
-  // What cannot stand in a request line, RFC 9112, 3; Node would refuse it in words of its own.
+  // Characters that a request line cannot contain (RFC 9112, 3); Node's own error would not name the argument.
   if (!/^\/[\x21-\x7e]*$/.test(path))
     throw new Failure('usage', `${printable(path)} is not a path; a path begins with / and has no spaces`)
   const body = data === undefined ? {} : jsonBody(readBody(data))
@@ -40,10 +40,10 @@ async function askApi(
   return failure.exitName
 }
 
-// Far above every JSON body that a host takes.
+// Far larger than any JSON body that a host accepts.
 const bodyLimitBytes = 16_777_216
 
-/** Also of a pipe, as a shell's <(…) is one; a device that never ends is refused. */
+/** Reads a file or a pipe, such as <(…) of a shell; a device without an end is refused at the limit. */
 function readBody(file: string): Buffer {
   const body = createGrowingBuffer(bodyLimitBytes)
   const part = Buffer.allocUnsafe(65_536)
@@ -65,7 +65,7 @@ function readBody(file: string): Buffer {
   return body.bytes()
 }
 
-/** A body for a terminal: nothing in it may steer that, and the prompt gets a line of its own. */
+/** A body for a terminal: without control characters, and with a line break at its end. */
 function harmless(body: Buffer): Buffer {
   if (body.length === 0) return body
   const lines = body

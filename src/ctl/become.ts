@@ -4,7 +4,7 @@ import { Failure } from './exit-codes.ts'
 import { chooseTarget, type SocketTarget } from './target.ts'
 
 /**
- * Refuses what only root can do, and only on the host itself.
+ * Requires root, and the host itself as the target.
  * @param does what the command does on the host it runs on
  * @param reason why it is for root
  * @returns where the daemon listens
@@ -24,13 +24,13 @@ export function requireLocalRoot(
   return target
 }
 
-/** Becomes another program of the package by execve(2): there is no child process, and nothing comes after it. */
+/** Replaces this process by another program of the package, by execve(2). */
 export function become(program: string, args: readonly string[]): never {
   const path = `${import.meta.dirname}/${program}`
   if (!existsSync(path))
     throw new Failure(
       'failed',
-      'this command looks at the host it runs on and is not part of this installation; run it on the host, where the package edgehostd has it',
+      'this command works on the host it runs on and is not part of this installation; run it on the host, where the package edgehostd contains it',
     )
   if (!process.execve)
     throw new Failure('failed', `this command cannot run on ${process.platform}; use Linux or macOS`)

@@ -18,19 +18,19 @@ export interface Items<Item> {
 /** The API of a host, as a logged-in user. */
 export interface Client {
   /**
-   * The body of a reply that has to be good.
-   * @param fields what it must have at least
+   * The body of a successful reply; any other reply is a Failure.
+   * @param fields names that the body must have
    */
   get<T extends object>(path: string, fields: readonly (keyof T & string)[], timeoutMs?: number): Promise<T>
-  /** @param limit 0: all of them */
+  /** @param limit 0 for all items */
   list<Item>(path: string, query: Readonly<Record<string, string>>, limit: number): Promise<Items<Item>>
-  /** The reply, whatever it is. */
+  /** The whole reply, whatever its status. */
   ask(ask: Ask): Promise<Reply>
-  /** The same before its body has come. */
+  /** The reply before its body has arrived, whatever its status. */
   open(ask: Ask): Promise<IncomingMessage>
-  /** A change that has to go well. */
+  /** Sends a change; a reply that is not successful is a Failure. */
   change(method: string, path: string): Promise<void>
-  /** Without a session; for logins. */
+  /** Sends a request without a session, for logins. */
   askPlain(method: string, path: string, body: unknown): Promise<Reply>
 }
 
@@ -42,7 +42,7 @@ export interface ClientOptions {
 }
 
 const pageSize = 50
-// A list of many pages meets the rate limit of the host and waits.
+// A list of many pages reaches the rate limit of the host and has to wait.
 const longestWaitSeconds = 30
 
 export function createClient({ target, transport, user }: ClientOptions): Client {
@@ -126,7 +126,7 @@ export function createClient({ target, transport, user }: ClientOptions): Client
   }
 }
 
-/** A body of JSON and the header that says so. */
+/** A JSON body and its header. */
 export const jsonBody = (body: Buffer) => ({ body, headers: { 'content-type': 'application/json' } })
 
 const withToken = (ask: Ask, session: Session | undefined): Ask =>
@@ -146,7 +146,7 @@ function readSession(
   return session
 }
 
-/** @param refusal what the host said */
+/** @param refusal of the host; returned unchanged on the local socket */
 export function notLoggedIn(target: Target, refusal: Failure): Failure {
   if (target.kind === 'socket') return refusal
   return new Failure(

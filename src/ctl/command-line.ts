@@ -6,11 +6,11 @@ import { optionsOf } from './command-table.ts'
 import { Failure } from './exit-codes.ts'
 import type { Option } from './options.ts'
 
-// What --output means by it, a file or a format, can be told apart.
+// A value of --output with such an ending is a file, any other is a format.
 const archiveName = /\.(?:tgz|tar|tar\.gz|tar\.zst)$/
 
 /**
- * Reads a command line by the table of commands. Options may stand anywhere; the last one of a name counts.
+ * Parses a command line by the table of commands. Options may be anywhere; of several with one name the last counts.
  * @param argv without program and script
  * @throws Failure usage, with the nearest name where there is one
  */
@@ -26,7 +26,7 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
     else list = undefined
     if (token.kind !== 'option') continue
     const { name, rawName, inlineValue } = token
-    // Not strict, Node takes the next option for a value. None begins with a digit: --since -2h.
+    // In this mode Node takes the next option as the value. No option begins with a digit, so -2h in --since -2h is a value.
     const isOption = token.value?.startsWith('-') === true && !/^-(\d|$)/.test(token.value) && !inlineValue
     const value = isOption ? undefined : token.value
     if (name === 'output' && archiveName.test(value ?? '')) {
@@ -41,7 +41,7 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
       if (isCommand(table, words)) list = values
     }
   }
-  // As every program of the family does.
+  // Before all other checks, as in the programs of systemd.
   if (given.help !== undefined) return lineOf(findCommand(['help'], table), words, {})
   if (given.version !== undefined) return lineOf(findCommand(['version'], table), [], {})
   const command = findCommand(words, table)
@@ -105,7 +105,7 @@ function readTokens(argv: readonly string[], { options }: CommandTable) {
     const type = option.value === undefined ? 'boolean' : 'string'
     known[name] = option.short === undefined ? { type } : { type, short: option.short }
   }
-  // Not strict: its messages know no nearest name.
+  // Not strict, since its messages would not suggest the nearest name.
   return parseArgs({ args: [...argv], options: known, strict: false, allowPositionals: true, tokens: true })
     .tokens
 }

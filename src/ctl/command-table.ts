@@ -5,7 +5,7 @@ import { globalOptions, versionOption, type Option, type Options } from './optio
 export const globalNames: readonly string[] = Object.keys(globalOptions)
 
 /**
- * Sums nouns up, in their order.
+ * Makes the table from the commands of all nouns, in their order.
  * @throws Error where a command or an option is declared twice
  */
 export function sumCommands(nouns: readonly Noun[]): CommandTable {
@@ -16,7 +16,7 @@ export function sumCommands(nouns: readonly Noun[]): CommandTable {
     for (const [name, option] of Object.entries(declared)) {
       if ((options.get(name) ?? option) !== option)
         throw new Error(
-          `the option --${name} is declared twice; what several nouns take is declared in ctl/options.ts`,
+          `the option --${name} is declared twice; declare options of several nouns in ctl/options.ts`,
         )
       options.set(name, option)
     }

@@ -1,17 +1,17 @@
 import type { ExitName } from './exit-codes.ts'
 import type { GlobalOption, Option, Options } from './options.ts'
 
-/** A command line that can be done, of a command with these options beside the global ones. */
+/** A valid command line. `Name`: the options of its command beside the global ones. */
 export interface CommandLine<Name extends string = never> {
   readonly command: Command
   readonly arguments: readonly string[]
-  /** Values of options; of a switch the empty text. */
+  /** Values of options; an empty text for a switch. */
   readonly options: Readonly<Record<GlobalOption | Name, string | undefined>>
-  /** Values of options that are lists, where there are any. */
+  /** Values of options that are lists; absent where the command line has none. */
   readonly lists?: Readonly<Record<string, readonly string[]>>
 }
 
-/** Does what a command line says; `ok` when it says nothing else. The table is for help and completion. */
+/** Runs a command. Returns how it ends; `undefined` means `ok`. The table is for help and completion. */
 export type Program<Name extends string = never> = (
   line: CommandLine<Name>,
   table: CommandTable,
@@ -21,15 +21,15 @@ export type Program<Name extends string = never> = (
 export interface Command {
   /** The words that name it, one or two: `status`, `audit list`. */
   readonly name: string
-  /** Names of what follows it; one in brackets may be left out. */
+  /** Names of its arguments; an argument in brackets is optional. */
   readonly arguments?: readonly string[]
   readonly summary: string
   readonly details?: string
-  /** Those of its own, in the order of its help. */
+  /** Its own options, in the order of its help. */
   readonly options?: Options
-  /** What the shell completes its argument with. */
+  /** How the shell completes its argument. */
   readonly completes?: 'file'
-  /** Loads its program: what a command does not need is not compiled. */
+  /** Loads its program, so that only the code of this command is compiled. */
   readonly load: () => Promise<Program>
 }
 
@@ -37,16 +37,16 @@ export interface Command {
 export type Noun = readonly Command[]
 
 /**
- * The sum of all nouns: the parser, the help, the completion of the shell, the manual page and docs/edgehostctl.md are
- * made from it.
+ * All commands: the parser, the help, the completion of the shell, the manual page and docs/edgehostctl.md are made from
+ * this table.
  */
 export interface CommandTable {
   readonly commands: readonly Command[]
-  /** Every option there is, by its long name. */
+  /** All options, by their long names. */
   readonly options: ReadonlyMap<string, Option>
 }
 
-/** Declares a command whose program reads no other options than the command has. */
+/** Declares a command; its program can read only the options of the command. */
 export const defineCommand = <Name extends string = never>(
   command: Omit<Command, 'options' | 'load'> & {
     readonly options?: Readonly<Record<Name, Option>>

@@ -5,18 +5,18 @@ import type { Output } from './output.ts'
 import type { Target } from './target.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What a command works with that talks to a host; `Name`: the options that it reads beside the global ones. */
+/** What the program of a command on a host works with. `Name`: the options that it reads beside the global ones. */
 export interface Context<Name extends string = never> {
   readonly line: CommandLine<Name>
   readonly client: Client
   readonly output: Output
   readonly target: Target
   readonly terminal: Terminal
-  /** Where the keys of hosts and the tokens stay. */
+  /** The folder of the keys of hosts and of the tokens. */
   readonly folder: () => string
 }
 
-/** Does what a command says; `ok` when it says nothing else. */
+/** Runs a command on a host. Returns how it ends; `undefined` means `ok`. */
 export type HostProgram<Name extends string = never> = (
   context: Context<Name>,
 ) => Promise<ExitName | undefined>

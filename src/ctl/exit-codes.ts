@@ -15,7 +15,7 @@ export const exitCodes = {
 
 export type ExitName = keyof typeof exitCodes
 
-/** Something the person at the keyboard has to know; its message is all that is said. */
+/** An error for the user; only its message is printed. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly exitName: ExitName

@@ -1,27 +1,27 @@
 import { longestWord, oneLine, wrap, wrapBelow } from './text.ts'
 
-/** A line of a screen like that of hostnamectl: a label and what it says, several lines of it. */
+/** A labelled fact of one or more lines, in the layout of hostnamectl. */
 export interface Fact {
   readonly label: string
   readonly lines: readonly string[]
   readonly mood?: Mood
 }
 
-/** How a line is meant; a terminal shows it by a colour. */
+/** The meaning of a fact, which a terminal shows by a colour. */
 export type Mood = 'good' | 'warning' | 'bad'
 
 const colours: Readonly<Record<Mood, string>> = { good: '32', warning: '33', bad: '31' }
 
-/** What a screen is drawn on. */
+/** What text is laid out for. */
 export interface Paper {
-  /** Infinity when it is no terminal. */
+  /** Infinity when the output is not a terminal. */
   readonly columns: number
   readonly isColoured: boolean
 }
 
 /**
- * Facts with their labels in a column of their own, aligned to the right. Nothing is wider than the paper, and no word
- * is broken that fits it: where one does not fit beside its label, the text stands below.
+ * Facts with their labels in a column of their own, aligned to the right. No line is wider than the paper, and no word
+ * is broken that fits into a line: where a word does not fit beside its label, the text is below the label.
  */
 export function renderFacts(facts: readonly Fact[], paper: Paper): string {
   const width = Math.max(...facts.map(({ label }) => label.length)) + 1

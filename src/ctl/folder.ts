@@ -18,7 +18,7 @@ import { readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 import { Failure } from './exit-codes.ts'
 
 /**
- * Where the keys of hosts and the tokens stay: XDG Base Directory Specification 0.8.
+ * The folder of the keys of hosts and of the tokens: XDG Base Directory Specification 0.8.
  * @throws Failure when there is no home folder
  */
 export function configFolder(environment: NodeJS.ProcessEnv): string {
@@ -36,11 +36,11 @@ function homeFolder(): string {
   if (isAbsolute(home)) return home
   throw new Failure(
     'failed',
-    'there is no home folder to keep keys of hosts and tokens in; set HOME, or XDG_CONFIG_HOME, to an absolute path',
+    'there is no home folder for the keys of hosts and the tokens; set HOME, or XDG_CONFIG_HOME, to an absolute path',
   )
 }
 
-/** A file of JSON that is ours alone; undefined when it is not there. */
+/** Reads a JSON file of edgehostctl; `undefined` when it does not exist. */
 export function readPrivate(path: string): unknown {
   let text: string
   try {
@@ -56,7 +56,7 @@ export function readPrivate(path: string): unknown {
   }
 }
 
-/** Replaces it whole (0600), in a folder of its owner alone (0700): a reader finds the old text or the new one. */
+/** Replaces a JSON file (0600) atomically, in a folder that only its owner may open (0700). */
 export function writePrivate(path: string, value: unknown): void {
   makePrivateFolder(dirname(dirname(path)))
   makePrivateFolder(dirname(path))
@@ -76,7 +76,7 @@ export function writePrivate(path: string, value: unknown): void {
   }
 }
 
-/** @returns whether there was one */
+/** @returns whether the file existed */
 export function removePrivate(path: string): boolean {
   try {
     rmSync(path)
@@ -88,7 +88,7 @@ export function removePrivate(path: string): boolean {
 }
 
 /**
- * Makes a folder for this user alone, where it is not there, in which files can be made.
+ * Creates a folder that only this user may open, if it is missing, and checks that files can be created in it.
  * @throws Failure that names the path and the reason
  */
 export function makePrivateFolder(path: string): void {
@@ -101,7 +101,7 @@ export function makePrivateFolder(path: string): void {
   }
 }
 
-/** @param what what cannot be done, for example `read` */
+/** @param what the operation that failed, for example `read` */
 export const refused = (path: string, what: string, error: unknown): Failure =>
   new Failure('failed', `${path} cannot be ${what}: ${systemReason(error as NodeJS.ErrnoException)}`, {
     cause: error,

@@ -7,7 +7,7 @@ import { readPaper } from './terminal.ts'
 import { wrap } from './text.ts'
 
 const widest = 79
-/** A description narrower than this goes below its term. */
+/** A description narrower than this is placed below its term. */
 const narrowestText = 24
 
 /** `edgehostctl help`. */
@@ -18,7 +18,7 @@ export const printHelp: Program = async ({ arguments: words, options }, table) =
 }
 
 /**
- * How to use everything, a group of commands such as `audit`, or one command.
+ * The help of edgehostctl, of a group of commands such as `audit`, or of one command.
  * @param columns of the terminal
  * @throws Failure usage, where there is no such command
  */

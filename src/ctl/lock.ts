@@ -3,11 +3,11 @@ import { dirname } from 'node:path'
 import { Failure } from './exit-codes.ts'
 import { makePrivateFolder, refused } from './folder.ts'
 
-const patienceMs = 30_000
+const timeoutMs = 30_000
 
 /**
- * Does something that two invocations must not do at once. The lock is SQLite's on an empty file, since Node has no
- * flock(2): the kernel gives it back when the process ends, however that happens.
+ * Runs work that two invocations must not run at once. The lock is that of SQLite on an empty file, since Node has no
+ * flock(2): the kernel releases it when the process ends, however that happens.
  */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   makePrivateFolder(dirname(path))
@@ -17,14 +17,14 @@ export async function withLock<T>(path: string, work: () => Promise<T>): Promise
     throw refused(path, 'written', error)
   }
   const { DatabaseSync } = await import('node:sqlite')
-  const lock = new DatabaseSync(path, { timeout: patienceMs })
+  const lock = new DatabaseSync(path, { timeout: timeoutMs })
   try {
     try {
       lock.exec('BEGIN EXCLUSIVE')
     } catch (error) {
       // https://www.sqlite.org/rescode.html: SQLITE_BUSY
       const isHeld = (error as { errcode?: number }).errcode === 5
-      const seconds = patienceMs / 1_000
+      const seconds = timeoutMs / 1_000
       throw isHeld
         ? new Failure(
             'failed',

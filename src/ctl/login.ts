@@ -13,13 +13,13 @@ import { oneLine } from './text.ts'
 const loginPath = '/v1/users/default/login?setCookie=false'
 const resetPath = '/v1/users/default/password/reset'
 
-/** Logs in and keeps the tokens. */
+/** Logs in and stores the tokens. */
 export async function login(context: Context<'password-stdin'>): Promise<undefined> {
   const { client, line, output, terminal } = context
   const target = requireHost(context.target, 'login')
   const given = nameAccount(line)
   const sessions = createSessions(target)
-  // The key of the host is decided on before a password is typed.
+  // Accepts the key of the host before a password is typed.
   await client.askPlain('GET', '/v1/ping', undefined)
   await sessions.prepare()
   const user = given ?? terminal.ask('User: ')?.trim()
@@ -86,7 +86,7 @@ async function askNewPassword({ line, terminal, output }: Context<'password-stdi
   return first
 }
 
-/** Ends the session on the host and forgets it here, also when the host does not answer. */
+/** Ends the session on the host and removes its tokens here, also when the host does not answer. */
 export async function logout({ client, output, target: anyTarget }: Context): Promise<undefined> {
   const target = requireHost(anyTarget, 'logout')
   const sessions = createSessions(target)
@@ -102,10 +102,10 @@ export async function logout({ client, output, target: anyTarget }: Context): Pr
   return undefined
 }
 
-/** Takes the key and the session of a host away. */
+/** Removes the key and the session of a host. */
 export async function forget({ line, output, folder }: Context): Promise<undefined> {
   const target = parseHost(line.arguments[0] ?? '', folder())
-  // The tokens first: they belong to the key that goes.
+  // The tokens first, so that none are left without their key.
   await createSessions(target).forget()
   if (!removePrivate(target.keyFile)) throw new Failure('failed', `no key of ${target.name} is saved`)
   output.note(`The key of ${target.name} has been removed.`)

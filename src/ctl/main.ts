@@ -5,7 +5,7 @@ import { commandTable } from './nouns.ts'
 import { outputFailure } from './output.ts'
 import { eachLine } from './text.ts'
 
-/** The process edgehostctl. Only the code of the command that is asked for is loaded. */
+/** The process edgehostctl. It loads only the code of the given command. */
 async function main(): Promise<void> {
   const line = parseCommandLine(process.argv.slice(2), commandTable)
   const program = await line.command.load()

@@ -11,7 +11,7 @@ import { login } from './commands/login.ts'
 import { program } from './commands/program.ts'
 import { status } from './commands/status.ts'
 
-/** Every command of edgehostctl. A new noun is a line here, where the help is to show it. */
+/** All commands of edgehostctl, in the order of the help. A new noun is one line here. */
 export const commandTable = sumCommands([
   status,
   login,

@@ -1,7 +1,7 @@
 import type { Program } from './command.ts'
 import type { HostProgram } from './context.ts'
 
-/** Loads a program that talks to a host, and with it the client. */
+/** Loads a program that talks to a host, together with the client. */
 export const onHost =
   <Name extends string = never>(load: () => Promise<HostProgram<Name>>) =>
   async (): Promise<Program<Name>> => {

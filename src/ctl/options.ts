@@ -5,9 +5,9 @@ export interface Option {
   readonly value?: string
   readonly choices?: readonly string[]
   readonly summary: string
-  /** Whether it takes everything up to the next option, and may be given again: --pack packs/*. */
+  /** Whether all words up to the next option are its values, and it may be repeated: --pack packs/*. */
   readonly isList?: boolean
-  /** What the shell completes its value with. */
+  /** How the shell completes its value. */
   readonly completes?: 'file'
 }
 
@@ -25,7 +25,7 @@ export const globalOptions = {
   host: {
     value: 'HOST[:PORT]',
     summary:
-      'Talk to this host over HTTPS instead of to this one over its socket; https://HOST:PORT is taken too. Also: EDGEHOSTCTL_HOST.',
+      'Talk to this host over HTTPS instead of to this one over its socket; https://HOST:PORT is accepted too. Also: EDGEHOSTCTL_HOST.',
   },
   user: {
     value: 'USER',
@@ -46,10 +46,10 @@ export const globalOptions = {
 
 export type GlobalOption = keyof typeof globalOptions
 
-/** `edgehostctl --version`, in the place of a command. */
+/** `edgehostctl --version`, which needs no command. */
 export const versionOption: Option = { summary: 'Print the version.' }
 
-// Below: options that commands of several nouns take. What only one noun has is declared with it.
+// Options of several nouns. Options of one noun are declared with it.
 
 export const limit: Option = { value: 'N', summary: 'The largest number of items; 0 means all.' }
 

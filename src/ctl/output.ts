@@ -6,15 +6,15 @@ import { eachLine, wrap } from './text.ts'
 
 export type Format = 'table' | 'json' | 'yaml'
 
-/** Where a command says what it found. */
+/** Output of a command. */
 export interface Output {
   readonly format: Format
   readonly paper: Paper
-  /** Bytes as they are. */
+  /** Writes bytes unchanged. */
   write(bytes: Uint8Array): void
-  /** What the API said: for people as `asText` lays it out, else whole. */
+  /** Writes a reply of the API: as the text of `asText`, or the whole reply as JSON or YAML. */
   show(value: unknown, asText: (paper: Paper) => string): Promise<void>
-  /** What belongs to no reply: hints and progress. */
+  /** Writes hints and progress to standard error. */
   note(text: string): void
 }
 
@@ -25,7 +25,7 @@ export interface OutputOptions {
   readonly err?: (text: string) => void
 }
 
-/** By itself on standard output and standard error; what is written throws OutputFailed. */
+/** Writes to standard output and standard error by default; a failed write throws OutputFailed. */
 export function createOutput(options: OutputOptions): Output {
   const { format, paper, out = writeOutput, err = writeError } = options
   return {
@@ -41,11 +41,11 @@ export function createOutput(options: OutputOptions): Output {
   }
 }
 
-/** How a command ends whose output could not be written. A reader that has seen enough is no mistake. */
+/** How a command ends whose output could not be written. A closed pipe, as with `| head`, is not an error. */
 export const outputFailure = (error: OutputFailed): Failure =>
   error.isClosed ? new Failure('ok', '') : new Failure('failed', error.message, { cause: error })
 
-/** Two spaces; invisible characters, which could steer a terminal, stand escaped, which means the same. */
+/** JSON, indented by two spaces. Control characters, which could change a terminal, are escaped; the value stays the same. */
 function toJson(value: unknown): string {
   return `${eachLine(JSON.stringify(value, null, 2))}\n`
 }
@@ -53,6 +53,6 @@ function toJson(value: unknown): string {
 async function toYaml(value: unknown): Promise<string> {
   const { stringify } = await import('yaml')
   const text = stringify(value, { lineWidth: 0 })
-  // The library escapes most of what is invisible; where it left some, JSON is YAML too.
+  // The library escapes most control characters. If it has left one, JSON is used, which is YAML too.
   return eachLine(text) === text ? text : toJson(value)
 }

@@ -15,15 +15,15 @@ const units: readonly (readonly [RegExp, number])[] = [
 ]
 
 /**
- * A time as journalctl takes it, systemd.time(7), in the time zone of this machine: a date, a date and a time, a time of
+ * Parses a time in a format of journalctl, systemd.time(7), in the time zone of this machine: a date, a date and a time, a time of
  * today, `now`, `today`, `yesterday`, `tomorrow`, `2 hours ago`, `-2h`, `@` and seconds since 1970; or RFC 3339.
- * @param option that it is the value of, for the message
+ * @param option name of the option, for the message
  * @param now milliseconds since 1970
  * @returns RFC 3339
  * @throws Failure usage
  */
 export function parsePointInTime(option: string, text: string, now: number): string {
-  const time = readMoment(text.trim(), new Date(now))
+  const time = parseMoment(text.trim(), new Date(now))
   if (time === undefined || Number.isNaN(time.getTime()))
     throw new Failure(
       'usage',
@@ -32,23 +32,23 @@ export function parsePointInTime(option: string, text: string, now: number): str
   return time.toISOString()
 }
 
-function readMoment(text: string, now: Date): Date | undefined {
+function parseMoment(text: string, now: Date): Date | undefined {
   if (text === 'now') return now
   const day = days[text]
   if (day !== undefined) return new Date(now.getFullYear(), now.getMonth(), now.getDate() + day)
   if (/^@\d{1,11}$/.test(text)) return new Date(Number(text.slice(1)) * 1_000)
   const span = /^([-+])(.+)$/.exec(text) ?? /^()(.+) ago$/.exec(text)
   if (span) {
-    const seconds = readSpan(span[2] ?? '')
+    const seconds = parseSpan(span[2] ?? '')
     return seconds === undefined
       ? undefined
       : new Date(now.getTime() + (span[1] === '+' ? 1 : -1) * seconds * 1_000)
   }
-  return readCalendar(text, now)
+  return parseCalendar(text, now)
 }
 
-/** `2h 30min`, `1 day`: seconds. */
-function readSpan(text: string): number | undefined {
+/** Seconds of a time span such as `2h 30min` or `1 day`. */
+function parseSpan(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?\s*[A-Za-z]*\s*)+$/.test(text)) return undefined
   let total = 0
   for (const [, number, name = ''] of text.matchAll(/(\d+(?:\.\d+)?)\s*([A-Za-z]*)/g)) {
@@ -62,14 +62,14 @@ function readSpan(text: string): number | undefined {
 const calendar =
   /^(?:(\d{4})-(\d\d)-(\d\d))?(?:(?:^|[ T])(\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?)?( ?(?:UTC|Z)|[+-]\d\d:\d\d)?$/i
 
-function readCalendar(text: string, now: Date): Date | undefined {
+function parseCalendar(text: string, now: Date): Date | undefined {
   const match = /^\d/.test(text) ? calendar.exec(text) : null
   if (!match) return undefined
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone = ''] = match
   const isUtc = /^ ?(UTC|Z)$/i.test(zone)
   const today = isUtc ? now.toISOString().slice(0, 10) : localDay(now)
   const date = year === undefined ? today : `${year}-${month ?? ''}-${day ?? ''}`
-  // To Date the 30th of February is the 2nd of March.
+  // Date turns 30 February into 2 March.
   const midnight = new Date(`${date}T00:00:00Z`)
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
   // Without a zone: local time (ECMA-262, Date Time String Format).

@@ -12,10 +12,10 @@ export interface Reply {
   readonly body: Buffer
 }
 
-// Far above every reply of the daemon that is read as a whole; a download is a stream and has no limit.
+// Far larger than any reply of the daemon that is read as a whole; a download is a stream and has no limit.
 const replyLimitBytes = 16_777_216
 
-/** @throws Failure when it breaks off, or is larger than 16 MiB */
+/** @throws Failure when the body is incomplete or larger than 16 MiB */
 export async function readReply(message: IncomingMessage): Promise<Reply> {
   const body = createGrowingBuffer(replyLimitBytes)
   try {
@@ -30,14 +30,14 @@ export async function readReply(message: IncomingMessage): Promise<Reply> {
 const tooLarge = () =>
   new Failure(
     'failed',
-    `the reply is larger than ${replyLimitBytes} bytes, which no reply of edgehostd is; see what answers there`,
+    `the reply is larger than ${replyLimitBytes} bytes, as no reply of edgehostd is; check which program answers there`,
   )
 
 /**
- * The body of a good reply. Whatever listens there may have sent it, and this program knows no schemas, so only the
- * fields are looked at without which nothing can be shown.
+ * The body of a successful reply. Another program than edgehostd may have sent it, and edgehostctl contains no schemas, so only
+ * the fields are checked without which nothing can be shown.
  * @param fields names that the body must have
- * @throws Failure when it is no JSON object, or has not all of them
+ * @throws Failure when the body is not a JSON object, or lacks one of the fields
  */
 export function parseBody<T extends object>({ body }: Reply, fields: readonly (keyof T & string)[]): T {
   let value: unknown
@@ -51,7 +51,7 @@ export function parseBody<T extends object>({ body }: Reply, fields: readonly (k
 
 /**
  * The same for a part of a body.
- * @throws Failure when it is no object, or has not all of the fields
+ * @throws Failure when the part is not an object, or lacks one of the fields
  */
 export function requireFields<T extends object>(value: unknown, fields: readonly (keyof T & string)[]): T {
   if (typeof value !== 'object' || value === null) throw foreignReply('it is not a JSON object')
@@ -61,8 +61,8 @@ export function requireFields<T extends object>(value: unknown, fields: readonly
 }
 
 /**
- * Shows what lies deeper in a reply than the fields that were looked at.
- * @throws Failure where that is missing or of another type
+ * Calls `show`, which reads unchecked fields of a reply.
+ * @throws Failure where a field is missing or of another type
  */
 export function understand<T>(show: () => T): T {
   try {
@@ -76,11 +76,11 @@ export function understand<T>(show: () => T): T {
 export const foreignReply = (reason: string, cause?: unknown) =>
   new Failure(
     'failed',
-    `the reply is not one that this edgehostctl understands: ${reason}; see what answers there, and whether its version is this one: edgehostctl version`,
+    `the reply is not one that this edgehostctl understands: ${reason}; check which program answers there, and whether it has the same version: edgehostctl version`,
     { cause },
   )
 
-/** The body of an error, if it is one. */
+/** The body of an error reply; `undefined` if it has another form. */
 export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {
   try {
     const value = JSON.parse(body.toString()) as unknown
@@ -93,7 +93,7 @@ export function errorOf({ body }: Reply): Static<typeof ErrorBody> | undefined {
   }
 }
 
-/** What a refusal says to a person. */
+/** The failure that a refusal of the host means for the user. */
 export function toFailure(reply: Reply): Failure {
   const error = errorOf(reply)
   const exitName = reply.status === 401 ? 'notLoggedIn' : 'failed'
@@ -108,5 +108,5 @@ export function toFailure(reply: Reply): Failure {
 
 const describeRedirect = ({ status, headers: { location } }: Reply): string =>
   status >= 300 && status <= 399 && location !== undefined
-    ? ` and redirects to ${oneLine(location)}, which edgehostd never does; see what answers there`
+    ? ` and redirects to ${oneLine(location)}, which edgehostd never does; check which program answers there`
     : ''

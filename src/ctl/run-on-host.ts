@@ -36,7 +36,7 @@ export async function runOnHost<Name extends string>(
   }
 }
 
-/** What is shown is a reply, which any program may have sent. */
+/** Output for replies, whose fields are unchecked. */
 const forReplies = (output: Output): Output => ({
   ...output,
   show: (reply, asText) => output.show(reply, (paper) => understand(() => asText(paper))),

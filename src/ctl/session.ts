@@ -9,26 +9,26 @@ export type Tokens = Static<typeof UserToken>
 export const tokenFields = ['Authorization', 'RefreshToken'] as const
 export type LoginAnswer = Static<typeof LoginReply>
 
-/** A login that lasts, as it stands in its file. */
+/** A session, as stored in its file. */
 export interface Session {
   readonly user: string
   readonly tokens: Tokens
 }
 
-/** Asks without a session. */
+/** Sends a request without a session. */
 export type SendPlain = (method: string, path: string, body: unknown) => Promise<Reply>
 
 /** The session on a host; several invocations share it. */
 export interface Sessions {
   read(): Session | undefined
-  /** @throws Failure where tokens could not be kept; for before a password is asked for */
+  /** To be called before a password is asked for. @throws Failure if tokens could not be stored */
   prepare(): Promise<void>
   keep(session: Session): Promise<void>
-  /** @returns whether there was one */
+  /** @returns whether there was a session */
   forget(): Promise<boolean>
   /**
-   * The session with a good access token in the place of one that is refused; undefined when it has ended.
-   * A refresh token is good once: of two invocations the second finds what the first has got.
+   * Replaces a refused access token: the session with a valid one, or `undefined` when the session has ended.
+   * A refresh token is valid once: of two invocations the second uses the tokens that the first has received.
    */
   renew(refused: Session, send: SendPlain): Promise<Session | undefined>
 }

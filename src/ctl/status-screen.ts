@@ -5,12 +5,12 @@ import type { EdgeHostInfo } from '../host/schemas.ts'
 import { renderFacts, type Fact, type Paper } from './facts.ts'
 import { moment, plural, span } from './text.ts'
 
-/** All that the screen shows; undefined is what only administrators see. */
+/** All that the screen shows; what only administrators may see is `undefined` for other users. */
 export interface HostStatus {
   readonly host: EdgeHostInfo
   readonly service: ServiceStatus | undefined
   readonly sessions: readonly SessionItem[]
-  /** Of the newest 50 records those that did not go well, newest first. */
+  /** Records without success among the newest 50, newest first. */
   readonly errors: readonly AuditView[] | undefined
 }
 
@@ -87,7 +87,7 @@ function serviceFacts(service: ServiceStatus, { now, paper }: StatusOptions): Fa
     },
     {
       label: 'Fingerprint',
-      // 95 characters: on a narrow terminal lines of 16 or 8 bytes, which can be compared one below the other.
+      // 95 characters: on a narrow terminal lines of 16 or 8 bytes, which are easy to compare.
       lines: splitFingerprint(fingerprint, paper.columns >= 112 ? 32 : paper.columns >= 64 ? 16 : 8),
     },
   ]
@@ -148,7 +148,7 @@ function errorFact(errors: readonly AuditView[] | undefined): Fact {
   }
 }
 
-/** What to type next, the most pressing first. */
+/** What to do next, the most urgent first. */
 function nextSteps({ host, service, errors }: HostStatus, { command, now }: StatusOptions): string[] {
   const steps: string[] = []
   if (service && service.failing.length > 0)

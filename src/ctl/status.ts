@@ -10,7 +10,7 @@ import { renderStatus, type HostStatus } from './status-screen.ts'
 
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
-/** The one screen: asks four things and says what they mean together. */
+/** Reads four replies of the API and shows them on one screen. */
 export async function status({ client, output, target }: Context): Promise<undefined> {
   const host = await client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
   const service = await unlessForbidden(() => client.get<ServiceStatus>(`${hostPath}/status`, []))
@@ -31,7 +31,7 @@ export async function status({ client, output, target }: Context): Promise<undef
 const readAudits = (client: Client): Promise<Items<AuditView>> =>
   client.list<AuditView>(`${hostPath}/audits`, {}, 50)
 
-/** What only administrators may see is left out for others. */
+/** `undefined` where the user may not read a reply. */
 async function unlessForbidden<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()

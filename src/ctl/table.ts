@@ -4,16 +4,16 @@ import { displayWidth, longestWord, oneLine, pad, wrap, wrapBelow } from './text
 export interface Column<Item> {
   readonly title: string
   readonly read: (item: Item) => string | undefined
-  /** On a narrow terminal its text is broken between words. */
+  /** On a narrow terminal its text is wrapped. */
   readonly isFlexible?: boolean
 }
 
 const gap = 2
 
 /**
- * Rows below their titles; where not even the words fit side by side, one item below the other. What comes from a
- * server is made harmless.
- * @param columns of the terminal; Infinity breaks nothing
+ * Rows below their titles. On a terminal too narrow for the words of a row, each item is a block of lines. Control characters
+ * in the texts of a server are escaped.
+ * @param columns of the terminal; with Infinity no line is wrapped
  */
 export function renderTable<Item>(
   items: readonly Item[],
@@ -27,7 +27,7 @@ export function renderTable<Item>(
   return rows.map((row) => renderItem(titles, row, columns)).join('\n')
 }
 
-/** Takes from the widest flexible column until all fit; undefined where they cannot. */
+/** Narrows the widest flexible column until all columns fit; `undefined` if they cannot fit. */
 function findWidths(
   rows: readonly (readonly string[])[],
   layout: readonly Column<never>[],
@@ -58,7 +58,7 @@ function renderRow(row: readonly string[], widths: readonly number[]): string {
   }).join('')
 }
 
-/** An item as lines of their own, each behind its title or below it. */
+/** An item as lines, each cell behind its title or below it. */
 function renderItem(titles: readonly string[], row: readonly string[], columns: number): string {
   const indent = Math.max(...titles.map(displayWidth)) + gap
   return titles

@@ -9,7 +9,7 @@ export interface HostTarget {
   /** A name or an address, an IPv6 one without brackets. */
   readonly host: string
   readonly port: number
-  /** As it is typed: `box`, `box:8443`, `[2001:db8::7]`. */
+  /** As a user types it: `box`, `box:8443`, `[2001:db8::7]`. */
   readonly name: string
   /** Files of the key and of the session. */
   readonly keyFile: string
@@ -27,7 +27,7 @@ export type Target = HostTarget | SocketTarget
 
 const defaultPort = 5080
 const defaultSocket = '/run/edgehostd/edgehostd.sock'
-// A name (RFC 1123, and the underscore of some factories), an IPv4 address, or an IPv6 one with or without a zone.
+// A name (RFC 1123, and underscores, which some factories use), an IPv4 address, or an IPv6 address with or without a zone.
 const hostSyntax = /^(?:\[([0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|([A-Za-z0-9_](?:[\w.-]{0,252})))(?::(\d{1,5}))?$/
 
 const isIPv6WithZone = (text: string) => isIPv6(text.replace(/%.*$/, ''))
@@ -38,8 +38,8 @@ export interface Choice {
 }
 
 /**
- * Where to: options before the environment, a host before the socket.
- * @param folder of keys and tokens; asked for only where it is needed: root of a host needs no home
+ * The target of a command line: options win over the environment, a host over the socket.
+ * @param folder of keys and tokens; called only if it is needed, since root on a host needs no home folder
  */
 export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, folder: () => string): Target {
   if (given.host !== undefined && given.socket !== undefined)
@@ -51,7 +51,8 @@ export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, fold
 }
 
 /**
- * @param text a name or an address, with a port or without; also as `status` prints it, https://HOST:PORT
+ * Parses a host.
+ * @param text a name or an address, with or without a port; also https://HOST:PORT, as `status` prints it
  * @throws Failure usage
  */
 export function parseHost(text: string, folder: string): HostTarget {

@@ -3,15 +3,15 @@ import { isatty, ReadStream } from 'node:tty'
 import { Failure } from './exit-codes.ts'
 import type { Paper } from './facts.ts'
 
-/** The person at the keyboard. */
+/** Questions to the user. */
 export interface Terminal {
-  /** Asks and gives the line that was typed; undefined when there is no terminal. */
+  /** Asks a question and returns the typed line; `undefined` when there is no terminal. */
   ask(question: string): string | undefined
   /** The same without an echo, for a password. */
   askSecretly(question: string): Promise<string | undefined>
 }
 
-/** The controlling terminal, /dev/tty, whatever standard input is. */
+/** Uses the controlling terminal, /dev/tty, even if standard input is redirected. */
 export function createTerminal(): Terminal {
   return {
     ask(question) {
@@ -32,7 +32,7 @@ export function createTerminal(): Terminal {
       if (tty === undefined) return undefined
       const input = new ReadStream(tty)
       const restore = () => input.setRawMode(false)
-      // Also at a SIGTERM, which Node does not handle by itself.
+      // Restores the terminal at signals too, which end Node without an `exit` event.
       const onSignal = () => {
         restore()
         process.exit(143)
@@ -52,18 +52,18 @@ export function createTerminal(): Terminal {
   }
 }
 
-/** Reads a line from a terminal in raw mode, where the keys that edit and end it come as bytes. */
+/** Reads a line from a terminal in raw mode, in which editing keys are bytes. */
 function readLine(input: ReadStream): Promise<string> {
   const typed: number[] = []
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const end = () => resolve(Buffer.from(typed).toString())
   input.on('data', (chunk: Buffer) => {
     for (const byte of chunk) {
-      // What is typed after the end counts no longer: the promise is settled.
+      // Bytes after the end have no effect, since the promise is settled.
       if (byte === 3) reject(new Failure('interrupted', ''))
       // Enter, or Ctrl-D.
       else if (byte === 13 || byte === 10 || byte === 4) end()
-      // Ctrl-U takes all back, Backspace a character, which may be several bytes of UTF-8.
+      // Ctrl-U removes all, Backspace one character, which may be several bytes of UTF-8.
       else if (byte === 21) typed.length = 0
       else if (byte === 127 || byte === 8) {
         while (((typed.pop() ?? 0) & 0xc0) === 0x80);
@@ -82,11 +82,11 @@ function openTerminal(): number | undefined {
   }
 }
 
-/** What standard output is drawn on. */
+/** Width and colours of standard output. */
 export function readPaper(environment: NodeJS.ProcessEnv, noColor: boolean): Paper {
-  // Only of a terminal: for a pipe, process.stdout would make that non-blocking.
+  // process.stdout is used only for a terminal, since it would make a pipe non-blocking.
   if (!isatty(1)) return { columns: Infinity, isColoured: false }
-  // As hostnamectl and its family do: COLUMNS, where it is a number, before what the terminal says.
+  // As in the programs of systemd, COLUMNS wins over the width of the terminal.
   const columns = Number(environment.COLUMNS) || process.stdout.columns
   // https://no-color.org: any value but the empty one.
   const isColoured = !noColor && !environment.NO_COLOR && environment.TERM !== 'dumb'

@@ -1,17 +1,17 @@
 import { escapeInvisible } from '../base/printable.ts'
 
-// East Asian Width W and F (Unicode 16, EastAsianWidth.txt) by blocks, and what terminals draw as an emoji.
+// East Asian Width W and F (Unicode 16, EastAsianWidth.txt) by blocks, and characters that terminals draw as an emoji.
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{17000}-\u{18d08}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u
 const plain = /^[\x20-\x7e]*$/
 
-/** Text of a server as it may stand in one line of a terminal: nothing in it moves the cursor or changes colours. */
+/** Text of a server for one line of a terminal: nothing in it moves the cursor or changes colours. */
 export const oneLine = (text: string): string => escapeInvisible(text)
 
-/** The same of each line of a text, whose lines stay. */
+/** The same for each line of a text. */
 export const eachLine = (text: string): string => text.split('\n').map(oneLine).join('\n')
 
-/** Columns a terminal gives a text. */
+/** Number of terminal columns of a text. */
 export function displayWidth(text: string): number {
   if (plain.test(text)) return text.length
   let width = 0
@@ -24,11 +24,11 @@ function characterWidth(character: string): number {
   return wide.test(character) ? 2 : 1
 }
 
-/** The text with spaces up to a width. */
+/** The text, padded with spaces to a width. */
 export const pad = (text: string, columns: number): string =>
   text + ' '.repeat(Math.max(0, columns - displayWidth(text)))
 
-/** The text in lines of at most so many columns, broken at spaces, within a word only where that is too long. */
+/** The text in lines of at most so many columns, broken at spaces; a word is broken only if it does not fit into a line. */
 export function wrap(text: string, columns: number): string[] {
   if (displayWidth(text) <= columns) return [text]
   const lines: string[] = []
@@ -63,18 +63,18 @@ function breakWord(word: string, columns: number): string[] {
   return [...lines, line]
 }
 
-/** A number as English writes it, 1,234. */
+/** A number in English notation, 1,234. */
 export const count = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ',')
 
 /** `1 session`, `2 sessions`. */
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`
 
-/** A moment of the wire (RFC 3339, UTC) without its fractions: `2026-01-31 08:00:00Z`. */
+/** A time of the API (RFC 3339, UTC) without fractions of a second: `2026-01-31 08:00:00Z`. */
 export const moment = (timestamp: string): string =>
   oneLine(timestamp.replace('T', ' ').replace(/\.\d+Z$/, 'Z'))
 
-/** A span in its two largest units: `3 days 4 h`. */
+/** A time span in its two largest units: `3 days 4 h`. */
 export function span(seconds: number): string {
   const total = Math.max(0, Math.floor(seconds))
   const days = Math.floor(total / 86_400)

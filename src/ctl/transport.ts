@@ -8,17 +8,17 @@ import type { HostTarget, SocketTarget, Target } from './target.ts'
 import { aliveMs, quietMs, watchReply } from './reply-watch.ts'
 import { changedKey, meetHost, publicKeyHash, readKnownHost, type TrustOptions } from './trust.ts'
 
-/** One request of HTTP. */
+/** An HTTP request. */
 export interface Ask {
   readonly method: string
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** Until the head of the reply; milliseconds. */
+  /** Milliseconds until the header of the reply must have arrived. */
   readonly timeoutMs?: number
 }
 
-/** The way to a daemon. */
+/** Sends requests to a daemon. */
 export interface Transport {
   /** @throws Failure when there is no answer, or the host is not trusted */
   send(ask: Ask): Promise<IncomingMessage>
@@ -31,10 +31,10 @@ const answerMs = 60_000
 
 export function createTransport(target: Target, trust: Omit<TrustOptions, 'target'>): Transport {
   const ending = new AbortController()
-  // Each request on a connection of its own: one that is kept may be closed by the host while a password is typed.
+  // Each request has its own connection, since the host may close an idle one while a password is typed.
   const agent = new Agent({ keepAlive: false })
   if (target.kind === 'host') {
-    // The request is written only into a connection whose key is known: until then nothing of it leaves.
+    // The request is sent only on a connection whose key is known.
     agent.createConnection = (_options, done) => {
       openTrusted(target, { target, ...trust }, ending.signal).then(
         (socket) => done?.(null, socket),
@@ -50,7 +50,7 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const ping = request({ agent, ...where, path: '/v1/ping', headers: { host: name } })
     const late = setTimeout(() => resolve(false), aliveMs)
-    // Also a refusal is an answer, and what is wrong with the connection the request itself will meet.
+    // A refusal is an answer too. An error of the connection is reported by the request itself.
     ping.once('response', () => resolve(true)).once('error', () => resolve(true))
     ping.end()
     return promise.finally(() => {
@@ -76,7 +76,8 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
         clearTimeout(late)
         reject(explain(error, target))
       })
-      // Also without an error, as where the other side wants to continue with a different protocol; a reply that has begun comes first.
+      // A connection may close without an error and without a reply, as when the server switches to another protocol. After a
+      // reply this has no effect.
       asked.once('close', () => {
         clearTimeout(late)
         reject(explain(new Error('the connection was closed without a reply'), target))
@@ -101,7 +102,7 @@ async function openTrusted(target: HostTarget, trust: TrustOptions, signal: Abor
     if (known?.publicKey === publicKeyHash(certificate)) return socket
     socket.destroy()
     if (known) throw changedKey(target, known, certificate)
-    // The server would not wait for the person; what comes next is a connection of its own.
+    // The server would not wait for the user's answer, so the next round opens a new connection.
     meetHost(certificate, trust)
   }
 }
@@ -117,8 +118,8 @@ async function openTls(
     host,
     port,
     minVersion: 'TLSv1.2',
-    // Its name and who signed it say nothing about a host that makes its own certificate; its key does. The handshake
-    // proves that the other side has it.
+    // A host makes its own certificate, so neither its name nor its issuer proves anything; its key does. The handshake
+    // proves that the other side has the key.
     rejectUnauthorized: false,
     ca: [],
     ALPNProtocols: ['http/1.1'],
@@ -144,20 +145,20 @@ async function openTls(
 const timeout = (ms: number) =>
   Object.assign(new Error(`no answer within ${ms / 1_000} seconds`), { code: 'ETIMEDOUT' })
 
-/** Says in words, and as a command to type, what keeps the two apart. */
+/** The failure for an error of the connection, with a command that helps. */
 function explain(error: Error, target: Target): Failure {
   if (error instanceof Failure) return error
   return target.kind === 'socket' ? explainSocket(error, target) : explainHost(error, target)
 }
 
-/** A daemon that takes connections, which the kernel does for it, and answers nothing. */
+/** The failure for a daemon that answers nothing; the kernel still accepts connections for it. */
 function describeHang(target: Target): Failure {
-  const silence = `nothing has come from it for ${(quietMs + aliveMs) / 1_000} seconds`
+  const silence = `has sent nothing for ${(quietMs + aliveMs) / 1_000} seconds`
   return new Failure(
     'unreachable',
     target.kind === 'socket'
-      ? `the daemon hangs: it has taken the connection, and ${silence} (${target.path}).\n${seeDaemon('restart')}`
-      : `the daemon on ${target.name} hangs: it has taken the connection, and ${silence}.\nOn that host: systemctl restart edgehostd, and journalctl -u edgehostd -p warning -n 20 says why`,
+      ? `the daemon hangs: it has accepted the connection, but ${silence} (${target.path}).\n${seeDaemon('restart')}`
+      : `the daemon on ${target.name} hangs: it has accepted the connection, but ${silence}.\nOn that host: systemctl restart edgehostd; for the cause: journalctl -u edgehostd -p warning -n 20`,
   )
 }
 

@@ -3,11 +3,11 @@ import { Failure } from './exit-codes.ts'
 import { readPrivate, writePrivate } from './folder.ts'
 import type { HostTarget } from './target.ts'
 
-/** What is remembered of a host: its key, which outlasts every renewal of its certificate. */
+/** A host whose key was accepted. The key stays the same when the certificate is renewed. */
 export interface KnownHost {
   /** SHA-256 of the public key (SubjectPublicKeyInfo, DER), hex. */
   readonly publicKey: string
-  /** SHA-256 of the certificate that it was accepted with, as `AA:BB:...`. */
+  /** SHA-256 of the certificate at that time, as `AA:BB:...`. */
   readonly fingerprint: string
   readonly acceptedAt: string
 }
@@ -16,7 +16,7 @@ export interface TrustOptions {
   readonly target: HostTarget
   /** From `--fingerprint`. */
   readonly expected: string | undefined
-  /** Asks the person; undefined when there is no terminal. */
+  /** Asks the user; `undefined` when there is no terminal. */
   readonly ask: (question: string) => string | undefined
   readonly say: (text: string) => void
 }
@@ -27,12 +27,12 @@ export function publicKeyHash(certificate: X509Certificate): string {
   return createHash('sha256').update(der).digest('hex')
 }
 
-/** What is remembered of a host; undefined when it was never met. */
+/** The stored key of a host; `undefined` for an unknown host. */
 export function readKnownHost({ keyFile }: HostTarget): KnownHost | undefined {
   return readPrivate(keyFile) as KnownHost | undefined
 }
 
-/** Why a host with another key gets nothing, and what to do. */
+/** The failure for a host whose key has changed. */
 export function changedKey(
   { name }: HostTarget,
   known: KnownHost,
@@ -45,12 +45,12 @@ Either the host was reinstalled, or another machine intercepts the connection.
 The SHA-256 fingerprint of the certificate is now
   ${fingerprint256}
 ${compare}
-If they match, forget the old key and connect again: edgehostctl forget ${name}`,
+If they match, remove the old key and connect again: edgehostctl forget ${name}`,
   )
 }
 
 /**
- * Decides about a host that was never met: by the fingerprint that was given, or by the person, who compares it.
+ * Accepts the key of an unknown host and stores it, if the fingerprint is the given one or the user confirms it.
  * @throws Failure untrusted
  */
 export function meetHost(certificate: X509Certificate, { target, expected, ask, say }: TrustOptions): void {

@@ -80,7 +80,7 @@ describe('edgehostctl, installed by npm from its tarball without a registry', ()
   it.each(['config check', 'support'])('says that %s is for the host', async (command) => {
     const ended = await ctl(...command.split(' '))
     expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(ended.stderr).toMatch(/^edgehostctl: this command looks at the host .* run it on the host/)
+    expect(ended.stderr).toMatch(/^edgehostctl: this command works on the host .* run it on the host/)
   })
 })
 

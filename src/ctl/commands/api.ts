@@ -10,7 +10,7 @@ export const api: Noun = [
   defineCommand({
     name: 'api get',
     arguments: ['PATH'],
-    summary: 'Ask the API for a path and print the reply as it came',
+    summary: 'GET a path of the API and print the reply unchanged',
     load: onHost(async () => (await import('../api.ts')).getApi),
   }),
   ...(['POST to', 'PUT to', 'PATCH', 'DELETE'] as const).map((verb) => {

@@ -17,14 +17,15 @@ export const login: Noun = [
   }),
   defineCommand({
     name: 'logout',
-    summary: 'End the session on the host of --host and forget its tokens',
+    summary: 'End the session on the host of --host and remove its tokens',
     load: onHost(async () => (await import('../login.ts')).logout),
   }),
   defineCommand({
     name: 'forget',
     arguments: ['HOST[:PORT]'],
-    summary: 'Forget the public key of a host, and the session there',
-    details: 'For a host that was reinstalled. The next contact shows its fingerprint and asks.',
+    summary: 'Remove the stored public key of a host, and the session there',
+    details:
+      'For a host that was reinstalled. The next command for that host shows its new fingerprint and asks for confirmation.',
     load: onHost(async () => (await import('../login.ts')).forget),
   }),
 ]

@@ -4,7 +4,7 @@ import { onHost } from '../on-host.ts'
 export const status: Noun = [
   defineCommand({
     name: 'status',
-    summary: 'How this host is, on one screen, and what to do next',
+    summary: 'Show the state of this host on one screen, and what to do next',
     load: onHost(async () => (await import('../status.ts')).status),
   }),
 ]

@@ -77,7 +77,7 @@ describe.concurrent('a reply that is not one of edgehostd', () => {
       const isPrinted = command.startsWith('api')
       expect(ended.stderr).toMatch(
         new RegExp(
-          `^${isPrinted ? '<html>\n' : ''}edgehostctl: the host answered with status 301 and redirects to https://portal/[^\n]*, which edgehostd never does; see what answers there\n$`,
+          `^${isPrinted ? '<html>\n' : ''}edgehostctl: the host answered with status 301 and redirects to https://portal/[^\n]*, which edgehostd never does; check which program answers there\n$`,
         ),
       )
     },
