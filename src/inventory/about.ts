@@ -6,7 +6,7 @@ export const about = {
     {
       name: 'inventory.json',
       path: '/v1/edge-mgmt/edgehosts/current/inventory',
-      // Where none was read yet it waits for the first.
+      // Where there is no reading yet, the reply waits for the first.
       timeoutMs: 330_000,
       masks: ['serial', 'assetTag'],
     },

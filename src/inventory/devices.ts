@@ -1,9 +1,9 @@
 import type { HostFiles } from '../host/files.ts'
 
-// Those of network cards and disks beside the buses: a card may bring its interface later, a reader its medium.
+// Disks and network interfaces beside the buses: a card may get its interface later than its device, a reader its medium.
 const folders = ['/sys/bus/usb/devices', '/sys/bus/pci/devices', '/sys/block', '/sys/class/net']
 
-/** The hardware that is there, as a text that changes when some of it comes or goes; what pods and volumes bring is not. */
+/** The present hardware, as a text that changes when a device is added or removed; devices of pods and volumes are left out. */
 export async function listDevices(files: HostFiles): Promise<string> {
   const found: string[] = []
   for (const folder of folders)

@@ -12,24 +12,24 @@ export interface ReaderOptions {
   readonly program: string
   readonly files: HostFiles
   readonly stored: StoredInventory
-  /** A new reading is stored. */
+  /** Called when a new reading is stored. */
   readonly onRead: () => Promise<void>
   readonly stopping: AbortSignal
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Has the program read the inventory. */
+/** Reads the inventory by its program. */
 export interface Reader {
-  /** Reads it anew. Calls that come while it is being read share the reading that comes next. Never throws. */
+  /** Reads the inventory again. Calls during a reading share the next one. Never throws. */
   refresh(): Promise<void>
-  /** Why the last reading failed; undefined when it went well. */
+  /** Why the last reading failed; undefined where it succeeded. */
   failure(): string | undefined
-  /** Whether that was less than ten minutes ago. */
+  /** Whether the last reading failed less than ten minutes ago. */
   hasFailedLately(): boolean
 }
 
-/** Of the whole program; its children have 10 s each. */
+/** Time limit of the whole program; each of its children has 10 s. */
 export const longestMs = 300_000
 
 const maxOutputBytes = 4_194_304
@@ -42,7 +42,7 @@ export function createReader(options: ReaderOptions): Reader {
   let next: Promise<void> | undefined
 
   async function read(): Promise<void> {
-    // Before, so that what comes meanwhile is seen as a change.
+    // Before the reading, so that a device that is added meanwhile counts as a change.
     const devices = await listDevices(files)
     const { exitCode, stdout, stderr } = await runner.run(process.execPath, [program], {
       ...{ timeoutMs: longestMs, maxOutputBytes, signal: stopping },

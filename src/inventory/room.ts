@@ -26,20 +26,20 @@ export interface InventoryOptions {
   readonly log: Logger
 }
 
-/** What the program may do and cost: it parses what devices say of themselves, and gives way to everything else. */
+/** Limits of the program: it parses data that devices supply, and yields to all other work on the host. */
 export const inventoryUnit = {
   description: 'inventory of the hardware',
   properties: [
-    // A reading took 60 MiB at its peak; each disk that is being asked adds a smartctl.
+    // A reading took 60 MiB at its peak; each disk that is read at the same time adds a smartctl.
     ...['MemoryMax=256M', 'TasksMax=128', 'Nice=19', 'IPAddressDeny=any', 'NoNewPrivileges=yes'],
     ...['ProtectSystem=strict', 'ProtectHome=yes', 'PrivateTmp=yes'],
   ],
 }
 
-/** The inventory before its facts and routes: the host asks it for what the kernel's files leave open. */
+/** The inventory in two steps, since the host needs its supplement and the room needs the host. */
 export interface InventoryRoom {
   readonly supplement: Supplement
-  /** The room, where the host is known with whose facts the inventory agrees. */
+  /** Builds the room for the host whose facts the inventory agrees with. */
   with(host: Pick<Host, 'hardware' | 'refresh'>): Room
 }
 

@@ -31,11 +31,11 @@ export const inventoryRoutes: FastifyPluginAsyncTypebox<InventoryRoutesOptions> 
         tags: ['edgehosts'],
         summary: 'What this host is made of: makers, models and serial numbers of its parts',
         description:
-          'Read a minute after the first start, daily, and a minute after devices came or went; the first request waits for the first reading. ' +
-          'Send the ETag of the reply you hold in If-None-Match to get 304 until it is read again.',
+          'The inventory is read a minute after the first start, daily, and a minute after a device was added or removed; the first request waits for the first reading. ' +
+          'Send the ETag of the reply you hold in If-None-Match to get 304 until the inventory is read again.',
         querystring: Type.Object({
           refresh: Type.Optional(
-            Type.Boolean({ description: 'Read it before the answer, which takes seconds.' }),
+            Type.Boolean({ description: 'Read the inventory again before the reply, which takes seconds.' }),
           ),
         }),
         response: { 200: Inventory, ...notModified, ...errorReplies(400, 401, 403, 503) },
@@ -48,7 +48,7 @@ export const inventoryRoutes: FastifyPluginAsyncTypebox<InventoryRoutesOptions> 
       if (reading === undefined)
         throw new AppError(
           generalErrors.NotReady,
-          `the inventory cannot be read: ${failure ?? 'the daemon stops'}`,
+          `the inventory cannot be read: ${failure ?? 'the daemon is stopping'}`,
         )
       const { conditions = [], ...parts } = agree(reading.hardware, hardware())
       const all = failure === undefined ? conditions : [...conditions, cannotBeRead('inventory', failure)]

@@ -6,12 +6,13 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const settleMs = 60_000
 
-/** Says when the inventory is to be read. */
+/** Decides when the inventory is read. */
 export interface Schedule {
   /**
-   * Whether it is to be read now: the first time a minute after the start, then when it is a day old (an hour, where a
-   * part gave no answer), or a minute after the last change of the devices. A device that comes and goes all the time is waited for until the day is over.
-   * @param devices those that are there, of `listDevices`
+   * Whether a reading is due: the first a minute after the start, then when the last one is a day old (an hour, where a
+   * part of it could not be read), or a minute after the last change of the devices. Where devices change all the time,
+   * the next reading is the daily one.
+   * @param devices the present devices, of `listDevices`
    */
   isDue(devices: string): boolean
 }
@@ -25,13 +26,13 @@ export function createSchedule({ clock, stored }: { clock: Clock; stored: Stored
       const reading = stored.current()
       if (reading === undefined) return clock.monotonic() - startedAt >= settleMs
       const ageMs = clock.now() - reading.readAt
-      // A wall clock that was set back makes it one of the future.
+      // After the wall clock was set back, the reading is in the future.
       if (ageMs >= (isWhole(reading) ? dayMs : hourMs) || ageMs < 0) return true
       return devices !== reading.devices && clock.monotonic() - seen.since >= settleMs
     },
   }
 }
 
-// A host that was busy at that moment answers the next time.
+// A part that could not be read, for example on a busy host, is tried again sooner.
 const isWhole = ({ hardware: { conditions = [] } }: Reading) =>
   conditions.every(({ reason }) => reason !== cannotBeReadReason)

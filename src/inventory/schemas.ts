@@ -1,6 +1,6 @@
 import { Type, type Static, type TProperties } from 'typebox'
 
-// What the machine does not say, or fills with a placeholder, is absent. Texts are printable and of at most 256 characters.
+// A field that the machine does not report, or fills with a placeholder, is absent. Texts are printable, of at most 256 characters.
 
 const text = (description?: string) =>
   Type.Optional(Type.String({ maxLength: 256, ...(description ? { description } : {}) }))
@@ -13,17 +13,17 @@ const Smart = Type.Object({
     [Type.Literal('passed'), Type.Literal('failed'), Type.Literal('standby'), Type.Literal('unknown')],
     {
       description:
-        'What the disk says of itself; standby: it sleeps and was not woken; unknown: it has no verdict.',
+        'Health that the disk reports; standby: the disk sleeps and was not woken; unknown: it reports values but no result.',
     },
   ),
-  temperatureCelsius: amount('Of the disk.'),
-  powerOnHours: count('Hours it has been on.'),
-  usedPercent: amount('Of the life that its maker promises; may be over 100.'),
+  temperatureCelsius: amount('Temperature of the disk.'),
+  powerOnHours: count('Hours that the disk has been on.'),
+  usedPercent: amount('Used part of the lifetime that its maker specifies; may be over 100.'),
 })
 
-/** A disk as the inventory has it. */
+/** A disk of the inventory. */
 export const InventoryDisk = Type.Object({
-  name: Type.String({ description: 'Of the kernel, for example sda.' }),
+  name: Type.String({ description: "The kernel's name, for example sda." }),
   controller: text('As in the hardwareSpec of edgehosts/current.'),
   kind: Type.Optional(Type.Union([Type.Literal('HDD'), Type.Literal('SSD')])),
   vendor: text('As in the hardwareSpec of edgehosts/current.'),
@@ -34,12 +34,12 @@ export const InventoryDisk = Type.Object({
   smart: Type.Optional(Smart),
 })
 
-/** A display controller as the inventory has it. */
+/** A display controller of the inventory. */
 export const InventoryGraphics = Type.Object({
-  address: Type.String({ description: 'Of PCI, for example 0000:11:00.0.' }),
+  address: Type.String({ description: 'PCI address, for example 0000:11:00.0.' }),
   vendor: text(),
   model: text(),
-  memoryMiB: count('Of its own.'),
+  memoryMiB: count('Dedicated memory.'),
   driverVersion: text(),
 })
 
@@ -49,7 +49,7 @@ const Nic = Type.Object({
   driver: text(),
   firmware: text(),
   busAddress: text('For example 0000:00:1f.6.'),
-  speedMbps: count('Of the link that is up.'),
+  speedMbps: count('Speed of the link; absent while the link is down.'),
   duplex: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('half')])),
 })
 
@@ -61,17 +61,17 @@ const MemoryModule = Type.Object({
   manufacturer: text(),
   partNumber: text(),
   serial: text(),
-  speedMTps: count('Megatransfers a second, as it runs.'),
-  voltage: amount('Volts, as it runs.'),
+  speedMTps: count('Configured speed, in megatransfers a second.'),
+  voltage: amount('Configured voltage, in volts.'),
 })
 
 const Usb = Type.Object({
   bus: count('Number of the bus.'),
-  device: count('Number on the bus.'),
-  id: text('Vendor and product, for example 1d6b:0002.'),
-  name: text('Of the product, by its id.'),
-  vendor: text('By its id.'),
-  manufacturer: text('As the device says it.'),
+  device: count('Number of the device on the bus.'),
+  id: text('Ids of vendor and product, for example 1d6b:0002.'),
+  name: text('Name of the product, by its id.'),
+  vendor: text('Name of the vendor, by its id.'),
+  manufacturer: text('As the device reports it.'),
   serial: text(),
   type: text('For example Storage.'),
 })
@@ -83,7 +83,7 @@ const Condition = Type.Object({
   type: Type.String({ description: 'The part of the inventory that is affected.' }),
 })
 
-/** What a reading brings; its time is noted when it is stored. */
+/** The result of a reading, without its time. */
 export const Hardware = Type.Object({
   system: part({
     manufacturer: text(),
@@ -103,12 +103,12 @@ export const Hardware = Type.Object({
     stepping: text(),
     revision: text(),
     socket: text('For example LGA4189.'),
-    sockets: count('Processors.'),
-    cores: count('Of all processors, those that are online.'),
-    threads: count('Of all processors, those that are online.'),
-    speedMHz: count('Of the brand name.'),
-    speedMinMHz: count('The slowest it may be set to.'),
-    speedMaxMHz: count('The fastest it may be set to.'),
+    sockets: count('Number of processors.'),
+    cores: count('Online cores of all processors.'),
+    threads: count('Online threads of all processors.'),
+    speedMHz: count('Speed in the brand name.'),
+    speedMinMHz: count('Lowest speed that can be set.'),
+    speedMaxMHz: count('Highest speed that can be set.'),
     cacheBytes: part({
       l1d: count('Of all cores.'),
       l1i: count('Of all cores.'),
@@ -117,7 +117,7 @@ export const Hardware = Type.Object({
     }),
     flags: Type.Optional(Type.Array(Type.String({ maxLength: 256 }))),
   }),
-  memory: part({ slots: count('Also those that are empty.'), modules: Type.Array(MemoryModule) }),
+  memory: part({ slots: count('Number of slots, including empty ones.'), modules: Type.Array(MemoryModule) }),
   graphics: Type.Array(InventoryGraphics),
   usb: Type.Array(Usb),
   battery: part({
@@ -125,13 +125,13 @@ export const Hardware = Type.Object({
     model: text(),
     serial: text(),
     type: text('For example Li-ion.'),
-    cycles: count('Charges it has had.'),
-    percent: amount('How full it is.'),
+    cycles: count('Number of charge cycles.'),
+    percent: amount('State of charge.'),
   }),
   temperature: part({
-    processorCelsius: amount('Of the whole processor.'),
-    hottestCelsius: amount('Of its hottest core.'),
-    chipsetCelsius: amount('Of the chipset.'),
+    processorCelsius: amount('Temperature of the whole processor.'),
+    hottestCelsius: amount('Temperature of its hottest core.'),
+    chipsetCelsius: amount('Temperature of the chipset.'),
   }),
   disks: Type.Array(InventoryDisk),
   nics: Type.Array(Nic),
@@ -142,7 +142,7 @@ export type Hardware = Static<typeof Hardware>
 /** What `GET /v1/edge-mgmt/edgehosts/current/inventory` answers. */
 export const Inventory = Type.Object(
   {
-    readTimestamp: Type.String({ format: 'date-time', description: 'When the machine was looked at.' }),
+    readTimestamp: Type.String({ format: 'date-time', description: 'When the inventory was read.' }),
     ...Hardware.properties,
   },
   { title: 'Inventory' },

@@ -5,16 +5,16 @@ import type { Hardware } from './schemas.ts'
 export interface Reading {
   /** Milliseconds since 1970. */
   readonly readAt: number
-  /** What was there before it, of `listDevices`. */
+  /** The devices just before the reading, of `listDevices`. */
   readonly devices: string
   readonly hardware: Hardware
 }
 
 /** The last reading in the database. */
 export interface StoredInventory {
-  /** undefined before the first. */
+  /** The last reading; undefined before the first. */
   current(): Reading | undefined
-  /** @throws the system's errors as they are; the former one then still stands */
+  /** Replaces the last reading. @throws the system's errors as they are; the former reading is then kept */
   put(reading: Reading): void
 }
 

@@ -1,32 +1,32 @@
 import type { Declaration } from '../room.ts'
 import { Metrics } from './config.ts'
 
-/** What the daemon counts, for Prometheus; its own figures are those of the process. */
+/** The metrics for Prometheus; the room's own metrics are those of the process. */
 export const about = {
   config: { metrics: Metrics },
   checkReferencedFiles: async (check) => (await import('./check-token-file.ts')).checkTokenFile(check),
   families: {
     edgehostd_build_info: {
       type: 'gauge',
-      help: 'Always 1; version of the daemon and of its runtime, and who manages the clusters.',
+      help: 'Always 1; the labels say the version of the daemon and of its runtime, and the mode of the host.',
       labels: ['version', 'node', 'mode'],
     },
     edgehostd_event_loop_lag_seconds: {
       type: 'histogram',
-      help: 'By how much a timer of one second came too late; measured from the first scrape until ten minutes after the last.',
+      help: 'How late a timer of one second fired; measured from the first scrape until ten minutes after the last.',
     },
     edgehostd_event_loop_busy_seconds_total: {
       type: 'counter',
-      help: 'Time in which the event loop did something.',
+      help: 'Time in which the event loop was busy.',
     },
     process_cpu_seconds_total: {
       type: 'counter',
-      help: 'CPU time of the daemon, user and system; that of its children is not in it.',
+      help: 'CPU time of the daemon, user and system, without its children.',
     },
     process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory of the daemon.' },
     process_start_time_seconds: { type: 'gauge', help: 'When the daemon started, seconds since 1970.' },
     process_open_fds: { type: 'gauge', help: 'Open file descriptors of the daemon.' },
-    process_max_fds: { type: 'gauge', help: 'How many it may have.' },
+    process_max_fds: { type: 'gauge', help: 'Maximum number of open file descriptors.' },
   },
   support: [{ name: 'metrics.txt', path: '/metrics' }],
 } as const satisfies Declaration

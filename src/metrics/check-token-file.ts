@@ -4,7 +4,7 @@ import { readToken, TokenFileUnusable } from './scrape-access.ts'
 
 const path = 'metrics.tokenFile'
 
-/** Judges the file of the token for scrapers, where it is used. */
+/** Checks the file of the scrapers' token, where it is used. */
 export async function checkTokenFile({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {
   const file = value(path)
   if (typeof file !== 'string' || file === '' || value('metrics.enabled') === false) return []

@@ -1,15 +1,15 @@
 import { createHistogram, type HistogramFigures } from '../base/histogram.ts'
 
-/** The event loop of this process. */
+/** Figures of the event loop of this process. */
 export interface LoopFigures {
-  /** Seconds by which a timer came too late. */
+  /** Seconds by which a timer fired late. */
   readonly lag: HistogramFigures
-  /** Seconds in which it did something. */
+  /** Seconds in which the event loop was busy. */
   readonly busySeconds: number
 }
 
 export interface EventLoop {
-  /** Reads it, and begins to measure the lag if that is not done yet. */
+  /** Reads the figures, and starts to measure the lag where that is not running. */
   read(): LoopFigures
   stop(): void
 }
@@ -19,8 +19,8 @@ const forgottenAfterMs = 600_000
 const upperBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 /**
- * How late timers come. Only while it is read: even one wake a second shows in the CPU time of an idle host, and
- * `monitorEventLoopDelay` at its usual 10 ms takes 0.6 % of a core (docs/adr/0010-metrics.md).
+ * Measures how late timers fire, only while the metrics are read: even one wake-up a second shows in the CPU time of an
+ * idle host, and `monitorEventLoopDelay` at its default of 10 ms takes 0.6 % of a core (docs/adr/0010-metrics.md).
  */
 export function createEventLoop(monotonic: () => number): EventLoop {
   const lag = createHistogram(upperBounds)
@@ -30,12 +30,12 @@ export function createEventLoop(monotonic: () => number): EventLoop {
 
   function wait(): void {
     dueAt = monotonic() + intervalMs
-    timer = setTimeout(look, intervalMs).unref()
+    timer = setTimeout(measure, intervalMs).unref()
   }
 
-  function look(): void {
+  function measure(): void {
     const now = monotonic()
-    // Timers may come a fraction of a millisecond early.
+    // A timer may fire a fraction of a millisecond early.
     lag.observe(Math.max(0, now - dueAt) / 1_000)
     timer = undefined
     if (now - readAt < forgottenAfterMs) wait()

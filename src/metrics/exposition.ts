@@ -1,5 +1,5 @@
-// Of the library the registry alone: it holds the two formats. Its metric classes count where something happens; here
-// the rooms count for themselves and are asked.
+// Only the registry of the library is used: it writes both formats. The library's metric classes would count themselves;
+// here each room counts for itself and is asked for its figures.
 import Registry, { type SeriesValue } from '@prometheus-io/client/lib/registry.js'
 import type { HistogramFigures } from '../base/histogram.ts'
 import type { Sample } from '../base/sample.ts'
@@ -11,7 +11,7 @@ export interface Exposition {
   readonly text: string
 }
 
-/** Writes all families, in the text format 0.0.4 of Prometheus or as OpenMetrics 1.0.0. */
+/** Writes all families, in Prometheus' text format 0.0.4 or as OpenMetrics 1.0.0. */
 export async function writeExposition(
   families: Readonly<Record<string, Family>>,
   figures: Figures,
@@ -43,7 +43,7 @@ function toSeries(name: string, { labels, value }: Sample): SeriesValue[] {
   return typeof value === 'number' ? [{ labels, value }] : histogramSeries(name, labels, value)
 }
 
-// Buckets are cumulative, and the last one holds everything.
+// Buckets are cumulative, and the last one counts all values.
 function histogramSeries(
   name: string,
   labels: Sample['labels'],

@@ -1,5 +1,5 @@
 /**
- * Whether an `Accept` field would rather have OpenMetrics 1.0.0 than the text format 0.0.4. Prometheus names both, with
+ * Whether an `Accept` field prefers OpenMetrics 1.0.0 to the text format 0.0.4. Prometheus names both, with
  * weights; a client that names neither gets the text format.
  */
 export function prefersOpenMetrics(accept: string | undefined): boolean {

@@ -1,7 +1,7 @@
-// The package declares types for its whole only; this module of it is loaded alone (exposition.ts).
+// The package declares types only for its main entry; exposition.ts loads this module of it alone.
 declare module '@prometheus-io/client/lib/registry.js' {
   export interface SeriesValue {
-    /** Where it is not the metric's own, as of the parts of a histogram. */
+    /** Set where the name is not the metric's own, as in the parts of a histogram. */
     readonly metricName?: string
     readonly labels: Readonly<Record<string, string>>
     readonly value: number
@@ -13,7 +13,7 @@ declare module '@prometheus-io/client/lib/registry.js' {
     readonly values: readonly SeriesValue[]
   }
   export interface RegisteredMetric {
-    /** The registry takes `_total` off a counter's name where the format wants it. */
+    /** The registry removes `_total` from a counter's name where the format requires it. */
     name: string
     readonly type: ReadMetric['type']
     get(): Promise<ReadMetric>

@@ -9,19 +9,19 @@ import { readScrapeAccess } from './scrape-access.ts'
 
 export interface MetricsOptions {
   readonly settings: { readonly enabled: boolean; readonly tokenFile?: string }
-  /** All there are, in the order in which they are shown. */
+  /** The metrics of all rooms, in the order in which they are shown. */
   readonly families: Readonly<Record<string, Family>>
-  /** What each room has. */
+  /** The figures of each room. */
   readonly figures: readonly NonNullable<Room['figures']>[]
-  /** Labels of the metric that tells what runs. */
+  /** Labels of `edgehostd_build_info`. */
   readonly build: { readonly version: string; readonly mode: string }
   readonly clock: Clock
   readonly log: Logger
 }
 
 /**
- * What the daemon says of itself to Prometheus. Everything is asked when it is read; until then nothing runs, and the
- * library is not even loaded.
+ * Builds the metrics for Prometheus. The rooms are asked for their figures when a client reads the metrics; before the first
+ * scrape nothing is measured, and the library is not even loaded.
  * @throws TokenFileUnusable
  */
 export async function createMetrics(options: MetricsOptions): Promise<Room> {

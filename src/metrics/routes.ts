@@ -10,7 +10,7 @@ export interface MetricsRoutesOptions {
   readonly scrapeAccess: Pick<ScrapeAccess, 'admits'>
 }
 
-/** What Prometheus scrapes: `/metrics`. */
+/** `/metrics`, which Prometheus scrapes. */
 export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = async (
   app,
   { read, scrapeAccess },
@@ -26,11 +26,11 @@ export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = as
       schema: {
         operationId: 'getMetrics',
         tags: ['service'],
-        summary: 'What the daemon counts, for Prometheus',
+        summary: 'Metrics of the daemon, for Prometheus',
         description:
-          "From the host's loopback without a token; from elsewhere with an administrator's, or with the one of " +
-          '`metrics.tokenFile` as `Authorization: Bearer`. Text format 0.0.4, or OpenMetrics 1.0.0 where `Accept` ' +
-          'prefers it. Not there with `metrics.enabled: false`. What each metric means stands in docs/metrics.md.',
+          "Clients on the host's loopback need no token; other clients send an administrator's token, or the one in " +
+          '`metrics.tokenFile`, as `Authorization: Bearer`. Text format 0.0.4, or OpenMetrics 1.0.0 where `Accept` ' +
+          'prefers it. 404 with `metrics.enabled: false`. docs/metrics.md says what each metric means.',
         response: {
           200: {
             description: 'The metrics.',

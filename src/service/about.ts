@@ -1,6 +1,6 @@
 import type { Declaration } from '../room.ts'
 
-/** The daemon itself. */
+/** Declares the room of the daemon itself. */
 export const about = {
   tags: { service: 'The daemon itself.' },
   support: [{ name: 'status.json', path: '/v1/edge-mgmt/edgehosts/current/status' }],

@@ -1,9 +1,9 @@
 import { isIPv4 } from 'node:net'
 import { reachableBy } from '../base/address.ts'
 
-/** What the console of a host says about the daemon. */
+/** The facts that the console of a host shows about the daemon. */
 export interface ConsoleFacts {
-  /** Where it listens. */
+  /** Address and port on which the daemon listens. */
   readonly bound: { readonly address: string; readonly port: number }
   /** Addresses of the host under which clients may reach it. */
   readonly addresses: readonly string[]
@@ -11,12 +11,12 @@ export interface ConsoleFacts {
   readonly fingerprint: string
 }
 
-// A console has 25 lines; operators of hosts with more addresses know them.
+// A console has 25 lines, and one URL that can be reached is enough.
 const mostShown = 4
 
 /**
- * Two lines: where to find the API, and the fingerprint that a client is to see there. Addresses as they are and not by
- * the escapes of agetty(8), which know one address only, be it that of a container's bridge.
+ * Two lines: the URLs of the API, and the fingerprint that a client should see there. The text has the addresses themselves
+ * rather than escapes of agetty(8): an escape gives one address only, which may be that of a container's bridge.
  */
 export function consoleText({ bound: { address, port }, addresses, fingerprint }: ConsoleFacts): string {
   const urls = reachableBy(address, addresses)

@@ -5,17 +5,17 @@ import type { CommandRunner } from '../system/runner.ts'
 import { serialize } from '../base/serialize.ts'
 
 export interface ConsoleOptions {
-  /** A file of /run/issue.d, agetty(8); empty: the console says nothing. */
+  /** A file in /run/issue.d, agetty(8); where it is empty, the console shows nothing. */
   readonly file: string
   readonly runner: CommandRunner
   readonly log: Logger
 }
 
-/** What the console shows above its login prompt. */
+/** The text that the console shows above its login prompt. */
 export interface Console {
-  /** Shows a text in place of the one before. That it cannot be written is one line of the log, and no error. */
+  /** Replaces the text. Where the file cannot be written, this logs one line and does not throw. */
   show(text: string): Promise<void>
-  /** Takes it away. */
+  /** Removes the text. */
   remove(): Promise<void>
 }
 
@@ -25,13 +25,13 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
   if (file === '') return { show: () => Promise.resolve(), remove: () => Promise.resolve() }
   let shown = ''
   let hasWarned = false
-  // One after the other, so that the last text stays.
+  // In turn, so that the last text is the one that is shown.
   const inTurn = serialize()
 
   async function write(text: string): Promise<void> {
     if (text === shown) return
     try {
-      // The empty line stands between the text and the prompt.
+      // With an empty line between the text and the prompt.
       await replaceFile(file, `${text}\n`, 0o644)
     } catch (error) {
       if (!hasWarned) warn(error)
@@ -40,17 +40,17 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
     }
     shown = text
     hasWarned = false
-    // Refreshes prompts that are shown already. It is not waited for, and a host without a console has no prompt.
+    // Redraws prompts that are already shown. Not awaited, and no warning where it fails: a host may have no console.
     runner
       .run('agetty', ['--reload'], { timeoutMs: reloadTimeoutMs })
-      .catch((error: unknown) => log.debug({ err: error }, 'consoles do not show the new text yet'))
+      .catch((error: unknown) => log.debug({ err: error }, 'agetty could not redraw the login prompts'))
   }
 
   function warn(error: unknown): void {
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
     log.warn(
       { file, reason },
-      'the console does not show address and fingerprint, the file cannot be written: mend it with ' +
+      'the console does not show address and fingerprint, since the file cannot be written; to mend it: ' +
         'systemd-tmpfiles --create edgehostd.conf && systemctl restart edgehostd, or set host.console.issueFile to ""',
     )
   }
@@ -62,7 +62,7 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
         if (shown === '') return
         shown = ''
         await rm(file, { force: true }).catch((error: unknown) =>
-          log.debug({ err: error, file }, 'the text of the console stays'),
+          log.debug({ err: error, file }, 'the text of the console could not be removed'),
         )
       }),
   }

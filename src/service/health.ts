@@ -1,21 +1,21 @@
 import type { Check } from '../room.ts'
 import type { Logger } from '../system/log.ts'
 
-/** The answers of `GET /healthz` and `GET /readyz`. */
+/** The health of the daemon, for `GET /healthz`, `GET /readyz` and the watchdog. */
 export interface Health {
-  /** Whether the daemon moves; if not, a restart helps. */
+  /** Whether the daemon is alive; if not, a restart helps. */
   isAlive(): boolean
-  /** The same without a word in the journal, for the watchdog. */
+  /** The same without a line in the journal, for the watchdog. */
   moves(): boolean
-  /** Whether it can do all its work now. */
+  /** Whether the daemon can do all its work now. */
   isReady(): boolean
-  /** Names of the checks that fail now; without a word in the journal. */
+  /** Names of the checks that fail now; without a line in the journal. */
   failing(): string[]
 }
 
 /**
- * Asks the checks. Callers are unauthenticated, so the reply only says yes or no; the journal names the failed check, one
- * line for each change however often it is asked.
+ * Evaluates the checks. Callers are unauthenticated, so the reply only says yes or no; the journal names the failed check,
+ * with one line for each change, however often a caller asks.
  */
 export function createHealth({ checks: all, log }: { checks: readonly Check[]; log: Logger }): Health {
   const failingOf = (checks: readonly Check[]) =>
@@ -27,7 +27,7 @@ export function createHealth({ checks: all, log }: { checks: readonly Check[]; l
       const failed = failingOf(checks)
       const isWell = failed.length === 0
       if (failed.join() !== known) {
-        // On the way up it is no wonder.
+        // During the start a failing check is normal, so it is no warning.
         if (!isWell) log[wasWell ? 'warn' : 'info']({ failed }, `not ${what}`)
         else if (known !== undefined) log.info(what)
         known = failed.join()

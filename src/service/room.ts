@@ -16,12 +16,12 @@ export interface ServiceOptions {
   readonly settings: { readonly issueFile: string }
   readonly version: string
   readonly mode: Mode
-  /** Where the configuration wants the daemon to listen. */
+  /** Address and port of the configuration; `start` gets those on which the daemon really listens. */
   readonly listen: { readonly address: string; readonly port: number }
   readonly stateDirectory: string
   readonly names: { addresses(): readonly string[]; onNamesChange(listener: () => void): unknown }
   readonly certificate: Pick<CertificateRoom, 'fingerprint' | 'notAfter' | 'isSelfSigned' | 'onChange'>
-  /** Of all rooms. */
+  /** The checks of all rooms. */
   readonly checks: readonly Check[]
   /** Audit records that only the journal has. */
   readonly unwrittenAudits: () => number
@@ -33,7 +33,7 @@ export interface ServiceOptions {
   readonly log: Logger
 }
 
-/** How the daemon itself is, for clients, for the console and for systemd. */
+/** Reports the state of the daemon to clients, to the console and to systemd. */
 export function createService(options: ServiceOptions): Room {
   const { version, mode, listen, names, certificate, systemd, runner, clock, log } = options
   const health = createHealth({ checks: options.checks, log })
@@ -54,11 +54,11 @@ export function createService(options: ServiceOptions): Room {
   names.onNamesChange(() => void show())
   certificate.onChange(() => void show())
   options.stopping.addEventListener('abort', () => {
-    // Not waited for: what is in flight matters more than that systemd knows.
+    // Not awaited: requests in flight matter more than this notification.
     systemd
       .notify('STOPPING=1')
       .catch((error: unknown) =>
-        log.warn({ err: error }, 'systemd was not told; see: systemctl status edgehostd'),
+        log.warn({ err: error }, 'systemd was not notified of the stop; see: systemctl status edgehostd'),
       )
   })
 
@@ -68,7 +68,7 @@ export function createService(options: ServiceOptions): Room {
     },
     async start({ address, port }) {
       bound = { address, port }
-      // Before systemd is told: what waits for the start may print it.
+      // Before systemd is notified: a program that waits for the start may print the text.
       await show()
       systemd.startWatchdog(health.moves)
       log.info({ address, port, version, mode, fingerprint: certificate.fingerprint() }, 'listening')

@@ -15,7 +15,7 @@ export interface ServiceRoutesOptions {
 
 const Well = Type.Object({ status: Type.Literal('ok') })
 
-/** What the edge itself answers: it lives, and what it can be asked. */
+/** Liveness, readiness and status of the daemon, and the document of its API. */
 export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = async (
   app,
   { health, status },
@@ -34,7 +34,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
     async () => ({ msg: 'pong' }),
   )
 
-  // Asked every few seconds by monitors: a no is no failure of the request, so it makes no line in the journal.
+  // Monitors ask every few seconds. The 503 is sent and not thrown, since a thrown error would be a line in the journal.
   const sayWhether = (isWell: () => boolean) => async (request: FastifyRequest, reply: FastifyReply) =>
     isWell()
       ? { status: 'ok' as const }
@@ -77,7 +77,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
       schema: {
         operationId: 'getServiceStatus',
         tags: ['service'],
-        summary: 'How the daemon is: since when, where, its certificate, its disk',
+        summary: 'State of the daemon: start, addresses, certificate, failing checks, disk space',
         response: { 200: ServiceStatus, ...errorReplies(401, 403) },
       },
     },
@@ -96,7 +96,7 @@ export const serviceRoutes: FastifyPluginAsyncTypebox<ServiceRoutesOptions> = as
       },
     },
     async (_request, reply) => {
-      // Made at build time from the routes, read only when it is asked for.
+      // Made from the routes at build time, and loaded only when a client asks for it.
       const { default: document } = await import('../../docs/openapi.json', { with: { type: 'json' } })
       return reply
         .type('application/json; charset=utf-8')

@@ -1,28 +1,35 @@
 import { Type, type Static } from 'typebox'
 
-/** What `GET /v1/edge-mgmt/edgehosts/current/status` answers: how the daemon itself is. */
+/** What `GET /v1/edge-mgmt/edgehosts/current/status` answers: the state of the daemon. */
 export const ServiceStatus = Type.Object(
   {
-    version: Type.String({ description: 'Of edgehostd.' }),
+    version: Type.String({ description: 'Version of edgehostd.' }),
     mode: Type.Enum(['airgap', 'connected']),
     startTimestamp: Type.String({ format: 'date-time', description: 'When the daemon started.' }),
     uptimeSeconds: Type.Integer({
       minimum: 0,
-      description: 'Since then, however the clock was set meanwhile.',
+      description: 'Time since the start, regardless of changes of the clock.',
     }),
-    addresses: Type.Array(Type.String(), { description: 'Of this host, where the API may be reached.' }),
+    addresses: Type.Array(Type.String(), {
+      description: 'Addresses of this host at which clients may reach the API.',
+    }),
     port: Type.Integer(),
     certificate: Type.Object({
       fingerprint: Type.String({ description: 'SHA-256 of the certificate, as AA:BB:...' }),
       expirationTimestamp: Type.String({ format: 'date-time' }),
-      isOwn: Type.Boolean({ description: "Made by the daemon, which renews it; else the administrator's." }),
+      isOwn: Type.Boolean({
+        description:
+          'Whether the daemon made the certificate and renews it; otherwise the administrator does.',
+      }),
     }),
-    failing: Type.Array(Type.String(), { description: 'What keeps it from being ready; empty when it is.' }),
+    failing: Type.Array(Type.String(), { description: 'Checks that fail; empty while the daemon is ready.' }),
     state: Type.Object(
       { freeBytes: Type.Integer(), totalBytes: Type.Integer() },
       { description: 'The file system of the state folder.' },
     ),
-    unwrittenAudits: Type.Integer({ description: 'Audits since the start that only the journal has.' }),
+    unwrittenAudits: Type.Integer({
+      description: 'Audit records since the start that only the journal has.',
+    }),
   },
   { title: 'ServiceStatus' },
 )

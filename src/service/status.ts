@@ -14,7 +14,7 @@ export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'm
   readonly unwrittenAudits: () => number
 }
 
-/** Says how the daemon itself is; it counts as started when this is made. */
+/** Reports the state of the daemon; the daemon counts as started when this function is called. */
 export function createServiceStatus(options: ServiceStatusOptions): () => Promise<ServiceStatus> {
   const { version, mode, port, stateDirectory, clock, certificates } = options
   const startedAt = clock.monotonic()

@@ -1,14 +1,14 @@
 import type { CommandRunner } from '../system/runner.ts'
 
-/** systemd, as the manager of this process. Outside a unit every verb does nothing. */
+/** systemd as the manager of this process. Outside a unit, every verb does nothing. */
 export interface ServiceManager {
   /** Runtime folder of the unit; undefined when systemd did not start this very process. */
   readonly runtimeDirectory: string | undefined
-  /** How many sockets systemd holds for us. */
+  /** How many sockets systemd passed to this process. */
   readonly listenFds: number
-  /** Says something to systemd, see sd_notify(3): `READY=1`, `STOPPING=1`, `STATUS=…`. */
+  /** Notifies systemd, see sd_notify(3): `READY=1`, `STOPPING=1`, `STATUS=…`. */
   notify(...assignments: string[]): Promise<void>
-  /** Feeds the watchdog at half its time for as long as `isMoving` says so. */
+  /** Feeds the watchdog at half its timeout while `isMoving` is true. */
   startWatchdog(isMoving: () => boolean): void
   stopWatchdog(): void
 }
@@ -16,8 +16,8 @@ export interface ServiceManager {
 const notifyTimeoutMs = 5_000
 
 /**
- * Reads what systemd.exec(5) and sd_listen_fds(3) put into the environment. Node has no datagram Unix socket, so
- * notifications go through systemd-notify(1).
+ * Reads the environment variables of systemd.exec(5) and sd_listen_fds(3). Node has no datagram Unix sockets, so
+ * notifications are sent by systemd-notify(1).
  */
 export function createServiceManager({
   runner,
@@ -55,7 +55,7 @@ export function createServiceManager({
       if (!WATCHDOG_USEC || (WATCHDOG_PID && WATCHDOG_PID !== String(pid))) return
       const halfMs = Number(WATCHDOG_USEC) / 2_000
       watchdog = setInterval(() => {
-        // A ping that gets lost is not the end: the next one comes before the time is up.
+        // A lost notification does no harm: the next one is sent before the timeout.
         if (isMoving()) notify('WATCHDOG=1').catch(() => undefined)
       }, halfMs)
       watchdog.unref()

@@ -12,7 +12,7 @@ export interface Member {
   readonly content: Buffer
 }
 
-/** The bytes of a tar archive, compressed by Zstandard (RFC 8878). The next member is asked for when there is room. */
+/** The bytes of a tar archive, compressed with Zstandard (RFC 8878). A member is read only when the previous one was written. */
 function packed(members: AsyncIterable<Member>, madeAt: number) {
   async function* bytes() {
     for await (const { name, content } of members) {
@@ -26,10 +26,10 @@ function packed(members: AsyncIterable<Member>, madeAt: number) {
 }
 
 /**
- * Writes an archive beside its place and moves it there when it is whole and on the disk. For its owner only to read.
- * @param file `-` is standard output
- * @param madeAt of each member, milliseconds since 1970
- * @param onBegin told under which name the file is going to grow
+ * Writes an archive under a temporary name and renames it when it is complete and on the disk. Only its owner may read it.
+ * @param file path of the archive; `-` is standard output
+ * @param madeAt time of each member, milliseconds since 1970
+ * @param onBegin called with the temporary name of the file
  */
 export async function writeArchive(
   file: string,

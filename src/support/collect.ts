@@ -1,37 +1,37 @@
 import type { Member } from './archive.ts'
 
-/** Something that goes into the archive. */
+/** A source of a file in the archive. */
 export interface Source {
-  /** Name of its file there. */
+  /** Name of the file in the archive. */
   readonly name: string
-  /** Where it comes from, for people: a command, a path of the API. */
+  /** Where the content comes from, as shown to the operator: a command, a path of the API. */
   readonly from: string
   readonly read: () => Promise<string>
 }
 
-/** What became of a source. */
+/** A source that was read, or could not be. */
 export interface Collected {
   readonly name: string
   readonly from: string
-  /** Of the file; 0 without one. */
+  /** Size of the file; 0 where there is none. */
   readonly bytes: number
   readonly durationMs: number
-  /** Why there is no file. */
+  /** Why the source could not be read. */
   readonly problem?: string
 }
 
 export interface CollectOptions {
   readonly sources: readonly Source[]
-  /** Takes secrets out of a text. */
+  /** Replaces the secrets in a text. */
   readonly mask: (text: string) => string
   /** Folder in the archive. */
   readonly folder: string
-  /** Told before each source is read. */
+  /** Called before each source is read. */
   readonly onBegin: (source: Source) => void
   readonly onEnd: (collected: Collected) => void
 }
 
-/** Reads one source after the other. One that cannot be read leaves no file and stops none of the others. */
+/** Reads one source after the other. A source that cannot be read has no file in the archive; the others are still read. */
 export async function* collect(options: CollectOptions): AsyncGenerator<Member> {
   const { sources, mask, folder, onBegin, onEnd } = options
   for (const source of sources) {

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 
-// A daemon that hangs answers none of the questions, and each waits for so long.
+// Time limit of one request. A daemon that hangs costs this much time for each reply of the archive.
 const answerMs = 10_000
-// Far above every reply that the archive holds.
+// Far above the size of every reply in the archive.
 const answerLimitBytes = 16_777_216
 
 /**
- * The body of a reply of the daemon, asked over its local socket, as root.
- * @throws Error when it does not answer, with something else than 200, or with more than 16 MiB
+ * Reads the body of a reply of the daemon over its local socket, as root.
+ * @throws Error where the daemon does not answer, or answers with another status than 200 or with more than 16 MiB
  */
 export async function askDaemon(socketPath: string, path: string, timeoutMs = answerMs): Promise<string> {
   const question = request({ socketPath, path, signal: AbortSignal.timeout(timeoutMs) }).end()

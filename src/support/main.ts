@@ -16,12 +16,12 @@ import { createMask } from './mask.ts'
 import { findLaunch } from './running-daemon.ts'
 import { listSources } from './sources.ts'
 
-// Baked in by the build.
+// Set by the build.
 declare const __VERSION__: string
 
 /**
- * The process behind `edgehostctl support`: everything that helps to understand a host, in one archive without a
- * secret. It needs no daemon that runs; what cannot be read is named.
+ * The process of `edgehostctl support`: it collects the data that helps to understand a host in one archive, with secrets
+ * masked. The daemon need not run; a source that cannot be read is named.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -74,7 +74,7 @@ async function main(): Promise<void> {
   report(file, collected, values.output)
 }
 
-/** Where secrets of this host lie. */
+/** Files with secrets of this host. */
 const secretFiles = (stateDirectory: string, config: Config | undefined): string[] =>
   [
     join(stateDirectory, 'secret'),
@@ -83,7 +83,7 @@ const secretFiles = (stateDirectory: string, config: Config | undefined): string
     config?.metrics.tokenFile,
   ].filter((file) => file !== undefined)
 
-/** One that is not there gives nothing away. */
+/** Reads the secrets. A file that cannot be read is skipped: its content then cannot be in the archive either. */
 async function readSecrets(files: readonly string[]): Promise<Buffer[]> {
   const read = await Promise.all(
     files.map((file) => readRegularFile(file, textFileBytes).catch(() => undefined)),
@@ -91,7 +91,7 @@ async function readSecrets(files: readonly string[]): Promise<Buffer[]> {
   return read.flatMap((each) => each?.bytes ?? [])
 }
 
-/** What NSS lists. A directory that does not list its accounts has them masked, as what is typed by mistake. */
+/** Reads the account names that NSS lists. The accounts of a directory that does not list them are masked as unknown names. */
 async function readUserNames(runner: CommandRunner): Promise<Set<string>> {
   const { stdout } = await runner.run('getent', ['passwd'], { timeoutMs: 10_000, maxOutputBytes: 67_108_864 })
   return new Set(stdout.split('\n').map((line) => (line.split(':')[0] ?? '').toLowerCase()))
@@ -100,7 +100,7 @@ async function readUserNames(runner: CommandRunner): Promise<Set<string>> {
 function report(file: string, files: readonly Collected[], format: string): void {
   const problems = files.filter(({ problem }) => problem !== undefined)
   if (format !== 'table') {
-    // Standard output is the archive's.
+    // The archive itself is written to standard output.
     const write = file === '-' ? writeError : writeOutput
     const value = { file, files }
     write(format === 'yaml' ? stringify(value) : `${JSON.stringify(value, null, 2)}\n`)
@@ -116,10 +116,10 @@ function report(file: string, files: readonly Collected[], format: string): void
 
 main().catch((error: unknown) => {
   process.exitCode = 1
-  // The reader of the archive, or of the last lines, has ended.
+  // The program that reads standard output has ended.
   if (error instanceof OutputFailed && error.isClosed) return
   const { message, code, stack } = error as NodeJS.ErrnoException
-  // A mistake of ours keeps its stack.
+  // An error of this program itself is shown with its stack.
   const isOurs = code === undefined && !(error instanceof OutputFailed)
   writeError(`edgehostctl: ${isOurs ? stack : message}\n`)
 })

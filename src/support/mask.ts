@@ -1,23 +1,23 @@
 import { masked } from '../base/mask.ts'
 
-/** What must not leave the host. */
+/** The data that must not leave the host, and the names that may. */
 export interface Secrets {
   /** Contents of files: keys, tokens. */
   readonly values: readonly Buffer[]
-  /** Accounts that are known. People type passwords into the field of the name, and logs repeat the name. */
+  /** Names of known accounts. All other names are masked: people type passwords as user names, and logs repeat them. */
   readonly userNames: ReadonlySet<string>
 }
 
-/** Stands in the place of a name that no account has. */
+/** Replaces a name that no account has. */
 const unknownUser = '(unknown user)'
 
-// A shorter one would be found in anything.
+// A shorter secret would be found in unrelated text.
 const shortestSecret = 8
 
-// A name that says it, and what stands between it and its value.
+// The name of a secret, with the separator before its value.
 const named = /((?:password|passphrase|secret|token|authorization|cookie)\\*["']?\s*[=:]\s*)/
 
-/** What looks like a secret, and what stands in its place. */
+/** Patterns of secrets, and the replacement of each. */
 const shapes: readonly (readonly [RegExp, string])[] = [
   // RFC 7468.
   [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(-----END \1-----|$)/gs, `-----BEGIN $1----- ${masked}`],
@@ -25,7 +25,7 @@ const shapes: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, masked],
   // scheme://user:password@host, RFC 3986, 3.2.1.
   [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:)[^\s/@]+@/gi, `$1${masked}@`],
-  // "password": "...", also within text that is quoted once more; a path, a number and a mask are no secrets.
+  // "password": "...", also in text that is quoted again; a path, a number and a mask are not secrets.
   [new RegExp(`${named.source}(\\\\*["'])(?!\\/|\\*)(?:(?!\\2)(?:\\\\.|.))+\\2`, 'gi'), `$1$2${masked}$2`],
   // RefreshToken=..., authorization: Bearer ...
   [
@@ -38,8 +38,8 @@ const shapes: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Takes out of a text what is secret: the values that are known, however they are written, what looks like a token, a
- * private key or a password, and names that no account has.
+ * Replaces the secrets in a text: known values in any encoding, text that looks like a token, a private key or a password,
+ * and user names that no account has.
  */
 export function createMask({ values, userNames }: Secrets): (text: string) => string {
   const spelled = [...new Set(values.flatMap(spellings))].sort((one, two) => two.length - one.length)
@@ -54,7 +54,7 @@ export function createMask({ values, userNames }: Secrets): (text: string) => st
         .replace(/("user":)("(?:[^"\\]|\\.)*")/g, (_, key: string, value: string) => {
           return `${key}${JSON.stringify(nameOf(parseText(value)))}`
         })
-        // Lines of PAM modules, which say it last, or in quotes of their own.
+        // Lines of PAM modules, which write the name at the end of the line, or in quotes.
         .replace(/(\buser=)([^\n]*)$/gm, (_, key: string, name: string) => `${key}${nameOf(name.trim())}`)
         .replace(/(\buser [`'"[(])([^\n]*?)(['"\])])/g, (_, key: string, name: string, end: string) => {
           return `${key}${nameOf(name)}${end}`
@@ -63,7 +63,7 @@ export function createMask({ values, userNames }: Secrets): (text: string) => st
   }
 }
 
-/** Text that looks like JSON may be none. */
+/** The text of a JSON string; the text as it is where it is not valid JSON. */
 function parseText(quoted: string): string {
   try {
     return JSON.parse(quoted) as string
@@ -72,7 +72,7 @@ function parseText(quoted: string): string {
   }
 }
 
-/** The ways a value may be written: as it is, line by line (PEM), and encoded. */
+/** The forms in which a value may occur: as it is, line by line (PEM), and encoded. */
 function spellings(value: Buffer): string[] {
   const text = value.toString()
   const encoded = (['base64', 'base64url', 'hex'] as const).map((encoding) => value.toString(encoding))

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import type { CommandRunner } from '../system/runner.ts'
 
-/** How the daemon was started. */
+/** Arguments and environment of the running daemon. */
 export interface Launch {
-  /** Without the program. */
+  /** Arguments without Node and the program. */
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** How the running daemon was started, so that its configuration is the one that is in force; undefined without one. */
+/** Finds how the running daemon was started, so that its effective configuration can be read; undefined where none runs. */
 export async function findLaunch(runner: CommandRunner): Promise<Launch | undefined> {
   try {
     const { stdout } = await runner.run(

@@ -21,7 +21,7 @@ export interface SourcesOptions {
 
 const units = ['edgehostd.service', 'edgehostd.socket'] as const
 
-// No Environment=: what it holds stands in the configuration, and there it is masked by its key.
+// Without Environment=: its values are in the configuration too, and are masked there by their key.
 const properties = [
   ...['Id', 'LoadState', 'ActiveState', 'SubState', 'Result', 'StatusText', 'UnitFileState', 'DropInPaths'],
   ...[
@@ -38,11 +38,11 @@ const properties = [
 
 const commandMs = 30_000
 
-// A line has a few hundred bytes; older ones seldom say more.
+// Lines have a few hundred bytes; where the first number of lines is too large, the second is read.
 const journalLines = [20_000, 1_000] as const
 const journalBytes = 67_108_864
 
-/** Everything that goes into the archive, the quick things first. */
+/** All sources of the archive, the quick ones first. */
 export function listSources(options: SourcesOptions): Source[] {
   const { runner, socketPath, replies, explainConfig, stateDirectory, version } = options
 
@@ -88,7 +88,7 @@ export function listSources(options: SourcesOptions): Source[] {
   ]
 }
 
-/** What a program wrote, if it went well. */
+/** The output of a program. @throws Error where it fails */
 async function runWhole(
   runner: CommandRunner,
   program: string,

@@ -1,13 +1,15 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
 
-/** Beside the other commands of `host`. */
+/** Belongs to the noun `host`, whose other commands are in the room host. */
 export const inventory: Noun = [
   defineCommand({
     name: 'host inventory',
     summary:
       'What the machine is made of: makers, models and serial numbers of its parts; for administrators',
-    options: { refresh: { summary: 'Read it now instead of showing the last reading; takes seconds.' } },
+    options: {
+      refresh: { summary: 'Read the inventory now instead of showing the last reading; takes seconds.' },
+    },
     load: onHost(async () => (await import('./show.ts')).showInventory),
   }),
 ]

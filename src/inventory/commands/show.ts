@@ -5,13 +5,13 @@ import { moment } from '../../ctl/text.ts'
 import type { Inventory } from '../schemas.ts'
 
 const path = '/v1/edge-mgmt/edgehosts/current/inventory'
-// The program that reads it has 300 s; most hosts need two.
+// The program that reads the inventory has a limit of 300 s; most hosts need two.
 const timeoutMs = 330_000
 
 type Item<Name extends 'disks' | 'graphics' | 'nics' | 'usb'> = Inventory[Name][number]
 type Module = NonNullable<Inventory['memory']>['modules'][number]
 
-/** Everything the machine is made of. */
+/** `host inventory`: all parts of the machine. */
 export async function showInventory({ client, output, line }: Context<'refresh'>): Promise<undefined> {
   const asked = line.options.refresh === undefined ? path : `${path}?refresh=true`
   const inventory = await client.get<Inventory>(asked, ['readTimestamp', 'disks', 'nics'], timeoutMs)
@@ -106,7 +106,7 @@ const diskLayout: readonly Column<Item<'disks'>>[] = [
   { title: 'SMART', read: ({ smart }) => smart?.state },
 ]
 
-/** ATA's models begin with the maker. */
+/** The model of an ATA disk begins with its maker, which is then not shown twice. */
 const modelOf = (vendor: string | undefined, model: string | undefined) =>
   vendor !== undefined && model?.toLowerCase().startsWith(vendor.toLowerCase())
     ? model

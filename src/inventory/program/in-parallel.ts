@@ -1,4 +1,4 @@
-/** Does the same with each of a list, so many at once; what comes of it, in the order of the list. */
+/** Does the work for each item of a list, `atOnce` at a time; returns the results in the order of the list. */
 export async function inParallel<T, Result>(
   atOnce: number,
   list: readonly T[],

@@ -6,8 +6,9 @@ import { answer, isCall } from './calls.ts'
 import { readHardware } from './read-hardware.ts'
 
 /**
- * What this machine is made of, as JSON: inventory.cjs. Started for one call of systeminformation by itself: inventory.cjs
- * <call>. It needs the devices that the sandbox of the daemon hides, asks tools that may hang, and ends when it is done.
+ * inventory.cjs writes the hardware of this machine as JSON. It starts itself as `inventory.cjs <call>` for each call of
+ * systeminformation. It is a program of its own since it needs the devices that the sandbox of the daemon hides, and runs
+ * tools that may hang.
  */
 async function main(): Promise<void> {
   const [, program = '', call] = process.argv
@@ -18,11 +19,11 @@ async function main(): Promise<void> {
     )
   } else if (isCall(call)) {
     writeOutput(JSON.stringify(await answer(call)))
-  } else throw new Error(`there is no call ${call}`)
+  } else throw new Error(`unknown call ${call}`)
 }
 
 void main().then(
-  // What a call has left running is not waited for.
+  // Ends at once, even where a call has left something running.
   () => process.exit(0),
   (error: unknown) => {
     writeError(`${(error as Error).stack}\n`)

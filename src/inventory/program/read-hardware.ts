@@ -29,26 +29,26 @@ export interface ReadHardwareOptions {
   readonly files: HostFiles
   /** Path of `inventory.cjs`, which answers the calls of systeminformation. */
   readonly program: string
-  /** Whether a tool is there; without it the fixed folders of programs are looked into. */
+  /** Whether a tool is installed; by default this checks the folders in which the runner finds programs. */
   readonly hasTool?: (tool: Tool) => Promise<boolean>
-  /** Of each child: a call, a disk, a card. */
+  /** Time limit of each child: a call, a disk, a card. */
   readonly timeoutMs?: number
 }
 
 const most = { disks: 128, nics: 128 }
-// Each call is a process of some 60 MiB; a disk is waited for.
+// Each call is a process of some 60 MiB, so few run at once; reading a disk is mostly waiting.
 const atOnce = { calls: 2, disks: 8, nics: 4 }
-// Ethernet, Wi-Fi and InfiniBand, of if_arp.h; a CAN bus is none.
+// Ethernet, Wi-Fi and InfiniBand, of if_arp.h; a CAN bus is no network card.
 const kinds: readonly string[] = ['1', '32']
-// smartctl has nothing to say of these.
+// Controllers whose disks smartctl does not support.
 const withoutSmart: readonly unknown[] = ['VIRTIO', 'MMC']
 
-/** Reads everything; what gives no answer is absent, and a condition says why. */
+/** Reads the hardware; a part that cannot be read is absent, and a condition says why. */
 export async function readHardware(options: ReadHardwareOptions): Promise<Hardware> {
   const { runner, files, program, hasTool = isInstalled, timeoutMs = 10_000 } = options
   const conditions: Condition[] = []
 
-  /** The answer of a tool, or nothing and a condition. */
+  /** The output of a tool; undefined, with a condition, where it failed. */
   async function run(type: string, tool: string, args: readonly string[]): Promise<string | undefined> {
     const answer = await ask(runner, tool, args, timeoutMs)
     if ('stdout' in answer) return answer.stdout
@@ -56,7 +56,7 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
     return undefined
   }
 
-  /** Whether a tool is there; a condition where it is not, but is of use. */
+  /** Whether a tool is of use and installed; adds a condition where it would be of use but is not installed. */
   async function has(tool: Tool, isOfUse: boolean): Promise<boolean> {
     if (!isOfUse) return false
     if (await hasTool(tool)) return true
@@ -67,7 +67,7 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
   const call = async (type: string, name: Call): Promise<unknown> => {
     const answer = await ask(runner, process.execPath, [program, name], timeoutMs)
     if ('stdout' in answer) return parse(answer.stdout)
-    // The path of the program says nothing to its reader.
+    // The path of the program does not help the operator.
     const problem = answer.problem.replace(/^.*? exit code/, 'exit code').replace(/^\S+node: /, '')
     conditions.push(cannotBeRead(type, `systeminformation ${name}(): ${textOf(problem) ?? 'no answer'}`))
     return undefined
@@ -83,7 +83,7 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
     return diskOf({ disk, block, smart })
   }
 
-  /** Its exit code has a bit for each thing that is not well, so what counts is what it says. */
+  /** The exit code of smartctl is not checked as a whole: most of its bits are about the disk, not about the reading. */
   async function readSmart(name: string): Promise<Raw> {
     const args = ['--nocheck=standby', '--all', '--json', `/dev/${name}`]
     try {
@@ -111,7 +111,7 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
   async function readNics() {
     const names: string[] = []
     for (const name of await files.names('/sys/class/net')) {
-      // What is no hardware lies among the virtual devices; a dash would be an option of ethtool.
+      // Interfaces without hardware are virtual devices. A name that begins with a dash would be an option of ethtool.
       const path = await files.link(`/sys/class/net/${name}`)
       const isHardware = path !== undefined && !path.startsWith('/sys/devices/virtual/')
       const kind = (await files.text(`/sys/class/net/${name}/type`))?.trim() ?? ''
@@ -121,7 +121,7 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
     return inParallel(atOnce.nics, names.slice(0, most.nics), async (name) => {
       const file = (each: string) => files.text(`/sys/class/net/${name}/${each}`)
       const driver = await files.link(`/sys/class/net/${name}/device/driver`)
-      // A card whose driver has no answer to this question is no fault.
+      // No condition where this fails: some drivers do not support it.
       const answer = hasEthtool ? await ask(runner, 'ethtool', ['--driver', name], timeoutMs) : undefined
       return nicOf({
         name,
@@ -187,7 +187,7 @@ async function hasDisplayController(files: HostFiles): Promise<boolean> {
   return false
 }
 
-/** Where the runner looks. */
+/** Checks the folders in which the runner finds programs. */
 async function isInstalled(tool: Tool): Promise<boolean> {
   const folders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin']
   const found = await Promise.allSettled(folders.map((folder) => access(`${folder}/${tool}`)))

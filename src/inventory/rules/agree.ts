@@ -3,7 +3,7 @@ import type { HostHardware } from '../../host/facts.ts'
 import type { Supplement } from '../../host/supplement.ts'
 import type { Hardware } from '../schemas.ts'
 
-/** What the inventory says where the facts of the host leave something open. */
+/** The inventory as a source for values that the facts of the host do not have. */
 export function supplementOf(current: () => Hardware | undefined): Supplement {
   return {
     diskVendor: (name, size) =>
@@ -13,7 +13,7 @@ export function supplementOf(current: () => Hardware | undefined): Supplement {
 }
 
 /**
- * The inventory as it agrees with the facts of the host, which are newer and may have a better source: the maker of a disk,
+ * Makes the inventory agree with the facts of the host, which are newer and may have a better source: the maker of a disk,
  * and maker, model and memory of a display controller, are those of `edgehosts/current`.
  */
 export function agree(hardware: Hardware, { disks, displays }: HostHardware): Hardware {

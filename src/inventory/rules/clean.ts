@@ -1,20 +1,20 @@
 import { escapeInvisible } from '../../base/printable.ts'
 import { isPlaceholderSerial } from '../../host/identity/junk-identities.ts'
 
-/** Foreign data: of a tool, of firmware, of a device. */
+/** Untrusted data of a tool, of firmware or of a device. */
 export type Raw = Readonly<Record<string, unknown>>
 
-/** Foreign data as an object; what is none has no fields. */
+/** Untrusted data as an object; a value that is not an object becomes one without fields. */
 export const rawOf = (value: unknown): Raw =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {}
 
-/** Foreign data as a list of objects, of the first that many. */
+/** Untrusted data as a list of objects, at most the first `most`. */
 export const rawList = (value: unknown, most: number): readonly Raw[] =>
   Array.isArray(value) ? value.slice(0, most).map(rawOf) : []
 
 const longest = 256
 
-// What firmware, tools and systeminformation write where nothing is known.
+// Texts that firmware, tools and systeminformation write for an unknown value.
 const placeholder = new RegExp(
   `^(${[
     '[-.]*|0+|-1|0x0+|x{2,}|n/?a|none|null|nil|unknown|undefined|unspecified|invalid|empty|default|oem|o\\.e\\.m\\.?',
@@ -28,31 +28,31 @@ const placeholder = new RegExp(
   'i',
 )
 
-/** A text for people, or undefined where it says nothing: printable, in one line, at most 256 characters. */
+/** A printable text of one line and at most 256 characters; undefined for a placeholder. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
-  // More is not looked at: a device may say as much as it likes.
+  // The rest is not read: the text of a device may be of any length.
   const whole = String(value).slice(0, 4_096).toWellFormed().replace(/\s+/g, ' ').trim()
   if (placeholder.test(whole)) return undefined
   const shown = escapeInvisible(whole)
   return shown.length > longest ? `${shown.slice(0, longest - 3).toWellFormed()}...` : shown
 }
 
-/** A serial number, or undefined for one that is the same on every machine of a product line. */
+/** A serial number; undefined for a placeholder, which is the same on every machine of a product line. */
 export function serialOf(value: unknown): string | undefined {
   const text = textOf(value)
   const bare = (text ?? '').toLowerCase().replace(/[^a-z0-9]/g, '')
-  // A short one is no identity, but it is what is printed on the part.
+  // A short serial cannot identify a host, but it is printed on the part.
   return bare === '' || (bare.length >= 4 && isPlaceholderSerial(bare)) ? undefined : text
 }
 
-/** A number above 0, also of a text such as `3200 MT/s`; undefined for all else. */
+/** A number above 0, also from a text such as `3200 MT/s`; undefined for all other values. */
 export function numberOf(value: unknown): number | undefined {
   const number = typeof value === 'string' ? Number.parseFloat(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
 }
 
-/** The same in whole numbers. */
+/** The same, rounded to a whole number. */
 export function integerOf(value: unknown): number | undefined {
   const number = Math.round(numberOf(value) ?? 0)
   return number > 0 && Number.isSafeInteger(number) ? number : undefined

@@ -4,21 +4,21 @@ import { storageVendorOf } from '../../host/pci-vendors.ts'
 import { integerOf, known, numberOf, rawList, rawOf, serialOf, textOf, type Raw } from './clean.ts'
 
 export interface DiskSources {
-  /** Of the kernel's files, by the same rules as in `edgehosts/current`. */
+  /** The disk by the kernel's files, read by the same rules as for `edgehosts/current`. */
   readonly disk: Disk
-  /** Its line of `lsblk --json`; no fields where lsblk does not have it. */
+  /** Its entry of `lsblk --json`; without fields where lsblk does not list the disk. */
   readonly block: Raw
-  /** `smartctl --json`; no fields where it was not asked, or gave no answer. */
+  /** `smartctl --json`; without fields where it was not run, or gave no answer. */
   readonly smart: Raw
 }
 
-/** The lines of `lsblk --json --bytes --nodeps` by the names of the disks. */
+/** The entries of `lsblk --json --bytes --nodeps` by the name of the disk. */
 export function blocksOf(lsblk: string): ReadonlyMap<string, Raw> {
   const blocks = rawList(rawOf(JSON.parse(lsblk)).blockdevices, 4_096)
   return new Map(blocks.map((block) => [String(block.name), block]))
 }
 
-/** One disk, of everything that knows it. */
+/** One disk, each field from its best source. */
 export function diskOf({ disk, block, smart }: DiskSources) {
   const { name, controller, vendor } = disk
   return {
@@ -36,7 +36,10 @@ export function diskOf({ disk, block, smart }: DiskSources) {
   }
 }
 
-/** The kernel takes a disk for one that turns until it says otherwise; those on USB, and virtual ones, seldom do. */
+/**
+ * The kernel counts a disk as rotating unless the disk reports otherwise. Disks on USB and virtual disks seldom do, so for
+ * these only smartctl counts.
+ */
 function kindOf({ controller }: Disk, block: Raw, smart: Raw): 'HDD' | 'SSD' | undefined {
   const rate = smart.rotation_rate
   if (typeof rate === 'number') return rate > 0 ? 'HDD' : 'SSD'
@@ -46,7 +49,7 @@ function kindOf({ controller }: Disk, block: Raw, smart: Raw): 'HDD' | 'SSD' | u
   return rota === true || rota === '1' ? 'HDD' : rota === false || rota === '0' ? 'SSD' : undefined
 }
 
-/** The maker that smartctl knows: of SCSI, of the family of an ATA model, of the PCI id of NVMe. */
+/** The maker by smartctl: SCSI's vendor, the family of an ATA model, or the PCI id of an NVMe controller. */
 function smartVendor(smart: Raw): string | undefined {
   const scsi = smart.scsi_vendor
   if (typeof scsi === 'string') return scsi.trim() === 'ATA' ? undefined : usableVendor(scsi)
@@ -54,11 +57,11 @@ function smartVendor(smart: Raw): string | undefined {
   if (id !== undefined) return storageVendorOf(`0x${id.toString(16).padStart(4, '0')}`)
   const family = textOf(smart.model_family) ?? ''
   if (family.startsWith('Western Digital ')) return 'Western Digital'
-  // "SandForce Driven SSDs" are of many makers.
+  // A family such as "SandForce Driven SSDs" covers many makers.
   return /\b(based|driven)\b/i.test(family) ? undefined : vendorOfModel(family)
 }
 
-/** What a disk says of its health; the log page of NVMe, the attributes of ATA and the pages of SCSI say it alike. */
+/** The health that a disk reports. smartctl uses the same fields for NVMe's log page, ATA's attributes and SCSI's pages. */
 function smartOf(smart: Raw) {
   const passed = rawOf(smart.smart_status).passed
   const nvme = rawOf(smart.nvme_smart_health_information_log)
@@ -84,13 +87,13 @@ function smartOf(smart: Raw) {
 const messagesOf = (smart: Raw) =>
   rawList(rawOf(smart.smartctl).messages, 64).map(({ string }) => String(string))
 
-/** `-n standby` ends with "Device is in STANDBY mode, exit(2)". */
+/** Whether smartctl did not wake the disk: with `-n standby` it ends with "Device is in STANDBY mode, exit(2)". */
 export const isAsleep = (smart: Raw): boolean =>
   messagesOf(smart).some((message) => /^Device is in (STANDBY|SLEEP)\b/.test(message))
 
-/** Why smartctl has no answer; undefined where it has one, or where the disk sits behind USB and shows no SMART. */
+/** Why smartctl has no answer; undefined where it has one, and for a disk behind a USB bridge that does not support SMART. */
 export function smartProblem(smart: Raw): string | undefined {
-  // Bits 0 and 1 of its exit status: the command line, the device.
+  // Bit 0 of the exit status: error in the command line; bit 1: the device could not be opened.
   const status = Number(rawOf(smart.smartctl).exit_status ?? 0)
   if ((status & 3) === 0 || isAsleep(smart)) return undefined
   if (messagesOf(smart).some((message) => message.includes('Unknown USB bridge'))) return undefined

@@ -1,11 +1,11 @@
 import { integerOf, known, numberOf, part, rawList, rawOf, serialOf, textOf, type Raw } from './clean.ts'
 
-// A machine without a name, on which Docker has been, or whose kernel speaks of a hypervisor.
+// Models that systeminformation makes up: for a machine without a name, with Docker files, or with a hypervisor's kernel messages.
 const inventedModels: readonly unknown[] = ['Computer', 'Docker Container', 'Virtual machine']
 
 /**
- * Maker, model, serial number, SKU and version of the whole machine, of systeminformation's `system()`.
- * @param productName of the kernel, for a machine that the library calls after something else, or not at all
+ * Maker, model, serial number, SKU and version of the whole machine, from systeminformation's `system()`.
+ * @param productName the kernel's name of the product, for a machine without a model or with a made-up one
  */
 export const systemOf = (
   { manufacturer, model, version, serial, sku }: Raw,
@@ -19,7 +19,7 @@ export const systemOf = (
     sku: textOf(sku),
   })
 
-/** The mainboard, of `baseboard()`; its memory figures are of the first array alone, and wrong above 1023 GB. */
+/** The mainboard, from `baseboard()`; its memory figures are not used: they cover the first array only, and are wrong above 1023 GB. */
 export const boardOf = ({ manufacturer, model, version, serial, assetTag }: Raw) =>
   part('board', {
     manufacturer: textOf(manufacturer),
@@ -29,7 +29,7 @@ export const boardOf = ({ manufacturer, model, version, serial, assetTag }: Raw)
     assetTag: textOf(assetTag),
   })
 
-/** The case, of `chassis()`. */
+/** The chassis, from `chassis()`. */
 export const chassisOf = ({ manufacturer, type, version, serial, assetTag }: Raw) =>
   part('chassis', {
     manufacturer: textOf(manufacturer),
@@ -40,8 +40,8 @@ export const chassisOf = ({ manufacturer, type, version, serial, assetTag }: Raw
   })
 
 /**
- * The firmware, of `bios()`, which takes month and day for each other.
- * @param date of the kernel's `bios_date`: mm/dd/yyyy, SMBIOS 3.7, 7.1
+ * The firmware, from `bios()`. The library swaps month and day, so the date comes from the kernel.
+ * @param date the kernel's `bios_date`: mm/dd/yyyy, SMBIOS 3.7, 7.1
  */
 export function biosOf({ vendor, version }: Raw, date: string | undefined) {
   const [, month, day, year] = /^\s*(\d\d)\/(\d\d)\/(\d{4})\s*$/.exec(date ?? '') ?? []
@@ -52,9 +52,9 @@ export function biosOf({ vendor, version }: Raw, date: string | undefined) {
   })
 }
 
-/** Slots and modules, of `memLayout()`. */
+/** Slots and modules, from `memLayout()`. */
 export function memoryOf(list: unknown) {
-  // Where dmidecode knows of no slot it makes one module of all memory, and that has no manufacturer, not even an empty one.
+  // Where dmidecode lists no slot, the library makes up one module of all memory; it is the only one without the field manufacturer.
   const slots = rawList(list, 1_024).filter((slot) => Object.hasOwn(slot, 'manufacturer'))
   if (slots.length === 0) return {}
   const modules = slots
@@ -75,7 +75,7 @@ export function memoryOf(list: unknown) {
   return { memory: { slots: slots.length, modules } }
 }
 
-/** The devices on USB, of `usb()`. */
+/** The USB devices, from `usb()`. */
 export const usbOf = (list: unknown) =>
   rawList(list, 256).map((device) =>
     known({
@@ -90,7 +90,7 @@ export const usbOf = (list: unknown) =>
     }),
   )
 
-/** The battery, of `battery()`; of its capacities one is an OR of two others (5.33), so none is taken. */
+/** The battery, from `battery()`, without its capacities: one of them is computed as an OR of two others (5.33). */
 export const batteryOf = (battery: Raw) =>
   battery.hasBattery !== true
     ? {}
@@ -103,7 +103,7 @@ export const batteryOf = (battery: Raw) =>
         percent: numberOf(battery.percent),
       })
 
-/** Temperatures in °C, of `cpuTemperature()`. */
+/** Temperatures in °C, from `cpuTemperature()`. */
 export const temperatureOf = ({ main, max, chipset }: Raw) =>
   part('temperature', {
     processorCelsius: numberOf(main),
@@ -111,7 +111,7 @@ export const temperatureOf = ({ main, max, chipset }: Raw) =>
     chipsetCelsius: numberOf(chipset),
   })
 
-/** The display controllers, of `graphics()`. */
+/** The display controllers, from `graphics()`. */
 export function graphicsOf(value: unknown) {
   return rawList(rawOf(value).controllers, 64).flatMap((controller) => {
     const address = /^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$/i.exec(
@@ -124,7 +124,7 @@ export function graphicsOf(value: unknown) {
         ...known({
           vendor: textOf(controller.vendor),
           model: textOf(controller.name) ?? textOf(controller.model),
-          // Its vram is the size of a window into the memory; this NVIDIA's driver says.
+          // memoryTotal is reported by NVIDIA's driver. vram is not used: it is only the size of a window into the memory.
           memoryMiB: integerOf(controller.memoryTotal),
           driverVersion: textOf(controller.driverVersion),
         }),

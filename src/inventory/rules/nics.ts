@@ -2,13 +2,13 @@ import { integerOf, known, textOf } from './clean.ts'
 
 export interface NicSources {
   readonly name: string
-  /** Files below /sys/class/net/<name>, absent where the card does not say it. */
+  /** Files below /sys/class/net/<name>; undefined where the card does not report the value. */
   readonly address: string | undefined
   readonly speed: string | undefined
   readonly duplex: string | undefined
   /** Name of the kernel's driver. */
   readonly driver: string | undefined
-  /** `ethtool --driver`; undefined where it has no answer. */
+  /** Output of `ethtool --driver`; undefined where it failed. */
   readonly ethtool: string | undefined
 }
 

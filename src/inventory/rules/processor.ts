@@ -4,18 +4,18 @@ export interface ProcessorSources {
   /** systeminformation's `cpu()`. */
   readonly cpu: Raw
   /**
-   * `lscpu --json --bytes`, for what systeminformation takes for something else: the name, which the board of an emulator
-   * gives in its place; speeds, which are how fast the cores happen to run, or 410 for 408 MHz; caches of 1.5 MiB, which
-   * become 1 MiB.
+   * `lscpu --json --bytes`, for values that systeminformation gets wrong: the name, where it reports the emulated machine
+   * instead; speeds, where it reports the momentary speed of the cores, or 410 for 408 MHz; caches, where 1.5 MiB become
+   * 1 MiB.
    */
   readonly lscpu: string | undefined
-  /** `lscpu --parse=CORE,SOCKET`; of two kinds of core systeminformation counts the first. */
+  /** `lscpu --parse=CORE,SOCKET`; of two kinds of core, systeminformation counts only the first. */
   readonly topology: string | undefined
 }
 
 /** The processors of a machine. */
 export function processorOf({ cpu, lscpu, topology }: ProcessorSources) {
-  // Of two kinds of core the first.
+  // Reversed, so that of two kinds of core the first wins.
   const fields = new Map(fieldsOf(parse(lscpu).lscpu).toReversed())
   const [name, speed] = (textOf(fields.get('Model name')) ?? '').split('@')
   const flags = textList(cpu.flags)
@@ -36,7 +36,7 @@ export function processorOf({ cpu, lscpu, topology }: ProcessorSources) {
   })
 }
 
-/** The first stepping of a processor is 0. */
+/** The stepping of a processor; 0 is the first stepping, not a placeholder. */
 const stepping = (value: unknown) => (value === '0' ? value : textOf(value))
 
 const textList = (value: unknown) =>
@@ -47,7 +47,7 @@ const textList = (value: unknown) =>
         .flatMap((each) => textOf(each) ?? [])
     : []
 
-/** A line each thread that is online: its core and its socket, with the numbers of the kernel. */
+/** Counts from one line for each online thread, with the kernel's numbers of its core and its socket. */
 function countsOf(topology = '') {
   const threads = topology.split('\n').filter((line) => /^\d+,\d*$/.test(line))
   const cores = new Set(threads)
@@ -59,13 +59,13 @@ function countsOf(topology = '') {
   }
 }
 
-/** Bytes of all instances, which newer versions count behind: `65536 (2 instances)`. */
+/** Bytes of all instances; newer versions of lscpu append their number: `65536 (2 instances)`. */
 function cachesOf(fields: ReadonlyMap<string, unknown>) {
   const cache = (name: string) => integerOf(fields.get(`${name} cache`))
   return { l1d: cache('L1d'), l1i: cache('L1i'), l2: cache('L2'), l3: cache('L3') }
 }
 
-/** The fields of `lscpu --json`, those that stand below others too. */
+/** The fields of `lscpu --json`, including nested ones. */
 function fieldsOf(list: unknown): (readonly [string, unknown])[] {
   return rawList(list, 1_024).flatMap((each) => [
     [String(each.field).replace(/:$/, ''), each.data] as const,

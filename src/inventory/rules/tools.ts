@@ -3,7 +3,7 @@ import type { Inventory } from '../schemas.ts'
 
 export type Condition = NonNullable<Static<typeof Inventory>['conditions']>[number]
 
-/** Programs that a host need not have, the Debian package of each, and the part of the inventory that lacks without. */
+/** Optional programs, the Debian package of each, and the part of the inventory that is incomplete without it. */
 export const tools = {
   dmidecode: { packageName: 'dmidecode', type: 'memory' },
   lspci: { packageName: 'pciutils', type: 'graphics' },
@@ -14,7 +14,7 @@ export const tools = {
 
 export type Tool = keyof typeof tools
 
-/** A tool is not there that this machine has something for. */
+/** The condition for a tool that this machine has devices for and that is not installed. */
 export function toolMissing(tool: Tool): Condition {
   const { packageName, type } = tools[tool]
   const message = `${tool} is not installed; for the rest of this part: apt install ${packageName}`
@@ -24,7 +24,7 @@ export function toolMissing(tool: Tool): Condition {
 /** The reason of `cannotBeRead`. */
 export const cannotBeReadReason = 'CannotBeRead'
 
-/** Something gave no answer. */
+/** The condition for a part, or a source of it, that cannot be read. */
 export const cannotBeRead = (type: string, message: string): Condition => ({
   ...{ type, status: 'False', reason: cannotBeReadReason },
   message,

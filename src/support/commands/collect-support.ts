@@ -3,7 +3,7 @@ import { become, requireLocalRoot } from '../../ctl/become.ts'
 import type { Program } from '../../ctl/command.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 
-/** By the program that looks at the whole host: it starts processes and reads files, a client does neither. */
+/** Becomes support.cjs, which starts processes and reads files of the host; a client of the API does neither. */
 export const collectSupport: Program<'file'> = async (line) => {
   const { path: socket } = requireLocalRoot(line, {
     does: 'collects the data of',

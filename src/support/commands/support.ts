@@ -4,9 +4,9 @@ import { file } from '../../ctl/options.ts'
 export const support: Noun = [
   defineCommand({
     name: 'support',
-    summary: 'Everything that helps to understand this host in one archive, secrets masked',
+    summary: 'Collect the data that helps to understand this host in one archive, with secrets masked',
     details:
-      'Configuration, journal, unit state, facts, metrics, versions, database statistics and the head of the audit trail, as a .tar.zst for root only to read. Needs root, but no running daemon; what could not be read is listed. The last 20000 lines of the journal.',
+      'The archive contains configuration, the last 20000 lines of the journal, unit state, facts, metrics, versions, database statistics and the head of the audit trail. It is a .tar.zst that only root may read. Needs root, but no running daemon; sources that could not be read are listed.',
     options: { file },
     load: async () => (await import('./collect-support.ts')).collectSupport,
   }),
