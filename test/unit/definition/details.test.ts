@@ -14,7 +14,7 @@ const details = (definition: Definition) =>
 const first = (definition: Definition) => details(definition)[0]!
 
 describe('the details of a definition', () => {
-  it('say of a profile what it is', () => {
+  it('the details of a profile have its fields', () => {
     const profile = profileOf([], [], {
       ...{ uid: 'u7', name: 'edge', version: '2.1.0', type: 'infra', description: 'For shops' },
       tags: ['line:3', 'shop'],
@@ -33,7 +33,7 @@ describe('the details of a definition', () => {
     ])
   })
 
-  it('say of a pack what its folder has', () => {
+  it('the details of a pack have the fields of its folder', () => {
     const profile = profileOf([profilePack('a', 'x: 1\n', { tag: '1.2.3', layer: 'cni' })])
     const manifest = 'spec: { containers: [{ image: "b:2" }] }'
     const folder = packOf('a', {
@@ -54,14 +54,14 @@ describe('the details of a definition', () => {
     ])
   })
 
-  it('leave out what a pack without a folder cannot have', () => {
+  it('the details of a pack without a folder have only the fields of the profile', () => {
     const { packs } = first(definitionOf([profileOf([profilePack('a')])], []))
     expect(packs).toEqual([
       { name: 'a', version: '1.0.0', layer: 'addon', values: '', logo: '', images: [], guessedImages: [] },
     ])
   })
 
-  it('tell packs of one name apart by their display names', () => {
+  it('the details distinguish packs of one name by their display names', () => {
     const packs = [profilePack('a'), profilePack('a', '', { displayName: 'a-2' })]
     expect(first(definitionOf([profileOf(packs)])).packs).toMatchObject([
       { name: 'a' },
@@ -70,7 +70,7 @@ describe('the details of a definition', () => {
     expect(first(definitionOf([profileOf(packs)])).packs[0]).not.toHaveProperty('displayName')
   })
 
-  it('show the images that a pack seems to use apart from those that it names, secrets masked', () => {
+  it('the details list guessed images apart from named ones, with secrets masked', () => {
     const values =
       'charts: { x: { image: { repository: a/hunter2, tag: v1 }, y: { image: { repository: b } } } }\n'
     const variables = [{ name: 's', isSensitive: true, defaultValue: 'hunter2' }]
@@ -86,7 +86,7 @@ describe('the details of a definition', () => {
   it.each([
     ['those of the profile', 'own: 1\n', 'own: 1\n'],
     ['those of the folder where the profile has none', ' \n', 'folder: 1\n'],
-  ])('show as values %s', (_case, own, shown) => {
+  ])('the details show as values %s', (_case, own, shown) => {
     const definition = definitionOf(
       [profileOf([profilePack('a', own)])],
       [packOf('a', { values: 'folder: 1\n' })],
@@ -94,7 +94,7 @@ describe('the details of a definition', () => {
     expect(first(definition).packs[0]?.values).toBe(shown)
   })
 
-  it('keep to their schema, also where an export has null and fields of its own', () => {
+  it('the details match their schema, also if an export has null and unknown fields', () => {
     const options = [{ value: 'x', label: null, extra: 1 }] as unknown as Variable['options'] & {}
     const variable: Variable = { name: 'v', inputType: 'dropdown', options }
     const found = first(definitionOf([profileOf([profilePack('a')], [variable])]))
@@ -117,12 +117,12 @@ describe('a variable in the details', () => {
     options,
   }
 
-  it('has every field that is set, and no other', () => {
+  it('a variable in the details has every field that is set, and no other', () => {
     expect(shown(full)).toEqual(full)
     expect(shown({ name: 'size' })).toEqual({ name: 'size' })
   })
 
-  it('does not say default and options when it is sensitive, nor labels that repeat them', () => {
+  it('a sensitive variable shows neither its default and options nor labels that repeat them', () => {
     const sensitive = shown({
       ...full,
       isSensitive: true,
@@ -140,7 +140,7 @@ describe('a variable in the details', () => {
     })
   })
 
-  it('has what its packs say of others, and their presets, secrets masked', () => {
+  it('the details have dependencies and presets of packs, with secrets masked', () => {
     const preset = { name: 'p', displayName: 'P', group: 'g', remove: ['a.b'], add: 'pw: hunter2\n' }
     const dependency = { packName: 'b', layer: '', minVersion: '1.0', maxVersion: '', type: 'upgrade' }
     const secret = { name: 'v', isSensitive: true, defaultValue: 'hunter2' }
@@ -154,7 +154,7 @@ describe('a variable in the details', () => {
     ])
   })
 
-  it('has no default where an export masked it', () => {
+  it('a variable whose default the export masked has no default in the details', () => {
     const variable = { name: 'v', isSensitive: true, defaultValue: '******' }
     const details = detailsOf(definitionOf([profileOf([], [variable])]), {
       images: () => ({ images: [], guessed: [] }),
@@ -163,7 +163,7 @@ describe('a variable in the details', () => {
     expect(details[0]?.variables).toEqual([{ ...variable, defaultValue: '' }])
   })
 
-  it('has no masked default where there is none', () => {
+  it('a sensitive variable without a default has none in the details', () => {
     expect(shown({ name: 'a', isSensitive: true, defaultValue: '' })?.defaultValue).toBe('')
     expect(shown({ name: 'a', isSensitive: true })).not.toHaveProperty('defaultValue')
   })
@@ -189,12 +189,12 @@ describe('the secrets of sensitive variables in values of packs', () => {
     ['what double quotes escape', 'say "42"', 'a: "say \\"42\\""\n', `a: "${masked}"\n`],
     ['its base64', 'hunter2', 'a: aHVudGVyMg==\n', `a: ${masked}\n`],
     ['a default with spaces around it', ' hunter2\n', 'a: hunter2\n', `a: ${masked}\n`],
-    ['a long one', `${'k'.repeat(500)}!`, `a: ${'k'.repeat(500)}!\n`, `a: ${masked}\n`],
-  ])('%s is masked', (_case, value, values, expected) => {
+    ['a long default', `${'k'.repeat(500)}!`, `a: ${'k'.repeat(500)}!\n`, `a: ${masked}\n`],
+  ])('in values of packs, %s is masked', (_case, value, values, expected) => {
     expect(valuesWith(values, secret(value))).toBe(expected)
   })
 
-  it('lines of a key are masked, however they are indented', () => {
+  it('lines of a secret key are masked at any indentation', () => {
     const text = `a: |\n${key.replace(/^(?=.)/gm, '    ')}b: 1\n`
     expect(valuesWith(text, secret(key))).toBe(
       `a: |\n    -----BEGIN PRIVATE KEY-----\n    ${masked}\n    ${masked}\n    -----END PRIVATE KEY-----\nb: 1\n`,
@@ -203,12 +203,12 @@ describe('the secrets of sensitive variables in values of packs', () => {
       expect(valuesWith(`a: ${JSON.stringify(key)}\n`, secret(key))).not.toContain(line)
   })
 
-  it('what begins like a secret and is another text stays', () => {
+  it('a text that only begins like a secret is not masked', () => {
     const text = `a: ${'k'.repeat(100)}\n`
     expect(valuesWith(text, secret(`${'k'.repeat(80)}!`))).toBe(text)
   })
 
-  it('a secret that holds another one is masked as a whole', () => {
+  it('a secret that contains another one is masked as a whole', () => {
     expect(valuesWith('a: abcdefgh\n', secret('abcd'), { ...secret('abcdefgh'), name: 't' })).toBe(
       `a: ${masked}\n`,
     )
@@ -225,7 +225,7 @@ describe('the secrets of sensitive variables in values of packs', () => {
     ['shorter defaults', secret('abc'), 'a: abc\n'],
     ['defaults that are not sensitive', { name: 's', defaultValue: 'abcdef' }, 'a: abcdef\n'],
     ['masks', secret('****'), 'a: "****"\n'],
-  ])('%s stay', (_case, variable, text) => {
+  ])('%s are not masked', (_case, variable, text) => {
     expect(valuesWith(text, variable)).toBe(text)
   })
 

@@ -20,15 +20,15 @@ describe('the difference of two definitions', () => {
   const base = profileOf([profilePack('a', 'x: 1\n')], [variable])
   const other = profileOf([profilePack('b')], [], { uid: 'u2', name: 'second', version: '3.0.0' })
 
-  it('is empty where both are the same', () => {
+  it('the difference of equal definitions is empty', () => {
     expect(diff([base, other], [other, base])).toEqual([])
   })
 
-  it('does not count what nobody has to review', () => {
+  it('the difference ignores descriptions, tags and logos', () => {
     expect(diff([base], [{ ...base, description: 'New words', tags: ['new'] }])).toEqual([])
   })
 
-  it('says what a profile brings', () => {
+  it('the difference lists the packs and variables of an added profile', () => {
     expect(diff([other], [base, other])).toEqual([
       {
         ...{ profileUid: 'u1', profileName: 'first', change: 'added', toVersion: '1.0.0', fields: [] },
@@ -38,7 +38,7 @@ describe('the difference of two definitions', () => {
     ])
   })
 
-  it('says what goes with a profile', () => {
+  it('the difference lists the packs and variables of a removed profile', () => {
     expect(diff([base, other], [other])).toEqual([
       {
         ...{ profileUid: 'u1', profileName: 'first', change: 'removed', fromVersion: '1.0.0', fields: [] },
@@ -48,7 +48,7 @@ describe('the difference of two definitions', () => {
     ])
   })
 
-  it('has the order of the incoming one, and what is removed last', () => {
+  it('the difference has the order of the incoming definition, with removed profiles last', () => {
     const [x, y, z] = ['x', 'y', 'z'].map((uid) => profileOf([], [], { uid, name: uid }))
     const newer = { ...z!, version: '2.0.0' }
     expect(diff([x!, z!], [newer, y!]).map(({ profileUid, change }) => `${profileUid} ${change}`)).toEqual([
@@ -63,7 +63,7 @@ describe('the difference of two definitions', () => {
     ['a new name', { name: 'renamed' }, { profileName: 'renamed', fields: ['profileName'] }],
     ['another type', { type: 'infra' }, { fields: ['profileType'] }],
     ['another uid of the same name', { uid: 'u9' }, { profileUid: 'u9', fields: ['profileUid'] }],
-  ])('says that a profile has %s', (_case, rest, expected) => {
+  ])('the difference of a profile shows %s', (_case, rest, expected) => {
     expect(diff([base], [{ ...base, ...rest }])).toEqual([
       {
         ...{ profileUid: 'u1', profileName: 'first', change: 'changed' },
@@ -73,7 +73,7 @@ describe('the difference of two definitions', () => {
     ])
   })
 
-  it('finds a profile by its uid before one by its name', () => {
+  it('a profile is matched by uid before it is matched by name', () => {
     const renamed = profileOf([], [], { uid: 'u1', name: 'second', version: '2.0.0' })
     const named = profileOf([], [], { uid: 'u5', name: 'first' })
     const running = [profileOf([], [], { uid: 'u1', name: 'first' })]
@@ -83,7 +83,7 @@ describe('the difference of two definitions', () => {
     ])
   })
 
-  it('pairs each running profile once, also where two have the same name', () => {
+  it('each running profile is matched once, also if two have the same name', () => {
     const twice = ['u8', 'u9'].map((uid) => profileOf([], [], { uid }))
     expect(diff([profileOf([])], twice).map(({ change }) => change)).toEqual(['changed', 'added'])
   })
@@ -94,7 +94,7 @@ describe('packs in the difference', () => {
     diff([profileOf(running)], [profileOf(incoming)])[0]?.packs
   const same = { name: 'a', change: 'changed', fromVersion: '1.0.0', toVersion: '1.0.0' }
 
-  it('are told when they come, go or have another version', () => {
+  it('packs that are added, removed or of another version are in the difference', () => {
     const running = [profilePack('a'), profilePack('b'), profilePack('c')]
     const incoming = [profilePack('c'), profilePack('a', '', { tag: '1.1.0' }), profilePack('d')]
     expect(packs(running, incoming)).toEqual([
@@ -104,13 +104,13 @@ describe('packs in the difference', () => {
     ])
   })
 
-  it('are told when their values changed', () => {
+  it('a pack whose values changed is in the difference', () => {
     expect(packs([profilePack('a', 'x: 1\n')], [profilePack('a', 'x: 2\n')])).toEqual([
       { ...same, valuesChanged: true, fields: [] },
     ])
   })
 
-  it('are the same by name and display name', () => {
+  it('packs are matched by name and display name', () => {
     const named = (displayName: string, values: string) => profilePack('a', values, { displayName })
     const running = [profilePack('a', 'x: 1\n'), named('a-2', 'x: 2\n'), named('a-3', 'x: 3\n')]
     const incoming = [named('a-2', 'x: 4\n'), profilePack('a', 'x: 1\n'), named('a-4', 'x: 3\n')]
@@ -135,7 +135,7 @@ describe('packs in the difference', () => {
     ])
   })
 
-  it('are the same as those of details that an older version stored, without guessed images', () => {
+  it('packs are equal to those that an older version stored without guessed images', () => {
     const now = details([profileOf([profilePack('a')])])
     const older = now.map((profile) => ({
       ...profile,
@@ -144,7 +144,7 @@ describe('packs in the difference', () => {
     expect(diffDefinitions(older, now).profiles).toEqual([])
   })
 
-  it('are told when their layer or their images changed', () => {
+  it('a pack whose layer or images changed is in the difference', () => {
     const withImage = (image: string, layer: string) => {
       const pack = packOf('a', { manifests: [{ place: 'm', content: `containers: [{ image: ${image} }]` }] })
       const definition = definitionOf([profileOf([profilePack('a', '', { layer })])], [pack])
@@ -166,19 +166,19 @@ describe('variables in the difference', () => {
     ['has a default', { required: true, defaultValue: '1' }, true, true],
     ['has a secret default', { required: true, defaultValue: 'hunter2', isSensitive: true }, true, true],
     [
-      'has an option to start with',
+      'has a default option',
       { inputType: 'dropdown', options: [{ value: 'x', default: true }] },
       false,
       true,
     ],
-    ['has none to start with', { inputType: 'dropdown', options: [{ value: 'x' }] }, false, false],
-  ])('say of a new one whether it %s', (_case, rest, required, hasDefault) => {
+    ['has no default option', { inputType: 'dropdown', options: [{ value: 'x' }] }, false, false],
+  ])('an added variable %s in the difference', (_case, rest, required, hasDefault) => {
     expect(variables([], [{ name: 'v', ...rest }])).toEqual([
       { name: 'v', change: 'added', required, hasDefault, fields: [] },
     ])
   })
 
-  it('say that one goes', () => {
+  it('a removed variable is in the difference', () => {
     expect(variables([{ name: 'v', required: true }], [])).toEqual([
       { name: 'v', change: 'removed', fields: [] },
     ])
@@ -199,24 +199,24 @@ describe('variables in the difference', () => {
     ['options', dropdown, { options: [{ value: 'x' }] }],
     ['options', dropdown, { options: [{ value: 'y' }, { value: 'x' }] }],
     ['options', dropdown, { options: [{ value: 'x', default: true }, { value: 'y' }] }],
-  ])('say that %s differs', (field, before, rest) => {
+  ])('a variable whose %s changed is in the difference', (field, before, rest) => {
     expect(variables([before], [{ ...before, ...rest }])).toMatchObject([
       { name: 'v', change: 'changed', fields: [field] },
     ])
   })
 
-  it('take empty, false and absent for the same', () => {
+  it('empty, false and absent fields of variables are equal', () => {
     const empty: Variable = { name: 'v', defaultValue: '', required: false, options: [], description: '' }
     expect(variables([{ name: 'v' }], [empty])).toEqual([])
   })
 
-  it('take options for the same that were written otherwise', () => {
+  it('options that are written differently but mean the same are equal', () => {
     const one: Variable = { ...dropdown, options: [{ value: 'x', label: 'X', default: false }] }
     const two: Variable = { ...dropdown, options: [{ description: '', label: 'X', value: 'x' }] }
     expect(variables([one], [two])).toEqual([])
   })
 
-  it('never tell a secret, and so not that it changed', () => {
+  it('a changed secret is not in the difference', () => {
     const secret = (defaultValue: string): Variable => ({ name: 'v', isSensitive: true, defaultValue })
     expect(variables([secret('hunter2')], [secret('hunter3')])).toEqual([])
     const found = variables([secret('hunter2')], [{ ...secret('hunter3'), required: true }])

@@ -14,14 +14,14 @@ const withoutUid = (name: string, uid?: string | null) => {
 }
 
 describe('the uid of a profile', () => {
-  it('follows from the name where the export has none, the same in every version of this program', () => {
+  it('the uid of an export without one is derived from its name, the same in every version of this program', () => {
     const uids = [undefined, null, ''].map((uid) => read(withoutUid('shop', uid)).profile?.uid)
     expect(uids).toEqual(Array(3).fill('040c6ad989def1827f226955'))
     expect(deriveUid('shop 2')).toMatch(/^[0-9a-f]{24}$/)
     expect(deriveUid('shop 2')).not.toBe(deriveUid('shop'))
   })
 
-  it('is the one that is said, before the name of its folder and what follows from its own', () => {
+  it('the uid of the export comes before that of its folder and the derived one', () => {
     expect(read(withoutUid('shop', 'u7'), 'folder').profile?.uid).toBe('u7')
     expect(read(withoutUid('shop'), 'folder').profile?.uid).toBe('folder')
     expect(read(withoutUid('shop', '../u7')).problems).toMatchObject([
@@ -31,13 +31,13 @@ describe('the uid of a profile', () => {
 })
 
 describe('an exported profile', () => {
-  it('may be of type system', () => {
+  it('an exported profile may be of type system', () => {
     const { profile, problems } = read(exportedProfile('u1', { type: 'system' }))
     expect(problems).toEqual([])
     expect(profile?.type).toBe('system')
   })
 
-  it('has its tags, which exports hold as labels', () => {
+  it('the tags of an exported profile come from its labels', () => {
     const tagsOf = (more: object) => {
       const { metadata, spec } = exportedProfile('u1', { type: 'add-on' })
       return read({ metadata: { ...metadata, ...more }, spec }).profile?.tags
@@ -48,7 +48,7 @@ describe('an exported profile', () => {
     expect(tagsOf({ labels: null })).toEqual([])
   })
 
-  it('may leave out tags of packs, names of manifests and what they hold', () => {
+  it('an exported profile may omit tags of packs, and names and contents of manifests', () => {
     const packs = [{ name: 'a', type: 'manifest', manifests: [{ name: 'm' }, { content: 'kind: A' }] }]
     const { profile, problems } = read(exportedProfile('u1', { type: 'add-on', packs }))
     expect(problems).toEqual([])
@@ -65,7 +65,7 @@ describe('an exported profile', () => {
 })
 
 describe('an export in YAML', () => {
-  it('is read as JSON is, with aliases and merged keys', () => {
+  it('an export in YAML is read like JSON, with aliases and merged keys', () => {
     const yaml =
       'base: &base\n  version: 1.0.0\nspec:\n  <<: *base\n  values: |\n    a: {{ .spectro.var.x }}\n  flag: true\n'
     expect(parseYaml('p.yaml', yaml)).toEqual({
@@ -83,26 +83,26 @@ describe('an export in YAML', () => {
     ['is two documents', 'a: 1\n---\nb: 2\n', 'p.yaml:2:1', 'begins a second document'],
     ['is empty', '', 'p.yaml', 'is empty'],
     [
-      'holds itself',
+      'contains itself',
       'a: 1\nb: &b { c: [*b] }\n',
       'p.yaml:2:13',
       'is an alias inside the node that it refers to',
     ],
-    ['holds __proto__', 'a:\n  __proto__: { b: 1 }\n', 'p.yaml#a.__proto__', 'is the key __proto__'],
+    ['contains __proto__', 'a:\n  __proto__: { b: 1 }\n', 'p.yaml#a.__proto__', 'is the key __proto__'],
     [
       'multiplies itself by aliases',
       `a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [${'*a,'.repeat(50)}]\nc: [${'*b,'.repeat(50)}]\n`,
       'p.yaml',
       'cannot be read',
     ],
-  ])('that %s is a problem with its place', (_name, text, place, message) => {
+  ])('an export in YAML that %s is a problem with its place', (_name, text, place, message) => {
     const { value, problems } = parseYaml('p.yaml', text)
     expect(value).toBeUndefined()
     expect(problems).toMatchObject([{ severity: 'error', place }])
     expect(problems[0]?.message).toContain(message)
   })
 
-  it('names a field whose type is another one', () => {
+  it('a field of the wrong type in YAML is named', () => {
     const text = {
       place: 'p.yaml',
       content:
@@ -128,26 +128,26 @@ describe('the version of a pack', () => {
   it.each<[string, object, string[], string]>([
     ['is its tag', { tag: '1.0' }, ['1.0', '1.1'], '1.0'],
     ['is its tag also where no folder has it', { tag: '1.0', version: '1.1' }, ['1.1'], '1.0'],
-    ['without a tag is the version that the export says', { version: '1.0' }, ['1.0', '1.1'], '1.0'],
-    ['without a tag is the version that is said also without folder', { version: '1.0' }, [], '1.0'],
-    ['without tag and version is that of the one folder', {}, ['1.1'], '1.1'],
-    ['without tag and version is not known of several folders', {}, ['1.0', '1.1'], ''],
-    ['without tag, version and folder is not known', { tag: null }, [], ''],
+    ['without a tag is the version in the export', { version: '1.0' }, ['1.0', '1.1'], '1.0'],
+    ['without a tag is the version in the export, also without a folder', { version: '1.0' }, [], '1.0'],
+    ['without tag and version is that of the only folder', {}, ['1.1'], '1.1'],
+    ['without tag and version is unknown if there are several folders', {}, ['1.0', '1.1'], ''],
+    ['without tag, version and folder is unknown', { tag: null }, [], ''],
     [
-      'of a tag that floats is the version beside it',
+      'with a floating tag is the version beside it',
       { tag: '1.25.x', version: '1.25.2' },
       ['1.25.2', '1.25.3'],
       '1.25.2',
     ],
     [
-      'of a tag that floats is the one that fits',
+      'with a floating tag is that of the only folder that fits',
       { tag: '1.25.x' },
       ['1.25.2', '1.251.0', '1.2.5'],
       '1.25.2',
     ],
-    ['of a tag that floats is not known where two fit', { tag: '1.25.x' }, ['1.25.2', '1.25.3'], '1.25.x'],
+    ['with a floating tag is unknown if two folders fit', { tag: '1.25.x' }, ['1.25.2', '1.25.3'], '1.25.x'],
     ['may itself end in .x', { tag: '1.25.x', version: '1.25.2' }, ['1.25.x', '1.25.2'], '1.25.x'],
-  ])('%s', (_name, pack, present, expected) => {
+  ])('the version of a pack %s', (_name, pack, present, expected) => {
     expect(versionOf(pack, ...present)).toBe(expected)
   })
 })
@@ -161,23 +161,23 @@ describe('the display name of a pack', () => {
   const key = 'spectrocloud.com/display-name'
 
   it.each<[string, object, Partial<Pack>, string]>([
-    ['is empty where nothing says one', { values: 'a: 1\n' }, {}, ''],
-    ['stands below pack in its values', { values: `pack:\n  ${key}: a-1\n` }, {}, 'a-1'],
-    ['stands at the top of its values', { values: `pack:\n${key}: "a-1"\n` }, {}, 'a-1'],
+    ['is empty if it is not set', { values: 'a: 1\n' }, {}, ''],
+    ['may be set below pack in its values', { values: `pack:\n  ${key}: a-1\n` }, {}, 'a-1'],
+    ['may be set at the top of its values', { values: `pack:\n${key}: "a-1"\n` }, {}, 'a-1'],
     [
-      'is that of the folder where the profile gives no values',
+      'is that of the folder if the profile gives no values',
       {},
       { values: `pack: { ${key}: a-1 }\n` },
       'a-1',
     ],
     [
-      'is not that of the folder where the profile gives values',
+      'is not that of the folder if the profile gives values',
       { values: 'a: 1\n' },
       { values: `pack: { ${key}: a-1 }\n` },
       '',
     ],
     [
-      'is first that of its annotations',
+      'in its annotations comes first',
       { annotations: { [key]: 'a-2' }, values: `pack: { ${key}: a-1 }\n` },
       {},
       'a-2',
@@ -188,8 +188,8 @@ describe('the display name of a pack', () => {
       {},
       'a-{{ .spectro.var.x }}',
     ],
-    ['is no comment', { values: `pack:\n  # ${key}: a-1\n  b: 1\n` }, {}, ''],
-  ])('%s', (_name, pack, folder, expected) => {
+    ['is not read from a comment', { values: `pack:\n  # ${key}: a-1\n  b: 1\n` }, {}, ''],
+  ])('the display name of a pack %s', (_name, pack, folder, expected) => {
     expect(displayName(pack, folder)).toBe(expected)
   })
 })

@@ -22,7 +22,7 @@ function refusal(text: string) {
 }
 
 describe('definition.yaml', () => {
-  it('is read as it was written, sums sorted by the bytes of their names', () => {
+  it('definition.yaml is read as it was written, with sums sorted by the bytes of their names', () => {
     const sums = new Map([
       ['z', sum],
       ['Z', sum],
@@ -38,19 +38,19 @@ describe('definition.yaml', () => {
 
   it.each([
     ['no sums', head, 'lacks its last key'],
-    ['sums that are no block', `${head}sha256: {}\n`, 'lacks its last key'],
-    ['a line that is no sum', `${head}sha256: |\n  ${sum} x\n`, 'line 6 is not a sum'],
-    ['a key behind the sums', `${head}sha256: |\n  ${sum}  x\nmore: 1\n`, 'nothing may follow'],
+    ['sums that are not a block', `${head}sha256: {}\n`, 'lacks its last key'],
+    ['a line that is not a sum', `${head}sha256: |\n  ${sum} x\n`, 'line 6 is not a sum'],
+    ['a key after the sums', `${head}sha256: |\n  ${sum}  x\nmore: 1\n`, 'nothing may follow'],
     ['a name twice', `${head}sha256: |\n  ${sum}  x\n  ${sum}  x\n`, 'again'],
-    ['no YAML', `name: [\nsha256: |\n`, 'not valid YAML'],
+    ['a head that is not YAML', `name: [\nsha256: |\n`, 'not valid YAML'],
     ['an alias bomb', `${bomb}${head}sha256: |\n`, 'not usable YAML'],
-    ['a prototype', `__proto__: { a: 1 }\n${head}sha256: |\n`, '__proto__'],
+    ['a key __proto__', `__proto__: { a: 1 }\n${head}sha256: |\n`, '__proto__'],
     ['a head of megabytes', `${'#'.repeat(70_000)}\n${head}sha256: |\n`, 'characters before its sums'],
-    ['nesting without end', `a: ${'['.repeat(60_000)}\nsha256: |\n`, 'DefinitionUnreadable'],
+    ['endless nesting', `a: ${'['.repeat(60_000)}\nsha256: |\n`, 'DefinitionUnreadable'],
     ['a newer format', `${head.replace('1', '2')}sha256: |\n`, 'FormatVersion'],
     ['no name', `${head.replace('name: a', '')}sha256: |\n`, 'name is missing'],
     ['an uid that is a path', `${head.replace('u1', '../u1')}sha256: |\n`, 'profiles[0].uid'],
-  ])('with %s is refused', (_what, text, words) => {
+  ])('definition.yaml with %s is refused', (_what, text, words) => {
     expect(refusal(text)).toContain(words)
   })
 })

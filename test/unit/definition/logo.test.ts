@@ -14,11 +14,11 @@ describe('a logo', () => {
     ['image/gif', latin1('GIF87a\x01\0')],
     ['image/gif', latin1('GIF89a\x01\0')],
     ['image/webp', latin1('RIFF\n\0\0\0WEBPVP8 ')],
-  ])('is %s by its first bytes', (type, bytes) => {
+  ])('a logo is %s by its first bytes', (type, bytes) => {
     expect(logoText(bytes)).toBe(url(type, bytes))
   })
 
-  it('is read where it stands in a larger buffer', () => {
+  it('a logo is read from a part of a larger buffer', () => {
     const inside = new Uint8Array(Buffer.concat([latin1('junk'), png, latin1('junk')])).subarray(
       4,
       4 + png.length,
@@ -34,11 +34,11 @@ describe('a logo', () => {
     ['another RIFF file', 'RIFF\n\0\0\0WAVEfmt '],
     ['a bitmap', 'BM\x46\0\0\0'],
     ['a PNG after something else', 'x\x89PNG\r\n\x1a\n'],
-  ])('is empty for %s', (_case, text) => {
+  ])('the data URL of a logo is empty for %s', (_case, text) => {
     expect(logoText(latin1(text))).toBe('')
   })
 
-  it('is at most 262,144 bytes long', () => {
+  it('a logo is at most 262,144 bytes long', () => {
     const full = Buffer.concat([png, Buffer.alloc(262_144 - png.length)])
     expect(logoText(full)).toBe(url('image/png', full))
     expect(logoText(Buffer.concat([full, Buffer.alloc(1)]))).toBe('')
@@ -58,10 +58,13 @@ describe('an SVG', () => {
       'after comments and a document type',
       `<?xml version="1.0"?>\n<!-- made by -->\n<!-- a - b -->\n<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "svg11.dtd">\n${svg(shape)}`,
     ],
-    ['with words that only look like something', svg('<title>Description: option one, metadata: 5</title>')],
+    [
+      'with words that only look like active content',
+      svg('<title>Description: option one, metadata: 5</title>'),
+    ],
     ['with an image in it', svg('<image href="data:image/png;base64,iVBORw0KGgo="/>')],
     ['with a character reference', svg('<title>&#169; &#x41; &#99999999999;</title>')],
-  ])('is shown %s', (_case, text) => {
+  ])('an SVG is shown %s', (_case, text) => {
     expect(logoText(Buffer.from(text))).toBe(url('image/svg+xml', Buffer.from(text)))
   })
 
@@ -72,13 +75,13 @@ describe('an SVG', () => {
     ['a handler', '<g onload="alert(1)"/>'],
     ['a handler after a line break', "<g\nOnClick = 'alert(1)'/>"],
     ['a handler right after a value', '<g id="x"onclick="alert(1)"/>'],
-    ['an address that runs', '<a href="javascript:alert(1)">x</a>'],
-    ['one in character references', '<a href="&#106;ava&#x73;cript&#58;alert(1)">x</a>'],
-    ['one with tabs in it', '<a href="java&#9;script:alert(1)">x</a>'],
+    ['a javascript: address', '<a href="javascript:alert(1)">x</a>'],
+    ['a javascript: address in character references', '<a href="&#106;ava&#x73;cript&#58;alert(1)">x</a>'],
+    ['a javascript: address with tabs in it', '<a href="java&#9;script:alert(1)">x</a>'],
     ['another document in an address', '<use href="data:image/svg+xml;base64,PHN2Zy8+#x"/>'],
     ['elements of HTML', '<h:iframe xmlns:h="http://www.w3.org/1999/xhtml" src="x"/>'],
     ['a style sheet that transforms it', '<?xml-stylesheet type="text/xsl" href="x"?>'],
-  ])('is not shown with %s', (_case, inside) => {
+  ])('an SVG is not shown with %s', (_case, inside) => {
     expect(logoText(Buffer.from(svg(inside)))).toBe('')
   })
 
@@ -88,12 +91,12 @@ describe('an SVG', () => {
     ['another encoding', `<?xml version="1.0" encoding='iso-2022-jp'?>${svg(shape)}`],
     ['another root', `<html>${svg(shape)}</html>`],
     ['text before it', `x ${svg(shape)}`],
-    ['a root that only begins like it', '<svgx/>'],
-  ])('is not shown with %s', (_case, text) => {
+    ['a root element whose name only begins with svg', '<svgx/>'],
+  ])('an SVG is not shown with %s', (_case, text) => {
     expect(logoText(Buffer.from(text))).toBe('')
   })
 
-  it('is not shown when it is no UTF-8', () => {
+  it('an SVG that is not UTF-8 is not shown', () => {
     expect(logoText(Buffer.concat([Buffer.from('<svg>'), Buffer.from([0xff]), Buffer.from('</svg>')]))).toBe(
       '',
     )
@@ -102,11 +105,11 @@ describe('an SVG', () => {
 
   it.each([
     ['comments', '<!---->'.repeat(37_000)],
-    ['comments without an end', '<!--'.repeat(65_000)],
+    ['unclosed comments', '<!--'.repeat(65_000)],
     ['spaces', ' '.repeat(262_000)],
-    ['a handler without an end', `<svg${' ona'.repeat(65_000)}`],
-    ['references without an end', `<svg>${'&#'.repeat(130_000)}`],
-  ])('of nothing but %s is read in no time', (_case, text) => {
+    ['unfinished handlers', `<svg${' ona'.repeat(65_000)}`],
+    ['unfinished character references', `<svg>${'&#'.repeat(130_000)}`],
+  ])('a logo of nothing but %s is checked in linear time', (_case, text) => {
     const before = cpuNow()
     logoText(Buffer.from(text))
     expect(cpuNow() - before).toBeLessThan(1_000)

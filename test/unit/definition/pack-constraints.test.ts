@@ -8,7 +8,7 @@ const dependency = (rest: Partial<PackDependency>): PackDependency => ({
   ...rest,
 })
 
-/** Problems of a profile with the pack `app`, maybe `store` of a version, and what `app` says. */
+/** Problems of a profile with the pack `app`, which has a dependency, and maybe with `store` in a version. */
 function problemsOf(app: Partial<Pack>, { store, values = '' }: { store?: string; values?: string } = {}) {
   const packs = [profilePack('app', values), ...(store ? [profilePack('store', '', { tag: store })] : [])]
   const folders = [packOf('app', app), ...(store ? [packOf('store', { version: store })] : [])]
@@ -29,9 +29,9 @@ describe('a dependency of a pack', () => {
         `PackDependencyMissing error ${place}: pack app needs pack store 1.2 to 1.8 of layer csi, which no profile contains; add it`,
       ],
     ],
-    ['that is required and there is fine', {}, '0.1', []],
+    ['that is required and present is accepted', {}, '0.1', []],
     [
-      'that is required and of another layer is missing',
+      'that is required but present in another layer is missing',
       { layer: 'csi' },
       '1.0',
       [
@@ -47,32 +47,37 @@ describe('a dependency of a pack', () => {
       ],
     ],
     [
-      'that is too new is an error, also where it is optional',
+      'that is too new is an error, also if it is optional',
       { maxVersion: '1.18', type: 'optional' },
       '1.19.0',
       [
         `PackDependencyVersion error ${place}: pack app works with pack store up to 1.18; a profile has 1.19.0`,
       ],
     ],
-    ['of its highest minor version is fine', { maxVersion: '1.18' }, '1.18.6', []],
+    ['within its highest minor version is accepted', { maxVersion: '1.18' }, '1.18.6', []],
     [
-      'of a version that is no semantic one is compared by its numbers',
+      'whose version is not semantic is compared by its numbers',
       { minVersion: '0.30' },
       '0.30.0-5.5.2026',
       [],
     ],
     ['that is optional may be missing', { type: 'optional', minVersion: '1.0' }, undefined, []],
     [
-      'that is not supported may not be in the range',
+      'that is not supported is an error if its version is in the range',
       { type: 'notSupported', minVersion: '1.0', maxVersion: '2.0' },
       '1.5',
       [
         `PackDependencyVersion error ${place}: pack app does not work with pack store 1.0 to 2.0; a profile has 1.5`,
       ],
     ],
-    ['that is not supported may be outside of it', { type: 'notSupported', minVersion: '2.0' }, '1.5', []],
-    ['for an upgrade is not judged', { type: 'upgrade', minVersion: '9.0' }, '1.5', []],
-  ])('%s', (_title, rest, store, expected) => {
+    [
+      'that is not supported may be outside the range',
+      { type: 'notSupported', minVersion: '2.0' },
+      '1.5',
+      [],
+    ],
+    ['of type upgrade is not checked', { type: 'upgrade', minVersion: '9.0' }, '1.5', []],
+  ])('a dependency %s', (_title, rest, store, expected) => {
     expect(problemsOf({ dependencies: [dependency(rest)] }, store ? { store } : {})).toEqual(expected)
   })
 })
@@ -109,7 +114,7 @@ describe('a value that schema.yaml describes', () => {
     ['{{ required }}', '"{{ .spectro.system.cluster.name }}"', ''],
     ['{{ format "${number}" }}', '"{{ .spectro.system.cluster.name }}"', ''],
     ['{{ format "${number}" }}', '', ''],
-  ])('by %s is held to that: %s', (template, value, reason) => {
+  ])('the schema %s checks the value %s', (template, value, reason) => {
     const suffix = reason.startsWith('is ') ? '' : ' (schema.yaml of the pack)'
     expect(judge(template, value)).toEqual(
       reason === ''
@@ -120,7 +125,7 @@ describe('a value that schema.yaml describes', () => {
     )
   })
 
-  it('may be each item of a list, or stand below a key with dots', () => {
+  it('a schema may apply to each item of a list, or to a value below a key with dots', () => {
     const schema = schemaOf(
       "a.$[].port:\n  schema: '{{ format \"${number}\" }}'\nb.io/name.x:\n  schema: '{{ required }}'\n",
     )
@@ -129,14 +134,14 @@ describe('a value that schema.yaml describes', () => {
     ).toEqual([expect.stringContaining('a.$[].port must be a number')])
   })
 
-  it('is a warning where the pack itself has it, and an error where a profile changed it', () => {
+  it('a refused value is a warning if it comes from the pack, and an error if it comes from the profile', () => {
     const app = { schema: line('{{ required }}', 'a'), values: 'a: ""\n' }
     expect(problemsOf(app)).toMatchObject([expect.stringMatching(/^PackValueInvalid warning values.yaml/)])
     expect(problemsOf(app, { values: 'a: ""' })).toMatchObject([expect.stringMatching(/ warning /)])
     expect(problemsOf(app, { values: 'b: 1' })).toMatchObject([expect.stringMatching(/ error /)])
   })
 
-  it('may not be changed where it is read only', () => {
+  it('a read-only value may not be changed', () => {
     const app = { schema: line('{{ readonly }}', 'a'), values: 'a: 1\nb: 1\n' }
     expect(problemsOf(app, { values: 'a: 1\nb: 2' })).toEqual([])
     expect(problemsOf(app, { values: 'a: 2\nb: 1' })).toEqual([
@@ -145,14 +150,14 @@ describe('a value that schema.yaml describes', () => {
   })
 
   it.each([
-    ['no YAML', 'a: {', 'is not a mapping of paths to schemas'],
-    ['no mapping', '- a', 'is not a mapping of paths to schemas'],
-    ['no schema', 'a: 1', 'a has no schema'],
-    ['no template', "a: { schema: 'required' }", 'a is not written as {{ ... }}'],
+    ['invalid YAML', 'a: {', 'is not a mapping of paths to schemas'],
+    ['a list', '- a', 'is not a mapping of paths to schemas'],
+    ['an entry without schema', 'a: 1', 'a has no schema'],
+    ['an entry without template', "a: { schema: 'required' }", 'a is not written as {{ ... }}'],
     ['an unknown word', "a: { schema: '{{ optional }}' }", 'a has the unknown word optional'],
     ['an unknown format', 'a: { schema: \'{{ format "${colour}" }}\' }', 'a has the unknown format colour'],
     [
-      'a regex without end',
+      'an unclosed regex',
       'a: { schema: \'{{ format "${string:/a}" }}\' }',
       'a has a format that does not end with /}',
     ],
@@ -161,7 +166,7 @@ describe('a value that schema.yaml describes', () => {
       `a: { schema: '{{ format "\${string:/(?:${'x?'.repeat(40)}){0,999}/}" }}' }`,
       'a has a regex that needs about',
     ],
-  ])('is not checked by %s, which is a warning', (_what, content, message) => {
+  ])('a schema.yaml with %s is not used, which is a warning', (_what, content, message) => {
     expect(problemsOf({ schema: schemaOf(content) }, { values: 'a: 1' })).toEqual([
       expect.stringMatching(/^PackSchemaInvalid warning schema.yaml/),
     ])

@@ -29,9 +29,9 @@ const withVersion = (version: string): Definition => ({ ...definitionOf([infrast
 
 describe('a definition', () => {
   it.each<[string, Definition, string[]]>([
-    ['of infrastructure and add-ons is fine', definitionOf([infrastructure, addOn(['a'])]), []],
-    ['of add-ons alone is fine', definitionOf([addOn(['a'], ['b'])]), []],
-    ['of both in one profile is fine', definitionOf([{ ...infrastructure, type: 'cluster' }]), []],
+    ['of infrastructure and add-ons finds nothing', definitionOf([infrastructure, addOn(['a'])]), []],
+    ['of add-ons alone finds nothing', definitionOf([addOn(['a'], ['b'])]), []],
+    ['of both in one profile finds nothing', definitionOf([{ ...infrastructure, type: 'cluster' }]), []],
     ['without profiles', definitionOf([]), ['ProfileMissing definition.yaml#profiles']],
     [
       'with two infrastructure profiles',
@@ -82,7 +82,7 @@ describe('a definition', () => {
       definitionOf([addOn(['a'])], [packOf('a'), packOf('a', { place: 'packs/b' })]),
       ['PackTwice packs/b'],
     ],
-    ['with a pack that is not there', definitionOf([addOn(['a'])], []), ['PackMissing u2 template.packs[0]']],
+    ['with a missing pack', definitionOf([addOn(['a'])], []), ['PackMissing u2 template.packs[0]']],
     [
       'with another version of a pack',
       definitionOf([addOn(['a'])], [packOf('a', { version: '2.0.0' })]),
@@ -90,7 +90,7 @@ describe('a definition', () => {
     ],
     ['with a pack that is only manifests', definitionOf([addOn(['a', '', { type: 'manifest' }])], []), []],
     [
-      'with a pack that nobody uses',
+      'with an unused pack',
       definitionOf([addOn(['a'])], [packOf('a'), packOf('b')]),
       ['PackUnused packs/b-1.0.0'],
     ],
@@ -110,7 +110,7 @@ describe('a definition', () => {
       ],
     ],
     [
-      'with values that are no YAML',
+      'with values that are not valid YAML',
       definitionOf([addOn(['a', 'b: [1\nc: 2'])]),
       ['YamlInvalid u2 template.packs[0].values:2:1'],
     ],
@@ -131,19 +131,19 @@ describe('a definition', () => {
       ['YamlKeyTwice u2 template.packs[0].values:3:1'],
     ],
     [
-      'with an alias of nothing',
+      'with an alias without an anchor',
       definitionOf([addOn(['a', 'a: *b'])]),
       ['YamlAliasInvalid u2 template.packs[0].values:1:4'],
     ],
     [
-      'with an alias inside of itself',
+      'with an alias inside its own anchor',
       definitionOf([addOn(['a', 'a: &b [*b]'])]),
       ['YamlAliasInvalid u2 template.packs[0].values:1:8'],
     ],
-    ['with a tag that nobody knows', definitionOf([addOn(['a', 'a: !vault x'])]), []],
+    ['with an unknown tag', definitionOf([addOn(['a', 'a: !vault x'])]), []],
     ['with a key named __proto__', definitionOf([addOn(['a', '__proto__: { x: 1 }\nconstructor: 1'])]), []],
     [
-      'with a manifest that is no YAML, in the third document',
+      'with a manifest whose third document is not valid YAML',
       definitionOf(
         [addOn(['a'])],
         [
@@ -155,12 +155,12 @@ describe('a definition', () => {
       ['YamlInvalid packs/a-1.0.0/manifests/m.yaml:5:5'],
     ],
     [
-      'with a manifest in a profile that is no YAML',
+      'with a manifest in a profile that is not valid YAML',
       definitionOf([addOn(['a', '', { manifests: [{ name: 'm', content: 'a: b: c' }] }])]),
       ['YamlInvalid u2 template.packs[0].manifests[0].content:1:4'],
     ],
     [
-      'with variables declared and used nowhere, or used and declared nowhere',
+      'with an unused variable and an undeclared one',
       definitionOf([{ ...addOn(['a', 'a: "{{ .spectro.var.y }}"']), variables: [{ name: 'x' }] }]),
       ['VariableUndeclared u2 template.packs[0].values:1:5', 'VariableUnused u2 variables[0]'],
     ],
@@ -182,12 +182,12 @@ describe('a definition', () => {
       ]),
       [],
     ],
-  ])('%s', (_name, definition, problems) => {
+  ])('the check of a definition %s', (_name, definition, problems) => {
     expect(check(definition)).toEqual(problems)
   })
 
   it.each(['0.30.0-5.5.2026', 'v1.1.0', '1.16', '1', '1.33.x', '1.0.0+build', '2024_1', '1'.repeat(128)])(
-    'may have the version %s',
+    'a definition may have the version %s',
     (version) => {
       expect(check(withVersion(version))).toEqual([])
     },
@@ -207,11 +207,11 @@ describe('a definition', () => {
     '1:2',
     '1'.repeat(129),
     '\u0661',
-  ])('may not have the version %j', (version) => {
+  ])('a definition may not have the version %j', (version) => {
     expect(check(withVersion(version))).toEqual(['VersionInvalid definition.yaml#version'])
   })
 
-  it('gives each problem the severity of its code', () => {
+  it('each problem has the severity of its code', () => {
     const problems = checkDefinition(
       definitionOf([addOn(['a', 'a: "{{.spectro.var.y}}"\na: {{ .spectro.x }}'])], [packOf('b')]),
     )
@@ -220,7 +220,7 @@ describe('a definition', () => {
       expect(severity).toBe(definitionCodes[code as keyof typeof definitionCodes].severity)
   })
 
-  it('tells a thousand problems and how many more there are', () => {
+  it('a thousand problems are listed, and how many more there are', () => {
     const values = Array.from({ length: 1_500 }, (_, index) => `k${index}: "{{ .spectro.var.x }}"`).join('\n')
     const problems = checkDefinition(definitionOf([addOn(['a', values])]))
     expect(problems.length).toBe(1_001)
@@ -230,7 +230,7 @@ describe('a definition', () => {
     })
   })
 
-  it('takes any number of warnings, which hide no error', () => {
+  it('any number of warnings is accepted, and they hide no error', () => {
     const comments = `a: 1\n#${'{{ .spectro.system.user.name }}'.repeat(1_500)}\n`
     const problems = checkDefinition(definitionOf([addOn(['a', comments])]))
     expect(problems.length).toBe(1_001)
@@ -253,15 +253,15 @@ describe('a hostile text', () => {
     (_, index) => `k${index}: {{ .spectro.pack.a.k${index + 1} }}`,
   ).join('\n')
   it.each<[string, string, RegExp]>([
-    ['of aliases that stand for a billion values', bomb, /^YamlTooLarge/],
-    ['of brackets nested without end', 'a: '.concat('['.repeat(100_000)), /^YamlInvalid/],
-    ['of braces nested without end', 'a: '.concat('{a: '.repeat(50_000)), /^YamlInvalid/],
+    ['of aliases that expand to a billion values', bomb, /^YamlTooLarge/],
+    ['of endlessly nested brackets', 'a: '.concat('['.repeat(100_000)), /^YamlInvalid/],
+    ['of endlessly nested braces', 'a: '.concat('{a: '.repeat(50_000)), /^YamlInvalid/],
     [
-      'of blocks nested without end',
+      'of endlessly nested blocks',
       Array.from({ length: 3_000 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n'),
       /^(?:YamlInvalid|$)/,
     ],
-    ['of lists nested without end', `a:\n  ${'- '.repeat(50_000)}x`, /^(?:YamlInvalid|$)/],
+    ['of endlessly nested lists', `a:\n  ${'- '.repeat(50_000)}x`, /^(?:YamlInvalid|$)/],
     ['of 30,000 equal keys', 'a: 1\n'.repeat(30_000), /^YamlKeyTwice/],
     ['of macros that follow each other', many, /^MacroPathEmpty/],
     [
@@ -269,16 +269,16 @@ describe('a hostile text', () => {
       Array.from({ length: 30_000 }, (_, index) => `k${index}: &a${index} 1`).join('\n'),
       /^$/,
     ],
-    ['of quotes that do not end', 'a: "'.concat('x\n'.repeat(100_000)), /^YamlInvalid/],
-  ])('%s is judged in bounded time', (_name, values, first) => {
+    ['of unclosed quotes', 'a: "'.concat('x\n'.repeat(100_000)), /^YamlInvalid/],
+  ])('a hostile text %s is checked in bounded time', (_name, values, first) => {
     const begin = cpuNow()
     const problems = checkDefinition(definitionOf([addOn(['a', values])]))
-    // What is quadratic takes minutes; the rest about a second on an idle machine.
+    // A quadratic check takes minutes, a linear one about a second on an idle machine.
     expect(cpuNow() - begin).toBeLessThan(10_000)
     expect(problems[0]?.code ?? '').toMatch(first)
   })
 
-  it('never makes the check throw', () => {
+  it('no text makes the check throw', () => {
     const random = createRandom(21)
     const pieces = [
       'a',
@@ -325,7 +325,7 @@ describe('a hostile text', () => {
   })
 })
 
-/** Text as generated definitions of resources have it: mostly descriptions. */
+/** Text like that of generated resource definitions: mostly descriptions. */
 const resourceDefinition = (size: number) => {
   const property = [
     '            thing:',
@@ -346,7 +346,7 @@ describe('a manifest of 2.5 MB', () => {
       [packOf('a', { manifests: [{ place: 'm.yaml', content }] })],
     )
 
-  it('takes about ten times as long as one of 250 kB', () => {
+  it('a check of 2.5 MB takes about ten times as long as one of 250 kB', () => {
     const time = (size: number) => {
       const definition = big(`${resourceDefinition(size)}---\na: {{ .spectro.var.x }}\n`)
       const begin = cpuNow()
@@ -356,12 +356,12 @@ describe('a manifest of 2.5 MB', () => {
     time(250_000)
     const small = time(250_000)
     const large = time(2_500_000)
-    // Ten times by size; a hundred times would be quadratic.
+    // Ten times is linear; a hundred times would be quadratic.
     expect(large / small).toBeLessThan(40)
     expect(large).toBeLessThan(10_000)
   })
 
-  it('full of macros is judged in bounded time', () => {
+  it('a manifest full of macros is checked in bounded time', () => {
     const line = 'a: "{{ .spectro.var.x }}-{{ .spectro.var.x }}"\n---\n'
     const begin = cpuNow()
     expect(check(big(line.repeat(10_000)))).toEqual([])

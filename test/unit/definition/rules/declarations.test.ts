@@ -14,14 +14,14 @@ const problemsOf = (...variables: readonly Partial<Variable>[]) =>
 
 describe('a declaration', () => {
   it.each<[string, Partial<Variable>[], string[]]>([
-    ['is fine', [{ name: 'a.b-c_d', format: 'IPv4', defaultValue: '1.2.3.4' }], []],
-    ['is fine where hidden and optional', [{ hidden: true }], []],
+    ['is valid has no problem', [{ name: 'a.b-c_d', format: 'IPv4', defaultValue: '1.2.3.4' }], []],
+    ['is hidden and optional has no problem', [{ hidden: true }], []],
     ['has an unknown format', [{ format: 'int' }], ['VariableFormatUnknown variables[0]']],
     ['has an unknown input', [{ inputType: 'list' as 'text' }], ['VariableInputTypeUnknown variables[0]']],
     ['has no name', [{ name: '' }], ['VariableNameInvalid variables[0]']],
     ['has a name with a space', [{ name: 'a b' }], ['VariableNameInvalid variables[0]']],
     ['has a name with a brace', [{ name: 'a}' }], ['VariableNameInvalid variables[0]']],
-    ['is there twice', [{}, { name: 'w' }, {}], ['VariableTwice variables[2]']],
+    ['is declared twice', [{}, { name: 'w' }, {}], ['VariableTwice variables[2]']],
     ['has a pattern that RE2 refuses', [{ regex: 'a(?!b)' }], ['VariablePatternInvalid variables[0]']],
     ['has a pattern with a back reference', [{ regex: '(a)\\1' }], ['VariablePatternInvalid variables[0]']],
     ['has a pattern that is not closed', [{ regex: '(a' }], ['VariablePatternInvalid variables[0]']],
@@ -56,7 +56,7 @@ describe('a declaration', () => {
       ['VariableDefaultInvalid variables[0]'],
     ],
     [
-      'has a default that is no option',
+      'has a default that is not an option',
       [{ ...dropdown('a'), defaultValue: 'b' }],
       ['VariableDefaultInvalid variables[0]'],
     ],
@@ -76,9 +76,9 @@ describe('a declaration', () => {
       [{ isSensitive: true, defaultValue: '********', regex: '^[a-z]+$' }],
       ['VariableDefaultMasked variables[0]'],
     ],
-    ['has a default of stars that is no secret', [{ defaultValue: '***' }], []],
+    ['is not sensitive may have a default of stars', [{ defaultValue: '***' }], []],
     [
-      'has a masked default that has to be there',
+      'has a masked default and needs one',
       [{ isSensitive: true, defaultValue: '***', immutable: true }],
       ['VariableDefaultMasked variables[0]', 'VariableDefaultMissing variables[0]'],
     ],
@@ -87,9 +87,13 @@ describe('a declaration', () => {
       [{ ...dropdown('******', '******', 'abcd'), isSensitive: true, regex: '^[a-z]+$' }],
       ['VariableDefaultMasked variables[0]', 'VariableDefaultMasked variables[0]'],
     ],
-    ['has options that nobody sees', [{ options: [{ value: 'a' }] }], ['VariableOptionsUnused variables[0]']],
     [
-      'has several problems, all told',
+      'has options but is not a dropdown',
+      [{ options: [{ value: 'a' }] }],
+      ['VariableOptionsUnused variables[0]'],
+    ],
+    [
+      'has several problems, all reported',
       [{ format: 'x', regex: '(', immutable: true }],
       [
         'VariablePatternInvalid variables[0]',
@@ -97,11 +101,11 @@ describe('a declaration', () => {
         'VariableDefaultMissing variables[0]',
       ],
     ],
-  ])('%s', (_name, variables, problems) => {
+  ])('a variable that %s', (_name, variables, problems) => {
     expect(problemsOf(...variables)).toEqual(problems)
   })
 
-  it('says why RE2 refuses its pattern, and which format was meant', () => {
+  it('a problem of a variable says why RE2 refuses its pattern, or which format was meant', () => {
     const { problems } = readVariables([profileOf([], [{ name: 'v', regex: 'a(?!b)', format: 'ipv4cdir' }])])
     expect(problems.map(({ message }) => message)).toEqual([
       'variable v has a regex that is refused by RE2: invalid or unsupported Perl syntax: `(?!`',
@@ -109,7 +113,7 @@ describe('a declaration', () => {
     ])
   })
 
-  it('cannot hold up a host with patterns that are slow to compile', () => {
+  it('patterns that are slow to compile cannot block a host', () => {
     const variables = Array.from({ length: 1_000 }, (_, index) => ({
       name: `v${index}`,
       regex: `(?i)${'\\pL'.repeat(300)}${index}`,

@@ -8,9 +8,9 @@ const version = '.spectro.system.kubernetes.version'
 
 describe('a macro with functions', () => {
   it.each<[string, string, string]>([
-    ['one', `a: v{{ ${version} | substr 0 4 }}`, 'a: v1.33'],
+    ['one function', `a: v{{ ${version} | substr 0 4 }}`, 'a: v1.33'],
     ['a pipe without blanks', `a: v{{${version}|trunc 4}}`, 'a: v1.33'],
-    ['several', 'a: {{ .spectro.system.cluster.name | lower | replace " " "-" }}', 'a: shop-7'],
+    ['several functions', 'a: {{ .spectro.system.cluster.name | lower | replace " " "-" }}', 'a: shop-7'],
     ['parentheses', `a: x{{ (semver ${version}).Minor }}`, 'a: x33'],
     ['the function first', 'a: {{ upper .spectro.system.cluster.uid }}', 'a: U9'],
     ['two macros', 'a: {{ printf "%s-%s" .spectro.system.cluster.uid "x" | upper }}', 'a: U9-X'],
@@ -22,16 +22,20 @@ describe('a macro with functions', () => {
     ],
     ['quotes as they are, in quotes', 'a: "{{ .spectro.system.cluster.uid | replace "u" "v" }}"', 'a: "v9"'],
     ['its own quotes', 'a: {{ .spectro.system.cluster.name | quote }}', 'a: "Shop 7"'],
-    ['a line break of its own', 'a: {{ .spectro.system.cluster.uid | nindent 2 }}\nb: 1', 'a: \n  u9\nb: 1'],
+    [
+      'a result with a line break',
+      'a: {{ .spectro.system.cluster.uid | nindent 2 }}\nb: 1',
+      'a: \n  u9\nb: 1',
+    ],
     ['a line break in the braces', `a: "x=v{{\n    ${version} | substr 0 4 }}"`, 'a: "x=v1.33"'],
     ['a default that is not needed', `a: v{{ ${version} | default "1.0" }}`, 'a: v1.33.3'],
-    ['a default of what only the platform knows', 'a: {{ .spectro.macro.x | default "b" }}', 'a: b'],
+    ['a default for a value that only the platform knows', 'a: {{ .spectro.macro.x | default "b" }}', 'a: b'],
     [
-      'a default of a fact of the platform',
+      'a default for a fact of the platform',
       'a: {{ .spectro.system.user.name | default "b" | upper }}',
       'a: B',
     ],
-    ['a default of a pack that is not there', 'a: {{ .spectro.pack.other.x | default "b" }}', 'a: b'],
+    ['a default for a missing pack', 'a: {{ .spectro.pack.other.x | default "b" }}', 'a: b'],
     ['a value of a pack', 'a: "{{ .spectro.pack.app.b | upper }}"\nb: x', 'a: "X"\nb: x'],
     [
       'a value of a pack that has functions itself',
@@ -39,13 +43,13 @@ describe('a macro with functions', () => {
       'a: "U9U9"\nb: "u9u9"',
     ],
     ['a choice', `a: {{ semverCompare ">=1.30" ${version} | ternary "new" "old" }}`, 'a: new'],
-  ])('takes %s', (_name, values, expected) => {
+  ])('a macro may have %s', (_name, values, expected) => {
     const { content, problems } = renderValues(values, { facts })
     expect(problems).toEqual([])
     expect(content).toBe(expected)
   })
 
-  // What Go's text/template makes of the same text.
+  // Results of Go's text/template for the same text.
   it.each<[string, string]>([
     ['a: x {{- .spectro.system.cluster.uid }} y', 'a: xu9 y'],
     ['a: x {{ .spectro.system.cluster.uid -}} y', 'a: x u9y'],
@@ -53,7 +57,7 @@ describe('a macro with functions', () => {
     ['a: x{{- .spectro.system.cluster.uid -}}  {{- .spectro.system.cluster.uid -}} y', 'a: xu9u9y'],
     ['a: "\u00a0{{- .spectro.system.cluster.uid -}}\u00a0"', 'a: "\u00a0u9\u00a0"'],
     ['a: b\n{{- .spectro.system.cluster.uid }}\nc: 1', 'a: bu9\nc: 1'],
-  ])('takes away the blanks that its trim markers name: %j', (values, expected) => {
+  ])('trim markers remove the blanks beside them: %j', (values, expected) => {
     expect(renderValues(values, { facts })).toMatchObject({ content: expected, problems: [] })
   })
 
@@ -65,7 +69,7 @@ describe('a macro with functions', () => {
       'uper; did you mean upper?',
     ],
     [
-      'a function that gives something else each time',
+      'a function with a random result',
       'a: {{ .spectro.system.cluster.uid | randAlpha 3 }}',
       ['MacroFunctionUnknown 1:4'],
       'randAlpha',
@@ -77,12 +81,12 @@ describe('a macro with functions', () => {
       'applies functions to a variable of the profile',
     ],
     [
-      'a value too few',
+      'too few arguments',
       `a: {{ ${version} | substr 0 }}`,
       ['MacroInvalid 1:4'],
       'gives the function substr 2 values; it takes 3',
     ],
-    ['no function behind |', `a: {{ ${version} | "x" }}`, ['MacroInvalid 1:4'], 'has no function after |'],
+    ['no function after |', `a: {{ ${version} | "x" }}`, ['MacroInvalid 1:4'], 'has no function after |'],
     [
       'an open parenthesis',
       `a: {{ (${version} }}`,
@@ -114,7 +118,7 @@ describe('a macro with functions', () => {
       'function replace would return more',
     ],
     [
-      'what is no version',
+      'a text that is not a version',
       'a: {{ semver .spectro.system.cluster.uid }}',
       ['MacroFunctionFailed 1:4'],
       'function semver takes a version',
@@ -126,13 +130,13 @@ describe('a macro with functions', () => {
       'did you mean cluster.uid?',
     ],
     [
-      'what only the platform knows, without a default',
+      'a value that only the platform knows, without a default',
       'a: {{ .spectro.system.user.name | upper }}',
       ['MacroPlatformOnly 1:4'],
       'user.name',
     ],
     [
-      'a value that holds itself',
+      'a value that contains itself',
       'a: "{{ .spectro.pack.app.a | upper }}"',
       ['MacroCycle 1:5'],
       'app.a -> app.a',
@@ -161,23 +165,23 @@ describe('a macro with functions', () => {
       ['MacroTypeChanged 1:4'],
       'becomes a number',
     ],
-  ])('is told where it has %s', (_name, values, places, message) => {
+  ])('a macro is reported if it has %s', (_name, values, places, message) => {
     const result = renderValues(values, { facts })
     expect(result.places).toEqual(places)
     expect(result.problems[0]?.message).toContain(message)
   })
 
-  it('has no value before the facts are known, nor a default', () => {
+  it('a macro with a default has no value before the facts are known', () => {
     const values = `a: {{ ${version} | substr 0 4 }}\nb: {{ ${version} | default "1.0" | semver }}`
     expect(checkDefinition(appDefinition(values))).toEqual([])
   })
 
-  it('uses a variable as much as another one, where it is wrong', () => {
+  it('a malformed macro still counts as a use of its variable', () => {
     const problems = checkDefinition(appDefinition('a: {{ .spectro.var.v | upper }}', [{ name: 'v' }]))
     expect(placesOf(problems)).toEqual(['MacroInvalid 1:4'])
   })
 
-  it('stays as it is where it stands in a condition of a manifest, which is a template then', () => {
+  it('a macro in a condition of a manifest is not rendered, and the manifest is a template', () => {
     const content = '{{ if eq .spectro.system.cloud.type "x" }}\na: 1\na: 2\n{{ end }}\n'
     const definition = appDefinition('b: 1')
     const [profile] = definition.profiles
@@ -203,7 +207,7 @@ describe('functions that make as much as they may', () => {
       'broad lists',
       `a: "{{ splitList "" (repeat 30000 .spectro.system.cluster.uid) | join "," | splitList "," | len }}"\n`,
     ],
-  ])('end in bounded time and memory: %s', (_name, line) => {
+  ])('functions end in bounded time and memory: %s', (_name, line) => {
     const begin = cpuNow()
     renderValues(line.repeat(2_000), { facts })
     expect(cpuNow() - begin).toBeLessThan(10_000)

@@ -182,16 +182,16 @@ const tables: readonly (readonly [string, readonly string[], readonly string[]])
 
 describe('a format', () => {
   for (const [format, good, bad] of tables) {
-    it.each(good.map((value) => [value]))(`${format} takes %j`, (value) => {
+    it.each(good.map((value) => [value]))(`the format ${format} accepts %j`, (value) => {
       expect(takes(format, value)).toBe(true)
     })
     if (bad.length === 0) continue
-    it.each(bad.map((value) => [value]))(`${format} refuses %j`, (value) => {
+    it.each(bad.map((value) => [value]))(`the format ${format} refuses %j`, (value) => {
       expect(takes(format, value)).toBe(false)
     })
   }
 
-  it('is found without regard to case, and string is what counts without one', () => {
+  it('a format is found in any case, and without one it is string', () => {
     expect(findFormat('IPv4CIDR')).toBe(findFormat('ipv4cidr'))
     expect(findFormat('Boolean')?.kind).toBe('boolean')
     expect(findFormat(undefined)).toBe(findFormat('STRING'))
@@ -200,7 +200,7 @@ describe('a format', () => {
     expect(findFormat('__proto__')).toBeUndefined()
   })
 
-  it('judges addresses as the operating system does, but for zones', () => {
+  it('the formats of addresses accept what the operating system accepts, except zones', () => {
     const random = createRandom(7)
     const parts = [
       '0',
@@ -241,13 +241,13 @@ describe('a format', () => {
     ['base64', `${'Q'.repeat(60_000)}!!!!`],
     ['ipv6', ':'.repeat(60_000)],
     ['ipv4cidr', '1'.repeat(60_000)],
-  ])('%s refuses a long value at once', (format, value) => {
+  ])('the format %s refuses a long value in linear time', (format, value) => {
     const begin = cpuNow()
     expect(takes(format, value)).toBe(false)
     expect(cpuNow() - begin).toBeLessThan(500)
   })
 
-  it('takes each prefix length from 0 to 32 and no other', () => {
+  it('ipv4cidr accepts each prefix length from 0 to 32 and no other', () => {
     const lengths = Array.from({ length: 130 }, (_, length) => length)
     expect(lengths.filter((length) => takes('ipv4cidr', `10.0.0.0/${length}`))).toEqual(lengths.slice(0, 33))
   })

@@ -10,7 +10,7 @@ const record = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../fixtures/helm/functions.json'), 'utf8'),
 ) as [string, { text?: string; refused?: string }][]
 
-/** What an expression over literals comes to. */
+/** The result of an expression over literals. */
 const run = (expression: string): string | { refusal: string } => {
   const action = readAction(`{{ ${expression} }}`, 0)
   if (!action) return { refusal: 'is no action' }
@@ -23,30 +23,30 @@ const run = (expression: string): string | { refusal: string } => {
   return 'value' in result ? writeValue(result.value) : { refusal: JSON.stringify(result) }
 }
 
-// What helm makes of these is no text in UTF-8, or the words of an error: they are refused.
+// For these, helm gives text that is not UTF-8, or an error in the text: they are refused here.
 const isRefusedHere = (text: string) => /\ufffd|^illegal base(?:32|64) data/.test(text)
 
 describe('a function of templates', () => {
   it.each(record.filter(([, { text }]) => text !== undefined && !isRefusedHere(text)))(
-    'gives what helm gives: %s',
+    'a function returns what helm returns: %s',
     (expression, { text }) => {
       expect(run(expression)).toBe(text === '<no value>' ? '' : text)
     },
   )
 
   it.each(record.filter(([, { text = '\ufffd' }]) => isRefusedHere(text)))(
-    'refuses what helm refuses: %s',
+    'a function refuses what helm refuses: %s',
     (expression) => {
       expect(run(expression)).toHaveProperty('refusal')
     },
   )
 
-  it.each(functionNames)('%s is held against helm', (name) => {
+  it.each(functionNames)('the function %s is compared with helm', (name) => {
     const uses = record.filter(([expression]) => new RegExp(`(?:^|[ (|])${name}(?: |$|\\))`).test(expression))
     expect(uses.length).toBeGreaterThan(0)
   })
 
-  it.each(functionNames)('%s is listed in docs/definition-format.md', (name) => {
+  it.each(functionNames)('the function %s is listed in docs/definition-format.md', (name) => {
     const document = readFileSync(join(import.meta.dirname, '../../../../docs/definition-format.md'), 'utf8')
     expect(document).toContain(`\`${name}\``)
   })

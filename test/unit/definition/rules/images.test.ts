@@ -14,9 +14,9 @@ describe('the images of a pack', () => {
   }
 
   it.each<[string, string | undefined, string[], string[]]>([
-    ['are none where there is nothing', undefined, [], []],
+    ['of nothing are none', undefined, [], []],
     [
-      'stand in its values',
+      'are those that its values list',
       'pack:\n  content:\n    images:\n      - image: b:1\n      - image: a:1\n      - image: b:1\n',
       [],
       ['a:1', 'b:1'],
@@ -28,13 +28,13 @@ describe('the images of a pack', () => {
       ['Docker.IO/A:{{ .spectro.var.x }}'],
     ],
     [
-      'stand nowhere else in values',
+      'are not taken from elsewhere in values',
       'image: a\ncharts: { x: { image: b, containers: [{ image: c }] } }',
       [],
       [],
     ],
     [
-      'stand in all containers of a pod',
+      'are those of all containers of a pod',
       undefined,
       [
         'spec:\n  containers: [{ image: c }]\n  initContainers: [{ image: i }]\n  ephemeralContainers: [{ image: e }]\n',
@@ -42,7 +42,7 @@ describe('the images of a pack', () => {
       ['c', 'e', 'i'],
     ],
     [
-      'stand in any workload and list',
+      'are found in any workload and list',
       undefined,
       [
         'items:\n- spec: { jobTemplate: { spec: { template: { spec: { containers: [{ name: x, image: a }] } } } } }',
@@ -50,20 +50,20 @@ describe('the images of a pack', () => {
       ['a'],
     ],
     [
-      'stand in any document',
+      'are found in any document',
       undefined,
       ['a: 1\n---\nspec: { containers: [{ image: a }] }\n---\nspec:\n  containers:\n  - image: b\n'],
       ['a', 'b'],
     ],
-    ['stand in JSON', undefined, ['{"spec":{"containers":[{"image":"a"}]}}'], ['a']],
+    ['are found in JSON', undefined, ['{"spec":{"containers":[{"image":"a"}]}}'], ['a']],
     [
-      'with macros and more are left alone',
+      'keep their macros',
       undefined,
       ['spec:\n  containers:\n  - image: a:{{.spectro.var.x}}{{ .spectro.var.y }}-b\n'],
       ['a:{{.spectro.var.x}}{{ .spectro.var.y }}-b'],
     ],
     [
-      'are no properties of a schema',
+      'are not the properties of a schema',
       undefined,
       ['properties:\n  containers: { items: { properties: { image: { type: string } } } }'],
       [],
@@ -75,13 +75,13 @@ describe('the images of a pack', () => {
       [],
     ],
     [
-      'are those of the texts that can be read',
+      'are those of the texts that can be parsed',
       undefined,
       ['spec: { containers: [{ image: a }', 'spec: { containers: [{ image: b }] }'],
       ['b'],
     ],
     ['are not those of text in a block', undefined, ['data:\n  x: |\n    containers:\n    - image: a\n'], []],
-  ])('%s', (_name, values, manifests, expected) => {
+  ])('the images of a pack %s', (_name, values, manifests, expected) => {
     expect(images(values, ...manifests)).toEqual(expected)
   })
 })
@@ -96,20 +96,20 @@ describe('the images of a pack of a profile', () => {
     `pack: { content: { images: [${images.map((image) => `{ image: "${image}" }`).join(', ')}] } }\n`
   const pod = (image: string) => `spec: { containers: [{ image: "${image}" }] }\n`
 
-  it('are those of the values of the profile where it gives some', () => {
+  it('the images of a pack are those of the values of the profile if it gives some', () => {
     expect(found({ values: listed('own:1') }, { values: listed('folder:1') }).images).toEqual(['own:1'])
     expect(found({ values: ' \n' }, { values: listed('folder:1') }).images).toEqual(['folder:1'])
     expect(found({ values: 'a: 1\n' }, { values: listed('folder:1') }).images).toEqual([])
   })
 
-  it('are those of all manifests, of the folder and of the profile', () => {
+  it('the images of a pack are those of all manifests, of the folder and of the profile', () => {
     const manifests = [{ name: 'm', content: pod('own:2') }]
     const folder = { manifests: [{ place: 'm', content: pod('folder:2') }], values: listed('listed:1') }
     expect(found({ manifests }, folder).images).toEqual(['folder:2', 'listed:1', 'own:2'])
     expect(found({ type: 'manifest', tag: '', manifests }).images).toEqual(['own:2'])
   })
 
-  it('are those of its own values where the pack stands more than once', () => {
+  it('a pack that a profile contains more than once has the images of its own values', () => {
     const profile = profileOf([
       profilePack('a', listed('one:1')),
       profilePack('a', '', { displayName: 'a-2' }),
@@ -134,18 +134,26 @@ describe('the guessed images of a pack', () => {
 
   it.each<[string, string, string[]]>([
     ['repository and tag', 'image: { repository: a/b, tag: v1 }', ['a/b:v1']],
-    ['with a registry', 'image: { registry: quay.io, repository: a/b, tag: "2" }', ['quay.io/a/b:2']],
     [
-      'with a registry that has a port',
+      'repository and tag with a registry',
+      'image: { registry: quay.io, repository: a/b, tag: "2" }',
+      ['quay.io/a/b:2'],
+    ],
+    [
+      'repository and tag with a registry that has a port',
       'image: { registry: "r.local:5000/", repository: b, tag: 1.10 }',
       ['r.local:5000/b:1.10'],
     ],
-    ['side by side with other values', 'x: { repository: a/b, tag: v1, pullPolicy: Always }', ['a/b:v1']],
-    ['however deep, in lists too', 'x: { y: [{ z: { image: { repository: a, tag: b } } }] }', ['a:b']],
+    [
+      'repository and tag beside other values',
+      'x: { repository: a/b, tag: v1, pullPolicy: Always }',
+      ['a/b:v1'],
+    ],
+    ['any depth, in lists too', 'x: { y: [{ z: { image: { repository: a, tag: b } } }] }', ['a:b']],
     ['repository and digest', `x: { repository: a/b, digest: "${digest}" }`, [`a/b@${digest}`]],
     ['tag and digest', `x: { repository: a/b, tag: v1, sha: "${'0'.repeat(64)}" }`, [`a/b:v1@${digest}`]],
     [
-      'no tag: the chart has one',
+      'a repository without tag, which the chart has',
       'image: { repository: a/b }\nc: { repository: a/d, tag: "" }\ne: { repository: a/f, tag: }',
       ['a/b (tag unknown)', 'a/d (tag unknown)', 'a/f (tag unknown)'],
     ],
@@ -167,26 +175,26 @@ describe('the guessed images of a pack', () => {
       ['{{ .spectro.var.r }}/b:{{.spectro.var.t}}'],
     ],
     [
-      'nothing that is no image',
+      'nothing that cannot be an image',
       'a: { repository: "https://charts.local/x", tag: v1 }\nb: { repository: "git@host:a/b", tag: v1 }\nimage: true\nc: { image: "two words" }\nd: { repository: a/b }\nimagePullPolicy: Always\ne: { image: "{{ .Values.a }}" }\nf: { image: "" }',
       [],
     ],
-  ])('are of %s', (_name, chart, expected) => {
+  ])('images are guessed from %s', (_name, chart, expected) => {
     expect(guessed(`charts:\n  some:\n${chart.replaceAll(/^/gm, '    ')}\n`)).toEqual(expected)
   })
 
-  it('are of values for manifests, which are templates, too', () => {
+  it('images are guessed also from values for manifests that are templates', () => {
     const values = 'manifests: { web: { image: { repository: a/b, tag: v1 }, db: { images: "c/d:v2" } } }\n'
     expect(guessed(values)).toEqual(['a/b:v1', 'c/d:v2'])
   })
 
-  it('are of charts and manifests alone', () => {
+  it('images are guessed only from values of charts and manifests', () => {
     expect(
       guessed('image: { repository: a/b, tag: v1 }\npack: { image: { repository: a/b, tag: v1 } }\n'),
     ).toEqual([])
   })
 
-  it('are of plain lines of manifests that are templates, and of no line of a comment', () => {
+  it('images are guessed from plain lines of manifests that are templates, not from comments', () => {
     const template = [
       '{{ if .Values.a }}',
       'spec:',
@@ -204,7 +212,7 @@ describe('the guessed images of a pack', () => {
     expect(guessed('a: 1\n', template)).toEqual(['a/b:v1', 'c/d (tag unknown)', 'e/f:{{ .spectro.var.t }}'])
   })
 
-  it('are none where the pack lists its images, but those of templates', () => {
+  it('only images of templates are guessed if the pack lists its images', () => {
     const values =
       'pack: { content: { images: [{ image: "l:1" }] } }\ncharts: { x: { image: { repository: a, tag: b } } }\n'
     const profile = profileOf([profilePack('a', values)])
@@ -217,7 +225,7 @@ describe('the guessed images of a pack', () => {
     })
   })
 
-  it('take no time that grows faster than the text', () => {
+  it('images are guessed in linear time', () => {
     const begin = cpuNow()
     expect(guessed(`charts:\n  a:\n    image: "${':'.repeat(1_000_000)}/"\n`)).toEqual([])
     expect(guessed('a: 1\n', `{{ x }}\n${`image: ${'a'.repeat(1_000_000)}"\n`.repeat(2)}`)).toEqual([])

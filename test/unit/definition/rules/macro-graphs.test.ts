@@ -33,7 +33,7 @@ const toDefinition = (graph: Graph) => {
   return definitionOf([profileOf([...values].map(([pack, text]) => profilePack(pack, text)))])
 }
 
-/** The naive way: follow every name until the end, or until one comes back. */
+/** The naive way: follow every name until the end, or until a name repeats. */
 function expand(graph: Graph, name: string, above: readonly string[] = []): string | undefined {
   if (above.includes(name)) return undefined
   const parts = (graph.get(name) ?? []).map((part) =>
@@ -56,7 +56,7 @@ const reaches = (graph: Graph, from: string, to: string) => {
 }
 
 describe('values of packs that hold each other', () => {
-  it('are what a naive expansion says, and circles are found where it finds them', () => {
+  it('values that contain each other and circles are those of a naive expansion', () => {
     let withCircle = 0
     for (let seed = 0; seed < 600; seed += 1) {
       const random = createRandom(seed)
@@ -93,7 +93,7 @@ describe('values of packs that hold each other', () => {
     expect(withCircle).toBeLessThan(500)
   })
 
-  it('may be a chain of 20,000', () => {
+  it('values of packs may be a chain of 20,000', () => {
     const lines = Array.from(
       { length: 20_000 },
       (_, index) => `k${index}: "{{ .spectro.pack.app.k${index + 1} }}"`,
@@ -106,7 +106,7 @@ describe('values of packs that hold each other', () => {
     expect(texts[0]?.content.match(/"end"/g)?.length).toBe(20_000)
   })
 
-  it('may be a circle of 20,000, of which the message tells the begin', () => {
+  it('values of packs may be a circle of 20,000, of which the message shows the first names', () => {
     const lines = Array.from(
       { length: 20_000 },
       (_, index) => `k${index}: "{{ .spectro.pack.app.k${(index + 1) % 20_000} }}"`,
@@ -116,7 +116,7 @@ describe('values of packs that hold each other', () => {
     expect(problems[0]?.message.length).toBeLessThan(2_000)
   })
 
-  it('are refused where they double until they fill the memory', () => {
+  it('values of packs that double until they fill the memory are refused', () => {
     const lines = Array.from(
       { length: 60 },
       (_, index) => `k${index}: "{{ .spectro.pack.app.k${index + 1} }}{{ .spectro.pack.app.k${index + 1} }}"`,

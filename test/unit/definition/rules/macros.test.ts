@@ -22,19 +22,19 @@ describe('a macro', () => {
     ['is a fact', '{{ .spectro.system.cluster.name }}', ['system', 'cluster.name']],
     ['is a value of a pack', '{{ .spectro.pack.edge-k3s.a.b }}', ['pack', 'edge-k3s.a.b']],
     ['is a macro of a project', '{{ .spectro.macro.region }}', ['macro', 'region']],
-    ['stands in more braces', '{{{ .spectro.var.x }}}', ['var', 'x']],
-    ['follows braces of others', '{{ {{ .spectro.var.x }}', ['var', 'x']],
-    ['of Helm is none', '{{ .Values.spectro.var.x }}', []],
-    ['of another word is none', '{{ .spectroclusters.var.x }}', []],
-    ['without dot is none', '{{ spectro.var.x }}', []],
+    ['is found in more braces', '{{{ .spectro.var.x }}}', ['var', 'x']],
+    ['may follow other braces', '{{ {{ .spectro.var.x }}', ['var', 'x']],
+    ['is not an expression of Helm', '{{ .Values.spectro.var.x }}', []],
+    ['does not begin with another word', '{{ .spectroclusters.var.x }}', []],
+    ['needs its leading dot', '{{ spectro.var.x }}', []],
     [
       'in the call of a function is found',
       '{{ upper .spectro.system.cluster.name }}',
       ['system', 'cluster.name'],
     ],
-    ['in a text of a function is none', '{{ upper ".spectro.var.x" }}', []],
-    ['in a comment of a template is none', '{{/* .spectro.var.x */}}', []],
-    ['of a single brace is none', '{ .spectro.var.x }', []],
+    ['is not found in a text argument', '{{ upper ".spectro.var.x" }}', []],
+    ['is not found in a comment of a template', '{{/* .spectro.var.x */}}', []],
+    ['needs two braces', '{ .spectro.var.x }', []],
     ['with a pipe is invalid', '{{ .spectro.var.x | quote }}', ['invalid']],
     ['may have trim markers', '{{- .spectro.var.x -}}', ['var', 'x']],
     ['with a trim marker that no blank follows is invalid', '{{-.spectro.var.x }}', ['invalid']],
@@ -44,9 +44,9 @@ describe('a macro', () => {
     ['with two names is invalid', '{{ .spectro.var.x y }}', ['invalid']],
     ['that does not end is invalid', '{{ .spectro.var.x', ['invalid']],
     ['that ends with one brace is invalid', '{{ .spectro.var.x }', ['invalid']],
-    ['may go over lines', '{{\n  .spectro.var.x\r\n}}', ['var', 'x']],
+    ['may span lines', '{{\n  .spectro.var.x\r\n}}', ['var', 'x']],
     ['with an endless name is invalid', `{{ .spectro.var.${'x'.repeat(2_000)} }}`, ['invalid']],
-  ])('%s', (_name, text, [kind, name]) => {
+  ])('a macro %s', (_name, text, [kind, name]) => {
     const found = findMacros(text).map(({ references: [asked], expression }) =>
       expression === undefined ? ['invalid'] : [asked?.kind, asked?.name],
     )
@@ -73,7 +73,7 @@ describe('a macro', () => {
     '{{ .spectro.system.cluster.name -}}   {{- .spectro.system.cluster.name }}',
     `${' '.repeat(1_000)}{{- .spectro.var.a -}}${' '.repeat(1_000)}`,
     `{{ .spectro.system.a ${'('.repeat(900)}`,
-  ])('is searched for in linear time among %j', (piece) => {
+  ])('macros are found in linear time among %j', (piece) => {
     const text = piece.repeat(Math.ceil(2_500_000 / piece.length))
     const begin = cpuNow()
     findMacros(text)
@@ -83,37 +83,37 @@ describe('a macro', () => {
 
 describe('rendering', () => {
   it.each<[string, string, string, Given]>([
-    ['puts a default in', 'a: {{ .spectro.var.v }}', 'a: 80', variable('80', { format: 'number' })],
+    ['inserts a default', 'a: {{ .spectro.var.v }}', 'a: 80', variable('80', { format: 'number' })],
     [
-      'prefers what is given',
+      'prefers the given value',
       'a: "{{.spectro.var.v}}!"',
       'a: "y!"',
       { ...variable('x'), given: [{ name: 'v', value: 'y' }] },
     ],
-    ['takes nothing for an optional variable', 'a: "{{.spectro.var.v}}"', 'a: ""', variable('')],
+    ['inserts nothing for an optional variable', 'a: "{{.spectro.var.v}}"', 'a: ""', variable('')],
+    ['inserts `$` unchanged', 'a: "{{.spectro.var.v}}"', 'a: "$& $1 $$ $\'"', variable("$& $1 $$ $'")],
     [
-      'takes no `$` for more than it is',
-      'a: "{{.spectro.var.v}}"',
-      'a: "$& $1 $$ $\'"',
-      variable("$& $1 $$ $'"),
-    ],
-    [
-      'renders in the middle, several times',
+      'replaces several macros inside a text',
       'a: x{{.spectro.var.v}}y{{ .spectro.var.v }}z',
       'a: x1y1z',
       variable('1'),
     ],
-    ['renders facts', 'a: {{ .spectro.system.cluster.name }}', 'a: c1', { facts: { clusterName: 'c1' } }],
-    ['renders comments', 'a: 1 # {{ .spectro.var.v }}', 'a: 1 # x', variable('x')],
-    ['renders keys', '{{ .spectro.var.v }}: 1', 'x: 1', variable('x')],
+    ['inserts facts', 'a: {{ .spectro.system.cluster.name }}', 'a: c1', { facts: { clusterName: 'c1' } }],
+    ['replaces macros in comments', 'a: 1 # {{ .spectro.var.v }}', 'a: 1 # x', variable('x')],
+    ['replaces macros in keys', '{{ .spectro.var.v }}: 1', 'x: 1', variable('x')],
     [
-      'leaves all else alone',
+      'changes nothing else',
       '\ufeff# c\r\na:   {{ .spectro.var.v }}  \r\nb: "{{ .Values.x }}"\t\r\n\r\n',
       '\ufeff# c\r\na:   x  \r\nb: "{{ .Values.x }}"\t\r\n\r\n',
       variable('x'),
     ],
-    ['renders an own value of the pack', 'a: 1.10\nb: v{{ .spectro.pack.app.a }}', 'a: 1.10\nb: v1.10', {}],
-    ['takes the quotes off', 'a: "x\\ty"\nb: {{ .spectro.pack.app.a }}', 'a: "x\\ty"\nb: x\ty', {}],
+    ['inserts a value of the same pack', 'a: 1.10\nb: v{{ .spectro.pack.app.a }}', 'a: 1.10\nb: v1.10', {}],
+    [
+      'inserts a quoted value without its quotes',
+      'a: "x\\ty"\nb: {{ .spectro.pack.app.a }}',
+      'a: "x\\ty"\nb: x\ty',
+      {},
+    ],
     [
       'enters sequences',
       'a: [{ b: 1 }, { b: 2 }]\nc: {{ .spectro.pack.app.a.1.b }}',
@@ -132,12 +132,12 @@ describe('rendering', () => {
       '__proto__: { x: 1 }\nb: 1',
       {},
     ],
-    ['leaves a macro that stands for nothing', 'a: "{{ .spectro.var.w }}"', 'a: "{{ .spectro.var.w }}"', {}],
-  ])('%s', (_name, values, expected, given) => {
+    ['leaves a macro without a value', 'a: "{{ .spectro.var.w }}"', 'a: "{{ .spectro.var.w }}"', {}],
+  ])('rendering %s', (_name, values, expected, given) => {
     expect(renderValues(values, given).content).toBe(expected)
   })
 
-  it('resolves values of other packs with the variables of their own profile', () => {
+  it('values of other packs are resolved with the variables of their own profile', () => {
     const first = profileOf(
       [profilePack('one', 'a: "{{ .spectro.pack.two.x.y }}"')],
       [{ name: 'v', defaultValue: 'mine' }],
@@ -153,7 +153,7 @@ describe('rendering', () => {
     expect(problems).toEqual([])
   })
 
-  it('renders the values of a folder only where the profile gives none', () => {
+  it('the values of a folder are rendered only if the profile gives none', () => {
     const packs = [
       packOf('one', {
         values: 'a: {{ .spectro.var.v }}',
@@ -174,7 +174,7 @@ describe('rendering', () => {
     ])
   })
 
-  it('is the identity on texts without macros', () => {
+  it('rendering does not change texts without macros', () => {
     const random = createRandom(3)
     const pieces = [
       '{{',
@@ -214,7 +214,7 @@ describe('rendering', () => {
     }
   })
 
-  it('changes nothing but the macros, whatever stands around them', () => {
+  it('rendering changes nothing but the macros, whatever surrounds them', () => {
     const random = createRandom(4)
     const pieces = [
       '{{ .spectro.var.v }}',
@@ -236,7 +236,7 @@ describe('rendering', () => {
     ]
     for (let round = 0; round < 3_000; round += 1) {
       const values = `x: ${random.text(pieces, random.below(20))}`
-      // The naive way, which is right as long as the value holds no braces.
+      // The naive way, which is right as long as the value contains no braces.
       const expected = values.replace(/\{\{ ?\.spectro\.var\.v ?\}\}/g, () => '<80>')
       expect(renderValues(values, variable('<80>')).content).toBe(expected)
     }
@@ -313,20 +313,20 @@ describe('a macro that is wrong', () => {
       ['MacroInvalid 1:4'],
       'applies functions to a variable of the profile',
     ],
-    ['a value that holds itself', 'a: "{{ .spectro.pack.app.a }}"', ['MacroCycle 1:5'], 'app.a -> app.a'],
+    ['a value that contains itself', 'a: "{{ .spectro.pack.app.a }}"', ['MacroCycle 1:5'], 'app.a -> app.a'],
     [
       'a circle of three',
       'a: "{{.spectro.pack.app.b}}"\nb: "{{.spectro.pack.app.c}}"\nc: "{{.spectro.pack.app.a}}"',
       ['MacroCycle 1:5'],
       'app.b -> app.c -> app.a -> app.b',
     ],
-  ])('is reported with its place: %s', (_name, values, places, message) => {
+  ])('a wrong macro is reported with its place: %s', (_name, values, places, message) => {
     const result = renderValues(values, declared)
     expect(result.places).toEqual(places)
     expect(result.problems[0]?.message).toContain(message)
   })
 
-  it('to a value of a pack that is not there stands for nothing, and a warning says so', () => {
+  it('a macro for a missing value of a pack becomes an empty text, with a warning', () => {
     const result = renderValues('a:\nb: "x{{ .spectro.pack.app.a }}y{{ .spectro.pack.app.c.d }}"')
     expect(result.content).toBe('a:\nb: "xy"')
     expect(result.problems.map(({ code, severity }) => `${code} ${severity}`)).toEqual([
@@ -335,13 +335,13 @@ describe('a macro that is wrong', () => {
     ])
   })
 
-  it('to a value of a pack that is not there stands for its default where it has one', () => {
+  it('a macro for a missing value of a pack becomes its default, if it has one', () => {
     const result = renderValues('a:\nb: "{{ .spectro.pack.app.a | default `1.19.0` }}"')
     expect(result.content).toBe('a:\nb: "1.19.0"')
     expect(result.problems).toEqual([])
   })
 
-  it('in a comment is a warning, elsewhere an error', () => {
+  it('a wrong macro is a warning in a comment and an error elsewhere', () => {
     const { problems } = renderValues('a: {{ .spectro.var.x }} # {{ .spectro.var.y }}')
     expect(problems.map(({ severity }) => severity)).toEqual(['error', 'warning'])
   })

@@ -65,17 +65,17 @@ describe('the packs that a profile means', () => {
       ['LayerTwice u1 template.packs[3]', 'PackTwice u1 template.packs[3]'],
     ],
     [
-      'a pack of no version and two folders of it',
+      'a pack without version and two folders of it',
       definitionOf([addOn(['a', '', { tag: '' }])], [packOf('a'), packOf('a', { version: '2.0.0' })]),
       ['PackVersionMissing u2 template.packs[0]', 'PackUnused packs/a-1.0.0', 'PackUnused packs/a-2.0.0'],
     ],
     [
-      'a pack whose version floats and two folders that fit',
+      'a pack with a floating version and two folders that fit',
       definitionOf([addOn(['a', '', { tag: '1.x' }])], [packOf('a'), packOf('a', { version: '1.2.0' })]),
       ['PackVersionMissing u2 template.packs[0]', 'PackUnused packs/a-1.0.0', 'PackUnused packs/a-1.2.0'],
     ],
     [
-      'a pack of manifests alone and no version',
+      'a pack that is only manifests and has no version',
       definitionOf([addOn(['a', '', { type: 'manifest', tag: '' }])], []),
       [],
     ],
@@ -94,7 +94,7 @@ describe('the packs that a profile means', () => {
       definitionOf([infrastructure, { ...addOn(['a']), type: 'system' }]),
       [],
     ],
-  ])('%s', (_name, definition, problems) => {
+  ])('the problems of %s are found', (_name, definition, problems) => {
     expect(check(definition)).toEqual(problems)
   })
 })

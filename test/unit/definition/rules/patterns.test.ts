@@ -12,19 +12,19 @@ const refusalOf = (source: string) => createPatterns().find(source).refusal
 
 describe('a pattern', () => {
   it.each([
-    ['of 2,000 instructions is taken', '[a-z]{1000}[a-z]{998}', undefined],
+    ['of 2,000 instructions is accepted', '[a-z]{1000}[a-z]{998}', undefined],
     [
-      'of more is refused by their real number',
+      'of more than 2,000 instructions is refused with their number',
       '[a-z]{1000}[a-z]{1000}',
       'needs 2002 instructions; 2000 are allowed, so repeat less',
     ],
     [
-      'that is far too large by its text is never compiled',
+      'whose estimate is far too large is not compiled',
       '(?:x?y?){0,999}'.repeat(10),
       'needs about 69930 instructions; 2000 are allowed, so repeat less',
     ],
     [
-      'with repetitions in each other counts as their product',
+      'with nested repetitions counts as their product',
       '(?:(?:xyz){30}){33}',
       'needs 2972 instructions; 2000 are allowed, so repeat less',
     ],
@@ -33,12 +33,12 @@ describe('a pattern', () => {
       `(?i)${'[B-\\x{1E000}]'.repeat(40)}`,
       'would take too long to compile; use fewer classes and ranges',
     ],
-    ['with the same ranges is taken where case counts', '[B-\\x{1E000}]'.repeat(40), undefined],
-  ])('%s', (_title, source, refusal) => {
+    ['with the same ranges is accepted if it is case-sensitive', '[B-\\x{1E000}]'.repeat(40), undefined],
+  ])('a pattern %s', (_title, source, refusal) => {
     expect(refusalOf(source)).toBe(refusal)
   })
 
-  it('is never refused by what its text says where its real size is allowed', () => {
+  it('a pattern of an allowed size is never refused by its estimate', () => {
     const pieces = [
       ...['a', '.', '\\d', '\\pL', '\\p{Greek}', '[a-z]', '[^\\pN]', '[]a]', '[[:alpha:]]', '[\\]a]', 'é'],
       ...['\\(', '\\x{1F600}', '\\Q(\\E', '\\Q)\\E', '\\b', '^', '$', '(?i)', '(?s)', '(', '(?:', '(?P<n>'],
@@ -71,13 +71,13 @@ describe('a pattern', () => {
     ['an address', '^((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.|$)){4}$'],
     ['up to 900 letters', '^[a-z]{1,900}$'],
     ['any text without case', '(?i)^[\\pL\\pN _.-]+$'],
-  ])('for %s, as profiles have it, is taken', (_what, source) => {
+  ])('a pattern for %s, as profiles have it, is accepted', (_what, source) => {
     expect(refusalOf(source)).toBeUndefined()
   })
 })
 
 describe('the patterns of a definition', () => {
-  it('have 20,000 instructions in all; the variable after them is refused by name', () => {
+  it('the patterns of a definition have 20,000 instructions in total; the variable after them is refused by name', () => {
     const variables = Array.from({ length: 11 }, (_, index) => ({
       name: `v${index}`,
       regex: `^[a-z]{900}${index}$`,
@@ -101,7 +101,7 @@ describe('the patterns of a definition', () => {
     ])
   })
 
-  it('that once ended a daemon are each refused within milliseconds', () => {
+  it('patterns that once ended a daemon are each refused within milliseconds', () => {
     const begin = cpuNow()
     const { problems } = readVariables([profileOf([], costlyVariables)])
     expect(cpuNow() - begin).toBeLessThan(500)
@@ -112,7 +112,7 @@ describe('the patterns of a definition', () => {
     })
   })
 
-  it('cannot hold up a host by what they take to compile', () => {
+  it('patterns that are slow to compile together cannot block a host', () => {
     const variables = Array.from({ length: 1_000 }, (_, index) => ({
       name: `v${index}`,
       regex: `(?i)${'[B-\\x{1E000}]'.repeat(20)}${index}`,
@@ -123,7 +123,7 @@ describe('the patterns of a definition', () => {
     expect(problems.length).toBeGreaterThan(900)
   })
 
-  it('take no value where they are refused', () => {
+  it('a variable with a refused pattern accepts no value', () => {
     const rules = createVariableRules([profileOf([], costlyVariables.slice(0, 1))], createPatterns())
     expect(rules.validate([{ name: 'v0', value: 'x' }])[0]).toMatchObject({
       isValid: false,
@@ -141,7 +141,7 @@ describe('variables', () => {
       profileOf([], variables.slice(1_500), { uid: 'u2' }),
     ]).problems.map(({ code, place, message }) => `${code} ${place}: ${message}`)
 
-  it('are at most 2,000 in a definition', () => {
+  it('a definition has at most 2,000 variables', () => {
     const many = Array.from({ length: 2_001 }, (_, index) => ({ name: `v${index}` }))
     expect(codesOf(many.slice(1))).toEqual([])
     expect(codesOf(many)).toEqual([
@@ -149,7 +149,7 @@ describe('variables', () => {
     ])
   })
 
-  it('have texts of at most 4 MiB in all', () => {
+  it('the variables of a definition have texts of at most 4 MiB in total', () => {
     expect(codesOf([{ name: 'v', defaultValue: 'x'.repeat(4_200_000) }])).toEqual([
       'VariablesTooLarge profiles/u1/profile.json#spec.variables: up to here the definition has variables of 4200032 characters, as JSON; 4194304 are allowed',
     ])
@@ -168,7 +168,7 @@ describe('patterns that were counted', () => {
     return createCountedPatterns(new Map(patterns.verdicts()))
   }
 
-  it('judge as those that were not', () => {
+  it('patterns that were counted before judge like new ones', () => {
     const given = [
       { name: 'a', value: 'abc' },
       { name: 'b', value: 'y' },
@@ -179,7 +179,7 @@ describe('patterns that were counted', () => {
     )
   })
 
-  it('give a call up that would take more work than is left, and search nothing for it', () => {
+  it('a call that would take more steps than are left is given up without a search', () => {
     const rules = createVariableRules(profiles, counted())
     const work = { steps: 200_000 }
     const begin = cpuNow()
@@ -188,13 +188,13 @@ describe('patterns that were counted', () => {
     expect(work.steps).toBeLessThan(0)
   })
 
-  it('are refused where their text was never counted', () => {
+  it('a pattern that was not counted is refused', () => {
     expect(createCountedPatterns(new Map()).find('a')).toEqual({ refusal: 'was never counted' })
   })
 })
 
 describe('a suggestion', () => {
-  it('is left out where a definition has so many names that the search would hold up a host', () => {
+  it('a definition with very many names gets no suggestion', () => {
     const variables = Array.from({ length: 2_000 }, (_, index) => ({ name: `${'n'.repeat(90)}${index}` }))
     const rules = createVariableRules([profileOf([], variables)], createPatterns())
     const begin = cpuNow()

@@ -13,7 +13,7 @@ describe('a value in the place of its macro', () => {
   it.each<[string, string, Given, string[]]>([
     ['a number without quotes', 'a: {{.spectro.var.v}}', number('80'), []],
     ['a number in double quotes', 'a: "{{.spectro.var.v}}"', number('80'), ['MacroTypeChanged 1:5']],
-    ['a number in single quotes, the published rule', "a: '{{.spectro.var.v}}'", number('80'), []],
+    ['a number in single quotes, as documented', "a: '{{.spectro.var.v}}'", number('80'), []],
     [
       'a boolean in quotes',
       'a: "{{.spectro.var.v}}"',
@@ -33,12 +33,12 @@ describe('a value in the place of its macro', () => {
     ['a text that becomes null', 'a: {{.spectro.var.v}}', variable('~'), ['MacroTypeChanged 1:4']],
     ['an empty text that becomes null', 'a: {{.spectro.var.v}}', variable(''), ['MacroTypeChanged 1:4']],
     [
-      'a text that becomes an octal number for Helm and kubectl',
+      'a text that becomes an octal number in Helm and kubectl',
       'a: {{.spectro.var.v}}',
       variable('0o17'),
       ['MacroTypeChanged 1:4'],
     ],
-    ['a time, which is text for Helm and kubectl', 'a: {{.spectro.var.v}}', variable('12:30:00'), []],
+    ['a time, which is text in Helm and kubectl', 'a: {{.spectro.var.v}}', variable('12:30:00'), []],
     [
       'a boolean of another pack in quotes, as Helm and kubectl read it',
       'a: on\nb: "{{.spectro.pack.app.a}}"',
@@ -60,7 +60,7 @@ describe('a value in the place of its macro', () => {
     ['a colon inside a word', 'a: {{.spectro.var.v}}', variable('http://b:80'), []],
     ['a colon and space in quotes', 'a: "{{.spectro.var.v}}"', variable('b: c'), []],
     ['a comment without quotes', 'a: {{.spectro.var.v}}', variable('b #c'), ['MacroBreaksYaml 1:4']],
-    ['an indicator at the begin', 'a: {{.spectro.var.v}}', variable('*b'), ['MacroBreaksYaml 1:4']],
+    ['an indicator at the beginning', 'a: {{.spectro.var.v}}', variable('*b'), ['MacroBreaksYaml 1:4']],
     ['an indicator in the middle', 'a: b{{.spectro.var.v}}', variable('*b'), []],
     ['an item of a list', 'a: {{.spectro.var.v}}', variable('- b'), ['MacroBreaksYaml 1:4']],
     ['a comma in brackets', 'a: [{{.spectro.var.v}}]', variable('b, c'), ['MacroBreaksYaml 1:5']],
@@ -102,18 +102,23 @@ describe('a value in the place of its macro', () => {
       {},
       ['MacroTypeChanged 2:5'],
     ],
-    ['a version of another pack in quotes, there too', 'a: "1.16"\nb: "{{.spectro.pack.app.a}}"', {}, []],
+    [
+      'a version of another pack in quotes, quoted there too',
+      'a: "1.16"\nb: "{{.spectro.pack.app.a}}"',
+      {},
+      [],
+    ],
     [
       'a version of another pack that loses its quotes',
       'a: "1.16"\nb: {{.spectro.pack.app.a}}',
       {},
       ['MacroTypeChanged 2:4'],
     ],
-  ])('%s', (_name, values, given, problems) => {
+  ])('the placement of a value is checked: %s', (_name, values, given, problems) => {
     expect(renderValues(values, given).places).toEqual(problems)
   })
 
-  it('is never told', () => {
+  it('no message contains a value', () => {
     const given = variable('topsecret: "\n', { isSensitive: true, inputType: 'multiline' })
     const { problems } = renderValues(
       'a: {{.spectro.var.v}}\nb: "{{.spectro.var.v}}"\nc: {{.spectro.pack.app.b}}',
@@ -123,7 +128,7 @@ describe('a value in the place of its macro', () => {
     expect(JSON.stringify(problems)).not.toContain('topsecret')
   })
 
-  it('is held to its format before anybody gave one', () => {
+  it('the placement is checked by the format before a value is given', () => {
     const variables = [{ name: 'v', format: 'number', required: true }]
     const definition = appDefinition('a: "{{.spectro.var.v}}"', variables)
     expect(placesOf(checkDefinition(definition))).toEqual(['MacroTypeChanged 1:5'])

@@ -4,7 +4,7 @@ import { checkDefinition } from '../../../../src/definition/rules/check.ts'
 import { renderDefinition } from '../../../../src/definition/rules/macros.ts'
 import { definitionOf, packOf, profileOf, profilePack } from '../../../support/definitions.ts'
 
-/** A pack `web` that stands three times in its profile, and a pack that refers to it. */
+/** A pack `web` that its profile contains three times, and a pack that refers to it. */
 const repeated = (values: readonly string[], reference = '', folder: Partial<Pack> = {}) =>
   definitionOf(
     [
@@ -36,7 +36,7 @@ const texts = (...given: Parameters<typeof repeated>) =>
 const reference = '{{ .spectro.pack.web.port }}'
 
 describe('a pack that stands in its profile more than once', () => {
-  it('has values of its own under each display name', () => {
+  it('a repeated pack has its own values under each display name', () => {
     expect(texts(['port: {{ .spectro.var.x }}\n', 'port: 2\n'])).toEqual([
       'web/ packs[0].values port: 7',
       'web/web-1 packs[1].values port: 2',
@@ -44,7 +44,7 @@ describe('a pack that stands in its profile more than once', () => {
     ])
   })
 
-  it('has the values of its folder under each display name that has none of its own', () => {
+  it('a repeated pack has the values of its folder under each display name without values', () => {
     expect(texts(['', 'port: 2\n', ''], '', { values: 'port: 80\n' })).toEqual([
       'web/ packs/web-1.0.0/values.yaml port: 80',
       'web/web-2 packs/web-1.0.0/values.yaml port: 80',
@@ -56,7 +56,7 @@ describe('a pack that stands in its profile more than once', () => {
     )
   })
 
-  it('has the manifests of its folder under each display name', () => {
+  it('a repeated pack has the manifests of its folder under each display name', () => {
     const manifests = [{ place: 'packs/web-1.0.0/manifests/a.yaml', content: 'kind: {{ .spectro.var.x }}\n' }]
     expect(texts(['port: 1\n', 'port: 2\n'], '', { manifests })).toEqual(
       expect.arrayContaining([
@@ -69,22 +69,22 @@ describe('a pack that stands in its profile more than once', () => {
   it.each<[string, string[], string[]]>([
     ['the same', ['port: 80\n', 'port: "80"\n'], []],
     ['the same macro', ['port: {{ .spectro.var.x }}\n', 'b: 1\nport: {{ .spectro.var.x }}\n'], []],
-    ['another one', ['port: 80\n', 'port: 81\n'], ['MacroPackAmbiguous error']],
+    ['another value', ['port: 80\n', 'port: 81\n'], ['MacroPackAmbiguous error']],
     [
       'another macro',
       ['port: {{ .spectro.var.x }}\n', 'port: {{ .spectro.var.y }}\n'],
       ['MacroPackAmbiguous error'],
     ],
-    ['not there once', ['port: 80\n', 'b: 81\n'], ['MacroPackAmbiguous error']],
+    ['missing once', ['port: 80\n', 'b: 81\n'], ['MacroPackAmbiguous error']],
     ['without any values once', ['port: 80\n', ''], ['MacroPackAmbiguous error']],
   ])(
-    'may be referred to by its name where the value is the same everywhere: %s',
+    'a macro may refer to a repeated pack only if the value is the same everywhere: %s',
     (_case, values, expected) => {
       expect(problems(values, reference)).toEqual(expected)
     },
   )
 
-  it('may be referred to where all of them have the values of the folder', () => {
+  it('a macro may refer to a repeated pack if all have the values of the folder', () => {
     expect(problems(['', ''], reference, { values: 'port: 80\n' })).toEqual([])
     expect(texts(['', ''], reference, { values: 'port: 80\n' })).toContain('app/ packs[2].values a: 80')
   })

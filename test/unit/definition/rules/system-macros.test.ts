@@ -24,7 +24,7 @@ const published = [
 ]
 
 describe('a system macro', () => {
-  it.each(published)('%s is known', (name) => {
+  it.each(published)('the system macro %s is known', (name) => {
     const problems = checkDefinition(both(`a: "{{ .spectro.system.${name} }}"`))
     expect(problems.filter(({ severity }) => severity === 'error')).toEqual([])
   })
@@ -41,7 +41,7 @@ describe('a system macro', () => {
     ['cluster.uid', 'u9'],
     ['cluster.kubevip', '192.0.2.9'],
     ['kubernetes.version', '1.33.3'],
-  ])('%s is answered by this host', (name, expected) => {
+  ])('the system macro %s is answered by this host', (name, expected) => {
     const facts = {
       ...{ clusterName: 'c1', clusterUid: 'u9' },
       ...{ clusterKubevip: '192.0.2.9', kubernetesVersion: '1.33.3' },
@@ -51,13 +51,13 @@ describe('a system macro', () => {
     expect(problems).toEqual([])
   })
 
-  it('of the infrastructure profile has no value where there is none', () => {
+  it('a system macro of the infrastructure profile has no value without such a profile', () => {
     const alone = definitionOf([addOn('a: "{{ .spectro.system.clusterprofile.infra.name }}"')])
     expect(checkDefinition(alone)).toEqual([])
     expect(render(alone).problems.map(({ code }) => code)).toEqual(['MacroUnset'])
   })
 
-  it('that is not published is an error with a suggestion', () => {
+  it('an unknown system macro is an error with a suggestion', () => {
     const [problem] = checkDefinition(both('a: "{{ .spectro.system.project.nam }}"'))
     expect(problem).toMatchObject({ code: 'MacroSystemUnknown', severity: 'error' })
     expect(problem?.message).toContain('did you mean project.name?')
@@ -68,7 +68,7 @@ describe('a macro that only the platform knows', () => {
   it.each<[string, string]>([
     ['system.reverseproxy.server', 'only the platform knows reverseproxy.server'],
     ['macro.region', 'region is a macro of a project or tenant, which only the platform knows'],
-  ])('is a warning that names it, and stays as it is written: .spectro.%s', (name, message) => {
+  ])('a macro that only the platform knows is a warning and stays as it is: .spectro.%s', (name, message) => {
     const values = `a: "{{ .spectro.${name} }}"`
     const expected = { code: 'MacroPlatformOnly', severity: 'warning', message }
     expect(checkDefinition(both(values))).toMatchObject([expected])
@@ -77,20 +77,23 @@ describe('a macro that only the platform knows', () => {
     expect(problems).toMatchObject([expected])
   })
 
-  it.each(['os', 'k8s', 'cni'])('is an error in values and manifests of the layer %s', (layer) => {
-    const pack = infrastructurePacks.find((each) => each.layer === layer)!
-    const content = 'a: "{{ .spectro.macro.region }}" # {{ .spectro.macro.region }}'
-    const packs = [
-      { ...pack, values: content, manifests: [{ name: 'm', content }] },
-      ...infrastructurePacks.filter((each) => each !== pack),
-    ]
-    const problems = checkDefinition(definitionOf([{ ...infrastructure, packs }]))
-    expect(problems.map(({ code, severity }) => `${code} ${severity}`)).toEqual(
-      ['error', 'warning', 'error', 'warning'].map((severity) => `MacroPlatformOnly ${severity}`),
-    )
-  })
+  it.each(['os', 'k8s', 'cni'])(
+    'a macro that only the platform knows is an error in the layer %s',
+    (layer) => {
+      const pack = infrastructurePacks.find((each) => each.layer === layer)!
+      const content = 'a: "{{ .spectro.macro.region }}" # {{ .spectro.macro.region }}'
+      const packs = [
+        { ...pack, values: content, manifests: [{ name: 'm', content }] },
+        ...infrastructurePacks.filter((each) => each !== pack),
+      ]
+      const problems = checkDefinition(definitionOf([{ ...infrastructure, packs }]))
+      expect(problems.map(({ code, severity }) => `${code} ${severity}`)).toEqual(
+        ['error', 'warning', 'error', 'warning'].map((severity) => `MacroPlatformOnly ${severity}`),
+      )
+    },
+  )
 
-  it('is an error by the layer that the profile says, whatever the folder says', () => {
+  it('the layer in the profile decides the severity, not that of the folder', () => {
     const packs = infrastructurePacks.map((pack) => ({ ...pack, values: '' }))
     const folders = packs.map(({ name, tag }) =>
       packOf(name, { version: tag, values: name === 'edge-k3s' ? 'a: "{{ .spectro.macro.x }}"' : 'a: 1' }),

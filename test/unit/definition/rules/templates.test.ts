@@ -24,8 +24,8 @@ describe('a manifest that is a template over its values', () => {
     ['with an action for a whole block', 'spec:\n{{ toYaml .Values.spec | indent 2 }}\n'],
     ['with an action as key', '{{ .Values.key }}: 1\n'],
     ['with a comment of its own', '{{/* a: b: c */}}\na: 1\n'],
-    ['with macros of ours', '{{ if .Values.x }}\nname: {{ .Values.a }}-{{ .spectro.var.v }}\n{{ end }}\n'],
-  ])('%s is not judged as YAML', (_name, content) => {
+    ['with macros', '{{ if .Values.x }}\nname: {{ .Values.a }}-{{ .spectro.var.v }}\n{{ end }}\n'],
+  ])('a manifest %s is not checked as YAML', (_name, content) => {
     expect(check(content)).toEqual([])
   })
 
@@ -35,7 +35,7 @@ describe('a manifest that is a template over its values', () => {
       '{{ if .Values.x }}\na: {{ .spectro.var.w }}\n{{ end }}',
       ['error VariableUndeclared m.yaml:2:4'],
     ],
-    ['a macro that is none', '{{ end }}\na: {{ .spectro.x }}', ['error MacroInvalid m.yaml:2:4']],
+    ['a malformed macro', '{{ end }}\na: {{ .spectro.x }}', ['error MacroInvalid m.yaml:2:4']],
     [
       'an unknown variable in a comment, as a warning',
       '{{ if .Values.x }}\n  # a: {{ .spectro.var.w }} {{ .spectro.var.w }}\nb: 1 # {{ .spectro.var.w }}\n{{ end }}',
@@ -45,11 +45,11 @@ describe('a manifest that is a template over its values', () => {
         'error VariableUndeclared m.yaml:3:8',
       ],
     ],
-  ])('is still searched for %s', (_name, content, problems) => {
+  ])('a template is still checked for %s', (_name, content, problems) => {
     expect(check(content)).toEqual(problems)
   })
 
-  it('is rendered as far as its macros go', () => {
+  it('in a template only the macros are rendered', () => {
     const content = '{{ if .Values.x }}\nname: {{ .Values.a }}-{{ .spectro.var.v }}\n{{ end }}\n'
     const { texts, problems } = render(withManifest(content))
     expect(texts.map((each) => each.content)).toEqual([
@@ -58,13 +58,13 @@ describe('a manifest that is a template over its values', () => {
     expect(problems).toEqual([])
   })
 
-  it('may be attached to the profile', () => {
+  it('a template may be a manifest of the profile', () => {
     const manifests = [{ name: 'm', content: '{{ if .Values.x }}\na: 1\n{{ end }}\n' }]
     const definition = definitionOf([profileOf([profilePack('a', 'b: 1', { manifests })])])
     expect(checkDefinition(definition)).toEqual([])
   })
 
-  it('full of macros in one comment is judged in linear time', () => {
+  it('a template full of macros in one comment is checked in linear time', () => {
     const begin = cpuNow()
     check(`{{ end }}\n# ${'{{ .spectro.var.v }}'.repeat(100_000)}`)
     check(`{{ end }}\n${'#{{ .spectro.var.v }}\n'.repeat(100_000)}`)
@@ -73,12 +73,12 @@ describe('a manifest that is a template over its values', () => {
 })
 
 describe('a text without other templates', () => {
-  it('is judged as YAML, also where it holds macros of ours', () => {
+  it('a text with macros but without other templates is checked as YAML', () => {
     expect(check('a: [{{ .spectro.var.v }}\nb: 1')).toEqual(['error YamlInvalid m.yaml:2:1'])
     expect(check('a: 1\na: {{ .spectro.var.v }}')).toEqual(['warning YamlKeyTwice m.yaml:2:1'])
   })
 
-  it('that is no manifest is no template: values are YAML before anything is rendered', () => {
+  it('values are never a template: they are checked as YAML', () => {
     const values = '{{ if .Values.x }}\na: 1\n{{ end }}\n'
     const [problem] = checkDefinition(definitionOf([profileOf([profilePack('a', values)])]))
     expect(problem?.code).toBe('YamlInvalid')

@@ -13,7 +13,7 @@ describe('a validation', () => {
     profileOf([], [{ name: 'shared', format: 'number' }], { uid: 'u2', name: 'second' }),
   ]
 
-  it('answers what was given first and then what was not, with the profile of each', () => {
+  it('a validation answers given variables first, then the others, with the profile of each', () => {
     expect(
       validate(profiles, [
         { name: 'shared', profileUid: 'u2', value: '1' },
@@ -68,15 +68,15 @@ describe('a validation', () => {
       { name: 'shared', value: '' },
       'shared is declared by 2 profiles; give its profileUid',
     ],
-    ['a name of objects', { name: '__proto__', value: '' }, '__proto__ is not declared'],
-  ])('reports %s', (_name, given, reason) => {
+    ['a name that is a property of objects', { name: '__proto__', value: '' }, '__proto__ is not declared'],
+  ])('a validation reports %s', (_name, given, reason) => {
     expect(validate(profiles, [given])[0]).toMatchObject({
       isValid: false,
       validationFailureReason: reason,
     })
   })
 
-  it('takes the first of two values and reports the second', () => {
+  it('a validation accepts the first of two values and reports the second', () => {
     const given = ['x1', 'x2'].map((value) => ({ name: 'a.b', value }))
     expect(
       validate(profiles, given)
@@ -85,7 +85,7 @@ describe('a validation', () => {
     ).toEqual(['', 'a.b is given twice'])
   })
 
-  it('never throws and answers each given value, whatever is declared and given', () => {
+  it('a validation never throws and answers each given value', () => {
     const random = createRandom(11)
     const pieces = [
       '',

@@ -16,29 +16,24 @@ const reasonOf = (variable: Partial<Variable>, value?: string) => {
 
 describe('the value of a variable', () => {
   it.each<[string, Partial<Variable>, string | undefined, string]>([
-    ['is taken', { format: 'number' }, '12', ''],
+    ['of the right format is accepted', { format: 'number' }, '12', ''],
     ['of another format is refused', { format: 'Number' }, 'abc', 'v must be a number such as 8080 or -0.5'],
-    ['is taken as text where the format is unknown', { format: 'colour' }, 'red', ''],
-    ['may be empty where it is not required', { format: 'number', regex: '^1$' }, '', ''],
-    ['must not be empty where it is required', { required: true }, '', 'v is required'],
-    ['must be given where it is required', { required: true }, undefined, 'v is required'],
-    ['must not be emptied where it is required', { required: true, defaultValue: 'x' }, '', 'v is required'],
-    ['is its default where it is not given', { required: true, defaultValue: 'x' }, undefined, ''],
+    ['is text if the format is unknown', { format: 'colour' }, 'red', ''],
+    ['may be empty if it is not required', { format: 'number', regex: '^1$' }, '', ''],
+    ['may not be empty if it is required', { required: true }, '', 'v is required'],
+    ['must be given if it is required', { required: true }, undefined, 'v is required'],
+    ['may not be emptied if it is required', { required: true, defaultValue: 'x' }, '', 'v is required'],
+    ['that is not given is the default', { required: true, defaultValue: 'x' }, undefined, ''],
     [
-      'is judged where it is the default',
+      'that is the default is judged',
       { format: 'ipv4', defaultValue: 'x' },
       undefined,
       'v must be an IPv4 address such as 192.0.2.1',
     ],
     ['of one space is not empty', { required: true }, ' ', ''],
-    [
-      'is not required to be shown where it is hidden',
-      { hidden: true, required: true, defaultValue: 'x' },
-      undefined,
-      '',
-    ],
-    ['that is immutable may be given as it is', { immutable: true, defaultValue: 'x' }, 'x', ''],
-    ['that is immutable may be left', { immutable: true, required: true, defaultValue: 'x' }, '', ''],
+    ['that is hidden may be required', { hidden: true, required: true, defaultValue: 'x' }, undefined, ''],
+    ['that is immutable may be given unchanged', { immutable: true, defaultValue: 'x' }, 'x', ''],
+    ['that is immutable may be omitted', { immutable: true, required: true, defaultValue: 'x' }, '', ''],
     [
       'that is immutable cannot be changed',
       { immutable: true, defaultValue: 'x' },
@@ -52,55 +47,55 @@ describe('the value of a variable', () => {
       'v is immutable and has no default: correct the definition',
     ],
     [
-      'is not the mask that an export has in its place',
+      'is not the mask of an export',
       { isSensitive: true, required: true, defaultValue: '********' },
       undefined,
       'v is required',
     ],
     ['is one of the options', dropdown('a', 'b'), 'b', ''],
-    ['is none of the options', dropdown('a', 'b'), 'B', 'v must be one of a, b'],
+    ['that is not an option is refused', dropdown('a', 'b'), 'B', 'v must be one of a, b'],
     [
-      'is the option marked as default',
+      'may be the option marked as default',
       { ...dropdown(), required: true, options: [{ value: 'a', default: true }] },
       undefined,
       '',
     ],
-    ['is not held to options without a dropdown', { options: [{ value: 'a' }] }, 'b', ''],
+    ['need not be an option without a dropdown', { options: [{ value: 'a' }] }, 'b', ''],
     ['is one line', {}, 'a\nb', 'v must be a single line'],
     ['is one line in a dropdown', { inputType: 'text' }, 'a\rb', 'v must be a single line'],
-    ['may be many lines where the input has them', { inputType: 'multiline' }, 'a\nb', ''],
-    ['in base64 may be folded', { inputType: 'multiline', format: 'base64' }, 'QUJD\nQUJD', ''],
+    ['may have several lines if the input is multiline', { inputType: 'multiline' }, 'a\nb', ''],
+    ['in base64 may have line breaks', { inputType: 'multiline', format: 'base64' }, 'QUJD\nQUJD', ''],
     ['is at most 65,536 characters long', {}, 'x'.repeat(65_537), 'v must be at most 65536 characters long'],
-    ['of 65,536 characters is taken', {}, 'x'.repeat(65_536), ''],
+    ['of 65,536 characters is accepted', {}, 'x'.repeat(65_536), ''],
     ['matches its regex anywhere', { regex: '[a-z]+' }, '1a2', ''],
     [
-      'matches its regex as a whole where that is anchored',
+      'must match an anchored regex as a whole',
       { regex: '^[a-z]+$' },
       '1a2',
       'v must match the regex ^[a-z]+$',
     ],
     [
-      'with a line break at its end does not end before it',
+      'with a final line break does not match $ before it',
       { regex: '^a$', inputType: 'multiline' },
       'a\n',
       'v must match the regex ^a$',
     ],
-    ['is matched with classes and flags of RE2', { regex: '(?i)^[[:alpha:]]+\\pL$' }, 'ABc\u00e9', ''],
-    ['is matched by ASCII digits alone', { regex: '^\\d$' }, '\u0663', 'v must match the regex ^\\d$'],
+    ['may match classes and flags of RE2', { regex: '(?i)^[[:alpha:]]+\\pL$' }, 'ABc\u00e9', ''],
+    ['matches \\d only with ASCII digits', { regex: '^\\d$' }, '\u0663', 'v must match the regex ^\\d$'],
     ['is matched by code points', { regex: '^.$' }, '\u{1F600}', ''],
     [
-      'is not taken where RE2 refuses the regex, since nobody can judge it',
+      'is refused if RE2 refuses the regex',
       { regex: '(?=a)' },
       'b',
       'v has a regex that is refused by RE2: invalid or unsupported Perl syntax: `(?=`: correct the definition',
     ],
     [
-      'is held to format and regex',
+      'must have the format and match the regex',
       { format: 'number', regex: '^[0-9]{4}$' },
       '80',
       'v must match the regex ^[0-9]{4}$',
     ],
-  ])('%s', (_name, variable, value, reason) => {
+  ])('a value %s', (_name, variable, value, reason) => {
     expect(reasonOf(variable, value)).toBe(reason)
   })
 
@@ -111,7 +106,7 @@ describe('the value of a variable', () => {
     ['options', { ...dropdown('topsecret-default', 'b') }],
     ['lines', { regex: 'zzz', inputType: 'multiline' }],
     ['length', { regex: 'zzz' }],
-  ])('never stands in a reason when it is sensitive (%s)', (_name, variable) => {
+  ])('a sensitive value is in no reason (%s)', (_name, variable) => {
     for (const value of ['topsecret', `topsecret\n${'x'.repeat(70_000)}`]) {
       const profile = profileOf([], [{ name: 'v', isSensitive: true, ...variable }])
       const results = validate(
@@ -127,7 +122,7 @@ describe('the value of a variable', () => {
     }
   })
 
-  it('is judged in linear time by a pattern that would hold up a backtracking engine', () => {
+  it('a value is judged in linear time by a pattern that would block a backtracking engine', () => {
     const begin = cpuNow()
     expect(reasonOf({ regex: '^(a+)+$' }, `${'a'.repeat(65_000)}!`)).toMatch('must match')
     expect(reasonOf({ regex: '(x+x+)+y' }, 'x'.repeat(65_000))).toMatch('must match')
@@ -135,7 +130,7 @@ describe('the value of a variable', () => {
     expect(cpuNow() - begin).toBeLessThan(2_000)
   })
 
-  it('is refused where values and patterns together would take too long', () => {
+  it('a value is refused if values and patterns together would take too long', () => {
     const regex = '(.*a){280}'
     const variables = Array.from({ length: 20 }, (_, index) => ({ name: `v${index}`, regex }))
     const given = variables.map(({ name }) => ({ name, value: `${'ab'.repeat(5_000)}!` }))

@@ -15,7 +15,7 @@ const readRecord = (name: string) =>
 const scalars = readRecord('scalars.json') as [string, string][]
 const texts = readRecord('texts.json') as [string, { value?: unknown; refused?: string }][]
 
-/** All scalars as text, since how plain ones are read is another matter. */
+/** All scalars as text; how plain scalars are read is tested separately. */
 const spelled = (value: unknown): unknown => {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.map(spelled)
@@ -33,7 +33,7 @@ const read = (text: string) => {
 
 describe('a plain scalar', () => {
   it.each(scalars.filter(([, kind]) => kind !== 'refused'))(
-    '%s is a %s, as for Helm and kubectl',
+    'the plain scalar %s is a %s, as in Helm and kubectl',
     (text, kind) => {
       expect(plainKind(text)).toBe(kind === 'string' ? 'text' : kind)
     },
@@ -43,26 +43,29 @@ describe('a plain scalar', () => {
 describe('a text that Helm and kubectl take', () => {
   const taken = texts.filter(([, { refused }]) => refused === undefined)
 
-  it.each(taken)('%j is taken with the same values', (text, { value }) => {
-    const ours = read(text)
-    expect(ours.problems).toEqual([])
-    // What aliases and merges stand for is not asked here.
-    if (!/[*]|<</.test(text)) expect(spelled(ours.value)).toEqual(spelled(value))
-  })
+  it.each(taken)(
+    'Helm and kubectl accept %j, and so does the parser, with the same values',
+    (text, { value }) => {
+      const ours = read(text)
+      expect(ours.problems).toEqual([])
+      // The values of aliases and merges are not compared here.
+      if (!/[*]|<</.test(text)) expect(spelled(ours.value)).toEqual(spelled(value))
+    },
+  )
 
   it.each(['a: [x\nb: 1\n', 'a: {\nb: "x\ny"\n---\nc: 1', 'a: "x\nb: 1\n', 'a: "x\n---\ny"'])(
-    'but for a quote or bracket that stays open: %j is left to the parser',
+    'a text with an unclosed quote or bracket is left to the parser: %j',
     (text) => {
       expect(toStrictYaml(text).text).toBe(text)
     },
   )
 
-  it('stays as it is wherever it is YAML 1.2 already', () => {
+  it('a text that is YAML 1.2 is not changed', () => {
     const text = 'a: "x\n  y"\nb: [\n  c\n  ]\nd: |\n  "z\n  [\ne: it\'s #"\n'
     expect(toStrictYaml(text).text).toBe(text)
   })
 
-  it('is rendered with its own bytes, and problems have the places they have in it', () => {
+  it('a lenient text is rendered with its own bytes, and problems have their original places', () => {
     const values =
       'a: "x\r\ny {{ .spectro.var.v }}\r\nz"#c\r\nb: [\r\n{{ .spectro.var.v }}, "{{ .spectro.var.w }}" ]\r\n'
     const { content, places } = renderValues(values, variable('1, 2'))
@@ -72,7 +75,7 @@ describe('a text that Helm and kubectl take', () => {
     expect(renderValues('a: "x\ny"\nb: 1\nb: 2').places).toEqual(['YamlKeyTwice 4:1'])
   })
 
-  it('maps every place of a text back', () => {
+  it('every offset of a changed text maps back to the original', () => {
     const text = 'a: "x\ny\'"#c\nb: "\\\'"\n'
     const strict = toStrictYaml(text)
     expect(strict.text).toBe('a: "x\n y\'" #c\nb: "\\x27"\n')
@@ -84,10 +87,10 @@ describe('a text that Helm and kubectl take', () => {
 })
 
 describe('a text that Helm and kubectl refuse', () => {
-  // What these readers refuse for reasons of their own may be YAML 1.2.
+  // Texts that these readers refuse for reasons of their own may be valid YAML 1.2.
   const others = ['a: {{x}}']
   it.each(texts.filter(([text, { refused }]) => refused !== undefined && !others.includes(text)))(
-    '%j is refused',
+    '%j is refused, as by Helm and kubectl',
     (text) => {
       expect(read(text).problems).not.toEqual([])
     },
@@ -95,7 +98,7 @@ describe('a text that Helm and kubectl refuse', () => {
 })
 
 describe('a character that Helm and kubectl refuse', () => {
-  // Each was given to a real helm, as were those below.
+  // Each of these texts, and of those below, was tried with a real helm.
   it.each([
     ['a: 1\n\t\nb: 2\n', 'YamlInvalid 2:1'],
     ['a:\n\t\n  b: 1\n', 'YamlInvalid 2:1'],
@@ -106,7 +109,7 @@ describe('a character that Helm and kubectl refuse', () => {
     ['a: "\0"\n', 'YamlInvalid 1:5'],
     ['# \x07\na: "x\ny"\n', 'YamlInvalid 1:3'],
     ['a: \x7f\n', 'YamlInvalid 1:4'],
-  ])('%j is named with its place', (text, place) => {
+  ])('a refused character is named with its place: %j', (text, place) => {
     expect(renderValues(text).places).toEqual([place])
   })
 
@@ -117,11 +120,11 @@ describe('a character that Helm and kubectl refuse', () => {
     'a: [1,\n\t2]\n',
     'a: |\n  b\n  \tc\n',
     'a: \u0085\ue000\ud83d\ude00\n',
-  ])('%j holds none', (text) => {
+  ])('%j has no refused character', (text) => {
     expect(renderValues(text).places).toEqual([])
   })
 
-  it('is not told by the words of V8 where a text is nested too deeply', () => {
+  it('the message about too deep nesting is not that of V8', () => {
     const deep = Array.from({ length: 5_000 }, (_, depth) => `${' '.repeat(depth)}a:\n`).join('')
     const messages = new Set(read(deep).problems.map(({ message }) => message))
     expect([...messages]).toEqual(['is nested too deeply'])
@@ -135,7 +138,7 @@ describe('a key that is another one for Helm and kubectl', () => {
     ['010: 1\n8: 2', ['YamlKeyTwice 2:1']],
     ['"on": 1\ntrue: 2', []],
     ['1:20: 1\n80: 2', []],
-  ])('%j', (values, places) => {
+  ])('keys are compared as by Helm and kubectl: %j', (values, places) => {
     expect(renderValues(values).places).toEqual(places)
   })
 })
@@ -156,20 +159,20 @@ describe('the reading of lenient YAML', () => {
     '"\\\n',
     ' \n',
     '\t',
-  ])('takes linear time among %j', (piece) => {
+  ])('lenient YAML is read in linear time among %j', (piece) => {
     const text = piece.repeat(Math.ceil(2_500_000 / piece.length))
     const begin = cpuNow()
     toStrictYaml(text)
     expect(cpuNow() - begin).toBeLessThan(6_000)
   })
 
-  it('never makes a text more than twice as long', () => {
+  it('the reading of lenient YAML never makes a text more than twice as long', () => {
     const deep = Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth)}a:\n`).join('')
     const text = `${deep}${' '.repeat(1_000)}"x${'\ny'.repeat(300_000)}"`
     expect(toStrictYaml(text).text.length).toBeLessThan(2 * text.length + 65_536)
   })
 
-  it('never changes what stands in blocks, comments and plain text', () => {
+  it('the reading of lenient YAML never changes blocks, comments and plain text', () => {
     const random = createRandom(8)
     for (let round = 0; round < 500; round += 1) {
       const inside = random.text(
@@ -189,7 +192,7 @@ describe('the reading of lenient YAML', () => {
       expect(toStrictYaml(text).text).toBe(text)
   })
 
-  it('finds macros where they stand in scalars that go on at any indent', () => {
+  it('macros are found in scalars that continue at any indent', () => {
     const text = 'a: "x\n{{ .spectro.var.v }}"\nb: 1'
     expect(readYaml(text, findMacros(text)).sites).toMatchObject([
       { style: 'double', start: 3, end: 27, first: 0 },
