@@ -25,8 +25,8 @@ beforeAll(async () => {
 })
 afterAll(() => host.unplug())
 
-describe('an archive that is none', () => {
-  it('is refused long before the end of its 200 MB', async () => {
+describe('a hostile upload', () => {
+  it('a file of 200 MB that is not an archive is refused long before its end', async () => {
     const file = join(host.folder, 'garbage.tgz')
     await writeFile(file, '')
     await truncate(file, 200 * MB)
@@ -41,10 +41,10 @@ describe('an archive that is none', () => {
     expect((await definitions.details()).text).toBe(before.text)
   })
 
-  it('but a bomb of 1 GB is refused with bounded memory, while others are answered', async () => {
+  it('a bomb of 1 GB is refused with bounded memory, while other requests are answered', async () => {
     const zeros = Buffer.alloc(16 * 2 ** 20)
     const header = rawMember({ name: 'packs/a', size: 64 * zeros.length }).subarray(0, 512)
-    // Members of gzip after each other are one stream.
+    // Consecutive gzip members are one stream.
     const bomb = Buffer.concat([gzipSync(header), ...Array<Buffer>(64).fill(gzipSync(zeros, { level: 9 }))])
     expect(bomb.length).toBeLessThan(2 * MB)
     const file = join(host.folder, 'bomb.tgz')
@@ -69,7 +69,7 @@ describe('a definition of patterns that would take all memory', () => {
       body: { archiveUploadPath, variables },
     })
 
-  it('is refused with its variables by name', async () => {
+  it('a definition of too large patterns is refused with its variables by name', async () => {
     const values = costlyVariables.map(({ name }) => `${name}: "{{ .spectro.var.${name} }}"\n`).join('')
     const file = join(host.folder, 'costly.tgz')
     await writeFile(file, definitionArchive({ variables: costlyVariables, values }))
@@ -82,7 +82,7 @@ describe('a definition of patterns that would take all memory', () => {
     await definitions.expectNothingLeft()
   })
 
-  it('that is in a slot already ends nothing: validations are answered, now and after a restart', async () => {
+  it('a definition of too large patterns in a slot does not end the daemon, nor after a restart', async () => {
     await definitions.take('1.0.0')
     const { uid, archiveUploadPath } = (await definitions.details()).json as Record<string, string>
     const place = 'profiles/u1/profile.json'
@@ -113,7 +113,7 @@ describe('a definition of patterns that would take all memory', () => {
 })
 
 describe('a definition of 200 MB', () => {
-  it('takes no memory of its size', async () => {
+  it('a definition of 200 MB does not take that much memory', async () => {
     const charts = Array.from({ length: 10 }, (_, index) => `packs/web-shop-1.0/charts/${index}.tgz`)
     const files = Object.fromEntries(charts.map((path) => [path, randomBytes(20 * MB)]))
     const file = join(host.folder, 'large.tgz')
@@ -121,7 +121,7 @@ describe('a definition of 200 MB', () => {
     const pid = await host.mainPid()
     const kB = async (field: string) =>
       Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(await host.read(`/proc/${pid}/status`))?.[1])
-    // Sets the peak back: proc(5).
+    // Resets the peak: proc(5).
     await host.sh('echo 5 > /proc/$1/clear_refs', String(pid))
     const before = await kB('VmRSS')
     expect(await definitions.upload(file)).toMatchObject({ status: 201 })
@@ -134,7 +134,7 @@ describe('a disk that is full', () => {
   let file: string
   beforeAll(async () => {
     file = join(host.folder, 'large.tgz')
-    // Random bytes do not get smaller.
+    // Random bytes cannot be compressed.
     const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(20 * MB) }
     await writeFile(file, definitionArchive({ version: '20.0.0', files }))
     await definitions.take('1.0.0')
@@ -147,7 +147,7 @@ describe('a disk that is full', () => {
       systemctl start edgehostd`)
   })
 
-  it('is seen before the upload, by its length: 507, and hardly a byte is sent', async () => {
+  it('a full disk is noticed by the length of an upload: 507 before hardly a byte is sent', async () => {
     const before = await definitions.details()
     const reply = await definitions.upload(file)
     expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
@@ -157,7 +157,7 @@ describe('a disk that is full', () => {
     expect((await definitions.details()).text).toBe(before.text)
   })
 
-  it('is met in the middle of an upload of unknown length: 507, and all room is given back', async () => {
+  it('a full disk ends an upload of unknown length with a 507, and its space is freed', async () => {
     const before = await definitions.details()
     const freeBytes = async () =>
       Number((await host.sh('df --block-size=1 --output=avail /var/lib/edgehostd | tail -n 1')).trim())
@@ -166,12 +166,12 @@ describe('a disk that is full', () => {
     expect(reply).toMatchObject({ status: 507, json: { code: 'StorageFull' } })
     await definitions.expectNothingLeft()
     expect((await definitions.details()).text).toBe(before.text)
-    // But for what the trail needs.
+    // Except for the space that the audit trail needs.
     expect(free - (await freeBytes())).toBeLessThan(MB)
     await definitions.take('3.0.0')
   })
 
-  it('keeps the embedded definition out as long as it is, and no longer', async () => {
+  it('a full disk keeps the embedded definition from being used until it has space again', async () => {
     const text = '# a manifest\n'.repeat(200_000)
     const archive = definitionArchive({ files: { 'packs/web-shop-1.0/manifests/a.yaml': text } })
     await host.sh('fallocate --length $(df --block-size=1 --output=avail $1 | tail -n 1) $1/ballast', state)
@@ -186,7 +186,7 @@ describe('a disk that is full', () => {
     await definitions.details('embedded')
   })
 
-  it('may also lack nothing but room for names', async () => {
+  it('a disk without free inodes counts as full', async () => {
     const inodes = async (what: string) => Number((await host.sh(`stat -f -c %${what} ${state}`)).trim())
     const all = await inodes('c')
     await host.sh(`mount -o remount,nr_inodes=${all - (await inodes('d'))} ${state}`)
@@ -198,7 +198,7 @@ describe('a disk that is full', () => {
 })
 
 describe('the journal', () => {
-  it('warns of the full disk, a line each time, and of nothing else', async () => {
+  it('the journal warns of the full disk, one line each time, and of nothing else', async () => {
     const warnings = (await host.log()).filter(({ priority }) => priority <= 4)
     expect(warnings.map(({ code }) => code)).toEqual(Array<string>(4).fill('StorageFull'))
   })

@@ -31,7 +31,7 @@ afterAll(() => host.unplug())
 
 const openssl = (...args: string[]) => output('openssl', args)
 
-/** As somebody does it who follows the documentation. @returns base64 of the public key, for the configuration */
+/** Makes a key as the documentation says. @returns base64 of the public key, for the configuration */
 async function makeKey(name: string, kind: readonly string[]): Promise<string> {
   await openssl('genpkey', ...kind, '-out', path(`${name}.key`))
   await openssl('pkey', '-in', path(`${name}.key`), '-pubout', '-out', path(`${name}.pub`))
@@ -52,7 +52,7 @@ const configure = (base64EncodedValue: string) =>
   )
 
 describe('a host without a signing key', () => {
-  it('has none to show', async () => {
+  it('a host without a signing key shows none', async () => {
     const reply = await host.http('GET', keyPath, { token: viewerToken })
     expect(reply).toMatchObject({ status: 404, json: { code: 'NotFound' } })
     expect(reply.json.message).toContain('content.signing.publicKey')
@@ -69,26 +69,26 @@ describe.each([
     await configure(key)
   })
 
-  it('shows it to everyone who is logged in', async () => {
+  it('a host shows its signing key to every user who is logged in', async () => {
     const { json, status } = await host.http('GET', keyPath, { token: viewerToken })
     expect({ status, ...json }).toMatchObject({ status: 200, key, description: 'Plant 7' })
     expect(Date.parse(json.creationTimestamp as string)).toBeGreaterThan(Date.now() - 600_000)
   })
 
-  it.each(['before', 'after'])('takes a file whose signature comes %s it', async (place) => {
+  it.each(['before', 'after'])('a file is accepted with its signature %s it', async (place) => {
     const parts = [`signature=@${await sign(name, 'one.tgz')}`, `uploadFile=@${path('one.tgz')}`]
     const form = place === 'before' ? parts : parts.toReversed()
     expect(await host.http('POST', uploadPath, { token, form })).toMatchObject({ status: 201 })
     expect((await definitions.details()).json.fileName).toBe('one.tgz')
   })
 
-  it('takes a signature as base64 text', async () => {
+  it('a signature is accepted as base64 text', async () => {
     const text = (await readFile(await sign(name, 'two.tgz'))).toString('base64')
     const reply = await definitions.upload(path('two.tgz'), { form: [`signature=${text}`] })
     expect(reply).toMatchObject({ status: 201 })
   })
 
-  it('refuses a file without one, and one of another file, and keeps what it had', async () => {
+  it('a missing signature and that of another file are refused, and the slot is unchanged', async () => {
     const before = await definitions.details()
     const stored = await definitions.stored()
     const other = `signature=@${await sign(name, 'two.tgz')}`
@@ -107,7 +107,7 @@ describe.each([
 })
 
 describe('a signing key that cannot be used', () => {
-  it('keeps the daemon from starting, with 78 and the command that helps', async () => {
+  it('an unusable signing key keeps the daemon from starting, with 78 and the command that helps', async () => {
     const pid = await host.mainPid()
     const secret = (await readFile(path('EC.key'))).toString('base64')
     const file = '/etc/edgehostd/config.d/signing.yaml'
@@ -125,9 +125,9 @@ describe('a signing key that cannot be used', () => {
     )
     const said = (await host.log()).filter(({ priority }) => priority <= 3).map(({ msg }) => msg)
     expect(said).toContainEqual(expect.stringMatching(advice))
-    // With its place, and no matter what else is wrong.
+    // With its place, whatever other problems there are.
     expect(checked.stderr).toContain(`${file}:1`)
-    // A private key that was put there by mistake goes nowhere else.
+    // A private key that was put there by mistake is not shown anywhere.
     expect(await host.sh('journalctl --no-pager')).not.toContain(secret.slice(100, 140))
     expect(checked.stderr).not.toContain(secret.slice(100, 140))
 
@@ -142,7 +142,7 @@ describe('the definition that an installer placed', () => {
   beforeEach(async () => {
     linesBefore = (await host.log()).length
   })
-  /** What the test made the daemon say of definitions, and whatever is worse than that. */
+  /** The messages of the daemon about definitions, and all warnings and errors. */
   const said = async () =>
     (await host.log())
       .slice(linesBefore)
@@ -151,7 +151,7 @@ describe('the definition that an installer placed', () => {
           priority < 6 || (resource as { kind: string } | undefined)?.kind === 'definition',
       )
 
-  it('needs no signature, although the host has a key', async () => {
+  it('the embedded definition needs no signature, although the host has a key', async () => {
     expect((await host.http('GET', keyPath, { token })).status).toBe(200)
     await host.write(embeddedFile, await readFile(path('one.tgz')))
     const { json } = await embedded()
@@ -165,7 +165,7 @@ describe('the definition that an installer placed', () => {
     ])
   })
 
-  it('outlasts a restart, and is not examined again', async () => {
+  it('the embedded definition survives a restart and is not examined again', async () => {
     const before = await embedded()
     const stored = await definitions.stored()
     await host.output(['systemctl', 'restart', 'edgehostd'])
@@ -174,7 +174,7 @@ describe('the definition that an installer placed', () => {
     expect(await said()).toEqual([])
   })
 
-  it('says why, and the journal once, when the file is damaged; it is back when the file is', async () => {
+  it('a damaged embedded file is reported, once in the journal, and is used again when it is repaired', async () => {
     await host.sh('truncate --size=-20 "$1"', embeddedFile)
     const problems = [{ code: 'ArchiveDamaged', severity: 'error', place: embeddedFile }]
     for (let look = 0; look < 3; look += 1)

@@ -11,13 +11,13 @@ import type { Reply } from './host/http.ts'
 const right = 'right canary 1301'
 const sensitive = 'default-canary-1301'
 const MB = 1_000_000
-// What the daemon writes at once: so much of what has arrived may not be on the disk yet.
+// The daemon writes this much at once, so this much of what has arrived may not be on the disk yet.
 const batchBytes = 524_288
 
 let host: Edgehostd
 let token: string
 let definitions: Definitions
-/** Random bytes do not get smaller: a definition as large as they are. */
+/** A definition of at least this size, since random bytes cannot be compressed. */
 let large: Buffer
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ const audits = async () => {
   return (await host.http('GET', path, { token })).json.items as { spec: Record<string, unknown> }[]
 }
 
-describe('a definition that somebody built on the host', () => {
+describe('a definition that was built on the host', () => {
   const file = '/home/victor/factory.tgz'
   let reply: Reply
 
@@ -63,7 +63,7 @@ describe('a definition that somebody built on the host', () => {
     reply = await definitions.upload(`/proc/${host.leader}/root${file}`)
   })
 
-  it('is taken from an administrator, and its details show it', async () => {
+  it('a definition is accepted from an administrator, and its details show it', async () => {
     expect(reply).toMatchObject({
       status: 201,
       json: { message: 'definition factory 1.4.0 is in the slot overridden' },
@@ -85,7 +85,7 @@ describe('a definition that somebody built on the host', () => {
     expect((await host.output(['sha256sum', `${uploadPath}/archive`])).split(' ')[0]).toBe(sum)
   })
 
-  it('has a handle by which values for its variables are judged', async () => {
+  it('a definition has a handle by which values for its variables are judged', async () => {
     const validate = (archiveUploadPath: unknown) =>
       host.http('POST', '/v1/edge-mgmt/cluster/profiles/variables/validate', {
         token,
@@ -99,9 +99,10 @@ describe('a definition that somebody built on the host', () => {
     expect(await validate('/etc/shadow')).toMatchObject({ status: 400, json: { code: 'BadRequest' } })
   })
 
-  it("is all there is in the state folder, and root's alone", () => definitions.expectNothingLeft())
+  it('the uploaded definition is all there is in the state folder, and belongs to root alone', () =>
+    definitions.expectNothingLeft())
 
-  it('is in the trail, with its name, its uid and who brought it', async () => {
+  it('the upload is in the audit trail, with the name, the uid and the user', async () => {
     expect((await audits()).map(({ spec }) => spec)).toMatchObject([
       {
         actionType: 'create',
@@ -113,7 +114,7 @@ describe('a definition that somebody built on the host', () => {
     ])
   })
 
-  it('is neither taken from anybody else nor shown to him', async () => {
+  it('a definition is neither accepted from a viewer nor shown to one', async () => {
     const viewer = definitionsOf(host, (await host.openSession('victor', right)).token)
     const before = await definitions.details()
     expect(await viewer.upload(`/proc/${host.leader}/root${file}`)).toMatchObject({
@@ -126,7 +127,7 @@ describe('a definition that somebody built on the host', () => {
 })
 
 describe('an upload that is interrupted', () => {
-  /** Waits until what was sent has been written, but for what fills no batch. */
+  /** Waits until all sent bytes are written, except those of a batch that is not full. */
   const untilStaged = (position: number) =>
     eventually(async () =>
       expect(await stagedBytes()).toBeGreaterThanOrEqual(Math.floor(position / batchBytes - 1) * batchBytes),
@@ -142,13 +143,13 @@ describe('an upload that is interrupted', () => {
     })
   }
 
-  it('runs its examination behind everything else, in time and in life', async () => {
+  it('the examination has the lowest CPU priority and is killed first when memory is short', async () => {
     const upload = await definitions.open(large)
     await upload.sendTo(2 * MB)
     const pid = await eventually(async () => {
       const [first, ...more] = await definitions.examinations()
       expect(more).toEqual([])
-      // Node is up and the program has begun.
+      // Node has started and the program runs.
       expect(await host.read(`/proc/${first}/oom_score_adj`)).toBe('500\n')
       return first!
     })
@@ -157,7 +158,7 @@ describe('an upload that is interrupted', () => {
     await definitions.expectNothingLeft()
   })
 
-  it('by a kill at any byte leaves the slot as it was, and the next one is taken', async () => {
+  it('a kill of the daemon at any byte leaves the slot unchanged, and the next upload is accepted', async () => {
     const random = createRandom(1301)
     const positions = Array.from({ length: 10 }, () => random.below(large.length))
     for (const [round, position] of positions.entries()) {
@@ -175,7 +176,7 @@ describe('an upload that is interrupted', () => {
     expect(interrupted).toHaveLength(positions.length)
   })
 
-  /** An upload whose last byte has not been sent, and what says that it ended well or not at all. */
+  /** An upload without its last byte, and a check that it has ended completely or not at all. */
   async function openAlmost() {
     await definitions.take('1.1.0')
     const before = await definitions.details()
@@ -193,7 +194,7 @@ describe('an upload that is interrupted', () => {
     return { upload, expectOneOrOther }
   }
 
-  it('by a kill right after its last byte leaves the one definition or the other, whole', async () => {
+  it('a kill of the daemon right after the last byte leaves one of the two definitions, complete', async () => {
     const { upload, expectOneOrOther } = await openAlmost()
     await upload.sendTo(upload.length)
     await killDaemon()
@@ -203,25 +204,28 @@ describe('an upload that is interrupted', () => {
   it.each([
     ['the check is done', 2, [false, true], 'compgen -G "$1/staging/*/details.json" > /dev/null'],
     ['it has left the staging folder', 3, [false, true], '[ "$(echo "$1"/*-*)" != "$before" ]'],
-    ['the one before is being removed', 2, [true], '[ ! -e "$before/archive" ]'],
-  ])('by a kill when %s does so too', async (_, rounds, taken, moment) => {
-    const kill = `
+    ['the previous definition is being removed', 2, [true], '[ ! -e "$before/archive" ]'],
+  ])(
+    'a kill of the daemon when %s leaves one of the two definitions, complete',
+    async (_, rounds, taken, moment) => {
+      const kill = `
       pid=$(systemctl show --property=MainPID --value edgehostd) before=$(echo "$1"/*-*)
       touch /run/armed
       until ${moment} || (( SECONDS > 60 )); do :; done
       kill -KILL $pid; rm /run/armed`
-    for (let round = 0; round < rounds; round += 1) {
-      const { upload, expectOneOrOther } = await openAlmost()
-      const killed = host.sh(kill, definitionsFolder)
-      await eventually(() => host.output(['test', '-e', '/run/armed']))
-      await upload.sendTo(upload.length)
-      await killed
-      expect(taken).toContain(await expectOneOrOther())
-    }
-    await definitions.take('1.1.1')
-  })
+      for (let round = 0; round < rounds; round += 1) {
+        const { upload, expectOneOrOther } = await openAlmost()
+        const killed = host.sh(kill, definitionsFolder)
+        await eventually(() => host.output(['test', '-e', '/run/armed']))
+        await upload.sendTo(upload.length)
+        await killed
+        expect(taken).toContain(await expectOneOrOther())
+      }
+      await definitions.take('1.1.1')
+    },
+  )
 
-  it('by a stop of the daemon is told so at its next byte; the stop does not wait for its end', async () => {
+  it('a stop of the daemon refuses an upload at its next byte and does not wait for its end', async () => {
     const before = await definitions.details()
     const upload = await definitions.open(large)
     await upload.sendTo(5 * MB)
@@ -232,18 +236,18 @@ describe('an upload that is interrupted', () => {
     void upload.reply.then(() => over.abort())
     for (let position = 5 * MB; !over.signal.aborted; position += 10_000) {
       await upload.sendTo(position)
-      // Its client goes on at its own pace.
+      // Its client continues at its own pace.
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     expect(await upload.reply).toMatch(/^HTTP\/1\.1 503 [^]*"code":"NotReady"/)
     await restarted
-    // Else the drain of open connections would take 10 s.
+    // Otherwise the drain of open connections would take 10 s.
     expect(performance.now() - began).toBeLessThan(8_000)
     await definitions.expectNothingLeft()
     expect((await definitions.details()).text).toBe(before.text)
   })
 
-  it('by its client leaves nothing, and the trail has it', async () => {
+  it('an upload that the client ends leaves nothing and is in the audit trail', async () => {
     const before = await definitions.details()
     const upload = await definitions.open(large)
     await upload.sendTo(12 * MB)
@@ -251,7 +255,7 @@ describe('an upload that is interrupted', () => {
     await upload.abandon()
     await definitions.expectNothingLeft()
     expect((await definitions.details()).text).toBe(before.text)
-    // What is on the disk goes first.
+    // The files on the disk are removed first.
     await eventually(async () =>
       expect((await audits())[0]!.spec).toMatchObject({ outcome: 'refused', status: 400 }),
     )
@@ -261,7 +265,7 @@ describe('an upload that is interrupted', () => {
 describe('a client that is slow', () => {
   beforeAll(() => host.configure('slow', 'api: {body: {windowSeconds: 1}}\n'))
 
-  it('is waited for as long as something comes', async () => {
+  it('a slow client is waited for as long as bytes arrive', async () => {
     const archive = definitionArchive({
       version: '2.0.0',
       files: { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000) },
@@ -270,14 +274,14 @@ describe('a client that is slow', () => {
     for (let position = 0; position < upload.length;) {
       position = Math.min(position + 2_000, upload.length)
       await upload.sendTo(position)
-      // The slowness itself: some 10 kB a second, over several windows.
+      // About 10 kB a second, over several windows.
       await new Promise((resolve) => setTimeout(resolve, 200))
     }
     expect(await upload.reply).toMatch(/^HTTP\/1\.1 201 /)
     await definitions.expectNothingLeft()
   })
 
-  it('is told when nothing comes any more, and nothing is kept', async () => {
+  it('a client that stops sending is refused, and nothing is kept', async () => {
     const before = await definitions.details()
     const upload = await definitions.open(large)
     await upload.sendTo(3 * MB)
@@ -290,7 +294,7 @@ describe('a client that is slow', () => {
 })
 
 describe('the journal', () => {
-  it('warns of the upload that was ended, of nothing else, and holds no default that is a secret', async () => {
+  it('the journal warns only of the ended upload and contains no secret default', async () => {
     const warnings = (await host.log()).filter(({ priority }) => priority <= 4)
     expect(warnings.map(({ code }) => code)).toEqual(['NotReady'])
     expect(await host.sh('journalctl --no-pager -q')).not.toContain(sensitive)

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => host.unplug())
 
 describe('edgehostctl definition', () => {
-  it('builds, inspects and validates, for anybody and without the daemon', async () => {
+  it('edgehostctl definition builds, inspects and validates for any user, without the daemon', async () => {
     const packs = [
       ['os', 'edge-native-byoi', '1.0.0'],
       ['k8s', 'edge-k3s', '1.33.3'],

@@ -4,14 +4,14 @@ import { compressions, exportedProfile, rawTar, signedMembers } from './tar-byte
 export interface ArchiveWish {
   readonly version?: string
   readonly variables?: readonly Variable[]
-  /** Of its one pack, in the profile. */
+  /** Values of its only pack, in the profile. */
   readonly values?: string
-  /** More members, in place of those of the same name. */
+  /** More members, which replace those of the same name. */
   readonly files?: Readonly<Record<string, string | Buffer>>
   readonly compress?: keyof typeof compressions
 }
 
-/** A definition that can be deployed as far as its checks go: an add-on profile `u1` of one pack, web-shop 1.0. */
+/** A definition without problems: an add-on profile `u1` of one pack, web-shop 1.0. */
 export function definitionArchive({
   version = '1.0.0',
   variables = [],

@@ -32,7 +32,7 @@ export const profileOf = (
   ...rest,
 })
 
-/** Of a variable: it is chosen from these. */
+/** The fields of a variable whose value is chosen from these options. */
 export const dropdown = (...values: readonly string[]): Partial<Variable> => ({
   inputType: 'dropdown',
   options: values.map((value) => ({ value })),
@@ -73,7 +73,7 @@ export const infrastructurePacks: readonly ProfilePack[] = [
   profilePack('cni-calico', 'a: 1\n', { layer: 'cni' }),
 ]
 
-/** What a check finds of images. */
+/** The images that a check finds. */
 export function imagesIn(definition: Definition): ImageFinder['imagesOf'] {
   const { look, imagesOf } = createImageFinder()
   checkDefinition(definition, { onDocument: look })

@@ -30,7 +30,7 @@ const judgedIn = (reply: { body: string }) =>
   ).variables
 const profilesFile = (uid: string) => join(edge.stateDirectory, 'definitions', uid, 'profiles.json')
 
-/** Puts what an older version stored of these variables into the slot: the profiles alone, nothing counted. */
+/** Replaces what the slot stored by what an older version stored: the profiles alone, with no pattern counted. */
 async function plant(variables: readonly Variable[]): Promise<string> {
   const { uid, uploadPath } = await uploadDefinition(edge, token)
   const place = 'profiles/u1/profile.json'
@@ -39,7 +39,7 @@ async function plant(variables: readonly Variable[]): Promise<string> {
 }
 
 describe('a definition whose patterns would take all memory', () => {
-  it('is refused with the variables by name, and the slot holds what it held', async () => {
+  it('a definition with too large patterns is refused with the variables by name, and the slot is unchanged', async () => {
     const { uid } = await uploadDefinition(edge, token)
     const reply = await uploadFile(
       edge,
@@ -63,7 +63,7 @@ describe('a definition whose patterns would take all memory', () => {
     expect(details.json()).toMatchObject({ uid })
   })
 
-  it('is judged in a process where an older version took it, and says why no value is taken', async () => {
+  it('values for a definition with too large patterns that an older version accepted are refused with the reason', async () => {
     const path = await plant(costlyVariables)
     const begin = cpuNow()
     const reply = await validate(path, [{ name: 'v0', value: 'x'.repeat(60_000) }])
@@ -72,7 +72,7 @@ describe('a definition whose patterns would take all memory', () => {
       expect(isValid).toBe(false)
       expect(validationFailureReason).toMatch(new RegExp(`^${name} has a regex that needs about`))
     }
-    // Counted by then, and not compiled here either.
+    // The patterns are counted by then, and are not compiled on the event loop either.
     expect(judgedIn(await validate(path))).toHaveLength(20)
     expect(cpuNow() - begin).toBeLessThan(1_000)
   })
@@ -89,7 +89,7 @@ describe('values that are long for their patterns', () => {
     { name: 'b', isValid: true },
   ]
 
-  it('are judged in a process as they are here, while the event loop goes on', async () => {
+  it('long values are judged the same in a process, and the event loop is not blocked', async () => {
     const { uploadPath } = await uploadDefinition(edge, token, { variables, values: usesOf(variables) })
     const begin = cpuNow()
     expect(judgedIn(await validate(uploadPath, given))).toMatchObject(expected)
@@ -97,13 +97,13 @@ describe('values that are long for their patterns', () => {
     expect(judgedIn(await validate(uploadPath, [{ name: 'a', value: '!' }]))).toMatchObject(expected)
   })
 
-  it('are judged alike where an older version stored the definition', async () => {
+  it('long values are judged the same if an older version stored the definition', async () => {
     const path = await plant(variables)
     for (const values of [given, [{ name: 'a', value: '!' }]])
       expect(judgedIn(await validate(path, values))).toMatchObject(expected)
   })
 
-  it('wait for each other, and more than four of them are refused for a while', async () => {
+  it('judgements in a process wait for each other, and more than four are refused with a 503', async () => {
     const { uploadPath } = await uploadDefinition(edge, token, { variables, values: usesOf(variables) })
     const replies = await Promise.all(Array.from({ length: 6 }, () => validate(uploadPath, given)))
     expect(replies.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 200, 503, 503])
@@ -112,7 +112,7 @@ describe('values that are long for their patterns', () => {
 })
 
 describe('what the examination leaves', () => {
-  it('says how large each pattern is', async () => {
+  it('the examination stores the size of each pattern', async () => {
     const variables = [{ name: 'a', regex: '^[a-z]+$' }, { name: 'b' }]
     const { uid } = await uploadDefinition(edge, token, { variables, values: usesOf(variables) })
     const stored = JSON.parse(await readFile(profilesFile(uid), 'utf8')) as CountedProfiles
@@ -122,7 +122,7 @@ describe('what the examination leaves', () => {
 })
 
 describe('a validation', () => {
-  it('takes at most 4,096 values and names the field', async () => {
+  it('a validation takes at most 4,096 values and names the field', async () => {
     const path = await plant([])
     const reply = await validate(
       path,
@@ -132,7 +132,7 @@ describe('a validation', () => {
     expect(reply.body).toContain('variables')
   })
 
-  it('of variables that an older version took in any number is done in a process', async () => {
+  it('a validation of too many variables, which an older version accepted, runs in a process', async () => {
     const many = Array.from({ length: 6_000 }, (_, index) => ({
       name: `v${index}`,
       defaultValue: 'x'.repeat(100),

@@ -34,13 +34,16 @@ const onDisk = async () => {
 }
 
 describe('slots', () => {
-  it.each(['embedded', 'overridden', 'update'])('%s is empty at first: 200 and no profiles', async (slot) => {
-    const reply = await edge.get(`${archivePath}/${slot}/details`, token)
-    expect(reply.statusCode).toBe(200)
-    expect(reply.json()).toEqual({ archiveUploadPath: '', problems: [], clusterProfileDetails: [] })
-  })
+  it.each(['embedded', 'overridden', 'update'])(
+    'the slot %s is empty at first: 200 and no profiles',
+    async (slot) => {
+      const reply = await edge.get(`${archivePath}/${slot}/details`, token)
+      expect(reply.statusCode).toBe(200)
+      expect(reply.json()).toEqual({ archiveUploadPath: '', problems: [], clusterProfileDetails: [] })
+    },
+  )
 
-  it('an upload fills overridden; its details show profiles, packs, variables and where it came from', async () => {
+  it('an upload fills the slot overridden; its details show profiles, packs, variables and the uploaded file', async () => {
     const variables = [
       { name: 'pw', isSensitive: true, defaultValue: 'hunter2' },
       { name: 'size', format: 'number', defaultValue: '3' },
@@ -62,7 +65,7 @@ describe('slots', () => {
     expect((await details('embedded')).clusterProfileDetails).toEqual([])
   })
 
-  it('details are known by their ETag until something changes', async () => {
+  it('the details have the same ETag until something changes', async () => {
     const ask = (known?: string) =>
       edge.app.inject({
         method: 'GET',
@@ -83,7 +86,7 @@ describe('slots', () => {
     expect(new Set(tags).size).toBe(3)
   })
 
-  it('details of megabytes are whole, also when the definition goes while they are read', async () => {
+  it('details of megabytes are complete, also if the definition is removed while they are read', async () => {
     const values = `pw: 1\n${'# a line of values\n'.repeat(100_000)}`
     await uploaded({ values })
     const whole = await details('overridden')
@@ -99,14 +102,14 @@ describe('slots', () => {
     }
   })
 
-  it('details whose files somebody took away say so', async () => {
+  it('details whose files were deleted are a 500', async () => {
     const { uploadPath: folder } = await uploaded()
     await rm(folder, { recursive: true })
     const reply = await edge.get(`${archivePath}/overridden/details`, token)
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([500, 'Internal'])
   })
 
-  it('the next upload takes the place of the one before, which leaves nothing on the disk', async () => {
+  it('the next upload replaces the one before, of which nothing stays on the disk', async () => {
     const first = await uploaded()
     const second = await uploaded({ version: '2.0.0', compress: 'zstd' })
     expect((await details('overridden')).uid).toBe(second.uid)
@@ -114,7 +117,7 @@ describe('slots', () => {
     expect(first.uid).not.toBe(second.uid)
   })
 
-  it('while there is a cluster an upload waits in update, with what it would change, and can be thrown away', async () => {
+  it('while there is a cluster an upload waits in the slot update, with its changes, and can be discarded', async () => {
     await uploaded({ version: '1.0.0' })
     running = (await details('overridden')).clusterProfileDetails
     const { uid } = await uploaded({ version: '1.1.0', variables: [{ name: 'size', defaultValue: '3' }] })
@@ -140,7 +143,7 @@ describe('slots', () => {
     expect((await reject()).json()).toEqual({ message: 'no update was waiting' })
   })
 
-  it('are there after a restart; a folder in no slot, and what was being uploaded, are gone', async () => {
+  it('slots are there after a restart; folders in no slot and unfinished uploads are removed', async () => {
     const { uid } = await uploaded()
     const { stateDirectory, host } = edge
     await writeFile(join(stateDirectory, 'definitions', 'staging', 'half'), 'x')
@@ -153,7 +156,7 @@ describe('slots', () => {
 })
 
 describe('an archive of the existing layout', () => {
-  it('is taken, with a warning for each pack that is not in it', async () => {
+  it('an archive of the existing layout is accepted, with a warning for each pack that is not in it', async () => {
     const profile = exportedProfile('u1', {
       type: 'add-on',
       packs: [
@@ -179,19 +182,19 @@ describe('an archive of the existing layout', () => {
 
 describe('what is refused', () => {
   const refusals: [string, () => Buffer, string][] = [
-    ['no archive at all', () => Buffer.from('hello'), 'ArchiveDamaged'],
-    ['nothing', () => Buffer.alloc(0), 'ArchiveDamaged'],
-    ['one that is cut off', () => definitionArchive().subarray(0, 300), 'ArchiveDamaged'],
+    ['a file that is not an archive', () => Buffer.from('hello'), 'ArchiveDamaged'],
+    ['an empty file', () => Buffer.alloc(0), 'ArchiveDamaged'],
+    ['a truncated archive', () => definitionArchive().subarray(0, 300), 'ArchiveDamaged'],
     ['a member outside', () => archiveOf([{ name: '../x', content: 'x' }]), 'ArchiveInvalid'],
     ['a link', () => archiveOf([{ name: 'x', kind: '2', linkName: '/etc/shadow' }]), 'ArchiveInvalid'],
     ['a tar of something else', () => archiveOf([{ name: 'x', content: 'x' }]), 'ArchiveInvalid'],
-    [
-      'zeros without end',
-      () => compressions.zstd(rawTar([{ name: 'x', content: zeros }])),
-      'ArchiveTooLarge',
-    ],
+    ['endless zeros', () => compressions.zstd(rawTar([{ name: 'x', content: zeros }])), 'ArchiveTooLarge'],
     ['content that cannot be deployed', () => definitionArchive({ values: 'a: [\n' }), 'DefinitionInvalid'],
-    ['a pack that is not there', () => definitionArchive({ files: withoutPack }), 'DefinitionInvalid'],
+    [
+      'a definition without a pack of its profile',
+      () => definitionArchive({ files: withoutPack }),
+      'DefinitionInvalid',
+    ],
   ]
   const zeros = Buffer.alloc(64 * 2 ** 20)
   const archiveOf = (members: readonly RawMember[]) => compressions.gzip(rawTar(members))
@@ -199,7 +202,7 @@ describe('what is refused', () => {
     'packs/web-shop-1.0/pack.json': '{"name":"web-shop","version":"2.0","layer":"addon"}',
   }
 
-  it.each(refusals)('%s is a 400 with a code; the slot holds what it held', async (_what, content, code) => {
+  it.each(refusals)('%s is a 400 with a code, and the slot is unchanged', async (_what, content, code) => {
     const { uid } = await uploaded()
     const before = await details('overridden')
     const reply = await upload(content())
@@ -209,7 +212,7 @@ describe('what is refused', () => {
     expect(await onDisk()).toEqual([uid, 'staging'].sort())
   })
 
-  it('every problem of the content is told at once, with code and place', async () => {
+  it('all problems of the content are reported at once, with code and place', async () => {
     const variables = [
       { name: 'a', format: 'colour' },
       { name: 'b', regex: '(' },
@@ -225,7 +228,7 @@ describe('what is refused', () => {
     for (const { place } of told.problems) expect(place).toMatch(/^profiles\/u1\/profile\.json#/)
   })
 
-  it('an upload beyond those that the host takes at one time is told to wait', async () => {
+  it('an upload beyond the maximum at one time is a 503 with Retry-After', async () => {
     const { type, body } = form({ name: 'uploadFile', fileName: 'a.tgz', content: definitionArchive() })
     const headers = { authorization: token, 'content-type': type }
     const replies = await Promise.all(
@@ -245,23 +248,26 @@ describe('a check that costs too much', () => {
   it.each([
     ['memory', { seconds: 60, memoryMiB: 1 }],
     ['time', { seconds: 0.001, memoryMiB: 256 }],
-  ])('of %s is ended; the archive is refused and nothing is left', async (_what, check) => {
-    const strict = await createTestEdge({ examineProgram: examineProgram(), definitions: { check } })
-    const { type, body } = form({ name: 'uploadFile', fileName: 'a.tgz', content: definitionArchive() })
-    const { access } = await strict.login('alice')
-    const headers = { authorization: access, 'content-type': type }
-    const reply = await strict.app.inject({ method: 'POST', url: uploadPath, payload: body, headers })
-    expect(reply.statusCode, reply.body).toBe(400)
-    expect(reply.json<ErrorReply>().code).toBe('ArchiveTooLarge')
-    expect(await readdir(join(strict.stateDirectory, 'definitions'))).toEqual(['staging'])
-    await strict.stop()
-  })
+  ])(
+    'a check that takes too much %s is ended; the archive is refused and nothing is left',
+    async (_what, check) => {
+      const strict = await createTestEdge({ examineProgram: examineProgram(), definitions: { check } })
+      const { type, body } = form({ name: 'uploadFile', fileName: 'a.tgz', content: definitionArchive() })
+      const { access } = await strict.login('alice')
+      const headers = { authorization: access, 'content-type': type }
+      const reply = await strict.app.inject({ method: 'POST', url: uploadPath, payload: body, headers })
+      expect(reply.statusCode, reply.body).toBe(400)
+      expect(reply.json<ErrorReply>().code).toBe('ArchiveTooLarge')
+      expect(await readdir(join(strict.stateDirectory, 'definitions'))).toEqual(['staging'])
+      await strict.stop()
+    },
+  )
 })
 
 describe('the slot embedded', () => {
   const embeddedFile = () => join(edge.stateDirectory, 'embedded.tgz')
 
-  it('follows its file: placed, replaced, damaged and taken away', async () => {
+  it('the slot embedded follows its file: placed, replaced, damaged and removed', async () => {
     await writeFile(embeddedFile(), definitionArchive())
     const first = await details('embedded')
     expect(first).toMatchObject({
@@ -282,7 +288,7 @@ describe('the slot embedded', () => {
     expect(await onDisk()).toEqual(['staging'])
   })
 
-  it('says why a file whose content cannot be deployed is not used, and warns once', async () => {
+  it('the slot embedded says why its file cannot be used, and the journal warns once', async () => {
     await writeFile(embeddedFile(), definitionArchive({ values: 'a: [\n' }))
     const { problems } = await details('embedded')
     expect(problems).toMatchObject([{ code: 'YamlInvalid', severity: 'error' }])
@@ -293,7 +299,7 @@ describe('the slot embedded', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  it('that is being looked at when the daemon stops is left without a word, and who asks hears of the stop', async () => {
+  it('a stop of the daemon ends the examination of the embedded file without a warning, and requests are a 503', async () => {
     const files = { 'packs/web-shop-1.0/charts/a.tgz': randomBytes(30_000_000) }
     await writeFile(embeddedFile(), definitionArchive({ files }))
     edge.definition.background?.()
@@ -312,7 +318,7 @@ describe('the slot embedded', () => {
   })
 })
 
-describe('who is no administrator', () => {
+describe('a user who is not an administrator', () => {
   let viewers: TestEdge
   beforeAll(async () => {
     viewers = await createTestEdge()
@@ -324,7 +330,7 @@ describe('who is no administrator', () => {
     ['DELETE', `${archivePath}/update`],
     ['POST', uploadPath],
     ['POST', validatePath],
-  ] as const)('may not %s %s', async (method, url) => {
+  ] as const)('a viewer may not %s %s', async (method, url) => {
     const { access } = await viewers.login('bob')
     const headers = { authorization: access, ...(method === 'POST' ? { 'content-type': form().type } : {}) }
     expect((await viewers.app.inject({ method, url, headers })).statusCode).toBe(403)

@@ -23,7 +23,7 @@ describe('validation of variables', () => {
   const validate = async (archiveUploadPath: unknown, given?: unknown) =>
     edge.post(validatePath, { archiveUploadPath, variables: given }, { headers: { authorization: token } })
 
-  it('answers 200 with a reason for each that is wrong', async () => {
+  it('a validation is a 200 with a reason for each invalid value', async () => {
     const { uploadPath: handle } = await uploaded({ variables, values })
     const reply = await validate(handle, [
       { name: 'size', profileUid: 'u1', value: 'three' },
@@ -39,7 +39,7 @@ describe('validation of variables', () => {
     expect(reply.body).not.toContain('hunter2')
   })
 
-  it('takes the handle of an upload, and the path of its slot', async () => {
+  it('a validation accepts the handle of an upload, and the path of its slot', async () => {
     const { uploadPath: handle, uid } = await uploaded({ variables, values })
     for (const path of [handle, handle.replace(uid, 'overridden')])
       expect((await validate(path, [{ name: 'size', value: '3' }])).json()).toMatchObject({
@@ -54,7 +54,7 @@ describe('validation of variables', () => {
     ['/nowhere/definitions/overridden'],
     ['\0'],
     ['x'.repeat(300)],
-  ])('refuses the handle %j, which is none of ours', async (path) => {
+  ])('a validation refuses the unknown handle %j', async (path) => {
     await uploaded({ variables, values })
     const reply = await validate(path)
     expect(reply.statusCode).toBe(400)
@@ -64,19 +64,22 @@ describe('validation of variables', () => {
     })
   })
 
-  it.each([[undefined], [''], [7], [null]])('refuses the handle %j and names the field', async (path) => {
-    const reply = await validate(path)
-    expect(reply.statusCode).toBe(400)
-    expect(reply.json<ErrorReply>().message).toContain('archiveUploadPath')
-  })
+  it.each([[undefined], [''], [7], [null]])(
+    'a validation refuses the malformed handle %j and names the field',
+    async (path) => {
+      const reply = await validate(path)
+      expect(reply.statusCode).toBe(400)
+      expect(reply.json<ErrorReply>().message).toContain('archiveUploadPath')
+    },
+  )
 
-  it('refuses the handle of an upload that was replaced', async () => {
+  it('a validation refuses the handle of a replaced upload', async () => {
     const { uploadPath: old } = await uploaded({ variables, values })
     await uploaded({ version: '2.0.0' })
     expect((await validate(old)).statusCode).toBe(400)
   })
 
-  it('is for hosts that manage their cluster themselves', async () => {
+  it('a validation is refused on a connected host', async () => {
     const connected = await createTestEdge({ mode: 'connected' })
     const { access } = await connected.login('alice')
     const reply = await connected.post(

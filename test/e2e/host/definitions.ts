@@ -10,39 +10,39 @@ import { eventually } from './eventually.ts'
 import type { Ask, Reply } from './http.ts'
 
 export const uploadPath = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
-/** Where definitions lie on a host. */
+/** The folder of definitions on a host. */
 export const definitionsFolder = '/var/lib/edgehostd/definitions'
 
-/** The definitions of a host, as whoever has a token sees them. */
+/** The definitions of a host, as seen with a token. */
 export interface Definitions {
-  /** Uploads a file of the test machine by `curl -F`; further parts come after it. */
+  /** Uploads a file of the test machine by `curl -F`, followed by further parts. */
   upload(file: string, ask?: Ask): Promise<Reply>
-  /** The same for a small archive of this version, which has to be taken. */
+  /** The same for a small archive of this version, which has to be accepted. */
   take(version: string): Promise<void>
   details(slot?: SlotName): Promise<Reply>
-  /** Begins an upload that goes on as the test does. */
+  /** Begins an upload whose bytes the test sends. */
   open(archive: Buffer): Promise<OpenUpload>
   /** Everything in the folder of definitions: kind, mode, owner and path below it, sorted. */
   stored(): Promise<string[]>
   /** Process ids of examinations. */
   examinations(): Promise<number[]>
-  /** Nothing of an upload is left but what is in the slot. */
+  /** Expects that nothing of an upload is left except the definition in the slot. */
   expectNothingLeft(): Promise<void>
 }
 
-/** An upload by a client that takes its time. */
+/** An upload by a slow client. */
 export interface OpenUpload {
   /** Length of the whole body. */
   readonly length: number
-  /** Sends the body from where it is up to this byte. */
+  /** Sends the next bytes of the body, up to this one. */
   sendTo(position: number): Promise<void>
-  /** Status line of the reply and what follows; to its end. */
+  /** The whole reply, from its status line on. */
   readonly reply: Promise<string>
-  /** The client is gone, without a word. */
+  /** Ends the client without closing the connection properly. */
   abandon(): Promise<void>
 }
 
-/** @param token of whom to ask as */
+/** @param token of the user who sends the requests */
 export function definitionsOf(host: Edgehostd, token: string): Definitions {
   const definitions: Definitions = {
     upload: (file, { form = [], ...ask } = {}) =>
@@ -82,7 +82,7 @@ export function definitionsOf(host: Edgehostd, token: string): Definitions {
 
 const boundary = 'edgehost-e2e-boundary'
 
-/** By openssl, whose standard input is the connection: what is sent, and when, is the caller's affair. */
+/** By openssl, whose standard input is the connection: the caller decides what is sent, and when. */
 async function openUpload(host: Edgehostd, token: string, archive: Buffer): Promise<OpenUpload> {
   const body = Buffer.concat([
     Buffer.from(
@@ -101,7 +101,7 @@ async function openUpload(host: Edgehostd, token: string, archive: Buffer): Prom
     { stdio: ['pipe', 'pipe', 'ignore'], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
   )
   const ended = once(client, 'close')
-  // The other end may be gone; the reply, or its absence, tells.
+  // The other end may have closed; the reply, or its absence, shows it.
   client.stdin.on('error', () => undefined)
   let received = ''
   client.stdout.setEncoding('latin1')

@@ -43,14 +43,14 @@ function* zeros(mebibytes: number): Generator<Buffer> {
   for (let at = 0; at < mebibytes; at += 1) yield block
 }
 
-/** A file of zeros, 7 GiB as its header says it. */
+/** A file of zeros, with the size in its header. */
 function* fileOfZeros(mebibytes: number): Generator<Buffer> {
   yield rawMember({ name: 'zeros', size: mebibytes * 2 ** 20 }).subarray(0, 512)
   yield* zeros(mebibytes)
 }
 
 /**
- * The densest that Zstandard has, RFC 8878 3.1.1.2: blocks of 128 KiB in four bytes, behind the header of a file.
+ * The highest compression of Zstandard, RFC 8878 3.1.1.2: blocks of 128 KiB in four bytes, after the header of a file.
  */
 function denseZeros(megabytes: number): Buffer {
   const header = rawMember({ name: 'zeros', size: 2 ** 31 - 512 }).subarray(0, 512)
@@ -70,7 +70,7 @@ function denseZeros(megabytes: number): Buffer {
   ])
 }
 
-/** A million empty files, their names and sums put into one header after the other. */
+/** A million empty files: one header after the other, each with a name and a sum of its own. */
 function* manyMembers(): Generator<Buffer> {
   const template = rawMember({ name: 'm000000' })
   const base = template.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 32 : byte), 0) - 6 * 48
@@ -93,7 +93,7 @@ function* members(count: number, member: (index: number) => Buffer): Generator<B
 
 describe('in bounded time and memory', () => {
   it.each(['gzip', 'zstd'] as const)(
-    'gigabytes of zeros in little %s are refused',
+    'gigabytes of zeros in a small %s are refused',
     async (how) => {
       const bytes = await compress(fileOfZeros(1_024), how)
       expect(bytes.length).toBeLessThan(1_100_000)
@@ -105,7 +105,7 @@ describe('in bounded time and memory', () => {
     60_000,
   )
 
-  it('10 GB of zeros in 300 KB are refused, by the ratio and by the size', async () => {
+  it('10 GB of zeros in 300 kB are refused, by the ratio and by the size', async () => {
     const bytes = denseZeros(10_000)
     expect((await explode(bytes)).reason).toBe('RatioTooHigh')
     const patient = await explode(bytes, { ratio: 1e9, unpackedBytes: 300 * 2 ** 20 })
@@ -119,20 +119,20 @@ describe('in bounded time and memory', () => {
     expect(ended.grownMiB).toBeLessThan(100)
   }, 60_000)
 
-  it('more frames than anybody writes are refused', async () => {
+  it('far more frames than any archive needs are refused', async () => {
     const empty = Buffer.from('28b52ffd2000010000', 'hex')
     const bytes = Buffer.concat(Array.from({ length: 100_000 }, () => empty))
     const ended = await explode(bytes, { frames: 100 })
     expect(ended).toMatchObject({ reason: 'TrailingBytes', isLeft: false })
   })
 
-  it('folders in folders in folders are refused', async () => {
+  it('endlessly nested folders are refused', async () => {
     const deep = (index: number) => rawMember({ name: `${'d/'.repeat(30)}${index}` })
     const ended = await explode(await compress(members(100, deep), 'zstd'), { members: 100 })
     expect(ended).toMatchObject({ reason: 'TooManyMembers', isLeft: false })
   })
 
-  it('records without a member are no way to fill the memory', async () => {
+  it('endless records without a member are refused and do not fill the memory', async () => {
     const content = paxRecord('comment', 'c'.repeat(16_000))
     const record = rawMember({ name: 'x', kind: 'g', content })
     const ended = await explode(

@@ -53,7 +53,7 @@ async function refusalsOf(profiles: readonly string[], { limits: some = {}, ...t
 }
 
 describe('a definition is not built', () => {
-  it('but one that its reader takes is', async () => {
+  it('a definition that its reader accepts is built', async () => {
     expect(await refusalsOf([writeProfile('u1')])).toEqual([])
   })
 
@@ -77,29 +77,29 @@ describe('a definition is not built', () => {
       'FieldInvalid u1.json#metadata.description: has 4097 characters; 4096 are allowed',
     ],
     [
-      'with a --release that is no version',
+      'with a malformed --release',
       {},
       { version: 'next' },
       'VersionInvalid --release: the definition has the malformed version "next"',
     ],
-  ])('%s', async (_title, change, wish, expected) => {
+  ])('a definition %s is not built', async (_title, change, wish, expected) => {
     expect(await refusalsOf([writeProfile('u1', change)], wish)).toEqual([expected])
   })
 
-  it('of a profile without version, unless the definition gets one and the profile too', async () => {
+  it('a definition of a profile without version is not built, even with --release', async () => {
     const file = writeProfile('u1', { version: undefined })
     const missing = 'VersionInvalid u1.json#spec.version: profile profile u1 has the malformed version ""'
     expect(await refusalsOf([file])).toEqual([missing])
     expect(await refusalsOf([file], { version: '1.0' })).toEqual([missing])
   })
 
-  it('of more than 200 profiles', async () => {
+  it('a definition of more than 200 profiles is not built', async () => {
     const files = Array.from({ length: 201 }, (_, index) => writeProfile(`u${index}`))
     expect(await refusalsOf(files.slice(1))).toEqual([])
     expect(await refusalsOf(files)).toEqual(['FieldInvalid --profile: has 201 items; 200 are allowed'])
   })
 
-  it('of profiles whose names are too long together', async () => {
+  it('a definition of profiles whose names are too long in total is not built', async () => {
     const files = Array.from({ length: 150 }, (_, index) =>
       writeProfile(`u${index}`, { metadata: { name: index === 0 ? 'first' : 'n'.repeat(500) } }),
     )
@@ -108,7 +108,7 @@ describe('a definition is not built', () => {
     ])
   })
 
-  it('of texts that a reader does not take', async () => {
+  it('a definition with texts that a reader refuses is not built', async () => {
     writeFileSync(join(home, 'pack/values.yaml'), Buffer.from([0x61, 0xff]))
     writeFileSync(
       join(home, 'pack/pack.json'),
@@ -120,7 +120,7 @@ describe('a definition is not built', () => {
     ])
   })
 
-  it('of a text, of texts or of files that are too large', async () => {
+  it('a definition is not built if a text, all texts or all files are too large', async () => {
     writeFileSync(join(home, 'pack/values.yaml'), 'a: 1\n'.repeat(1_000))
     const file = writeProfile('u1')
     expect(await refusalsOf([file], { limits: { textBytes: 4_999 } })).toEqual([
@@ -136,7 +136,7 @@ describe('a definition is not built', () => {
 
   it.each<[string, (path: string) => unknown, string]>([
     [
-      'a pipe that has no writer',
+      'a pipe without a writer',
       (path) => execFileSync('mkfifo', [path]),
       'is a named pipe, not a regular file',
     ],
@@ -146,32 +146,35 @@ describe('a definition is not built', () => {
       'is a device, not a regular file',
     ],
     [
-      'a file that is larger than all texts may be',
+      'a file that is larger than the limit of all texts',
       (path) => {
         writeFileSync(path, '')
         truncateSync(path, 2 ** 40)
       },
       'has more than 268435456 bytes',
     ],
-  ])('from %s, as a profile or as pack.json, and is not read without end', (_what, make, reason) => {
-    const profile = join(home, 'endless.json')
-    make(profile)
-    rmSync(join(home, 'pack/pack.json'))
-    make(join(home, 'pack/pack.json'))
-    const { problems } = planBuild({
-      profiles: [profile],
-      packs: [join(home, 'pack')],
-      limits: defaultLimits,
-    })
-    const message = `${reason}; give the exported file or folder`
-    expect(problems).toMatchObject([
-      { code: 'FileMissing', place: profile, message },
-      { code: 'FileMissing', place: join(home, 'pack/pack.json'), message },
-    ])
-  })
+  ])(
+    'a definition is not built from %s as a profile or pack.json, which is not read to its end',
+    (_what, make, reason) => {
+      const profile = join(home, 'endless.json')
+      make(profile)
+      rmSync(join(home, 'pack/pack.json'))
+      make(join(home, 'pack/pack.json'))
+      const { problems } = planBuild({
+        profiles: [profile],
+        packs: [join(home, 'pack')],
+        limits: defaultLimits,
+      })
+      const message = `${reason}; give the exported file or folder`
+      expect(problems).toMatchObject([
+        { code: 'FileMissing', place: profile, message },
+        { code: 'FileMissing', place: join(home, 'pack/pack.json'), message },
+      ])
+    },
+  )
 
   it.each(['d.tgz', 'd.tar.zst'])(
-    'as %s where it becomes so small that its reader takes it for a bomb',
+    'a definition is not built as %s if it becomes so small that it looks like a bomb',
     async (name) => {
       writeFileSync(join(home, 'pack/zeros.bin'), '')
       truncateSync(join(home, 'pack/zeros.bin'), 64 * 2 ** 20)

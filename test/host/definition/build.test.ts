@@ -34,7 +34,7 @@ const variables = [
   { name: 'password', isSensitive: true, options: [{ value: 'a', default: true }] },
 ]
 
-/** A pack folder with all that public ones have, stray files among it. */
+/** A pack folder with everything that public packs have, and with stray files. */
 function writePack(folder: string, name: string, version = '1.0.0') {
   const write = (path: string, content: string | Buffer) => {
     mkdirSync(join(folder, path, '..'), { recursive: true })
@@ -60,7 +60,7 @@ function writePack(folder: string, name: string, version = '1.0.0') {
   write('empty', '')
 }
 
-/** So many bytes that get smaller, and as many that do not. */
+/** This many bytes that can be compressed, and as many that cannot. */
 function writeLarge(path: string, halfBytes: number) {
   mkdirSync(join(path, '..'), { recursive: true })
   writeFileSync(path, Buffer.concat([Buffer.alloc(halfBytes, 'text '), randomBytes(halfBytes)]))
@@ -85,7 +85,7 @@ const build = (file: string, profiles: string[], packs: string[]) =>
 const paths = (folder: string, ...names: string[]) => names.map((name) => join(folder, name))
 
 describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
-  it('is the same bytes from other folders, in another order, with other times, modes and another umask', async () => {
+  it('an archive has the same bytes from other folders, in another order, with other times, modes and umask', async () => {
     writeInputs()
     await build(join(home, name), paths(home, 'infra.json', 'addon.json'), paths(home, 'b-pack', 'a-pack'))
     const other = join(home, 'other')
@@ -117,7 +117,7 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
     expect(readdirSync(other).filter((each) => each.endsWith('.part'))).toEqual([])
   })
 
-  it('is one that tar lists and unpacks', async () => {
+  it('an archive is listed and unpacked by tar', async () => {
     writeInputs()
     await build(join(home, name), paths(home, 'infra.json'), paths(home, 'a-pack'))
     const list = execaSync('tar', ['-tvf', join(home, name)]).stdout.split('\n')
@@ -132,9 +132,9 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
     expect(checked.stdout.split('\n')).toHaveLength(11)
   })
 
-  it('of many megabytes is whole, and the same bytes again', async () => {
+  it('an archive of many megabytes is complete and has the same bytes each time', async () => {
     writeInputs()
-    // Half of it gets smaller; some blocks end inside of a file.
+    // Half of it can be compressed; some blocks end inside a file.
     for (const path of ['charts/alpha.tgz', 'files/more']) writeLarge(join(home, 'a-pack', path), 3_000_001)
     for (const each of ['first', 'second'])
       await build(join(home, each + name), paths(home, 'infra.json'), paths(home, 'a-pack'))
@@ -152,25 +152,22 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
     ).toBe(6_000_002)
   })
 
-  it.skipIf(process.getuid?.() !== 0)(
-    'that finds no room for itself says so and leaves nothing',
-    async () => {
-      writeInputs()
-      writeLarge(join(home, 'a-pack/charts/alpha.tgz'), 5_000_000)
-      const small = join(home, 'small')
-      mkdirSync(small)
-      execaSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', small])
-      try {
-        const built = build(join(small, name), paths(home, 'infra.json'), paths(home, 'a-pack'))
-        await expect(built).rejects.toMatchObject({ code: 'ENOSPC' })
-        expect(readdirSync(small)).toEqual([])
-      } finally {
-        execaSync('umount', [small])
-      }
-    },
-  )
+  it.skipIf(process.getuid?.() !== 0)('a build on a full disk says so and leaves nothing', async () => {
+    writeInputs()
+    writeLarge(join(home, 'a-pack/charts/alpha.tgz'), 5_000_000)
+    const small = join(home, 'small')
+    mkdirSync(small)
+    execaSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', small])
+    try {
+      const built = build(join(small, name), paths(home, 'infra.json'), paths(home, 'a-pack'))
+      await expect(built).rejects.toMatchObject({ code: 'ENOSPC' })
+      expect(readdirSync(small)).toEqual([])
+    } finally {
+      execaSync('umount', [small])
+    }
+  })
 
-  it('takes files with the byte order mark that editors leave', async () => {
+  it('files with a byte order mark are accepted', async () => {
     writeInputs()
     for (const name of ['infra.json', 'a-pack/pack.json']) {
       const file = join(home, name)
@@ -187,7 +184,7 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
     expect(read.definition).toMatchObject({ name: 'profile u2', packs: [{ name: 'alpha' }] })
   })
 
-  it('read again is the definition that was built', async () => {
+  it('an archive that is read again is the definition that was built', async () => {
     writeInputs()
     const built = await build(
       join(home, name),
@@ -236,7 +233,7 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
 })
 
 describe('what is to be packed', () => {
-  it('has all its problems at once, each with its place', () => {
+  it('all problems of the input are reported at once, each with its place', () => {
     writeInputs()
     writeFileSync(join(home, 'broken.json'), '{\n  "metadata": {} x}')
     writeFileSync(
@@ -272,7 +269,7 @@ describe('what is to be packed', () => {
     ])
   })
 
-  it('that changes meanwhile is no archive, and nothing is left of it', async () => {
+  it('a file that changes meanwhile ends the build, and nothing is left', async () => {
     writeInputs()
     for (const content of ['longer than it was before', '']) {
       const plan = planBuild({ profiles: paths(home, 'infra.json'), packs: paths(home, 'a-pack'), limits })
@@ -299,7 +296,7 @@ describe('a definition', () => {
   }
   const profile = JSON.stringify(exportedProfile())
 
-  it('in the existing layout has the uid of its folder where the profile does not say one', async () => {
+  it('a profile of the existing layout without a uid has that of its folder', async () => {
     const files = {
       'spc/app/profiles/65f0c2/profile.json': JSON.stringify({
         ...exportedProfile(),
@@ -311,7 +308,7 @@ describe('a definition', () => {
     expect(definition.profiles[0]?.uid).toBe('65f0c2')
   })
 
-  it('in the existing layout is read, with a warning that it has no sums', async () => {
+  it('a definition in the existing layout is read, with a warning that it has no sums', async () => {
     for (const name of ['profile.json', 'exported.json']) {
       const { definition, problems } = await open(
         {
@@ -327,7 +324,7 @@ describe('a definition', () => {
     }
   })
 
-  it('has the problems of its form with their places, and what is whole beside them', async () => {
+  it('a definition with problems of its form reports them with their places and has all valid parts', async () => {
     const { definition, problems } = await open({
       'profiles/u1/profile.json': profile,
       'profiles/u1/variables.json':

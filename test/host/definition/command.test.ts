@@ -26,7 +26,7 @@ afterAll(() => rmSync(ctl.home, { recursive: true }))
 const at = (name: string) => join(ctl.home, name)
 
 describe('edgehostctl definition', () => {
-  it('builds from lists of files, shows what it built without secrets, and finds it valid', async () => {
+  it('edgehostctl definition builds from lists of files, shows the result without secrets, and finds it valid', async () => {
     const built = await ctl.run([
       ...['definition', 'build', '--pack', at('one'), at('two'), '--profile', at('p.json')],
       ...['--output', at('d.tar.zst'), '-o', 'json'],
@@ -43,7 +43,7 @@ describe('edgehostctl definition', () => {
     expect(valid, valid.stdout).toMatchObject({ exitCode: 0, stdout: '' })
   })
 
-  it.each(['l.tgz', 'l.tar.zst'])('builds %s not through a link that lies beside it', async (name) => {
+  it.each(['l.tgz', 'l.tar.zst'])('building %s does not write through a link beside it', async (name) => {
     writeFileSync(at('victim'), 'old')
     symlinkSync(at('victim'), at(`${name}.part`))
     const built = await ctl.run([
@@ -56,7 +56,7 @@ describe('edgehostctl definition', () => {
     expect(await ctl.run(['definition', 'validate', at(name)])).toMatchObject({ exitCode: 0 })
   })
 
-  it('takes all packs of a folder, and names an output folder that is missing', async () => {
+  it('a build uses all packs of a folder, and names a missing output folder', async () => {
     mkdirSync(at('packs'))
     for (const name of ['one', 'two']) cpSync(at(name), join(at('packs'), name), { recursive: true })
     const args = ['definition', 'build', '--pack', at('packs'), '--profile', at('p.json')]
@@ -71,7 +71,7 @@ describe('edgehostctl definition', () => {
     })
   })
 
-  it('validate ends with 1 and tells every problem with code and place', async () => {
+  it('definition validate ends with 1 and reports every problem with code and place', async () => {
     const files = { 'profiles/u1/profile.json': '{', 'packs/a-1/pack.json': '{}' }
     writeFileSync(at('bad.tgz'), compressions.gzip(rawTar(signedMembers(files))))
     const ended = await ctl.run(['definition', 'validate', at('bad.tgz'), '--output=json'])
@@ -98,14 +98,14 @@ describe('edgehostctl definition', () => {
     [['definition', 'inspect', '/nowhere/none.tgz'], 1],
     [['definition', 'inspect', 'x.tgz', '--host', 'box'], 2],
     [['status', '--output', 'x.tgz'], 2],
-  ])('%j ends with %d and a sentence', async (args, code) => {
+  ])('%j ends with %d and an error message', async (args, code) => {
     const ended = await ctl.run(args)
     expect(ended.exitCode).toBe(code)
     expect(ended.stderr).toMatch(/^edgehostctl: /)
     expect(ended.stderr).not.toContain('    at ')
   })
 
-  it('leaves nothing but what was asked for', () => {
+  it('edgehostctl definition leaves no other files', () => {
     expect(readdirSync(ctl.home).filter((name) => name.endsWith('.part'))).toEqual([])
   })
 })

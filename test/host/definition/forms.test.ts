@@ -9,11 +9,11 @@ import { uploadFile } from '../../support/definition-upload.ts'
 import { examineProgram } from '../../support/examine-program.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
-/** What a form is expected to be: `test/fixtures/definition-forms/<form>/expected.json`. */
+/** What is expected of a form: `test/fixtures/definition-forms/<form>/expected.json`. */
 interface Expected {
-  /** More words of `definition build`. */
+  /** More arguments of `definition build`. */
   readonly build?: readonly string[]
-  /** What keeps it from being built; nothing where it is built. */
+  /** Why it is not built; absent if it is built. */
   readonly refused?: readonly string[]
   /** `code severity place` of each problem, in order. An error also refuses the upload. */
   readonly problems?: readonly string[]
@@ -56,7 +56,7 @@ function build(form: string, file: string) {
   return run('build', ...args, '--file', file)
 }
 
-/** @param root is taken away from places */
+/** @param root prefix that is removed from places */
 const told = (problems: readonly Problem[], root?: string) =>
   problems.map(
     ({ code, severity, place }) =>
@@ -79,40 +79,43 @@ describe.each(forms)('a definition whose form is %s', (form) => {
   const expected = read(form)
   const file = () => join(ctl.home, `${form}.tgz`)
 
-  it(expected.refused ? 'is not built, for these reasons' : 'is built', async () => {
+  it(expected.refused ? `${form} is not built, for the expected reasons` : `${form} is built`, async () => {
     const { exitCode, output } = await build(form, file())
     const { problems = [] } = output as { problems?: Problem[] }
     expect(told(problems, join(folder, form))).toEqual(expected.refused ?? [])
     expect(exitCode).toBe(expected.refused ? 1 : 0)
   })
 
-  it.skipIf(expected.refused)('is inspected, with the packs and images that are expected', async () => {
+  it.skipIf(expected.refused)(`${form} is inspected with the expected packs and images`, async () => {
     const { exitCode, output } = await run('inspect', file())
     expect(exitCode).toBe(0)
     expect((output as { packs: Pack[] }).packs.map(summary)).toEqual(expected.packs)
   })
 
-  it.skipIf(expected.refused)('has the problems that are expected', async () => {
+  it.skipIf(expected.refused)(`${form} has the expected problems`, async () => {
     const { exitCode, output } = await run('validate', file())
     const { problems } = output as { problems: Problem[] }
     expect(told(problems)).toEqual(expected.problems)
     expect(exitCode).toBe(problems.some(({ severity }) => severity === 'error') ? 1 : 0)
   })
 
-  it.skipIf(expected.refused)('is taken as an upload, and shown, unless it has an error', async () => {
-    const reply = await uploadFile(edge, token, readFileSync(file()))
-    const errors = (expected.problems ?? []).filter((line) => line.includes(' error '))
-    if (errors.length > 0) {
-      expect(reply.statusCode).toBe(400)
-      const { code, details } = reply.json<ErrorReply>()
-      expect(code).toBe('DefinitionInvalid')
-      expect(told((details as { problems: Problem[] }).problems)).toEqual(errors)
-      return
-    }
-    expect(reply.statusCode, reply.body).toBe(201)
-    const shown = await edge.get('/v1/edge-mgmt/clusters/archive/overridden/details', token)
-    const { clusterProfileDetails, problems = [] } = shown.json<ClusterConfigArchiveDetails>()
-    expect(clusterProfileDetails.flatMap(({ packs }) => packs).map(summary)).toEqual(expected.packs)
-    expect(told(problems).sort()).toEqual([...(expected.problems ?? [])].sort())
-  })
+  it.skipIf(expected.refused)(
+    `${form} is accepted as an upload and shown, unless it has an error`,
+    async () => {
+      const reply = await uploadFile(edge, token, readFileSync(file()))
+      const errors = (expected.problems ?? []).filter((line) => line.includes(' error '))
+      if (errors.length > 0) {
+        expect(reply.statusCode).toBe(400)
+        const { code, details } = reply.json<ErrorReply>()
+        expect(code).toBe('DefinitionInvalid')
+        expect(told((details as { problems: Problem[] }).problems)).toEqual(errors)
+        return
+      }
+      expect(reply.statusCode, reply.body).toBe(201)
+      const shown = await edge.get('/v1/edge-mgmt/clusters/archive/overridden/details', token)
+      const { clusterProfileDetails, problems = [] } = shown.json<ClusterConfigArchiveDetails>()
+      expect(clusterProfileDetails.flatMap(({ packs }) => packs).map(summary)).toEqual(expected.packs)
+      expect(told(problems).sort()).toEqual([...(expected.problems ?? [])].sort())
+    },
+  )
 })

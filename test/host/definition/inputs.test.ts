@@ -36,7 +36,7 @@ function writePack(folder: string, name: string, version = '1.0.0') {
 }
 
 describe('what a definition is built of', () => {
-  it('may be a folder of packs, each of them taken once', () => {
+  it('--pack may be a folder of packs, each of which is used once', () => {
     writePack('packs/a-pack', 'alpha')
     writePack('packs/b/b-pack', 'beta', '0.30.0-5.5.2026')
     writePack('c-pack', 'gamma')
@@ -58,7 +58,7 @@ describe('what a definition is built of', () => {
     expect(twice.problems).toMatchObject([{ code: 'PackTwice', place: at('a-pack') }])
   })
 
-  it('has to hold a pack somewhere', () => {
+  it('--pack has to contain a pack', () => {
     mkdirSync(at('none/below'), { recursive: true })
     const { problems } = planBuild({
       profiles: paths('infra.json'),
@@ -71,7 +71,7 @@ describe('what a definition is built of', () => {
     ])
   })
 
-  it('may be profiles without uid, in YAML too, and becomes JSON with the uid that follows from the name', async () => {
+  it('profiles without uid, also in YAML, become JSON with the uid that is derived from the name', async () => {
     const export_ = {
       ...exportedProfile('u1', { type: 'system', packs: [{ name: 'alpha' }] }),
       metadata: { name: 'shop', labels: {} },
@@ -97,7 +97,7 @@ describe('what a definition is built of', () => {
     })
   })
 
-  it('may not be two profiles whose uid follows from the same name', () => {
+  it('two profiles without uid may not have the same name', () => {
     const unnamed = { ...exportedProfile(), metadata: { name: 'shop' } }
     for (const file of ['one.json', 'two.json']) writeFileSync(at(file), JSON.stringify(unnamed))
     const { problems } = planBuild({ profiles: paths('one.json', 'two.json'), packs: [], limits })

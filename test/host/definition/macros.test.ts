@@ -38,18 +38,14 @@ describe('a definition whose pack has', () => {
       manifest('{{ if .Values.x }}\na: 1\n{{ else }}\na: [2\n{{ end }}\n'),
       [],
     ],
-    ['a scalar that goes on at the indent of its key', { values: 'a: "x\ny"#c\nb: [\nc\n]\n' }, []],
+    ['a scalar that continues at the indent of its key', { values: 'a: "x\ny"#c\nb: [\nc\n]\n' }, []],
     [
       'functions on system macros',
       { values: 'a: "v{{\n  .spectro.system.kubernetes.version | substr 0 4 }}"\n' },
       [],
     ],
     ['trim markers', { values: 'a: x {{- .spectro.system.cluster.uid -}} y\n' }, []],
-    [
-      'a default of a pack that is not there',
-      { values: 'a: "{{ .spectro.pack.k.v | default \\"1\\" }}"\n' },
-      [],
-    ],
+    ['a default for a missing pack', { values: 'a: "{{ .spectro.pack.k.v | default \\"1\\" }}"\n' }, []],
     [
       'an unknown function',
       { values: 'a: {{ .spectro.system.cluster.name | uper }}\n' },
@@ -65,7 +61,7 @@ describe('a definition whose pack has', () => {
       { values: 'a: "{{ .spectro.macro.region }}"\n' },
       [`warning MacroPlatformOnly ${inValues}:1:5`],
     ],
-  ])('%s is validated and uploaded with these problems alone', async (_name, wish, expected) => {
+  ])('a definition whose pack has %s has only the expected problems', async (_name, wish, expected) => {
     const content = definitionArchive(wish)
     const file = join(ctl.home, 'd.tgz')
     writeFileSync(file, content)

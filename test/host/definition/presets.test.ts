@@ -34,7 +34,7 @@ name: '{{ .spectro.system.cluster.name }}'
 describe('a preset', () => {
   const preset = { name: 'p', displayName: '', group: '', remove: ['a.b', 'c', 'no.such'], add: '' }
 
-  it('takes paths out, puts values in, and leaves comments and macros', () => {
+  it('a preset removes paths, merges values, and keeps comments and macros', () => {
     const add = 'registry:\n  private: true\n  host: { ip: "{{ .spectro.var.ip }}" }\n'
     expect(applyPreset(values, { ...preset, remove: ['registry.ingress.host'], add })).toBe(`# of the shop
 registry:
@@ -47,12 +47,12 @@ name: '{{ .spectro.system.cluster.name }}'
 `)
   })
 
-  it('takes out a key with dots, an item of a list, and nothing where nothing is', () => {
+  it('a preset removes a key with dots and an item of a list, and ignores a missing path', () => {
     expect(applyPreset('a: { b: 1, d: 2 }\nc: 1\ne: 1\n', preset)).toBe('a: { d: 2 }\ne: 1\n')
     expect(applyPreset('x.io/y: 1\nl: [1, 2]\n', { ...preset, remove: ['x.io/y', 'l.0'] })).toBe('l: [ 2 ]\n')
   })
 
-  it('makes values where there are none', () => {
+  it('a preset applies to a pack without values', () => {
     expect(applyPreset('', { ...preset, remove: [], add: 'a: 1' })).toBe('a: 1\n')
   })
 
@@ -60,7 +60,7 @@ name: '{{ .spectro.system.cluster.name }}'
     ['a: {', '', 'the text of the values is not valid YAML'],
     ['- a', '', 'the text of the values is not a mapping'],
     ['a: 1', 'b: {', 'the text of add is not valid YAML'],
-  ])('is refused where %j and %j cannot be put together', (text, add, message) => {
+  ])('a preset for the values %j with add %j is refused', (text, add, message) => {
     expect(() => applyPreset(text, { ...preset, add })).toThrow(message)
   })
 })
@@ -98,7 +98,7 @@ const build = (...wishes: string[]) =>
   ])
 
 describe('edgehostctl definition build --preset', () => {
-  it('applies presets to the values of a pack, which are valid then; inspect shows what there is', async () => {
+  it('build --preset makes the values of a pack valid; inspect shows the presets', async () => {
     const built = await build('shop:private', 'shop:large')
     expect(built, built.stdout + built.stderr).toMatchObject({ exitCode: 0 })
     const valid = await ctl.run(['definition', 'validate', at('d.tgz')])
@@ -125,7 +125,7 @@ describe('edgehostctl definition build --preset', () => {
       ['shop:private', 'shop:public'],
       '--preset shop:public: error PresetInvalid: is in the same group (registry) as private; choose one of them',
     ],
-  ])('refuses %j', async (wishes, message) => {
+  ])('build refuses --preset %j', async (wishes, message) => {
     const built = await build(...wishes)
     expect(built.exitCode).toBe(1)
     expect(built.stdout).toContain(message)

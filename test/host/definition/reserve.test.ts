@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** An edge whose state lies on a disk of its own, and what `curl` gets from it for an archive. */
+/** An edge whose state is on a disk of its own, and the reply that `curl` gets for an archive. */
 async function begin(mountOptions: string, reserveBytes: number) {
   execaSync('mount', ['-t', 'tmpfs', '-o', mountOptions, 'edgehostd-test', folder])
   const host = await createTestEdge({
@@ -61,7 +61,7 @@ async function begin(mountOptions: string, reserveBytes: number) {
   }
 }
 
-/** The least that was free of a disk, in bytes and inodes, while something was done. */
+/** The lowest free space of a disk, in bytes and inodes, during some work. */
 async function watchDisk<Result>(
   work: Promise<Result>,
 ): Promise<{ result: Result; bytes: number; inodes: number }> {
@@ -89,7 +89,7 @@ describe.skipIf(process.getuid?.() !== 0)('an archive of some MB that unpacks to
     expect(statSync(archive).size).toBeLessThan(12_000_000)
   }, 60_000)
 
-  it('is a 507 where it comes to the reserve, which it does not touch, and leaves nothing', async () => {
+  it('an archive that needs the reserve is a 507, does not touch the reserve, and leaves nothing', async () => {
     const reserveBytes = 384 * MiB
     const { send, takeSmall } = await begin('size=512m', reserveBytes)
     const { result, bytes } = await watchDisk(send(archive))
@@ -103,7 +103,7 @@ describe.skipIf(process.getuid?.() !== 0)('an archive of some MB that unpacks to
     await takeSmall()
   }, 60_000)
 
-  it('takes no more of a large disk than all its texts may have', async () => {
+  it('an archive takes no more of a large disk than the limit of its texts', async () => {
     const { send } = await begin('size=1g', 64 * MiB)
     const { result, bytes } = await watchDisk(send(archive))
     expect(result).toMatchObject({ status: 400 })
@@ -113,7 +113,7 @@ describe.skipIf(process.getuid?.() !== 0)('an archive of some MB that unpacks to
 })
 
 describe.skipIf(process.getuid?.() !== 0)('an archive of 20,000 files', () => {
-  it('is a 507 where inodes are short, and leaves nothing', async () => {
+  it('an archive of too many files for the inodes is a 507 and leaves nothing', async () => {
     const archive = await place('many.tar.zst', await manyFiles(20_000))
     const { send } = await begin('size=512m,nr_inodes=10000', 64 * MiB)
     const { result, inodes } = await watchDisk(send(archive))

@@ -46,18 +46,18 @@ const filesOpen = async () => {
 const around = (content: Buffer) => Buffer.concat([Buffer.from('{"é":'), content, Buffer.from('}')])
 
 it.each([0, 1, 131_072, 400_000, 16_777_216, 16_777_217, 20_000_000])(
-  'a file of %i bytes goes out whole between the two texts, again and again',
+  'a file of %i bytes is sent completely between the two texts, again and again',
   async (size) => {
     const content = randomBytes(size)
     writeFileSync(join(home, 'a'), content)
     for (let round = 0; round < 2; round += 1) expect((await whole('a'))?.equals(around(content))).toBe(true)
     expect(await filesOpen()).toBe(0)
-    // Larger ones are never in memory as a whole.
+    // Larger files are never in memory as a whole.
     expect(opened).toBe(size > 16_777_216 ? 2 : 1)
   },
 )
 
-it('the last file alone is kept, for a minute after its last use', async () => {
+it('only the last file is kept, for a minute after its last use', async () => {
   for (const name of ['a', 'b']) writeFileSync(join(home, name), name)
   for (const name of ['a', 'a', 'b', 'a']) expect(String(await whole(name))).toBe(`{"é":${name}}`)
   expect(opened).toBe(3)
@@ -71,11 +71,11 @@ it('the last file alone is kept, for a minute after its last use', async () => {
   expect(opened).toBe(4)
 })
 
-it('a file that has gone is no reply', async () => {
+it('a file that was removed gives no reply', async () => {
   expect(await reply('a')).toBeUndefined()
 })
 
-it('nothing stays open of a large one that is left in the middle or never begun', async () => {
+it('a large file is closed if its reply is abandoned or never begun', async () => {
   writeFileSync(join(home, 'a'), Buffer.alloc(20_000_000))
   const untouched = await reply('a')
   untouched?.content.destroy()
@@ -84,7 +84,7 @@ it('nothing stays open of a large one that is left in the middle or never begun'
   await vi.waitFor(async () => expect(await filesOpen()).toBe(0))
 })
 
-it('a text is a reply too', async () => {
+it('a text can be a reply', async () => {
   const { sizeBytes, content } = textReply('{"é":1}')
   expect([sizeBytes, String(await buffer(content))]).toEqual([8, '{"é":1}'])
 })

@@ -10,7 +10,7 @@ function terminal(isTTY = true, columns = 20) {
 }
 
 describe('a line of a terminal', () => {
-  it('is written over, never wider than the terminal, and taken away once', () => {
+  it('a status line is overwritten, never wider than the terminal, and removed once', () => {
     const stream = terminal()
     const line = createStatusLine(stream)
     line.clear()
@@ -21,13 +21,13 @@ describe('a line of a terminal', () => {
     expect(stream.written).toEqual([`${erase}one`, `${erase}${'x'.repeat(19)}`, erase])
   })
 
-  it('takes 80 columns for a console that does not know its own', () => {
+  it('a status line takes 80 columns on a console of unknown width', () => {
     const stream = terminal(true, 0)
     createStatusLine(stream).draw('x'.repeat(100))
     expect(stream.written).toEqual([`${erase}${'x'.repeat(79)}`])
   })
 
-  it('is nothing where there is no terminal', () => {
+  it('a status line is not written without a terminal', () => {
     const stream = terminal(false)
     const line = createStatusLine(stream)
     line.draw('one')
@@ -37,7 +37,7 @@ describe('a line of a terminal', () => {
 })
 
 describe('progress', () => {
-  it('is quiet for a second, then says ten times a second how far it is', () => {
+  it('progress is quiet for a second, then shown ten times a second', () => {
     const stream = terminal(true, 80)
     let time = 0
     const progress = createProgress('packing', stream, () => time)
@@ -49,7 +49,7 @@ describe('progress', () => {
     expect(stream.written).toEqual([...lines, erase])
   })
 
-  it('says no share of what it does not know', () => {
+  it('progress shows no share of an unknown total', () => {
     const stream = terminal(true, 80)
     let time = 0
     const progress = createProgress('reading', stream, () => time)

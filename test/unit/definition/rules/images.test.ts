@@ -14,7 +14,7 @@ describe('the images of a pack', () => {
   }
 
   it.each<[string, string | undefined, string[], string[]]>([
-    ['of nothing are none', undefined, [], []],
+    ['are empty without values and manifests', undefined, [], []],
     [
       'are those that its values list',
       'pack:\n  content:\n    images:\n      - image: b:1\n      - image: a:1\n      - image: b:1\n',
