@@ -31,7 +31,7 @@ export const generalErrors = defineErrors({
     status: 503,
     meaning:
       'The daemon is starting, stopping, or cannot do its work now. healthz and readyz say this, and uploads that a stop ends.',
-    action: 'Wait; the journal says what is missing. See docs/operations.md, "Is it well".',
+    action: 'Wait; the journal says what is missing. See docs/operations.md, "Health".',
   },
   InsufficientStorage: {
     status: 507,
