@@ -78,7 +78,7 @@ const Usb = Type.Object({
 
 const Condition = Type.Object({
   message: Type.String(),
-  reason: Type.String({ description: 'ToolMissing or CannotBeRead.' }),
+  reason: Type.String({ description: 'ToolMissing, CannotBeRead or TooMany.' }),
   status: Type.String(),
   type: Type.String({ description: 'The part of the inventory that is affected.' }),
 })

@@ -19,7 +19,7 @@ import {
 } from '../rules/machine.ts'
 import { nicOf } from '../rules/nics.ts'
 import { processorOf } from '../rules/processor.ts'
-import { cannotBeRead, toolMissing, type Condition, type Tool } from '../rules/tools.ts'
+import { cannotBeRead, tooMany, toolMissing, type Condition, type Tool } from '../rules/tools.ts'
 import type { Hardware } from '../schemas.ts'
 import type { Call } from './calls.ts'
 import { inParallel } from './in-parallel.ts'
@@ -36,8 +36,9 @@ export interface ReadHardwareOptions {
 }
 
 const most = { disks: 128, nics: 128 }
-// Each call is a process of some 60 MiB, so few run at once; reading a disk is mostly waiting.
-const atOnce = { calls: 2, disks: 8, nics: 4 }
+// Each call is a process of some 60 MiB, so few run at once; reading a disk is mostly waiting. Where every card hangs, it still
+// ends in half of the program's time.
+const atOnce = { calls: 2, disks: 8, nics: 8 }
 // Ethernet, Wi-Fi and InfiniBand, of if_arp.h; a CAN bus is no network card.
 const kinds: readonly string[] = ['1', '32']
 // Controllers whose disks smartctl does not support.
@@ -56,6 +57,23 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
     return undefined
   }
 
+  /** Parses the answer of a tool; undefined where there is none, and, with a condition, where it is not JSON. */
+  function parse(type: string, tool: string, json: string | undefined): unknown {
+    if (json === undefined) return undefined
+    try {
+      return JSON.parse(json)
+    } catch {
+      conditions.push(cannotBeRead(type, `${tool}: the answer is not JSON`))
+      return undefined
+    }
+  }
+
+  /** The entries that are read; adds a condition where there are more. */
+  function firstOf<T>(type: keyof typeof most, list: readonly T[]): readonly T[] {
+    if (list.length > most[type]) conditions.push(tooMany(type, most[type], list.length))
+    return list.slice(0, most[type])
+  }
+
   /** Whether a tool is of use and installed; adds a condition where it would be of use but is not installed. */
   async function has(tool: Tool, isOfUse: boolean): Promise<boolean> {
     if (!isOfUse) return false
@@ -66,7 +84,7 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
 
   const call = async (type: string, name: Call): Promise<unknown> => {
     const answer = await ask(runner, process.execPath, [program, name], timeoutMs)
-    if ('stdout' in answer) return parse(answer.stdout)
+    if ('stdout' in answer) return parse(type, `systeminformation ${name}()`, answer.stdout)
     // The path of the program does not help the operator.
     const problem = answer.problem.replace(/^.*? exit code/, 'exit code').replace(/^\S+node: /, '')
     conditions.push(cannotBeRead(type, `systeminformation ${name}(): ${textOf(problem) ?? 'no answer'}`))
@@ -87,7 +105,8 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
   async function readSmart(name: string): Promise<Raw> {
     const args = ['--nocheck=standby', '--all', '--json', `/dev/${name}`]
     try {
-      const smart = rawOf(parse((await runner.run('smartctl', args, { timeoutMs })).stdout))
+      const { stdout } = await runner.run('smartctl', args, { timeoutMs })
+      const smart = rawOf(parse('disks', `smartctl /dev/${name}`, stdout))
       const problem = smartProblem(smart)
       if (problem !== undefined) conditions.push(cannotBeRead('disks', `smartctl /dev/${name}: ${problem}`))
       return smart
@@ -98,11 +117,11 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
   }
 
   async function readDisksOfHost() {
-    const disks = (await readDisks(files, [])).slice(0, most.disks)
+    const disks = firstOf('disks', await readDisks(files, []))
     if (disks.length === 0) return []
     const columns = 'NAME,SIZE,MODEL,SERIAL,REV,ROTA'
     const lsblk = await run('disks', 'lsblk', ['--json', '--bytes', '--nodeps', '--output', columns])
-    const blocks = lsblk === undefined ? new Map<string, Raw>() : blocksOf(lsblk)
+    const blocks = blocksOf(parse('disks', 'lsblk', lsblk))
     const mayHaveSmart = disks.some(({ controller }) => !withoutSmart.includes(controller))
     const hasSmart = await has('smartctl', mayHaveSmart)
     return inParallel(atOnce.disks, disks, (disk) => readDisk(disk, blocks.get(disk.name) ?? {}, hasSmart))
@@ -118,7 +137,7 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
       if (isHardware && kinds.includes(kind) && !name.startsWith('-')) names.push(name)
     }
     const hasEthtool = await has('ethtool', names.length > 0)
-    return inParallel(atOnce.nics, names.slice(0, most.nics), async (name) => {
+    return inParallel(atOnce.nics, firstOf('nics', names), async (name) => {
       const file = (each: string) => files.text(`/sys/class/net/${name}/${each}`)
       const driver = await files.link(`/sys/class/net/${name}/device/driver`)
       // No condition where this fails: some drivers do not support it.
@@ -168,7 +187,11 @@ export async function readHardware(options: ReadHardwareOptions): Promise<Hardwa
     ...boardOf(rawOf(answers.baseboard)),
     ...chassisOf(rawOf(answers.chassis)),
     ...biosOf(rawOf(answers.bios), await dmi('bios_date')),
-    ...processorOf({ cpu: rawOf(answers.cpu), lscpu, topology }),
+    ...processorOf({
+      cpu: rawOf(answers.cpu),
+      lscpu: rawOf(parse('processor', 'lscpu', lscpu)),
+      topology,
+    }),
     ...memoryOf(answers.memLayout),
     graphics: graphicsOf(answers.graphics),
     usb: usbOf(answers.usb),
@@ -192,12 +215,4 @@ async function isInstalled(tool: Tool): Promise<boolean> {
   const folders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin']
   const found = await Promise.allSettled(folders.map((folder) => access(`${folder}/${tool}`)))
   return found.some(({ status }) => status === 'fulfilled')
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }

@@ -13,8 +13,8 @@ export interface DiskSources {
 }
 
 /** The entries of `lsblk --json --bytes --nodeps` by the name of the disk. */
-export function blocksOf(lsblk: string): ReadonlyMap<string, Raw> {
-  const blocks = rawList(rawOf(JSON.parse(lsblk)).blockdevices, 4_096)
+export function blocksOf(lsblk: unknown): ReadonlyMap<string, Raw> {
+  const blocks = rawList(rawOf(lsblk).blockdevices, 4_096)
   return new Map(blocks.map((block) => [String(block.name), block]))
 }
 

@@ -1,4 +1,4 @@
-import { integerOf, known, numberOf, part, rawList, rawOf, textOf, type Raw } from './clean.ts'
+import { integerOf, known, numberOf, part, rawList, textOf, type Raw } from './clean.ts'
 
 export interface ProcessorSources {
   /** systeminformation's `cpu()`. */
@@ -8,7 +8,7 @@ export interface ProcessorSources {
    * instead; speeds, where it reports the momentary speed of the cores, or 410 for 408 MHz; caches, where 1.5 MiB become
    * 1 MiB.
    */
-  readonly lscpu: string | undefined
+  readonly lscpu: Raw
   /** `lscpu --parse=CORE,SOCKET`; of two kinds of core, systeminformation counts only the first. */
   readonly topology: string | undefined
 }
@@ -16,7 +16,7 @@ export interface ProcessorSources {
 /** The processors of a machine. */
 export function processorOf({ cpu, lscpu, topology }: ProcessorSources) {
   // Reversed, so that of two kinds of core the first wins.
-  const fields = new Map(fieldsOf(parse(lscpu).lscpu).toReversed())
+  const fields = new Map(fieldsOf(lscpu.lscpu).toReversed())
   const [name, speed] = (textOf(fields.get('Model name')) ?? '').split('@')
   const flags = textList(cpu.flags)
   return part('processor', {
@@ -71,12 +71,4 @@ function fieldsOf(list: unknown): (readonly [string, unknown])[] {
     [String(each.field).replace(/:$/, ''), each.data] as const,
     ...fieldsOf(each.children),
   ])
-}
-
-function parse(json: string | undefined): Raw {
-  try {
-    return rawOf(JSON.parse(json ?? ''))
-  } catch {
-    return known({})
-  }
 }

@@ -29,3 +29,9 @@ export const cannotBeRead = (type: string, message: string): Condition => ({
   ...{ type, status: 'False', reason: cannotBeReadReason },
   message,
 })
+
+/** There are more of a kind than are read. */
+export const tooMany = (type: string, most: number, count: number): Condition => ({
+  ...{ type, status: 'False', reason: 'TooMany' },
+  message: `only the first ${most} of ${count} are read`,
+})

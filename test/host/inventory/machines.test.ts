@@ -41,3 +41,35 @@ it('leaves out what a tool that hangs would say, and names it', async () => {
     message: expect.stringMatching(/^systeminformation graphics\(\): timed-out \(3000 ms\)$/) as string,
   })
 }, 60_000)
+
+it('leaves out what tools say that is not JSON, and names them', async () => {
+  const saying = { lsblk: '{not json', lscpu: '', smartctl: 'Segmentation fault' }
+  const { board, disks, conditions } = await inventoryOf('rack-server', {
+    tree: 'rack-server',
+    saying,
+  })
+  const whole = expected('rack-server')
+  expect(board).toEqual(whole.board)
+  expect(disks.map(({ name }) => name)).toEqual(whole.disks.map(({ name }) => name))
+  const messages = conditions?.map(({ type, message }) => `${type}: ${message}`)
+  expect(messages).toEqual(
+    expect.arrayContaining([
+      'disks: lsblk: the answer is not JSON',
+      'disks: smartctl /dev/sda: the answer is not JSON',
+      'processor: lscpu: the answer is not JSON',
+    ]),
+  )
+}, 60_000)
+
+it('says how many disks there are where it does not read them all', async () => {
+  const more = Array.from({ length: 200 }, (_, index) => {
+    const path = `devices/pci0000:00/0000:00:17.0/virtio${index}/block/vd${index}`
+    return [`/sys/block/vd${index} -> ../${path}`, `/sys/${path}/size = 2048`]
+  }).flat()
+  const { disks, conditions } = await inventoryOf('vm', { more })
+  expect(disks).toHaveLength(128)
+  expect(conditions).toContainEqual({
+    ...{ type: 'disks', status: 'False', reason: 'TooMany' },
+    message: expect.stringMatching(/^only the first 128 of 20\d are read$/) as string,
+  })
+}, 60_000)
