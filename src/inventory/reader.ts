@@ -3,8 +3,7 @@ import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { listDevices } from './devices.ts'
-import type { Hardware } from './schemas.ts'
-import type { StoredInventory } from './stored-inventory.ts'
+import { parseHardware, type StoredInventory } from './stored-inventory.ts'
 
 export interface ReaderOptions {
   readonly runner: CommandRunner
@@ -27,6 +26,8 @@ export interface Reader {
   failure(): string | undefined
   /** Whether the last reading failed less than ten minutes ago. */
   hasFailedLately(): boolean
+  /** Waits for a reading that the stop of the daemon ends. */
+  stop(): Promise<void>
 }
 
 /** Time limit of the whole program; each of its children has 10 s. */
@@ -42,13 +43,15 @@ export function createReader(options: ReaderOptions): Reader {
   let next: Promise<void> | undefined
 
   async function read(): Promise<void> {
+    stopping.throwIfAborted()
     // Before the reading, so that a device that is added meanwhile counts as a change.
     const devices = await listDevices(files)
-    const { exitCode, stdout, stderr } = await runner.run(process.execPath, [program], {
+    const { stdout, stderr } = await runner.run(process.execPath, [program], {
       ...{ timeoutMs: longestMs, maxOutputBytes, signal: stopping },
     })
-    if (exitCode !== 0) throw new Error(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? 'the program was ended')
-    stored.put({ readAt: clock.now(), devices, hardware: JSON.parse(stdout) as Hardware })
+    // Not its exit code: a tool that hangs in the kernel outlives the program, and systemd takes that for a failure of the unit.
+    if (stdout === '') throw new Error(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? 'the program was ended')
+    stored.put({ readAt: clock.now(), devices, hardware: parseHardware(stdout) })
     await onRead()
   }
 
@@ -77,6 +80,7 @@ export function createReader(options: ReaderOptions): Reader {
   return {
     refresh: () => (running === undefined ? start() : (next ??= startNext(running))),
     failure: () => failed?.why,
+    stop: async () => next ?? running,
     hasFailedLately: () => failed !== undefined && clock.monotonic() - failed.at < retryMs,
   }
 }

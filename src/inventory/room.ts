@@ -33,6 +33,10 @@ export const inventoryUnit = {
     // A reading took 60 MiB at its peak; each disk that is read at the same time adds a smartctl.
     ...['MemoryMax=256M', 'TasksMax=128', 'Nice=19', 'IPAddressDeny=any', 'NoNewPrivileges=yes'],
     ...['ProtectSystem=strict', 'ProtectHome=yes', 'PrivateTmp=yes'],
+    // A tool that hangs is left behind, and may not listen to SIGTERM: systemd would wait 90 s for it, and take that for a failure.
+    ...['KillSignal=SIGKILL', 'TimeoutStopSec=5'],
+    // A tool that is killed for its memory takes only its own answer along.
+    'OOMPolicy=continue',
   ],
 }
 
@@ -45,8 +49,8 @@ export interface InventoryRoom {
 
 /** What this machine is made of: read by a program of its own, kept in the database. */
 export function createInventory(options: InventoryOptions): InventoryRoom {
-  const { database, files, clock } = options
-  const stored = openStoredInventory(database)
+  const { database, files, clock, log } = options
+  const stored = openStoredInventory(database, log)
   return {
     supplement: supplementOf(() => stored.current()?.hardware),
     with(host) {
@@ -60,6 +64,7 @@ export function createInventory(options: InventoryOptions): InventoryRoom {
           await app.register(inventoryRoutes, { stored, reader, hardware: host.hardware })
         },
         jobs: [{ name: 'inventory', schedule: '*/15 * * * * *', stuckAfterMs: 900_000, run: readIfDue }],
+        stop: reader.stop,
       }
     },
   }

@@ -1,5 +1,7 @@
+import { Ajv } from 'ajv'
 import type { Database } from '../store/database.ts'
-import type { Hardware } from './schemas.ts'
+import type { Logger } from '../system/log.ts'
+import { Hardware } from './schemas.ts'
 
 /** The last reading. */
 export interface Reading {
@@ -12,7 +14,7 @@ export interface Reading {
 
 /** The last reading in the database. */
 export interface StoredInventory {
-  /** The last reading; undefined before the first. */
+  /** The last reading; undefined before the first, and where the stored one does not have the form of `Hardware`. */
   current(): Reading | undefined
   /** Replaces the last reading. @throws the system's errors as they are; the former reading is then kept */
   put(reading: Reading): void
@@ -24,20 +26,52 @@ interface Row {
   hardware: string
 }
 
-export function openStoredInventory({ sql }: Database): StoredInventory {
-  const row = sql.prepare('SELECT read_at, devices, hardware FROM inventory').get() as Row | undefined
-  let current: Reading | undefined = row && {
-    readAt: row.read_at,
-    devices: row.devices,
-    hardware: JSON.parse(row.hardware) as Hardware,
+export function openStoredInventory({ sql }: Database, log: Logger): StoredInventory {
+  // Looked at when it is asked for the first time: the start of the daemon does not need it.
+  let row = sql.prepare('SELECT read_at, devices, hardware FROM inventory').get() as Row | undefined
+  let current: Reading | undefined
+
+  function read({ read_at, devices, hardware }: Row): Reading | undefined {
+    try {
+      return { readAt: read_at, devices, hardware: parseHardware(hardware) }
+    } catch (error) {
+      log.warn({ err: error }, 'the stored inventory cannot be used; it is read again')
+      return undefined
+    }
   }
+
   return {
-    current: () => current,
+    current() {
+      if (row) current = read(row)
+      row = undefined
+      return current
+    },
     put(reading) {
       sql
         .prepare('INSERT OR REPLACE INTO inventory (one, read_at, devices, hardware) VALUES (1, ?, ?, ?)')
         .run(reading.readAt, reading.devices, JSON.stringify(reading.hardware))
+      row = undefined
       current = reading
     },
+  }
+}
+
+/**
+ * Reads the text of a reading.
+ * @throws when it is not JSON, or has another form than `Hardware`; the message holds nothing of the text, which has serial numbers
+ */
+export function parseHardware(text: string): Hardware {
+  const hardware = parseJson(text)
+  const ajv = new Ajv({ strict: false, validateSchema: false, meta: false })
+  if (!ajv.validate<Hardware>(Hardware, hardware))
+    throw new Error(ajv.errorsText(ajv.errors, { dataVar: 'inventory' }))
+  return hardware
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error('the inventory is not JSON')
   }
 }

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { CommandResult, CommandRunner, RunOptions } from './runner.ts'
+import { CommandFailed, type CommandResult, type CommandRunner, type RunOptions } from './runner.ts'
 
 export interface TransientUnitOptions {
   readonly runner: CommandRunner
@@ -27,7 +28,12 @@ export function createTransientUnitRunner(options: TransientUnitOptions): Comman
   const { runner, runtimeDirectory, busSocket = '/run/dbus/system_bus_socket' } = options
   const { description = 'one privileged step', properties = [] } = options
   // The unit must end even if the daemon is killed while it waits. Which property limits its time depends on its type.
-  const unitOptions = ({ timeoutMs }: RunOptions, limit: 'RuntimeMaxSec' | 'TimeoutStartSec') => [
+  const unitOptions = (
+    unit: string,
+    { timeoutMs }: RunOptions,
+    limit: 'RuntimeMaxSec' | 'TimeoutStartSec',
+  ) => [
+    `--unit=${unit}`,
     '--collect',
     '--quiet',
     `--description=edgehostd: ${description}`,
@@ -37,24 +43,38 @@ export function createTransientUnitRunner(options: TransientUnitOptions): Comman
     ...properties.map((property) => `--property=${property}`),
   ]
   return {
-    run(program, args, runOptions) {
+    async run(program, args, runOptions) {
+      const unit = `edgehostd-step-${randomUUID()}.service`
       // systemd expands $NAME in command lines, systemd.service(5); a user name may hold one.
       const command = ['--', program, ...args.map((argument) => argument.replaceAll('$', '$$$$'))]
-      return existsSync(busSocket)
-        ? runner.run(
-            'systemd-run',
-            ['--pipe', '--wait', ...unitOptions(runOptions, 'RuntimeMaxSec'), ...command],
-            runOptions,
-          )
-        : runByFiles(
-            runner,
-            runtimeDirectory,
-            unitOptions(runOptions, 'TimeoutStartSec'),
-            command,
-            runOptions,
-          )
+      try {
+        return existsSync(busSocket)
+          ? await runner.run(
+              'systemd-run',
+              ['--pipe', '--wait', ...unitOptions(unit, runOptions, 'RuntimeMaxSec'), ...command],
+              runOptions,
+            )
+          : await runByFiles(
+              runner,
+              runtimeDirectory,
+              unitOptions(unit, runOptions, 'TimeoutStartSec'),
+              command,
+              runOptions,
+            )
+      } catch (error) {
+        // systemd-run has ended before its unit, which lives on.
+        if (error instanceof CommandFailed && error.reason !== 'not-started') await stopUnit(runner, unit)
+        throw error
+      }
     },
   }
+}
+
+const stopMs = 5_000
+
+/** Ends a unit that may have ended by itself; one that cannot be ended in time is left to its own limit. */
+async function stopUnit(runner: CommandRunner, unit: string): Promise<void> {
+  await runner.run('systemctl', ['stop', unit], { timeoutMs: stopMs }).catch(() => undefined)
 }
 
 async function runByFiles(

@@ -132,6 +132,36 @@ describe.each([
     expect(said.some((line) => /^(RuntimeMaxUSec|TimeoutStartUSec)=5min$/.test(line))).toBe(true)
   })
 
+  describe('while a tool hangs that does not listen to SIGTERM', () => {
+    const hanging = `#!/bin/bash\ntrap '' TERM\nsleep 971 & sleep 971\n`
+    beforeAll(async () => {
+      await host.sh('cp /usr/bin/lscpu /usr/bin/lscpu.real')
+      await host.write('/usr/bin/lscpu', hanging, 0o755)
+    })
+    afterAll(() => host.sh('mv /usr/bin/lscpu.real /usr/bin/lscpu'))
+    const left = async () => (await host.run(['pgrep', '-f', 'sleep 971|inventory[.]cjs'])).stdout
+
+    it('the rest is read, and nothing of the tool is left', async () => {
+      const startedAt = performance.now()
+      const { disks, conditions } = await ask(`${path}?refresh=true`)
+      expect(performance.now() - startedAt).toBeLessThan(60_000)
+      expect(disks).not.toEqual([])
+      expect(conditions).toContainEqual(
+        expect.objectContaining({ type: 'processor', message: 'lscpu: timed-out (10000 ms)' }),
+      )
+      expect(conditions).not.toContainEqual(expect.objectContaining({ type: 'inventory' }))
+      expect(await left()).toBe('')
+    })
+
+    it('a stop of the daemon ends the reading', async () => {
+      const asked = host.http('GET', `${path}?refresh=true`, { token })
+      await eventually(async () => expect(await left()).not.toBe(''), 20_000)
+      await host.output(['systemctl', 'restart', 'edgehostd'])
+      await asked
+      expect(await left()).toBe('')
+    })
+  })
+
   it('is refused to users who are no administrators', async () => {
     await host.addUser({ name: 'viewer', password: right })
     const { token: other } = await host.openSession('viewer', right)

@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Inventory } from '../../../src/inventory/schemas.ts'
 import { playedInventory } from '../../support/played-inventory.ts'
@@ -85,4 +86,47 @@ it('is there after a restart without being read again', async () => {
     expect(played.starts(), `after start ${turn}`).toBe(1)
   }
   expect(bodies[1]).toBe(bodies[0])
+})
+
+it.each([
+  ['no JSON', '{broken'],
+  ['of another form', '{}'],
+  ['with a part of another form', rack.replace('"disks": [', '"disks": [{}, ')],
+])('is read again where the stored one is %s', async (_, text) => {
+  const stateDirectory = mkdtempSync(join(tmpdir(), 'edgehostd-kept-'))
+  onTestFinished(() => rmSync(stateDirectory, { recursive: true }))
+  const played = playedInventory()
+  const answer = async () => {
+    const edge = await createTestEdge({ inventoryProgram: played.program, stateDirectory })
+    const { access } = await edge.login('alice')
+    expect((await edge.get('/v1/edge-mgmt/edgehosts/current', access)).statusCode).toBe(200)
+    const reply = await edge.get(path, access)
+    await edge.stop()
+    return reply
+  }
+  await answer()
+  const database = new DatabaseSync(join(stateDirectory, 'edgehostd.db'))
+  expect(database.prepare('UPDATE inventory SET hardware = ?').run(text).changes).toBe(1)
+  database.close()
+  const reply = await answer()
+  expect(reply.statusCode, reply.body).toBe(200)
+  expect(reply.json<Inventory>().system?.serial).toBe('7QX4B93')
+  expect(played.starts()).toBe(2)
+})
+
+it('refuses what the program says in another form, and repeats nothing of it', async () => {
+  const { played, get } = await start()
+  for (const text of ['null', '{"disks": "7QX4B93"}', '{"serial": 7QX4B93']) {
+    played.say(text)
+    const reply = await get()
+    expect(reply.json<ErrorReply>()).toMatchObject({ code: 'NotReady' })
+    expect(reply.body).not.toContain('7QX4B93')
+  }
+})
+
+it('takes what was read where a tool outlives the program, which systemd takes for a failure', async () => {
+  const { played, get } = await start()
+  appendFileSync(played.program, '\nprocess.exitCode = 1')
+  const reply = await get()
+  expect(reply.json<Inventory>().system?.serial).toBe('7QX4B93')
 })
