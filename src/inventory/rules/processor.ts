@@ -1,4 +1,4 @@
-import { integerOf, known, numberOf, part, rawList, textOf, type Raw } from './clean.ts'
+import { integerOf, numberOf, part, rawList, textOf, type Raw } from './clean.ts'
 
 export interface ProcessorSources {
   /** systeminformation's `cpu()`. */
