@@ -20,7 +20,7 @@ async function start(options: TestEdgeOptions = {}) {
   return { edge, played, get }
 }
 
-it('answers administrators what the program read, and reads it no second time', async () => {
+it('administrators get the stored inventory without a second reading', async () => {
   const { edge, played, get } = await start()
   const reply = await get()
   expect(reply.statusCode, reply.body).toBe(200)
@@ -34,7 +34,7 @@ it('answers administrators what the program read, and reads it no second time', 
   expect((await edge.get(path)).statusCode).toBe(401)
 })
 
-it('answers 304 to the tag of the reply, until something is read that differs', async () => {
+it('the ETag of the inventory is answered with 304 until a reading differs', async () => {
   const { played, get } = await start()
   const { headers } = await get()
   const held = { 'if-none-match': String(headers.etag) }
@@ -48,7 +48,7 @@ it('answers 304 to the tag of the reply, until something is read that differs', 
   expect(played.starts()).toBe(2)
 })
 
-it('shares one reading among those who ask while another goes on', async () => {
+it('requests during a reading share the next one', async () => {
   const { played, get } = await start()
   const replies = await Promise.all(Array.from({ length: 6 }, () => get(`${path}?refresh=true`)))
   expect(replies.map(({ statusCode }) => statusCode)).toEqual(Array(6).fill(200))
@@ -56,7 +56,7 @@ it('shares one reading among those who ask while another goes on', async () => {
   expect(played.starts()).toBe(2)
 })
 
-it('refuses with the reason while there is none, and keeps the last one with a condition when a reading fails', async () => {
+it('without a reading the reply is the reason; when a later reading fails, the last one is kept with a condition', async () => {
   const { played, get } = await start()
   played.fail()
   const none = await get()
@@ -73,7 +73,7 @@ it('refuses with the reason while there is none, and keeps the last one with a c
   expect(kept.conditions?.at(-1)).toMatchObject({ type: 'inventory', reason: 'CannotBeRead' })
 })
 
-it('is there after a restart without being read again', async () => {
+it('the inventory is there after a restart without a new reading', async () => {
   const stateDirectory = mkdtempSync(join(tmpdir(), 'edgehostd-kept-'))
   onTestFinished(() => rmSync(stateDirectory, { recursive: true }))
   const played = playedInventory()

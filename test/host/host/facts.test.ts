@@ -47,16 +47,16 @@ beforeAll(async () => {
   expect(lines.filter(({ level }) => level >= 40)).toEqual([])
 })
 
-it('counts processors as nproc does', async () => {
+it('processors are counted as by nproc', async () => {
   expect(host.spec.hardwareSpec.cpu.cores).toBe(Number(await tool('nproc')))
 })
 
-it('gives the memory of /proc/meminfo in MiB', () => {
+it('memory is that of /proc/meminfo in MiB', () => {
   const kib = Number(/^MemTotal:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1])
   expect(host.spec.hardwareSpec.memory.sizeInMB).toBe(Math.floor(kib / 1024))
 })
 
-it('names the operating system as os-release, uname and dpkg do', async () => {
+it('the operating system is that of os-release, uname and dpkg', async () => {
   const [family, version] = (
     await tool('sh', '-c', '. /etc/os-release; echo "$ID"; echo "$VERSION_ID"')
   ).split('\n')
@@ -99,7 +99,7 @@ describe('disks', () => {
       ...(children ?? []).flatMap(mountPoints),
     ] as string[]
 
-  it('are those of lsblk, by size and bus', async () => {
+  it('disks are those of lsblk, by size and bus', async () => {
     const buses: Record<string, string> = {
       virtio: 'VIRTIO',
       nvme: 'NVME',
@@ -116,7 +116,7 @@ describe('disks', () => {
     expect(disks).toMatchObject(expected)
   })
 
-  it('carry the file systems of lsblk, as full as df finds them', async () => {
+  it('disks have the file systems of lsblk, with the space of df', async () => {
     const found = host.spec.hardwareSpec.disks.map(({ partitions }) =>
       partitions.map(({ mountPoint }) => mountPoint),
     )
@@ -168,7 +168,7 @@ describe('network', () => {
       .map((shift) => ((((2 ** length - 1) * 2 ** (32 - length)) / 2 ** shift) % 256) | 0)
       .join('.')
 
-  it('shows the interfaces of ip addr with address, mask and MAC', async () => {
+  it('the network has the interfaces of ip addr with address, mask and MAC', async () => {
     const links = (await json('ip', '-j', '-d', 'addr')) as IpLink[]
     const kinds = new Set([undefined, 'bond', 'bridge', 'vlan'])
     const hardware = links.filter(
@@ -205,7 +205,7 @@ describe('network', () => {
     })
   })
 
-  it('lists every global address of those interfaces for the certificate', async () => {
+  it('every global address of the interfaces is listed for the certificate', async () => {
     const links = (await json('ip', '-j', 'addr')) as IpLink[]
     const names = host.spec.networkInfo.map(({ nicName }) => nicName)
     const expected = links
@@ -216,7 +216,7 @@ describe('network', () => {
   })
 })
 
-it('names the servers of resolv.conf', () => {
+it('name servers are those of resolv.conf', () => {
   const text = readFileSync('/etc/resolv.conf', 'utf8')
   const servers = [...text.matchAll(/^nameserver\s+(\S+)/gm)].map(([, server]) => server)
   if (!servers.includes('127.0.0.53')) expect(host.status.dns.nameservers).toEqual(servers)
@@ -224,7 +224,7 @@ it('names the servers of resolv.conf', () => {
 })
 
 it.skipIf(!existsSync('/usr/bin/systemd-id128'))(
-  'makes the same of the machine-id as systemd-id128 does, but for the version bits of a UUID',
+  'the id of the machine-id is that of systemd-id128, except for the version bits of a UUID',
   async () => {
     const args = ['machine-id', '--app-specific=d1a6f0c27b3e4c58a94e0b6f7d2c85e3']
     const theirs = (await tool('systemd-id128', ...args)).trim()

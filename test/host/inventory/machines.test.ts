@@ -21,7 +21,7 @@ const expected = (name: string) =>
   ) as Hardware
 
 describe.each(machines)('the inventory of a %s', (name, tree) => {
-  it('has what its tools and its kernel say, in printable texts of at most 256 characters', async () => {
+  it('the inventory has the values of tools and kernel, in printable texts of at most 256 characters', async () => {
     const hardware = await inventoryOf(name, { tree })
     expect(hardware).toEqual(expected(name))
     expect(Check(Hardware, hardware)).toBe(true)
@@ -32,7 +32,7 @@ describe.each(machines)('the inventory of a %s', (name, tree) => {
   }, 60_000)
 })
 
-it('leaves out what a tool that hangs would say, and names it', async () => {
+it('the values of a tool that hangs are left out, and a condition names it', async () => {
   const { graphics, board, conditions } = await inventoryOf('pc', { hanging: ['lspci'], timeoutMs: 3_000 })
   expect(graphics).toEqual([])
   expect(board).toEqual(expected('pc').board)

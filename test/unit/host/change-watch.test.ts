@@ -32,7 +32,7 @@ function watched() {
   }
 }
 
-it('looks once the program listens, since nobody told before', () => {
+it('a reading follows once the program listens, since changes before were not reported', () => {
   const { watch, program, changes, commands } = watched()
   expect(commands).toEqual(['ip -o monitor link address route'])
   program().onStart!()
@@ -42,7 +42,7 @@ it('looks once the program listens, since nobody told before', () => {
   expect(changes()).toEqual([600])
 })
 
-it('takes a burst for one change, and a host in motion once a second', () => {
+it('a burst of events is one change, and a host that changes all the time is read once a second', () => {
   const { program, changes } = watched()
   for (let line = 0; line < 30; line += 1) program().onLine('2: eth0')
   vi.advanceTimersByTime(150)
@@ -55,7 +55,7 @@ it('takes a burst for one change, and a host in motion once a second', () => {
   expect(changes()).toEqual([100, 1_100, 2_100, 3_100, 4_100])
 })
 
-it('says that nobody tells when the program has ended', () => {
+it('a part does not count as watched after its program has ended', () => {
   const { watch, program, changes } = watched()
   program().onStart!()
   vi.advanceTimersByTime(700)
@@ -67,7 +67,7 @@ it('says that nobody tells when the program has ended', () => {
   expect(changes()).toHaveLength(2)
 })
 
-it('tells nothing after the stop', () => {
+it('no change is reported after the stop', () => {
   const { watch, program, changes, isStopped } = watched()
   program().onLine('2: eth0')
   watch.stop()

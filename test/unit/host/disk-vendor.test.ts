@@ -23,14 +23,14 @@ describe('an ATA model', () => {
     ['INTEL SSDSC2BB48', 'INTEL'],
     ['Micron_5300_MTFD', 'Micron'],
     ['T-FORCE 1TB', 'T-FORCE'],
-  ])('%j names %s', (model, vendor) => {
+  ])('the ATA model %j names %s', (model, vendor) => {
     expect(vendorOfModel(model)).toBe(vendor)
   })
 
   it.each([
     ...['ST4000NM0033', 'ST4000NM0033-9ZM', 'TS256GSSD370S', 'CT500MX500SSD1', 'OCZ-VERTEX4', ''],
     ...['SSD 128GB', 'SATA SSD', 'M.2 SSD', '2.5" SSD', 'Solid State Disk', 'SATADOM-SL 3ME', 'HDD 1', 'X 9'],
-  ])('%j names nobody', (model) => {
+  ])('the ATA model %j names no maker', (model) => {
     expect(vendorOfModel(model)).toBeUndefined()
   })
 })
@@ -41,12 +41,12 @@ describe('an INQUIRY vendor', () => {
     ['IBM-ESXS', 'IBM-ESXS'],
     ['3PARdata', '3PARdata'],
     ['QEMU    ', 'QEMU'],
-  ])('%j is %s', (field, vendor) => {
+  ])('the INQUIRY vendor %j is %s', (field, vendor) => {
     expect(usableVendor(field)).toBe(vendor)
   })
 
   it.each(['        ', 'Generic ', 'Generic-', 'USB 3.0 ', 'NVMe    ', 'Mass    ', '------'])(
-    '%j is refused',
+    'the INQUIRY vendor %j is refused',
     (junk) => {
       expect(usableVendor(junk)).toBeUndefined()
     },
@@ -67,11 +67,11 @@ describe('the vendor of a disk', () => {
     ['MMC', { type: 'SD', manfid: '0x000015' }, undefined],
     ['MMC', { type: 'SD' }, undefined],
     ['VIRTIO', { vendor: '0x1af4' }, undefined],
-  ])('on %s with %j is %s', async (controller, values, vendor) => {
+  ])('the vendor of a disk on %s with %j is %s', async (controller, values, vendor) => {
     expect(await readDiskVendor(attributes(values), disk, controller)).toBe(vendor)
   })
 
-  it('is unknown on an unknown bus', async () => {
+  it('the vendor of a disk on an unknown bus is unknown', async () => {
     expect(await readDiskVendor(attributes({ vendor: 'ACME' }), disk, undefined)).toBeUndefined()
   })
 
@@ -83,7 +83,7 @@ ${nvme}/nvme/nvme0/nvme0n1/device -> ../../nvme0
 E:ID_VENDOR_FROM_DATABASE=Shenzhen Longsys Electronics Co., Ltd.
 >>
 `
-  it('on NVMe is named after the PCI vendor id, else by udev', async () => {
+  it('the vendor of an NVMe disk is that of its PCI vendor id, otherwise that in udev', async () => {
     const path = `${nvme}/nvme/nvme0/nvme0n1`
     expect(await readDiskVendor(machine('', controller('0x144d')), path, 'NVME')).toBe('Samsung')
     expect(await readDiskVendor(machine('', controller('0x1d97')), path, 'NVME')).toBe(
@@ -91,7 +91,7 @@ E:ID_VENDOR_FROM_DATABASE=Shenzhen Longsys Electronics Co., Ltd.
     )
   })
 
-  it('on NVMe with several paths is that of the first', async () => {
+  it('the vendor of an NVMe disk with several paths is that of the first path', async () => {
     const subsystem = '/sys/devices/virtual/nvme-subsystem/nvme-subsys0'
     const files = machine(
       '',
@@ -103,7 +103,7 @@ ${subsystem}/nvme0n1/device -> ../../nvme-subsys0
     expect(await readDiskVendor(files, `${subsystem}/nvme0n1`, 'NVME')).toBe('Samsung')
   })
 
-  it('on NVMe over a network is unknown', async () => {
+  it('the vendor of an NVMe disk over a network is unknown', async () => {
     const path = '/sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1'
     expect(await readDiskVendor(machine('', `${path}/device -> ../../nvme1\n`), path, 'NVME')).toBeUndefined()
   })

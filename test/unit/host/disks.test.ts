@@ -7,7 +7,7 @@ import { machine } from '../../fixtures/host/tree.ts'
 const disksOf = async (files: HostFiles) => readDisks(files, await readMounts(files))
 
 describe('disks of a rack server', () => {
-  it('are each physical disk once, with bus, vendor, size and the file systems that live on it', async () => {
+  it('each physical disk is listed once, with bus, vendor, size and its file systems', async () => {
     const root = { fileSystemType: 'ext4', mountPoint: '/' }
     expect(await disksOf(machine('rack-server'))).toEqual([
       {
@@ -30,7 +30,7 @@ describe('disks of a rack server', () => {
   })
 })
 
-it('shows eMMC without its boot areas, and mounts by our own list where PID 1 shows none', async () => {
+it('eMMC is shown without its boot areas, and mounts come from /proc/self where PID 1 shows none', async () => {
   expect(await disksOf(machine('single-board'))).toEqual([
     {
       name: 'mmcblk0',
@@ -41,11 +41,11 @@ it('shows eMMC without its boot areas, and mounts by our own list where PID 1 sh
   ])
 })
 
-it('shows no disk in a container on an overlay', async () => {
+it('a container on an overlay has no disks', async () => {
   expect(await disksOf(machine('container'))).toEqual([])
 })
 
-it('shows a disk with two paths once, with what is mounted of it', async () => {
+it('a disk with two paths is shown once, with its mounted file systems', async () => {
   const port = (host: number) =>
     `/sys/devices/pci0000:00/0000:00:0${host}.0/host${host}/target${host}:0:0/${host}:0:0:0`
   const path = (host: number, name: string) => `
@@ -79,7 +79,7 @@ ${port(host)}/vendor = NETAPP
   ])
 })
 
-it('knows a virtio disk without calling its transport a vendor', async () => {
+it('a virtio disk is shown without the vendor of its transport', async () => {
   const disk = '/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda'
   const files = machine(
     'container',
@@ -93,7 +93,7 @@ ${disk}/device -> ../../../virtio1
   expect(await disksOf(files)).toEqual([{ name: 'vda', controller: 'VIRTIO', size: 256, fileSystems: [] }])
 })
 
-it('follows LVM on LUKS down to the disk', async () => {
+it('LVM on LUKS is followed down to the disk', async () => {
   const usb = '/sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host1/target1:0:0/1:0:0:0'
   const files = machine(
     '',
@@ -122,14 +122,14 @@ ${usb}/block/sda/sda3/partition = 3
 })
 
 describe('mounts', () => {
-  it('unescapes octal digits', () => {
+  it('a mount point with octal escapes is unescaped', () => {
     const [mount] = parseMountinfo(
       '36 35 98:0 / /mnt/a\\040b\\011c\\134d rw master:1 - ext3 /dev/my\\040disk rw\n',
     )
     expect(mount).toMatchObject({ mountPoint: '/mnt/a b\tc\\d', source: '/dev/my disk', device: '98:0' })
   })
 
-  it('reads lines with no optional field, with several, and with an empty source', () => {
+  it('mountinfo lines without optional fields, with several, and with an empty source are parsed', () => {
     const text = [
       '21 1 0:20 / /proc rw,nosuid - proc proc rw',
       '22 1 8:1 / / rw shared:1 master:2 propagate_from:3 - ext4 /dev/sda1 rw,errors=remount-ro',
@@ -148,12 +148,12 @@ describe('mounts', () => {
     ])
   })
 
-  it('leaves out what a later mount hides', () => {
+  it('a mount that a later one hides is left out', () => {
     const text = '1 0 8:1 / /mnt rw - ext4 /dev/sda1 rw\n2 1 0:40 / /mnt rw - tmpfs tmpfs rw\n'
     expect(hostMounts(parseMountinfo(text)).map(({ fileSystemType }) => fileSystemType)).toEqual(['tmpfs'])
   })
 
-  it('fail loudly when no list can be read', async () => {
+  it('mounts are an error where no mountinfo can be read', async () => {
     await expect(readMounts(machine(''))).rejects.toThrow('mountinfo')
   })
 })

@@ -15,19 +15,19 @@ describe('a service runs', () => {
   const runs = (changes: string) => isServiceRunning(machine('', changes), 'systemd-resolved.service')
 
   it.each(['/sys/fs/cgroup', '/sys/fs/cgroup/unified'])(
-    'where %s counts a process of it',
+    'a service runs where %s counts a process of it',
     async (hierarchy) => {
       expect(await runs(populated(1, hierarchy))).toBe(true)
       expect(await runs(populated(0, hierarchy))).toBe(false)
     },
   )
 
-  it('where the old hierarchy lists a process of it', async () => {
+  it('a service runs where the old hierarchy lists a process of it', async () => {
     expect(await runs(`${group('/sys/fs/cgroup/systemd')}/cgroup.procs = 417\n`)).toBe(true)
     expect(await runs(`${group('/sys/fs/cgroup/systemd')}/cgroup.procs = \n`)).toBe(false)
   })
 
-  it('not where no control group of it is left', async () => {
+  it('a service without a control group does not run', async () => {
     expect(await runs(`${group('/sys/fs/cgroup', 'ssh.service')}/cgroup.events = populated 1\n`)).toBe(false)
   })
 })
@@ -49,7 +49,7 @@ const stub =
 const byHand = '/etc/resolv.conf <<\nnameserver 198.51.100.53\noptions rotate\nsearch hand.example\n>>\n'
 
 describe('name servers', () => {
-  it('are those that a running resolved asks, with the options of programs', async () => {
+  it('name servers are those of a running resolved, with the options of resolv.conf', async () => {
     const known = {
       nameservers: ['192.0.2.53', '2001:db8::53', '192.0.2.153'],
       searchDomains: ['shop.example', 'lan.example'],
@@ -67,15 +67,18 @@ describe('name servers', () => {
   it.each([
     ['has stopped', populated(0)],
     ['was never there', ''],
-  ])('are those of resolv.conf, not those that resolved left behind, when it %s', async (_, state) => {
-    expect((await readDns(machine('', state + resolved + byHand))).dns).toEqual({
-      nameservers: ['198.51.100.53'],
-      options: ['rotate'],
-      searchDomains: ['hand.example'],
-    })
-  })
+  ])(
+    'name servers are those of resolv.conf, not of the files that resolved left, when it %s',
+    async (_, state) => {
+      expect((await readDns(machine('', state + resolved + byHand))).dns).toEqual({
+        nameservers: ['198.51.100.53'],
+        options: ['rotate'],
+        searchDomains: ['hand.example'],
+      })
+    },
+  )
 
-  it('are those behind the stub where nothing shows that resolved runs', async () => {
+  it('name servers are those behind the stub where resolved does not seem to run', async () => {
     expect((await readDns(machine('', resolved + stub))).dns.nameservers).toEqual([
       '192.0.2.53',
       '2001:db8::53',
@@ -83,11 +86,11 @@ describe('name servers', () => {
     ])
   })
 
-  it('are the stub itself where nothing says what is behind', async () => {
+  it('the name server is the stub itself where resolved has no files', async () => {
     expect((await readDns(machine('', stub))).dns.nameservers).toEqual(['127.0.0.53'])
   })
 
-  it('are none where a running resolved knows none', async () => {
+  it('there are no name servers where a running resolved has none', async () => {
     const empty = '/run/systemd/resolve/resolv.conf <<\n# No DNS servers known.\nsearch .\n>>\n'
     expect((await readDns(machine('', populated(1) + empty + stub))).dns).toEqual({
       nameservers: [],
@@ -96,7 +99,7 @@ describe('name servers', () => {
     })
   })
 
-  it('follow resolv.conf(5): comments, the last search list, options that add up', () => {
+  it('resolv.conf(5) is parsed with comments, the last search list and the options of all lines', () => {
     const text = `# by hand
 domain old.example
 nameserver 192.0.2.53 # first
@@ -114,7 +117,7 @@ options rotate
     })
   })
 
-  it('leave out what is no address, with a problem that names it', async () => {
+  it('a name server that is not an address is left out, with a problem that names it', async () => {
     const text = `/etc/resolv.conf <<
 nameserver 10.0.0.300
 nameserver dns.example
@@ -130,13 +133,13 @@ nameserver 10.0.0.1:53
     })
   })
 
-  it('are at most the three that the resolver of the C library asks, those that are none not counted', async () => {
+  it('name servers are at most three, as for the C library, without counting invalid ones', async () => {
     const lines = ['no', '10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'].map((each) => `nameserver ${each}`)
     const { dns } = await readDns(machine('', `/etc/resolv.conf <<\n${lines.join('\n')}\n>>`))
     expect(dns.nameservers).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3'])
   })
 
-  it('are none on a machine without a resolv.conf', async () => {
+  it('there are no name servers on a machine without a resolv.conf', async () => {
     expect((await readDns(machine(''))).dns).toEqual({ nameservers: [], options: [], searchDomains: [] })
   })
 })
@@ -155,11 +158,11 @@ describe('name servers of a link', () => {
     return { ...(await readLinkDns(machine('', changes), runner)), ran }
   }
 
-  it('are those of networkd, as addresses, where resolved does not run', async () => {
+  it('name servers of a link are those of networkd, as addresses, where resolved does not run', async () => {
     expect(await read(networkd + populated(0))).toEqual({ servers: byNetworkd, problems: [], ran: [] })
   })
 
-  it('are those that a running resolved tells, none of the host among them', async () => {
+  it('name servers of a link are those of a running resolved, without those of the host', async () => {
     expect(await read(runs)).toEqual({
       servers: new Map([
         [2, ['203.0.113.53', '203.0.113.55']],
@@ -170,7 +173,7 @@ describe('name servers of a link', () => {
     })
   })
 
-  it('are left out with the link that has gone since the manager was asked', async () => {
+  it('a link that was removed since the manager answered has no name servers', async () => {
     const { servers, problems } = await read(runs, {
       ...resolvedOutputs,
       [`${manager}/link/_32`]: refusal(unknownLink),
@@ -181,13 +184,16 @@ describe('name servers of a link', () => {
   it.each([
     [manager, 'Manager has no property DNS of the type a(iiay)'],
     [`${manager}/link/_33`, 'Link has no property DNS of the type a(iay)'],
-  ])('are those of networkd where %s does not say them, which is a problem', async (path, problem) => {
-    const hanging = () => Promise.reject(new CommandFailed('busctl', 'timed-out', '2400 ms'))
-    const silent = await read(runs, { ...resolvedOutputs, [path]: hanging })
-    expect(silent).toMatchObject({ servers: byNetworkd, problems: ['busctl: timed-out (2400 ms)'] })
-    const odd = await read(runs, { ...resolvedOutputs, [path]: busctlOutput({ DNS: ['as', []] }) })
-    expect(odd).toMatchObject({ servers: byNetworkd, problems: [`systemd-resolved: ${problem}`] })
-  })
+  ])(
+    'name servers of a link are those of networkd, with a problem, where %s does not report them',
+    async (path, problem) => {
+      const hanging = () => Promise.reject(new CommandFailed('busctl', 'timed-out', '2400 ms'))
+      const silent = await read(runs, { ...resolvedOutputs, [path]: hanging })
+      expect(silent).toMatchObject({ servers: byNetworkd, problems: ['busctl: timed-out (2400 ms)'] })
+      const odd = await read(runs, { ...resolvedOutputs, [path]: busctlOutput({ DNS: ['as', []] }) })
+      expect(odd).toMatchObject({ servers: byNetworkd, problems: [`systemd-resolved: ${problem}`] })
+    },
+  )
 
   it.each([
     ['2001db80000000000000000000000001', ['2001:db80::1']],
@@ -195,7 +201,7 @@ describe('name servers of a link', () => {
     ['20010db8000100020003000400050000', ['2001:db8:1:2:3:4:5:0']],
     ['00000000000000000000ffffc0000201', ['::ffff:192.0.2.1']],
     ['c00002', undefined],
-  ])('are spelled as the C library spells them: %s', async (digits, expected) => {
+  ])('name servers of a link are formatted as by the C library: %s', async (digits, expected) => {
     const server = [10, [...Buffer.from(digits, 'hex')]]
     const { servers } = await read(runs, {
       [manager]: busctlOutput({ DNS: ['a(iiay)', [[2, ...server]]] }),

@@ -37,7 +37,7 @@ const printing = (exitCode: number, stdout: string): CommandRunner => ({
 })
 
 describe('graphics processors of a GPU host', () => {
-  it('are counted by model and memory, without the virtual functions of a card', async () => {
+  it('GPUs are counted by model and memory, without the virtual functions of a card', async () => {
     const { runner, ran } = programs({ [queryLine]: answer('Disabled', 'Disabled') })
     expect(await readGpus(machine('gpu-host'), runner)).toEqual({
       gpus: [bmc, { ...nvidia, memory: '40960 MiB', migCapable: true, migStrategy: 'none' }, amd],
@@ -46,14 +46,14 @@ describe('graphics processors of a GPU host', () => {
     expect(ran).toEqual([queryLine])
   })
 
-  it('are known where the tool cannot be started, and that is no problem', async () => {
+  it('GPUs are known without a problem where nvidia-smi cannot be started', async () => {
     expect(await readGpus(machine('gpu-host'), programs().runner)).toEqual({
       gpus: [bmc, nvidia, amd],
       problems: [],
     })
   })
 
-  it('are known when the tool hangs, which is a problem', async () => {
+  it('GPUs are known, with a problem, when nvidia-smi hangs', async () => {
     const runner = failing(new CommandFailed('nvidia-smi', 'timed-out', '10000 ms'))
     expect(await readGpus(machine('gpu-host'), runner)).toEqual({
       gpus: [bmc, nvidia, amd],
@@ -61,7 +61,7 @@ describe('graphics processors of a GPU host', () => {
     })
   })
 
-  it('keep what the tool says of the others when one is lost', async () => {
+  it('the values of the other GPUs are kept when one GPU is lost', async () => {
     const lost = 'Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n'
     const rows = answer('Disabled', 'Disabled').split('\n')[1]!
     const { gpus, problems } = await readGpus(machine('gpu-host'), printing(255, `${lost}${rows}\n`))
@@ -82,7 +82,7 @@ describe('graphics processors of a GPU host', () => {
   it.each([
     [['1g.5gb', '1g.5gb'], ['1g.5gb'], 'single'],
     [['3g.20gb', '1g.5gb'], ['1g.5gb'], 'mixed'],
-  ])('divided into %j and %j follow the strategy %3$s', async (first, second, strategy) => {
+  ])('GPUs divided into %j and %j follow the strategy %3$s', async (first, second, strategy) => {
     const { runner, ran } = programs({
       [queryLine]: answer('Enabled', 'Enabled'),
       [listLine]: list(first, second),
@@ -94,7 +94,7 @@ describe('graphics processors of a GPU host', () => {
 })
 
 describe('machines', () => {
-  it('without the driver are not asked by its tool', async () => {
+  it('nvidia-smi is not run without the driver', async () => {
     const { runner, ran } = programs()
     expect((await readGpus(machine('rack-server'), runner)).gpus).toEqual([
       {
@@ -109,18 +109,18 @@ describe('machines', () => {
     expect(ran).toEqual([])
   })
 
-  it('with the driver but without its tool are not asked', async () => {
+  it('nvidia-smi is not run where only the driver is there', async () => {
     const { runner, ran } = programs({ [queryLine]: answer('Disabled', 'Disabled') })
     const files = machine('rack-server', '/proc/driver/nvidia/version = NVRM version: 550\n')
     expect((await readGpus(files, runner)).problems).toEqual([])
     expect(ran).toEqual([])
   })
 
-  it('without a display controller have none', async () => {
+  it('a machine without a display controller has no GPU', async () => {
     expect(await readGpus(machine('container'), programs().runner)).toEqual({ gpus: [], problems: [] })
   })
 
-  it('with an Intel card of two tiles have the memory of both', async () => {
+  it('an Intel card with two tiles has the memory of both', async () => {
     const card = '/sys/bus/pci/devices/0000:4d:00.0'
     const files = machine(
       '',
@@ -136,7 +136,7 @@ ${card}/tile1/physical_vram_size_bytes = 68719476736
     ])
   })
 
-  it('with a vendor we have no name for have the one of udev', async () => {
+  it('a vendor id without a name of ours gets that of udev', async () => {
     const files = machine(
       '',
       `/sys/bus/pci/devices/10000:01:00.0/class = 0x030000
@@ -157,7 +157,7 @@ describe('nvidia-smi', () => {
     ['00000000:3B:00.0', '0000:3b:00.0'],
     ['00010000:01:00.0', '10000:01:00.0'],
     ['00000009:01:00.0', '0009:01:00.0'],
-  ])('says %s for %s of sysfs', (busId, address) => {
+  ])('the address %s of nvidia-smi is %s in sysfs', (busId, address) => {
     expect(toSysfsAddress(busId)).toBe(address)
   })
 
@@ -169,13 +169,13 @@ describe('nvidia-smi', () => {
     ['GeForce, 8192, [Not Supported]', { name: 'GeForce', memoryMiB: 8192, mig: 'unsupported' }],
     ['NVIDIA GB10, [N/A], [N/A]', { name: 'NVIDIA GB10', mig: 'unsupported' }],
     ['[Unknown Error], [Unknown Error], [Unknown Error]', {}],
-  ])('is read where it prints %j', (fields, gpu) => {
+  ])('a row of nvidia-smi with %j is parsed', (fields, gpu) => {
     expect(parseQuery(`00000000:3B:00.0, GPU-1, ${fields}\n`)).toEqual([
       { address: '0000:3b:00.0', uuid: 'GPU-1', gpu },
     ])
   })
 
-  it('is not taken at its word where it prints an error', () => {
+  it('an error that nvidia-smi prints is not parsed as a GPU', () => {
     expect(
       parseQuery("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"),
     ).toEqual([])
@@ -197,7 +197,7 @@ describe('division', () => {
       [enabled('7g.40gb'), { mig: 'disabled' as const }],
       { migCapable: true, migStrategy: 'mixed' },
     ],
-  ])('is %s', (_, gpus, expected) => {
+  ])('the MIG strategy is %s', (_, gpus, expected) => {
     expect(migOf(gpus)).toEqual(expected)
   })
 })

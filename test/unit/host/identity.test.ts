@@ -18,7 +18,7 @@ const machineId = '3d1219c7c4c5404aaa1f6d2a48adfda4'
 const usual = ['product-uuid', 'machine-id']
 
 describe('product UUID', () => {
-  it('is taken in lower case without dashes', () => {
+  it('a product UUID is used in lower case without dashes', () => {
     expect(usableProductUuid(`${uuid}\n`)).toBe('4c4c4544005235108051b7c04f4a3333')
   })
 
@@ -39,19 +39,19 @@ describe('product UUID', () => {
     expect(usableProductUuid(junk)).toBeUndefined()
   })
 
-  it('accepts one that holds the MAC address behind zeros', () => {
+  it('a product UUID of zeros and the MAC address is accepted', () => {
     expect(usableProductUuid('00000000-0000-0000-0000-d05099c0ffee')).toBeDefined()
   })
 })
 
 describe('machine-id', () => {
-  it('gives 128 bits that do not show it', () => {
+  it('the machine-id gives 128 bits that do not show it', () => {
     const id = idOfMachineId(`${machineId}\n`)
     expect(id).toMatch(/^[0-9a-f]{32}$/)
     expect(id).not.toContain(machineId)
   })
 
-  it('gives the same for ever', () => {
+  it('the id of a machine-id never changes', () => {
     expect(idOfMachineId(machineId)).toBe('ce16a10221d81f285f28c81b01ad7195')
   })
 
@@ -71,7 +71,7 @@ describe('serial number', () => {
     [uuid, '4c4c4544005235108051b7c04f4a3333'],
     ['Seriennummer: 7', 'seriennummer7'],
     ['1235', '1235'],
-  ])('%j is taken as %s', (text, value) => {
+  ])('the serial %j is used as %s', (text, value) => {
     expect(usableSerial(text)).toBe(value)
   })
 
@@ -108,7 +108,7 @@ describe('serial number', () => {
     expect(usableSerial(junk)).toBeUndefined()
   })
 
-  it('is refused at once when it is long and almost a placeholder', () => {
+  it('a long serial that is almost a placeholder is refused at once', () => {
     const started = performance.now()
     usableSerial(`${'xxx0'.repeat(30)}q`)
     usableSerial(`${'serial'.repeat(20)}q`)
@@ -137,19 +137,19 @@ and more
     [['machine-id'], 'edge-ce16a10221d81f285f28c81b01ad7195', 'machine-id'],
     [['/etc/edge-id'], 'edge-shop12', '/etc/edge-id'],
     [['product-uuid', '/etc/none', 'board-serial', 'machine-id'], 'edge-bs-77001', 'board-serial'],
-  ])('%j give %s', async (sources, id, source) => {
+  ])('the sources %j give %s', async (sources, id, source) => {
     expect(await readIdentity(machine('', tree), sources, log)).toEqual({ id, source })
   })
 
   it.each(['/etc/machine-id', '/var/lib/dbus/machine-id'])(
-    'never show the machine-id, named as %s',
+    'the machine-id is never shown where it is configured as %s',
     async (path) => {
       const identity = await readIdentity(machine('', tree), [path], log)
       expect(identity?.id).toBe('edge-ce16a10221d81f285f28c81b01ad7195')
     },
   )
 
-  it('pass over what a vendor left on every board', async () => {
+  it('a placeholder of the vendor is skipped as a source', async () => {
     const sources = ['product-uuid', 'product-serial', 'chassis-serial', 'board-serial']
     expect(await readIdentity(machine('gpu-host'), sources, log)).toEqual({
       id: 'edge-7v8kxx2cnfcp0097a00t2',
@@ -157,13 +157,13 @@ and more
     })
   })
 
-  it('pass over one that cannot be read, and say so', async () => {
+  it('a source that cannot be read is skipped and logged', async () => {
     const identity = await readIdentity(machine('', tree), ['/etc', 'board-serial'], log)
     expect(identity?.source).toBe('board-serial')
     expect(lines).toMatchObject([{ level: 40, path: '/etc', err: { code: 'FileRefused' } }])
   })
 
-  it('are none without any', async () => {
+  it('there is no identity where no source has a usable value', async () => {
     expect(await readIdentity(machine('', tree), [], log)).toBeUndefined()
     expect(await readIdentity(machine('container'), usual, log)).toBeUndefined()
   })
@@ -174,11 +174,11 @@ describe('setting', () => {
   const accepts =
     'it must be product-uuid, product-serial, board-serial, chassis-serial, device-tree-serial, machine-id or the absolute path of a file'
 
-  it('is the product UUID before the machine-id', () => {
+  it('by default the identity comes from the product UUID, then from the machine-id', () => {
     expect(key.schema.default).toEqual(usual)
   })
 
-  it('takes every source there is, and paths', () => {
+  it('the setting identitySources accepts every source, and paths', () => {
     const names = ['product-serial', 'board-serial', 'chassis-serial', 'device-tree-serial']
     expect(checkValue(key, [...usual, ...names, '/etc/edge id', '/a'])).toEqual([])
   })
@@ -190,7 +190,7 @@ describe('setting', () => {
     ['/', '"/"'],
     ['', 'empty'],
     [7, '7'],
-  ])('refuses %j by name and reason', (entry, found) => {
+  ])('the setting identitySources refuses %j by name and reason', (entry, found) => {
     const [message, ...more] = checkValue(key, ['machine-id', entry])
     expect(message).toMatch(`host.identitySources[1] is ${found}; ${accepts}`)
     expect(more).toEqual([])
@@ -214,7 +214,7 @@ describe('record', () => {
       },
     })
 
-  it('keeps the id when the hardware says otherwise later', async () => {
+  it('the id is kept when the hardware changes later', async () => {
     const database = openDatabase(':memory:', log)
     const first = await open(database)
     const later = await open(database, { tree: 'single-board', now: 9_000 })
@@ -222,14 +222,14 @@ describe('record', () => {
     expect(later.createdAt).toEqual(new Date(1_000))
   })
 
-  it('lets a configured id win over the stored one, and keeps it when it leaves the configuration', async () => {
+  it('a configured id replaces the stored one, and is kept when it is removed from the configuration', async () => {
     const database = openDatabase(':memory:', log)
     await open(database)
     expect((await open(database, { configuredId: 'kiosk-7' })).id).toBe('kiosk-7')
     expect((await open(database)).id).toBe('kiosk-7')
   })
 
-  it('keeps the id when other sources are asked later', async () => {
+  it('the id is kept when other sources are configured later', async () => {
     const database = openDatabase(':memory:', log)
     const { id } = await open(database)
     const files = machine('gpu-host')
@@ -238,7 +238,7 @@ describe('record', () => {
     expect(record.id).toBe(id)
   })
 
-  it('makes a random id, kept and warned about, where the machine has nothing', async () => {
+  it('the id is random, stored and warned about where the machine has no usable value', async () => {
     const database = openDatabase(':memory:', log)
     const { id } = await open(database, { tree: 'container' })
     expect(id).toMatch(/^edge-[0-9a-f]{32}$/)
@@ -247,7 +247,7 @@ describe('record', () => {
     expect(lines.filter(({ level }) => level === 40)).toHaveLength(2)
   })
 
-  it('moves the time of the last change with the facts only, over restarts', async () => {
+  it('the time of the last change moves only with the facts, also across restarts', async () => {
     const database = openDatabase(':memory:', log)
     expect((await open(database, { now: 1_000 })).putFacts('a')).toEqual(new Date(1_000))
     const again = await open(database, { now: 2_000 })

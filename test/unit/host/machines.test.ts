@@ -47,7 +47,7 @@ async function replyOf(
 }
 const space = { totalSpace: 100, usedSpace: 40, freeSpace: 55 }
 
-it('tells what a laptop with LUKS, LVM and Wi-Fi is', async () => {
+it('the facts of a laptop with LUKS, LVM and Wi-Fi are right', async () => {
   const { metadata, spec, status } = await replyOf('laptop', {
     wlp0s20f3: ['192.168.43.17', '255.255.255.0'],
     wg0: ['10.9.0.2', '255.255.0.0'],
@@ -136,7 +136,7 @@ it('tells what a laptop with LUKS, LVM and Wi-Fi is', async () => {
   expect(status.conditions).toBeUndefined()
 })
 
-it('tells what a rack server with md, bond, VLAN and bridge is', async () => {
+it('the facts of a rack server with md, bond, VLAN and bridge are right', async () => {
   const { metadata, spec, status } = await replyOf('rack-server', {
     br0: ['10.0.0.7', '255.255.0.0'],
     'bond0.40': ['192.168.40.7', '255.255.192.0'],
@@ -161,7 +161,7 @@ it('tells what a rack server with md, bond, VLAN and bridge is', async () => {
   expect(status.dns.nameservers).toEqual(['10.0.0.53', '10.0.0.54'])
 })
 
-it('tells what a board with eMMC and no DMI is', async () => {
+it('the facts of a board with eMMC and no DMI are right', async () => {
   const { metadata, spec } = await replyOf('single-board', {}, { arch: 'arm64' })
   expect(metadata.id).toMatch(/^edge-[0-9a-f]{32}$/)
   expect(spec.hardwareSpec).toMatchObject({
@@ -175,7 +175,7 @@ it('tells what a board with eMMC and no DMI is', async () => {
   ])
 })
 
-it('tells what a host with two NVIDIA cards and one of AMD is', async () => {
+it('the facts of a host with two NVIDIA cards and one of AMD are right', async () => {
   const { metadata, spec } = await replyOf('gpu-host', {})
   // Neither the shared UUID nor a placeholder serial makes an identity.
   expect(metadata.id).not.toContain('03000200')

@@ -13,7 +13,7 @@ const withoutIndex = ({ index, ...nic }: Nic) => {
   return nic
 }
 
-it('shows NICs, bond, VLAN and bridge of a rack server and nothing that belongs to pods', async () => {
+it('NICs, bond, VLAN and bridge of a rack server are shown, and no interfaces of pods', async () => {
   const { nics, addresses } = await readNetwork(
     machine('rack-server'),
     ipv4({
@@ -52,7 +52,7 @@ it('shows NICs, bond, VLAN and bridge of a rack server and nothing that belongs 
   expect(addresses).toEqual(['192.168.40.7', '10.0.0.7', '10.0.0.8', 'fd00::7'])
 })
 
-it('shows an IPv6-only interface with its lasting address, prefix and default route', async () => {
+it('an IPv6-only interface is shown with its non-temporary address, prefix and default route', async () => {
   const { nics, addresses } = await readNetwork(machine('single-board'), ipv4({}))
   expect(nics.map(withoutIndex)).toEqual([
     { nicName: 'eth0', macAddr: 'dc:a6:32:00:00:01', isDefault: false },
@@ -68,7 +68,7 @@ it('shows an IPv6-only interface with its lasting address, prefix and default ro
   expect(addresses).toEqual(['2001:db8::10'])
 })
 
-it('knows the address of an interface whose cable is pulled', async () => {
+it('the address of an interface is shown while its cable is unplugged', async () => {
   const files = machine(
     'single-board',
     `/proc/net/route <<
@@ -102,7 +102,7 @@ Local:
   })
 })
 
-it('gives the event loop a turn while it looks at hundreds of interfaces', async () => {
+it('the event loop gets turns while hundreds of interfaces are read', async () => {
   const names = Array.from({ length: 100 }, (_, count) => `x${count}`)
   const files = machine(
     'container',
@@ -115,7 +115,7 @@ it('gives the event loop a turn while it looks at hundreds of interfaces', async
   expect(turns).toBeGreaterThan(0)
 })
 
-it('shows the inner end of a veth pair where there is no hardware', async () => {
+it('the inner end of a veth pair is shown where there is no hardware', async () => {
   const { nics } = await readNetwork(machine('container'), ipv4({ host0: [['169.254.7.9', '255.255.0.0']] }))
   expect(nics.map(withoutIndex)).toEqual([
     {
@@ -128,7 +128,7 @@ it('shows the inner end of a veth pair where there is no hardware', async () => 
   ])
 })
 
-it('always shows the interface that holds a default route', async () => {
+it('the interface of a default route is always shown', async () => {
   const files = machine(
     'rack-server',
     '/sys/class/net/wg0 -> ../../devices/virtual/net/wg0\n/sys/devices/virtual/net/wg0/uevent <<\nDEVTYPE=wireguard\nINTERFACE=wg0\nIFINDEX=20\n>>\n/proc/net/route <<\nwg0\t00000000\t00000000\t0001\t0\t0\t50\t00000000\t0\t0\t0\n>>\n',
@@ -139,7 +139,7 @@ it('always shows the interface that holds a default route', async () => {
   ])
 })
 
-it('takes the lowest metric, and no route that rejects', () => {
+it('the default route is the one with the lowest metric, never a reject route', () => {
   const line = (name: string, flags: string, metric: number) =>
     `${name}\t00000000\t010200C0\t${flags}\t0\t0\t${metric}\t00000000\t0\t0\t0`
   const text = [line('a', '0003', 100), line('b', '0203', 1), line('c', '0003', 20)].join('\n')
@@ -149,13 +149,13 @@ it('takes the lowest metric, and no route that rejects', () => {
   ])
 })
 
-it('does not take a half of the address space for a default route', () => {
+it('a route to half of the address space is no default route', () => {
   expect(parseIpv4DefaultRoutes('tun0\t00000000\t0108080A\t0003\t0\t0\t0\t00000080\t0\t0\t0\n')).toEqual([])
   const half = `${'0'.repeat(32)} 01 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00000400 1 0 00000001 tun0`
   expect(parseIpv6DefaultRoutes(half)).toEqual([])
 })
 
-it('shows a card and a bridge with a port of hardware though they are called as those of pods', async () => {
+it('a card, and a bridge with a hardware port, are shown even under names that pods use', async () => {
   const { nics } = await readNetwork(
     machine(
       '',

@@ -21,7 +21,7 @@ describe('time servers of timesyncd', () => {
   const runs = `${running('systemd-timesyncd.service')}${socket}`
   const unit = '/usr/lib/systemd/system/systemd-timesyncd.service = [Unit]\n'
 
-  it('are what it says while it runs, with the figures that only its file states', async () => {
+  it('time servers come from a running timesyncd, with the figures that only its file states', async () => {
     const { runner, ran } = programs({ [line]: timesyncOutput })
     const conf = '/etc/systemd/timesyncd.conf <<\n[Time]\nNTP=ntp.shop.example\nSaveIntervalSec=2min\n>>\n'
     expect(await read(runs + conf, runner)).toEqual({
@@ -38,14 +38,14 @@ describe('time servers of timesyncd', () => {
     expect(ran).toEqual([line])
   })
 
-  it('have no figure that means never', async () => {
+  it('a poll figure of infinity is left out', async () => {
     const { runner } = programs({ [line]: timesyncNeverOutput })
     const { ntp } = await read(runs, runner)
     expect(ntp).toMatchObject({ pollIntervalMaxSec: '2048' })
     expect(ntp).not.toHaveProperty('rootDistanceMaxSec')
   })
 
-  it('are none, and no figure is made up, where it says none or something else', () => {
+  it('properties that timesyncd does not have, or of another type, give no servers and no figures', () => {
     const odd = { type: 'u', data: 5_000_000 }
     const properties = {
       LinkNTPServers: { type: 'as', data: [] },
@@ -55,12 +55,12 @@ describe('time servers of timesyncd', () => {
     expect(ntpOfProperties(properties)).toEqual({ fallbackNtpServers: [], ntpServers: [] })
   })
 
-  it('have figures that are no whole seconds', () => {
+  it('a poll figure may be a fraction of a second', () => {
     const properties = { RootDistanceMaxUSec: { type: 't', data: 5_500_001 } }
     expect(ntpOfProperties(properties)).toMatchObject({ rootDistanceMaxSec: '5.500001' })
   })
 
-  it('come from its file and drop-ins, and nobody is asked, where it does not run', async () => {
+  it("time servers come from timesyncd's file and drop-ins, without a question, where it does not run", async () => {
     const { runner, ran } = programs({ [line]: timesyncOutput })
     const files = `${socket}${unit}/etc/systemd/timesyncd.conf <<
 [Time]
@@ -116,7 +116,7 @@ PollIntervalMaxSec=soon
       () => Promise.reject(new CommandFailed('busctl', 'timed-out', '2400 ms')),
       'busctl: timed-out (2400 ms)',
     ],
-  ])('come from its file, and the failure is told, when it %s', async (_, output, problem) => {
+  ])("time servers come from timesyncd's file, with a problem, when it %s", async (_, output, problem) => {
     const { runner } = programs({ [line]: output })
     expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`, runner)).toEqual({
       ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
@@ -124,21 +124,21 @@ PollIntervalMaxSec=soon
     })
   })
 
-  it('come from its file, and the failure is told, on a machine without busctl', async () => {
+  it("time servers come from timesyncd's file, with a problem, on a machine without busctl", async () => {
     expect(await read(`${runs}/etc/systemd/timesyncd.conf = NTP=a.example\n`)).toEqual({
       ntp: { fallbackNtpServers: [], ntpServers: ['a.example'] },
       problems: ['busctl: not-started (ENOENT)'],
     })
   })
 
-  it('come from its file where there is no bus to ask it over', async () => {
+  it("time servers come from timesyncd's file where there is no system bus", async () => {
     const { runner, ran } = programs({ [line]: timesyncOutput })
     const files = `${running('systemd-timesyncd.service')}/etc/systemd/timesyncd.conf = NTP=a.example\n`
     expect(await read(files, runner)).toMatchObject({ ntp: { ntpServers: ['a.example'] }, problems: [] })
     expect(ran).toEqual([])
   })
 
-  it('have the figures that its file states, none of its defaults', () => {
+  it("poll figures are those that timesyncd's file states, without defaults", () => {
     expect(parseTimesyncdConf('RootDistanceMaxSec=500ms\n#SaveIntervalSec=60\nFoo=5\n')).toEqual({
       fallbackNtpServers: [],
       ntpServers: [],
@@ -185,27 +185,30 @@ describe('time servers of chrony', () => {
     return { runner, ran }
   }
 
-  it.each(['chrony.service', 'chronyd.service'])('are what chronyd says while %s runs', async (unit) => {
-    const { runner, ran } = programs({ [byName]: sourcesByName })
-    expect(await read(running(unit) + conf, runner)).toEqual({
-      ntp: {
-        fallbackNtpServers: [],
-        ntpServers: [
-          'ntp.shop.example',
-          'pool.shop.example',
-          '192.0.2.40',
-          'peer.shop.example',
-          'unresolved.example',
-        ],
-        pollIntervalMaxSec: '64',
-        pollIntervalMinSec: '16',
-      },
-      problems: [],
-    })
-    expect(ran).toEqual([byName])
-  })
+  it.each(['chrony.service', 'chronyd.service'])(
+    'time servers come from chronyd while %s runs',
+    async (unit) => {
+      const { runner, ran } = programs({ [byName]: sourcesByName })
+      expect(await read(running(unit) + conf, runner)).toEqual({
+        ntp: {
+          fallbackNtpServers: [],
+          ntpServers: [
+            'ntp.shop.example',
+            'pool.shop.example',
+            '192.0.2.40',
+            'peer.shop.example',
+            'unresolved.example',
+          ],
+          pollIntervalMaxSec: '64',
+          pollIntervalMinSec: '16',
+        },
+        problems: [],
+      })
+      expect(ran).toEqual([byName])
+    },
+  )
 
-  it('are addresses where chronyc does not know the names', async () => {
+  it("chrony's time servers are addresses where chronyc has no option for names", async () => {
     const { runner, ran } = failing('Usage: chronyc [OPTION]...\n', "chronyc: invalid option -- 'N'\n", {
       [byAddress]: sourcesByAddress,
     })
@@ -214,7 +217,7 @@ describe('time servers of chrony', () => {
     expect(ran).toEqual([byName, byAddress])
   })
 
-  it('come from the configuration, and the failure is told, when chronyd does not answer', async () => {
+  it("time servers come from chrony's configuration, with a problem, when chronyd does not answer", async () => {
     const { runner, ran } = failing('506 Cannot talk to daemon\n', '')
     expect(await read(running('chrony.service') + conf, runner)).toEqual({
       ntp: {
@@ -228,11 +231,11 @@ describe('time servers of chrony', () => {
     expect(ran).toEqual([byName])
   })
 
-  it('are none where there is a reference clock only', () => {
+  it('chrony with only a reference clock has no time servers', () => {
     expect(parseChronySources('#,*,GPS,0,4,377,12,0.000000001,0.000000001,0.000000002\n')).toEqual([])
   })
 
-  it('come from its files and folders where it does not run', async () => {
+  it("time servers come from chrony's files and folders where it does not run", async () => {
     const { runner, ran } = programs()
     const files = `/etc/chrony/chrony.conf <<
 # Use Debian vendor zone.
@@ -274,7 +277,7 @@ include /etc/chrony/chrony.conf
     ['server a.example minpoll -2\npeer b.example key 1 minpoll 3', {}],
     ['server a.example minpoll -2 maxpoll 0', { pollIntervalMinSec: '0.25', pollIntervalMaxSec: '1' }],
     ['refclock SHM 0 poll 2', {}],
-  ])('state a poll interval only where all agree: %j', async (text, figures) => {
+  ])('a poll interval is stated only where all sources of chrony agree: %j', async (text, figures) => {
     const { ntp } = await read(`/etc/chrony.conf <<\n${text}\n>>\n`)
     const { fallbackNtpServers, ntpServers, ...stated } = ntp
     expect([fallbackNtpServers, ntpServers.includes('SHM'), stated]).toEqual([[], false, figures])
@@ -295,7 +298,7 @@ restrict default kod nomodify nopeer noquery limited
 `
 
   it.each(['ntpsec.service', 'ntp.service', 'ntpd.service'])(
-    'are those of its configuration while %s runs, whatever else is installed',
+    "time servers come from ntpd's configuration while %s runs, even if other services are installed",
     async (unit) => {
       const { runner, ran } = programs()
       expect(await read(`${running(unit)}/etc/chrony.conf = server no.example\n${conf}`, runner)).toEqual({
@@ -310,7 +313,7 @@ restrict default kod nomodify nopeer noquery limited
     },
   )
 
-  it('are those of the DHCP lease where the unit takes them', async () => {
+  it("ntpd's time servers are those of the DHCP lease where its unit uses them", async () => {
     const lease = '/run/ntpsec/ntp.conf.dhcp = server lease.example\n'
     expect((await read(conf + lease)).ntp.ntpServers).toEqual(['lease.example'])
     const ignored = '/etc/default/ntpsec = IGNORE_DHCP="yes"\n'

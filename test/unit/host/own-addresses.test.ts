@@ -35,7 +35,7 @@ fd0000000000000000000000000000aa 02 80 00 80     eth0
 fe80000000000000020000fffe000007 02 40 20 80     eth0
 `
 
-it('knows every address of every interface, and the /64s of those that are global', async () => {
+it('own addresses are those of all interfaces, with the /64 of each global one', async () => {
   await write('fib_trie', fibTrie)
   await write('if_inet6', ifInet6)
   const own = createOwnAddresses(createHostFiles(root))
@@ -48,7 +48,7 @@ it('knows every address of every interface, and the /64s of those that are globa
   expect([...own.current().networks]).toEqual(['2001:db8:1:2::/64', 'fd00::/64'])
 })
 
-it('follows addresses that come and go, and does without IPv6', async () => {
+it('own addresses follow addresses that are added and removed, also without IPv6', async () => {
   await write('fib_trie', fibTrie)
   const own = createOwnAddresses(createHostFiles(root))
   await own.refresh()
@@ -64,7 +64,7 @@ it('follows addresses that come and go, and does without IPv6', async () => {
   expect(own.current().networks.size).toBe(0)
 })
 
-it('knows the addresses of this machine', async () => {
+it('the addresses of this machine are its own', async () => {
   const own = createOwnAddresses(createHostFiles())
   await own.refresh()
   expect(own.current().addresses).toContain('127.0.0.1')

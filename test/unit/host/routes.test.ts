@@ -30,7 +30,7 @@ async function server(current: () => SnapshotReply | undefined = () => reply) {
 
 const path = '/v1/edge-mgmt/edgehosts/current'
 
-it('sends the bytes of the snapshot as they are, never serialised again', async () => {
+it('the bytes of the snapshot are sent as they are, never serialised again', async () => {
   const { get, serialised } = await server()
   const response = await get(path)
   expect(response.statusCode).toBe(200)
@@ -44,7 +44,7 @@ it('sends the bytes of the snapshot as they are, never serialised again', async 
 })
 
 it.each(['"a1"', 'W/"a1"', '"zz", "a1"', '*'])(
-  'answers 304 without a body to If-None-Match %s',
+  'a matching If-None-Match %s is answered with 304 and no body',
   async (tag) => {
     const response = await (await server()).get(path, { 'if-none-match': tag })
     expect(response.statusCode).toBe(304)
@@ -53,11 +53,11 @@ it.each(['"a1"', 'W/"a1"', '"zz", "a1"', '*'])(
   },
 )
 
-it.each(['"a2"', 'a1', '""'])('answers in full to If-None-Match %s', async (tag) => {
+it.each(['"a2"', 'a1', '""'])('another If-None-Match %s is answered in full', async (tag) => {
   expect((await (await server()).get(path, { 'if-none-match': tag })).statusCode).toBe(200)
 })
 
-it('looks at the machine again only when asked to', async () => {
+it('the facts are read again only with refresh=true', async () => {
   const { get, refreshed } = await server()
   await get(path)
   await get(`${path}?refresh=false`)
@@ -66,30 +66,30 @@ it('looks at the machine again only when asked to', async () => {
   expect(refreshed).toEqual(['all'])
 })
 
-it('refuses a refresh that is neither true nor false', async () => {
+it('a refresh that is neither true nor false is refused', async () => {
   const response = await (await server()).get(`${path}?refresh=perhaps`)
   expect(response.statusCode).toBe(400)
   expect(response.json().message).toContain('refresh')
 })
 
-it('waits for the first look when nobody has looked yet', async () => {
+it('a request before the first reading waits for it', async () => {
   const { get, refreshed } = await server(() => (refreshed.length > 0 ? reply : undefined))
   expect((await get(path)).rawPayload.toString()).toBe(reply.body)
   expect(refreshed).toEqual(['first look'])
 })
 
-it('answers 500 when there is no reply after the first look', async () => {
+it('a missing reply after the first reading is answered with 500', async () => {
   const { get } = await server(() => undefined)
   expect((await get(path)).statusCode).toBe(500)
 })
 
-it('answers 500 when a look that was asked for fails', async () => {
+it('a refresh that fails is answered with 500', async () => {
   const { get, snapshot } = await server()
   snapshot.refresh = () => Promise.reject(new Error('broken'))
   expect((await get(`${path}?refresh=true`)).statusCode).toBe(500)
 })
 
-it('tells how the host is installed and managed', async () => {
+it('the settings say how the host is installed and managed', async () => {
   expect((await (await server()).get('/v1/edge-mgmt/settings')).json()).toEqual({
     featureFlags: {},
     installationMode: 'airgap',
@@ -98,7 +98,7 @@ it('tells how the host is installed and managed', async () => {
   expect(settingsOf('connected')).toMatchObject({ installationMode: 'connected', managementMode: 'central' })
 })
 
-it('lets every viewer read, and nobody without a token', async () => {
+it('every viewer may read the host, and no caller without a token', async () => {
   const { accesses } = await server()
   expect(new Set(accesses)).toEqual(new Set(['viewer']))
 })

@@ -19,11 +19,11 @@ it.each([
   expect(await readSecureBoot(machine('', tree))).toBe(expected)
 })
 
-it('a variable is read past attributes that are no text', () => {
+it('an EFI variable is parsed after attributes that are not text', () => {
   const bytes = Buffer.from([0xa7, 0, 0, 0, 1])
   expect(parseEfiFlag(bytes.toString('utf8'))).toBe(true)
 })
 
-it('a variable that is too short says nothing', () => {
+it('an EFI variable that is too short is unknown', () => {
   expect(parseEfiFlag('\u0006\0\0\0')).toBeUndefined()
 })

@@ -21,21 +21,21 @@ describe('processors', () => {
     ['0-31,64-95', 64],
     ['0,2-3', 3],
     ['', 0],
-  ])('%j is %i', (list, cores) => {
+  ])('the processor list %j counts %i', (list, cores) => {
     expect(countCpuList(list)).toBe(cores)
   })
 
-  it('fail loudly when the kernel lists none', async () => {
+  it('an empty processor list of the kernel is an error', async () => {
     await expect(readCores(machine('container'))).rejects.toThrow('online')
   })
 
-  it('architecture is spelled as Debian does', () => {
+  it("the architecture has Debian's name", () => {
     expect(['x64', 'arm64', 'riscv64'].map(archTypeOf)).toEqual(['amd64', 'arm64', 'riscv64'])
   })
 })
 
 describe('operating system', () => {
-  it('is what os-release and the kernel say', async () => {
+  it('the operating system comes from os-release and the kernel', async () => {
     expect(await readOperatingSystem(machine('rack-server'))).toEqual({
       family: 'ubuntu',
       version: '24.04',
@@ -44,12 +44,12 @@ describe('operating system', () => {
     })
   })
 
-  it('has no version where the distribution has none, and the family it is like where it has no name', async () => {
+  it('a distribution without a version has none, and one without an ID has the family of ID_LIKE', async () => {
     const files = machine('', '/etc/os-release <<\nID_LIKE="debian ubuntu"\n>>\n')
     expect(await readOperatingSystem(files)).toEqual({ family: 'debian' })
   })
 
-  it('reads quoting as the shell does', () => {
+  it('quotes in os-release are parsed as by the shell', () => {
     const values = parseAssignments('A="b \\"c\\" \\$d"\nB=\'e "f"\'\nC=g\n#D=h\n')
     expect(Object.fromEntries(values)).toEqual({ A: 'b "c" $d', B: 'e "f"', C: 'g' })
   })

@@ -62,7 +62,7 @@ const modifiedOf = ({ body }: SnapshotReply) => (parse(body) as EdgeHostInfo).me
 const hostnameFile = '/proc/sys/kernel/hostname'
 
 describe('reply', () => {
-  it('is the whole shape, spelled as the API spells it', async () => {
+  it('the reply has all fields, spelled as in the API', async () => {
     const snapshot = await board().build()
     expect(snapshot.current()).toBeUndefined()
     await snapshot.refresh('all')
@@ -123,7 +123,7 @@ describe('reply', () => {
     })
   })
 
-  it('names a connected host as one', async () => {
+  it('the reply of a connected host says so', async () => {
     const snapshot = await board({
       settings: { identitySources, id: 'kiosk-7' },
       config: { name: 'Kiosk', mode: 'connected' },
@@ -135,7 +135,7 @@ describe('reply', () => {
     expect(status.registrationStatus).toBe('pending')
   })
 
-  it('is the same buffer with the same tag until something changes', async () => {
+  it('the reply and its ETag stay the same until a fact changes', async () => {
     const { build, state } = board()
     const snapshot = await build()
     await snapshot.refresh('all')
@@ -151,7 +151,7 @@ describe('reply', () => {
 })
 
 describe('time of the last change', () => {
-  it('stays when only used and free space change, while body and tag follow', async () => {
+  it('lastModifiedTimestamp stays when only used and free space change, while body and ETag follow', async () => {
     const { build, state } = board()
     const snapshot = await build()
     await snapshot.refresh('all')
@@ -165,7 +165,7 @@ describe('time of the last change', () => {
     expect(modifiedOf(second)).toBe(modifiedOf(first))
   })
 
-  it('survives a restart and moves with the facts', async () => {
+  it('lastModifiedTimestamp survives a restart and moves with the facts', async () => {
     const { build, state } = board()
     await (await build()).refresh('all')
     state.now = 60_000
@@ -182,7 +182,7 @@ describe('time of the last change', () => {
 })
 
 describe('refresh', () => {
-  it('of one class leaves the others alone', async () => {
+  it('a refresh of one class reads no facts of other classes', async () => {
     const { build, state } = board()
     const snapshot = await build()
     await snapshot.refresh('all')
@@ -199,7 +199,7 @@ describe('refresh', () => {
     }
   })
 
-  it('never reads again what never changes', async () => {
+  it('a fact that never changes is never read again', async () => {
     const { build, state } = board()
     const snapshot = await build()
     await snapshot.refresh('all')
@@ -210,7 +210,7 @@ describe('refresh', () => {
     expect(read()).toBe(once)
   })
 
-  it('that comes first is one for all who ask before it ends', async () => {
+  it('all callers before the end of the first reading share it', async () => {
     const { build, state } = board()
     const snapshot = await build()
     await snapshot.refresh('seconds')
@@ -221,7 +221,7 @@ describe('refresh', () => {
     expect(state.reads.filter((path) => path === hostnameFile)).toHaveLength(1)
   })
 
-  it('is shared by those who ask while one is running, and sees what they changed before', async () => {
+  it('callers during a refresh share the next one, which sees their earlier changes', async () => {
     const { build, state } = board()
     const snapshot = await build()
     const first = snapshot.refresh('all')
@@ -235,7 +235,7 @@ describe('refresh', () => {
 })
 
 describe('a fact that cannot be read', () => {
-  it('keeps its last value, is a condition, and is logged once until it comes back', async () => {
+  it('a fact that cannot be read keeps its last value, is a condition, and is logged once until it can be read', async () => {
     const { build, state, lines } = board()
     const snapshot = await build()
     await snapshot.refresh('all')
@@ -257,7 +257,7 @@ describe('a fact that cannot be read', () => {
     expect(lines.filter(({ level, fact }) => level === 30 && fact === 'cores')).toHaveLength(1)
   })
 
-  it('is absent when it never could be read', async () => {
+  it('a fact that could never be read is absent', async () => {
     const { build, state } = board()
     state.files.set('/proc/meminfo', '')
     const snapshot = await build()
@@ -265,7 +265,7 @@ describe('a fact that cannot be read', () => {
     expect(parse(snapshot.current()!.body).spec.hardwareSpec.memory).toEqual({})
   })
 
-  it('that hangs delays nothing but itself and is not started a second time', async () => {
+  it('a fact that hangs delays no other fact and is not started a second time', async () => {
     let asked = 0
     const answer = Promise.withResolvers<string>()
     const { runner } = programs({
@@ -291,7 +291,7 @@ describe('a fact that cannot be read', () => {
     expect(answered.status.conditions).toBeUndefined()
   })
 
-  it('that takes its time keeps nobody from seeing the others, at the first look and later', async () => {
+  it('a slow fact does not delay the others in the reply, at the first reading and later', async () => {
     const answer = Promise.withResolvers<string>()
     const { build, state } = board({ runner: programs({ stat: () => answer.promise }).runner })
     const snapshot = await build()
@@ -308,7 +308,7 @@ describe('a fact that cannot be read', () => {
     expect(parse(snapshot.current()!.body).status.conditions).toBeUndefined()
   })
 
-  it('in part is a condition for that part', async () => {
+  it('a part of a fact that cannot be read is a condition for that part', async () => {
     const snapshot = await board({ runner: programs({ stat: 'stat: what?' }).runner }).build()
     await snapshot.refresh('all')
     const { status } = parse(snapshot.current()!.body)
@@ -316,7 +316,7 @@ describe('a fact that cannot be read', () => {
   })
 })
 
-it('tells who listens when addresses or the name change, and only then', async () => {
+it('listeners are called when addresses or the host name change, and only then', async () => {
   const { build, state } = board()
   const snapshot = await build()
   const heard: string[] = []
@@ -340,7 +340,7 @@ it('tells who listens when addresses or the name change, and only then', async (
   expect(snapshot.addresses()).toEqual(['2001:db8::10'])
 })
 
-it('knows of each fact how old it is, how long it took and whether it can be read', async () => {
+it('each fact has an age, a duration and whether it can be read', async () => {
   const { build, state } = board()
   state.files.set('/proc/meminfo', '')
   const snapshot = await build()
@@ -356,7 +356,7 @@ it('knows of each fact how old it is, how long it took and whether it can be rea
   expect(readingOf('cores')).toMatchObject({ ageMs: 6_000 })
 })
 
-it('answers although the database cannot be written to', async () => {
+it('the reply is made although the database cannot be written', async () => {
   const { log } = recordingLog()
   const database = openDatabase(':memory:', log)
   const { build, lines } = board({ database })

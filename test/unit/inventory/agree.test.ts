@@ -27,7 +27,7 @@ async function both(hardware: Hardware, tree: string, changes = '') {
 
 const addressOf = (underscored: string) => underscored.replace(/^(.+)_(..)_(..)_(.)$/, '$1:$2:$3.$4')
 
-it('the facts take the maker of a disk from the inventory where the kernel has none, for a disk of the same size alone', async () => {
+it('the facts take the maker of a disk from the inventory where the kernel has none, and only for a disk of the same size', async () => {
   const maker = (vendor: string) => ({
     ...rack,
     disks: rack.disks.map((disk) => (disk.name === 'sdb' ? { ...disk, vendor } : disk)),
@@ -40,7 +40,7 @@ it('the facts take the maker of a disk from the inventory where the kernel has n
   expect(await vendorOf({ ...rack, disks: other })).toBeUndefined()
 })
 
-it('the facts take model and memory of a display controller from the inventory where no driver says them', async () => {
+it('the facts take model and memory of a display controller from the inventory where no driver reports them', async () => {
   const changes = '/sys/bus/pci/devices/0000:41:00.0/vendor = 0x1234'
   const graphics = [{ address: '0000:41:00.0', vendor: 'Acme', model: 'G200', memoryMiB: 16 }]
   const { spec } = await both({ ...rack, graphics }, 'rack-server', changes)
@@ -50,7 +50,7 @@ it('the facts take model and memory of a display controller from the inventory w
   })
 })
 
-it('facts and inventory name the same makers, models and memory, whatever each of them knows', async () => {
+it('facts and inventory name the same makers, models and memory, whichever values each of them has', async () => {
   const random = createRandom(7)
   const maybe = <T>(value: T) => (random.isChosen(0.5) ? value : undefined)
   let compared = 0

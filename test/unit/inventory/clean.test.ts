@@ -15,7 +15,7 @@ it.each([
     '[Empty]'.slice(1, 6),
   ],
   ...['x.x', 'XXXXXXXX', 'Undefined', 'Not Defined', '[unknown]', '0x0000', null, undefined, {}, ['a'], true],
-])('%j says nothing', (value) => {
+])('the text %j is a placeholder', (value) => {
   expect(textOf(value)).toBeUndefined()
 })
 
@@ -29,7 +29,7 @@ it.each([
     '0W6W6G',
   ],
   ...['1.0', 'A', 'Chassis 4U', 'Defaultware', 'Nonesuch GmbH', 'Bühne 3', 'Standard PC (Q35 + ICH9, 2009)'],
-])('%j is what it says', (value) => {
+])('the text %j is kept', (value) => {
   expect(textOf(value)).toBe(value)
 })
 
@@ -44,14 +44,14 @@ it('texts are one printable line of at most 256 characters', () => {
   }
 })
 
-it('serial numbers that a whole product line has are none', () => {
+it('serial numbers that a whole product line has are left out', () => {
   for (const value of ['0123456789', 'Default string', '1234567890', 'aaaaaaaa', '....'])
     expect(serialOf(value), value).toBeUndefined()
   for (const value of ['7QX4B93', '12', 'sata-0', '.7QX4B93.CNIVC0099E0031.'])
     expect(serialOf(value), value).toBe(value)
 })
 
-it('numbers are above 0, or nothing', () => {
+it('numbers that are not above 0 are left out', () => {
   expect([0, -1, '', 'Unknown', NaN, Infinity, null, [4], {}].map(numberOf)).toEqual(Array(9).fill(undefined))
   expect([4, 1.35, '3200 MT/s', '4700.0000', '65536 (2 instances)'].map(numberOf)).toEqual([
     4, 1.35, 3_200, 4_700, 65_536,

@@ -20,7 +20,7 @@ function start(reading?: Pick<Reading, 'readAt' | 'devices'>, conditions: Condit
   return { schedule, time, state, pass }
 }
 
-it('is due a minute after the start where there is no inventory, though devices come and go', () => {
+it('the first reading is due a minute after the start, even while devices change', () => {
   const { schedule, pass } = start()
   expect(schedule.isDue('a')).toBe(false)
   pass(minuteMs - 1)
@@ -29,7 +29,7 @@ it('is due a minute after the start where there is no inventory, though devices 
   expect(schedule.isDue('a')).toBe(true)
 })
 
-it('is due a day after the last reading, and when the clock was set back before it', () => {
+it('a reading is due a day after the last one, and when the clock was set back before it', () => {
   const { schedule, time, pass } = start({ readAt: 10 * dayMs, devices: 'a' })
   expect(schedule.isDue('a')).toBe(false)
   pass(dayMs - 1)
@@ -40,7 +40,7 @@ it('is due a day after the last reading, and when the clock was set back before 
   expect(schedule.isDue('a')).toBe(true)
 })
 
-it('is due an hour after a reading in which a part gave no answer, not where a tool is missing', () => {
+it('a reading is due an hour after one in which a part could not be read, but not for a missing tool', () => {
   const reading = { readAt: 10 * dayMs, devices: 'a' }
   const silent = start(reading, [cannotBeRead('system', 'timed-out')])
   silent.pass(60 * minuteMs - 1)
@@ -52,7 +52,7 @@ it('is due an hour after a reading in which a part gave no answer, not where a t
   expect(missing.schedule.isDue('a')).toBe(false)
 })
 
-it('is due a minute after the devices changed for the last time', () => {
+it('a reading is due a minute after the last change of the devices', () => {
   const { schedule, pass } = start({ readAt: 10 * dayMs, devices: 'a' })
   expect(schedule.isDue('a b')).toBe(false)
   pass(minuteMs - 1)
@@ -63,7 +63,7 @@ it('is due a minute after the devices changed for the last time', () => {
   expect(schedule.isDue('a b c')).toBe(true)
 })
 
-it('is not due for a device that came and went again', () => {
+it('no reading is due for a device that was added and removed again', () => {
   const { schedule, pass } = start({ readAt: 10 * dayMs, devices: 'a' })
   schedule.isDue('a b')
   schedule.isDue('a')
@@ -71,7 +71,7 @@ it('is not due for a device that came and went again', () => {
   expect(schedule.isDue('a')).toBe(false)
 })
 
-it('sees at the start what came while the daemon was away', () => {
+it('a device that was added while the daemon was stopped makes a reading due', () => {
   const { schedule, pass } = start({ readAt: 10 * dayMs, devices: 'a' })
   expect(schedule.isDue('a b')).toBe(false)
   pass(minuteMs)
