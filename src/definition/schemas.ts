@@ -116,7 +116,9 @@ export const PackDiff = Type.Object({
   fromVersion,
   toVersion,
   valuesChanged: Type.Boolean(),
-  fields: Type.Array(Type.String(), { description: 'What else differs: layer, images, guessedImages.' }),
+  fields: Type.Array(Type.String(), {
+    description: 'Other fields that differ: layer, images, guessedImages.',
+  }),
 })
 export type PackDiff = Static<typeof PackDiff>
 

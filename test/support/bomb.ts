@@ -1,4 +1,4 @@
-// A process of its own with little memory: unpacks standard input and says how it ended and what it took.
+// Runs as a process with little memory: unpacks standard input and prints the refusal, the time and the memory.
 import { existsSync } from 'node:fs'
 import { extractDefinition } from '../../src/definition/read/extract-definition.ts'
 import { AppError } from '../../src/errors/app-error.ts'

@@ -23,7 +23,7 @@ export function parseYaml(file: string, text: string): { value: unknown; problem
   const error: YAMLError | undefined = document.errors[0]
   if (error !== undefined) return refuse(at(error.pos[0]), `is not valid YAML: ${error.message}`)
   if (second !== undefined)
-    return refuse(at(second.range[0]), 'begins a second document; a file holds one profile')
+    return refuse(at(second.range[0]), 'begins a second document; a file contains one profile')
   let value: unknown
   try {
     const circle = findCircle(document)

@@ -83,7 +83,7 @@ export const definitionCodes = {
     severity: 'error',
     meaning: 'A version is malformed.',
     action:
-      'Begin with a digit, or with v and a digit; then letters, digits and . _ + - may follow, at most 128 characters in total.',
+      'Begin with a digit, or with v and a digit, and end with a letter or digit; between them, letters, digits and . _ + - are allowed. At most 128 characters follow the v.',
   },
   ValuesNotMapping: {
     severity: 'error',

@@ -40,7 +40,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   const { file, store, examiner, limits, reserveBytes, version, record, clock, log } = options
   let refused:
     { readonly source: string; readonly code: string; readonly problems: readonly Problem[] } | undefined
-  let looking: Promise<void> | undefined
+  let refreshing: Promise<void> | undefined
 
   const refuse = (source: string, error: unknown): void => {
     const { code = 'Internal', message, details = {} } = error as NodeJS.ErrnoException & { details?: object }
@@ -54,7 +54,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     )
   }
 
-  async function look(): Promise<void> {
+  async function refreshNow(): Promise<void> {
     const source = await sourceOf(file, version).catch((error: unknown) => error as Error)
     if (source instanceof Error) {
       refuse(source.message, source)
@@ -71,7 +71,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     // A full disk says nothing about the file, and space may have been freed since.
     if (source === refused?.source && refused.code !== 'StorageFull') return
     try {
-      const definition = await take(source)
+      const definition = await examine(source)
       refused = undefined
       const { name, version: ofDefinition } = definition
       record(entryOf(definition, 'create', `Accept the embedded definition ${name} ${ofDefinition}`))
@@ -84,7 +84,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     }
   }
 
-  async function take(source: string): Promise<SlotDefinition> {
+  async function examine(source: string): Promise<SlotDefinition> {
     const staging = await store.stage()
     try {
       const examination = examiner.begin({
@@ -105,7 +105,7 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
   }
 
   return {
-    refresh: () => (looking ??= look().finally(() => (looking = undefined))),
+    refresh: () => (refreshing ??= refreshNow().finally(() => (refreshing = undefined))),
     problems: () => refused?.problems ?? [],
   }
 }
