@@ -110,7 +110,7 @@ describe('a start', () => {
     await start()
   })
 
-  it('over a damaged secret says that everybody has to log in again', async () => {
+  it('a start with a damaged secret logs that all users have to log in again', async () => {
     await stop(await start())
     await writeFile(join(folder, 'secret'), '')
     captured.lines.length = 0

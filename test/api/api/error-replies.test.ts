@@ -32,20 +32,23 @@ describe('an error', () => {
     ['a token that is missing', 'GET', '/v1/users/current', 401, 'Unauthenticated'],
     ['a body that is missing', 'POST', loginPath, 400, 'BadRequest'],
     ['a query that is wrong', 'GET', '/v1/users/default/login?setCookie=maybe', 405, 'MethodNotAllowed'],
-  ] as const)('for %s has the one body and a reference', async (_what, method, url, status, code) => {
-    const reply = await edge.app.inject({ method: method as 'GET', url })
-    const body = reply.json<ErrorReply>()
-    expect([reply.statusCode, body.code]).toEqual([status, code])
-    expect(body.message).not.toBe('')
-    expect(body.ref).toBe(reply.headers['x-request-id'])
-    expect(reply.headers).toMatchObject({
-      'content-type': 'application/json; charset=utf-8',
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-store',
-    })
-  })
+  ] as const)(
+    'the reply to %s has the error body and a reference',
+    async (_what, method, url, status, code) => {
+      const reply = await edge.app.inject({ method: method as 'GET', url })
+      const body = reply.json<ErrorReply>()
+      expect([reply.statusCode, body.code]).toEqual([status, code])
+      expect(body.message).not.toBe('')
+      expect(body.ref).toBe(reply.headers['x-request-id'])
+      expect(reply.headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+      })
+    },
+  )
 
-  it('for a method that is not there lists those that are', async () => {
+  it('a refused method lists the supported ones', async () => {
     expect((await edge.app.inject({ method: 'PUT', url: loginPath })).headers.allow).toBe('POST')
     const get = await edge.app.inject({ method: 'POST', url: '/v1/ping?x=1' })
     expect(String(get.headers.allow).split(', ').sort()).toEqual(['GET', 'HEAD'])
@@ -53,7 +56,7 @@ describe('an error', () => {
     expect(remove.headers.allow).toBe('DELETE')
   })
 
-  it('for HEAD has the status and headers of GET, and no body', async () => {
+  it('an error for HEAD has the status and headers of GET, and no body', async () => {
     for (const [url, status] of [
       ['/v1/nothing', 404],
       ['/v1/users/current', 401],
@@ -79,7 +82,7 @@ describe('an error', () => {
     ['a form', 'application/x-www-form-urlencoded', 'username=x', 415, 'UnsupportedMediaType'],
     ['a content type that is none', 'nonsense', '{}', 415, 'UnsupportedMediaType'],
     ['no content type', undefined, '{}', 415, 'UnsupportedMediaType'],
-  ] as const)('for %s has the one body', async (_what, type, payload, status, code) => {
+  ] as const)('the refusal of %s has the error body', async (_what, type, payload, status, code) => {
     const reply = await edge.app.inject({
       method: 'POST',
       url: loginPath,
@@ -91,12 +94,12 @@ describe('an error', () => {
     expect(body.message).not.toMatch(/FST_|Unexpected|position/)
   })
 
-  it('for a body that is too large is a 413', async () => {
+  it('a body that is too large is a 413', async () => {
     const reply = await edge.post(loginPath, { username: 'x'.repeat(70_000), password: 'x' })
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([413, 'PayloadTooLarge'])
   })
 
-  it('for more than 128 KiB of who is not logged in is a 413, whatever else may be larger', async () => {
+  it('more than 128 KiB without a login is a 413, whatever larger limits there are', async () => {
     const { app } = createBareEdge(1_048_576)
     app.post('/open', { config: { access: 'open', audit: false } }, async () => ({}))
     app.post('/known', { config: { access: 'viewer', audit: false } }, async () => ({}))
@@ -111,7 +114,7 @@ describe('an error', () => {
     ])
   })
 
-  it('has a reference of its own each time', async () => {
+  it('each error has a reference of its own', async () => {
     const replies = await Promise.all(
       [1, 2].map(() => edge.app.inject({ url: '/v1/nothing', headers: { 'request-id': 'mine' } })),
     )
@@ -153,7 +156,7 @@ describe('a handler that breaks', () => {
         throw Object.assign(new Error("EACCES: secret detail '/etc/shadow'"), { code: 'EACCES', errno: -13 })
       },
     ],
-  ])('%s is a 500 that says nothing about the inside', async (_what, handler) => {
+  ])('%s is a 500 that discloses nothing about the daemon', async (_what, handler) => {
     const { app, lines } = createBareEdge()
     app.get('/broken', { config: { access: 'viewer' } }, async () => handler())
     const reply = await app.inject({ url: '/broken?query', headers: { authorization: 'any' } })
@@ -178,7 +181,7 @@ describe('a handler that breaks', () => {
     await app.close()
   })
 
-  it('is in the journal also when the client has gone', async () => {
+  it('a failure is in the journal also when the client has disconnected', async () => {
     const { app, lines } = createBareEdge()
     app.get('/slow', { config: { access: 'open' } }, async ({ raw }) => {
       client.destroy()
@@ -193,7 +196,7 @@ describe('a handler that breaks', () => {
   })
 })
 
-it('bytes that cannot be read while a reply is on its way end the connection, and nothing is mixed into the reply', async () => {
+it('malformed bytes during a reply end the connection, and nothing is mixed into the reply', async () => {
   const { app } = createBareEdge()
   app.get('/stream', { config: { access: 'open' } }, async (_request, reply) => {
     const stream = new PassThrough()

@@ -30,21 +30,21 @@ describe('a route', () => {
   const day = 'Wed, 30 Jun 2027 00:00:00 GMT'
   const link = '</v2/test>; rel="successor-version"'
 
-  it('in its sunset says until when, what comes then and what takes its place', async () => {
+  it('a route in its sunset names the day, what comes then, and its successor', async () => {
     const { ask } = createEdge()
     expect(await ask('/v1/test')).toEqual([200, '@1814313600', day, link])
     expect(await ask('/v1/test', 'any', 'HEAD')).toEqual([200, '@1814313600', day, link])
   })
 
-  it('that is deprecated says since when', async () => {
+  it('a deprecated route says since when', async () => {
     expect(await createEdge().ask('/v1alpha1/test')).toEqual([200, '@1769817600', undefined, undefined])
   })
 
-  it('says it also when it refuses', async () => {
+  it('a refusal of a deprecated route has the lifecycle headers too', async () => {
     expect(await createEdge().ask('/v1/test', 'garbage')).toEqual([401, '@1814313600', day, link])
   })
 
-  it('in production says nothing and has no hook for it', async () => {
+  it('a route in production has no lifecycle header and no hook for it', async () => {
     expect(await createEdge().ask('/v2/test')).toEqual([200, undefined, undefined, undefined])
     const { app } = createEdge()
     const hooks: number[] = []
@@ -56,7 +56,7 @@ describe('a route', () => {
     expect(hooks[2]).toBe(hooks[0]! + 1)
   })
 
-  it('is in the table with its version and phase', () => {
+  it('a route is in the table with its version and phase', () => {
     const { routes } = createEdge()
     const found = routes.routes.filter(({ method }) => method === 'GET')
     expect(found.map(({ url, version, phase }) => [url, version, phase])).toEqual([
@@ -92,7 +92,7 @@ describe('of this API', () => {
   })
   afterAll(() => edge.stop())
 
-  it('every route has a version but those for machines', () => {
+  it('every route has a version, except those for machines', () => {
     const without = edge.routes.routes.filter(({ version }) => version === undefined)
     expect([...new Set(without.map(({ url }) => url))].sort()).toEqual([
       '/healthz',
@@ -102,7 +102,7 @@ describe('of this API', () => {
     ])
   })
 
-  it('no route is on its way out', () => {
+  it('no route is in its sunset or deprecated', () => {
     expect(edge.routes.routes.filter(({ phase }) => phase !== 'production')).toEqual([])
   })
 })

@@ -44,7 +44,7 @@ const admin = { authorization: 'admin' }
 const viewer = { authorization: 'viewer' }
 
 describe('a route for airgapped hosts alone', () => {
-  it('works on an airgapped host', async () => {
+  it('an airgapOnly route works on an airgapped host', async () => {
     const { ask } = createEdge('airgap')
     expect(await ask({}, wrong)).toEqual([401, 'Unauthenticated'])
     expect(await ask(viewer, wrong)).toEqual([403, 'Forbidden'])
@@ -52,7 +52,7 @@ describe('a route for airgapped hosts alone', () => {
     expect(await ask(admin, good)).toEqual([200, undefined])
   })
 
-  it('is refused on a connected host, after the token and before the role and the body', async () => {
+  it('an airgapOnly route is refused on a connected host, after the token and before the role and the body', async () => {
     const { ask } = createEdge('connected')
     expect(await ask({}, good)).toEqual([401, 'Unauthenticated'])
     expect(await ask({ authorization: 'other' }, good)).toEqual([401, 'Unauthenticated'])
@@ -61,7 +61,7 @@ describe('a route for airgapped hosts alone', () => {
     expect(await ask(admin, good)).toEqual([403, 'ManagedByPlatform'])
   })
 
-  it('does not take the cookie of a request that another site may have caused for a token', async () => {
+  it('an airgapOnly route does not accept the cookie of a request that another site may have caused', async () => {
     const { ask } = createEdge('connected')
     const cookie = 'Authorization=admin'
     expect(await ask({ cookie }, good)).toEqual([403, 'CrossOrigin'])
@@ -92,14 +92,14 @@ describe('a route for airgapped hosts alone', () => {
     },
   )
 
-  it('cannot be declared without a role', () => {
+  it('an airgapOnly route cannot be declared without a role', () => {
     const { app } = createEdge('airgap')
     const declare = () =>
       app.get('/v1/test/open', { config: { access: 'open', airgapOnly: true } }, async () => '')
     expect(declare).toThrow('/v1/test/open is open and airgapOnly')
   })
 
-  it('cannot be declared with a door that passes it by', () => {
+  it('an airgapOnly route cannot be declared with bypass', () => {
     const { app } = createEdge('airgap')
     const config = { access: 'admin', airgapOnly: true, bypass: () => true } as const
     expect(() => app.get('/v1/test/side', { config }, async () => '')).toThrow('has bypass and airgapOnly')
@@ -118,7 +118,7 @@ describe('the mode', () => {
     await airgap.stop()
   })
 
-  it('makes no difference to any other route', async () => {
+  it('the mode does not affect other routes', async () => {
     const routes = airgap.routes.routes.filter(({ airgapOnly }) => !airgapOnly)
     expect(routes.length).toBeGreaterThan(15)
     const answers = async (edge: TestEdge) => {
@@ -148,7 +148,7 @@ describe('the mode', () => {
     expect(await answers(connected)).toEqual(await answers(airgap))
   })
 
-  it('is told by the settings', async () => {
+  it('the settings name the mode', async () => {
     const { access } = await connected.login('bob')
     const reply = await connected.get('/v1/edge-mgmt/settings', access)
     expect(reply.json()).toMatchObject({ installationMode: 'connected', managementMode: 'central' })

@@ -61,7 +61,7 @@ async function setUp(options: TestEdgeOptions = {}) {
 const near = (index: number) => `2001:db8:1:2::${(index + 0x1000).toString(16)}`
 
 describe('the rate of an on-link /64', () => {
-  it('is that of one client for each address, and eight times as much for all', async () => {
+  it('a network has the rate of one client for each address, and eight times as much for all', async () => {
     const { exhaust, ask } = await setUp()
     expect(await exhaust(currentPath, () => near(1))).toBe(5)
     expect(await ask(currentPath, { remoteAddress: near(2) })).toBe(401)
@@ -71,7 +71,7 @@ describe('the rate of an on-link /64', () => {
     expect(await ask(currentPath, { remoteAddress: '2001:db8:1:3::1' })).toBe(401)
   })
 
-  it('says whose it is that was used up', async () => {
+  it('a refusal says that the rate of the network is used up', async () => {
     const { edge, exhaust } = await setUp()
     await exhaust(currentPath, (index) => near(index + 10))
     const reply = await edge.app.inject({ url: currentPath, remoteAddress: near(1) })
@@ -80,7 +80,7 @@ describe('the rate of an on-link /64', () => {
     )
   })
 
-  it('does not hold back an address from which somebody has logged in', async () => {
+  it('the limit of a network does not apply to an address from which a user has logged in', async () => {
     const { edge, exhaust, ask } = await setUp()
     await edge.login('alice', { remoteAddress: near(1) })
     await exhaust(loginPath, (index) => near(index + 10), 'POST')
@@ -91,7 +91,7 @@ describe('the rate of an on-link /64', () => {
 })
 
 describe('a token that is held', () => {
-  it('counts by its user, whatever its address has used up, and from all addresses together', async () => {
+  it('a request with a token counts for its user, from all addresses together, whatever the address has used up', async () => {
     const { edge, exhaust, read } = await setUp()
     const { access } = await edge.login('alice', { remoteAddress: '192.0.2.1' })
     const other = await edge.login('bob', { remoteAddress: '192.0.2.1' })
@@ -103,7 +103,7 @@ describe('a token that is held', () => {
     expect(await read(other.access, '192.0.2.1')).toBe(200)
   })
 
-  it('counts so by cookie as well', async () => {
+  it('a request with a token in a cookie counts for its user too', async () => {
     const { edge, exhaust, ask } = await setUp()
     const { access } = await edge.login('alice')
     await exhaust(currentPath, () => near(1))
@@ -111,7 +111,7 @@ describe('a token that is held', () => {
     expect(await ask(currentPath, { cookies: { Authorization: `${access}x` } })).toBe(429)
   })
 
-  it('no longer counts by its user when its session has ended', async () => {
+  it('a request no longer counts for its user when the session has ended', async () => {
     const { edge, exhaust, read } = await setUp()
     const { access } = await edge.login('alice')
     await exhaust(currentPath, () => '192.0.2.1')
@@ -119,7 +119,7 @@ describe('a token that is held', () => {
     expect(await read(access, '192.0.2.1')).toBe(429)
   })
 
-  it('counts by its user from the first request after a restart on', async () => {
+  it('after a restart, requests with a token count for their user from the first one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'edgehostd-holders-'))
     folders.push(folder)
     const { edge } = await setUp()
@@ -135,7 +135,7 @@ describe('a token that is held', () => {
 })
 
 describe('any other token', () => {
-  it('counts by its address, before a signature is looked at', async () => {
+  it('a request with an unknown token counts for its address, before a signature is checked', async () => {
     const { edge, exhaust, read } = await setUp()
     const { access } = await edge.login('alice')
     await exhaust(currentPath, () => '192.0.2.1')
@@ -146,7 +146,7 @@ describe('any other token', () => {
 })
 
 describe('a renewal', () => {
-  it('counts by the user of its token, where the address has used up its rate', async () => {
+  it('a renewal counts for the user of its token when the address has used up its rate', async () => {
     const { edge, exhaust, renew } = await setUp()
     const { refresh } = await edge.login('alice')
     await exhaust(currentPath, () => '192.0.2.1')
@@ -159,7 +159,7 @@ describe('a renewal', () => {
     expect(statuses).toEqual([200, 200, 200, 429])
   })
 
-  it('counts by its address while that has something left, and says how much', async () => {
+  it('a renewal counts for its address while that has tokens left, and says how many', async () => {
     const { edge, renew } = await setUp()
     const statuses: number[] = []
     for (let count = 0; count < 6; count += 1) statuses.push(await renew('nonsense', '192.0.2.1'))

@@ -60,7 +60,7 @@ function createEdge(settings: Partial<RateLimitSettings> = {}) {
 }
 
 describe('an address', () => {
-  it('gets 50 requests to a resource at once, then 10 a second, by default', async () => {
+  it('a client gets 50 requests to a resource at once, then 10 a second, by default', async () => {
     const { clock, countFree } = createEdge()
     expect(await countFree('/v1/things')).toBe(50)
     clock.turn(99)
@@ -73,14 +73,14 @@ describe('an address', () => {
     expect(await countFree('/v1/things')).toBe(50)
   })
 
-  it('gets another rate where a resource has its own', async () => {
+  it('a client gets another rate for a resource with its own rate', async () => {
     const { countFree } = createEdge({ resources: ['clusters=50/5', 'others=2/1'] })
     expect(await countFree('/v1/edge-mgmt/clusters')).toBe(250)
     expect(await countFree('/v1/others')).toBe(2)
     expect(await countFree('/v1/things')).toBe(50)
   })
 
-  it('has one count for all that lies below a resource, found or not, whatever the method', async () => {
+  it('all paths below a resource count together, found or not, whatever the method', async () => {
     const { ask, countFree } = createEdge()
     await ask('/v1/things/a')
     await ask('/v1/things/a/b/c?d')
@@ -90,7 +90,7 @@ describe('an address', () => {
     expect(await countFree('/v1/things')).toBe(45)
   })
 
-  it('has one count for all paths that belong to no resource', async () => {
+  it('all paths without a resource count together', async () => {
     const { countFree } = createEdge()
     expect(await countFree('/v1/nothing-1')).toBe(50)
     for (const url of ['/', '/v1/nothing-2', '/v2/things', '/robots.txt', '/%zz']) {
@@ -99,7 +99,7 @@ describe('an address', () => {
     expect(await countFree('/v1/things')).toBe(50)
   })
 
-  it('does not use up what others have; all of an IPv6 /64 are one', async () => {
+  it('a client does not use up the rate of others; all of an IPv6 /64 are one', async () => {
     const { countFree } = createEdge()
     for (const [address, free] of [
       ['192.0.2.1', 50],
@@ -113,14 +113,14 @@ describe('an address', () => {
     }
   })
 
-  it('may ask for a route that is not limited without end, and is told nothing of limits there', async () => {
+  it('a route that is not limited accepts any number of requests and has no limit headers', async () => {
     const { ask, countFree } = createEdge()
     expect(await countFree('/v1/things/free')).toBe(Infinity)
     expect(Object.keys((await ask('/v1/things/free')).headers).join()).not.toContain('ratelimit')
     expect(await countFree('/v1/things')).toBe(50)
   })
 
-  it('is not limited at all when limits are switched off', async () => {
+  it('a client has no limit when rate limits are disabled', async () => {
     const { ask, countFree } = createEdge({ enabled: false })
     expect(await countFree('/v1/things')).toBe(Infinity)
     expect(Object.keys((await ask('/v1/things')).headers).join()).not.toContain('ratelimit')
@@ -128,7 +128,7 @@ describe('an address', () => {
 })
 
 describe('a refused request', () => {
-  it('has the one body, Retry-After and the fields of the draft', async () => {
+  it('a request over the rate gets the error body, Retry-After and the fields of the draft', async () => {
     const { ask, countFree } = createEdge()
     await countFree('/v1/things')
     const reply = await ask('/v1/things')
@@ -147,14 +147,14 @@ describe('a refused request', () => {
     })
   })
 
-  it('is let through after the seconds in Retry-After', async () => {
+  it('a client is accepted again after the seconds in Retry-After', async () => {
     const { clock, ask, countFree } = createEdge({ requestsPerSecond: 1, burst: 7 })
     expect(await countFree('/v1/things')).toBe(7)
     clock.turn(Number((await ask('/v1/things')).headers['retry-after']) * 1_000)
     expect((await ask('/v1/things')).statusCode).toBe(200)
   })
 
-  it('is refused before its token is looked at', async () => {
+  it('a request over the rate is refused before its token is checked', async () => {
     const { looks, ask } = createEdge({ requestsPerSecond: 1, burst: 2 })
     const statuses: number[] = []
     for (let count = 0; count < 4; count += 1) {
@@ -168,7 +168,7 @@ describe('a refused request', () => {
   it.each([
     [loginPath, 400],
     ['/v1/nothing', 404],
-  ])('is refused before its body is read: %s', async (url, status) => {
+  ])('a request over the rate is refused before its body is read: %s', async (url, status) => {
     const { app, ask } = createEdge({
       requestsPerSecond: 1,
       burst: 1,
@@ -180,7 +180,7 @@ describe('a refused request', () => {
     expect([await send(), await send()]).toEqual([status, 429])
   })
 
-  it('makes no line of its own in the journal; all of a minute make one', async () => {
+  it('requests over the rate have no log lines of their own, but one a minute together', async () => {
     const { lines, ask, countFree } = createEdge()
     await countFree('/v1/things')
     await ask('/v1/things')
@@ -197,7 +197,7 @@ describe('a refused request', () => {
 })
 
 describe('a reply', () => {
-  it('says how much is left once that is less than half, and for how many seconds it has to last', async () => {
+  it('a reply says how much is left once that is less than half, and for how many seconds it has to last', async () => {
     const { ask } = createEdge()
     const said: unknown[] = []
     for (let count = 0; count < 50; count += 1) said.push((await ask('/v1/things')).headers.ratelimit)
@@ -211,7 +211,7 @@ describe('a reply', () => {
     ])
   })
 
-  it('to HEAD counts once, and so does one that is an error', async () => {
+  it('HEAD counts as one request, and so does an error', async () => {
     const { ask } = createEdge()
     for (let count = 0; count < 26; count += 1) await ask('/v1/things')
     const left = async (options: InjectOptions, url = '/v1/things') =>
@@ -233,7 +233,7 @@ describe('the routes of the daemon', () => {
     return edge
   }
 
-  it('count login and password reset together, 10 at once, and nothing else with them', async () => {
+  it('login and password reset count together, 10 at once, and nothing else with them', async () => {
     const edge = await createLimited({})
     let count = 0
     const policies = new Set<unknown>()
@@ -250,7 +250,7 @@ describe('the routes of the daemon', () => {
     expect((await edge.get(sessionsPath)).statusCode).toBe(401)
   })
 
-  it('leave ping, healthz, readyz and metrics free, and nothing else', async () => {
+  it('only ping, healthz, readyz and metrics have no limit', async () => {
     const edge = await createLimited()
     const free = new Set<string>()
     for (const { method, url } of edge.routes.routes) {
@@ -260,7 +260,7 @@ describe('the routes of the daemon', () => {
     expect([...free].sort()).toEqual(['/healthz', '/metrics', '/readyz', '/v1/ping'])
   })
 
-  it('belong to resources that the configuration knows', async () => {
+  it('every limited resource is known to the configuration', async () => {
     const edge = await createLimited()
     const names = edge.routes.routes.map(({ url }) => url.replace(/:[a-z]+/i, 'x'))
     const resources = new Set<string>()
@@ -277,7 +277,7 @@ describe('the routes of the daemon', () => {
   })
 })
 
-it('a setting that names no resource or no rate is refused in words', async () => {
+it('a setting without a known resource or a rate is refused with its reason', async () => {
   const commandLine = parseCommandLine(['--api.rateLimits.resources=cluster=50/5,moon=1/1'])
   await expect(loadConfig({ commandLine, environment: {}, defaultFile: '/no' })).rejects.toThrow(
     /resources\[1\] is "moon=1\/1"; it must be <resource>=<requests a second>\/<burst>/,

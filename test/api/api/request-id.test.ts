@@ -33,13 +33,13 @@ describe('the request id', () => {
     ['a space', 'a b'],
     ['markup', '<script>'],
     ['of another script', '\u00e4'],
-  ])('is a new one where what the client sent is %s', async (_what, id) => {
+  ])('the request id is a new one if that of the client is %s', async (_what, id) => {
     const [header, ref] = await ask(id)
     expect(header).toEqual(own)
     expect(ref).toBe(header)
   })
 
-  it('is in every log line of the request', async () => {
+  it('the request id is in every log line of the request', async () => {
     const reply = await edge.tryLogin('alice', 'wrong', { headers: { 'x-request-id': 'find-me' } })
     expect(reply.json<ErrorReply>().ref).toBe('find-me')
     const told = edge.lines.filter(({ ref }) => ref === 'find-me')

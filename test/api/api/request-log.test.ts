@@ -17,7 +17,7 @@ it.each([
   ['another parameter', 'DELETE', `${sessionsPath}/word`, `${sessionsPath}/:uid`],
   ['a path that is not there', 'DELETE', '/v1/word', 'unknown'],
   ['a method that is not there', 'PUT', '/v1/ping?word', 'unknown'],
-])('the line of %s says no more than is known of it', async (_what, method, url, path) => {
+])('the log line of %s contains nothing else from the client', async (_what, method, url, path) => {
   for (const authorization of [token, 'none']) {
     edge.lines.length = 0
     await edge.app.inject({ method: method as 'POST', url, headers: { authorization } })
@@ -28,7 +28,7 @@ it.each([
   }
 })
 
-it('what is no UUID is refused, and the field named', async () => {
+it('a path parameter that is not a UUID is refused, and the field named', async () => {
   const url = `${sessionsPath}/word`
   const reply = await edge.app.inject({ method: 'DELETE', url, headers: { authorization: token } })
   expect(reply.statusCode).toBe(400)

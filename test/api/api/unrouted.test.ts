@@ -73,7 +73,7 @@ it.each(cases)(
   },
 )
 
-it('a path that is not there is refused before its body is looked at', async () => {
+it('a path without a route is refused before its body is read', async () => {
   await open(false)
   const put = await ask('PUT', '/v1/ping', 'broken')
   expect([put.statusCode, put.json<ErrorReply>().code]).toEqual([405, 'MethodNotAllowed'])
@@ -81,7 +81,7 @@ it('a path that is not there is refused before its body is looked at', async () 
   expect((await ask('POST', '/v1/nothing', 'large')).statusCode).toBe(404)
 })
 
-it('a path is the same path however it is spelled', async () => {
+it('a path is the same in every spelling', async () => {
   await open(false)
   for (const path of ['/v1/%70ing', '/v1/ping?x=1', '/v1/ping#x', '/v1/p%69ng?%zz']) {
     expect((await ask('PUT', path)).statusCode, path).toBe(405)
@@ -93,7 +93,7 @@ it.each([
   '/v1/secret-word%zz',
   `${sessionsPath}/secret-word${'x'.repeat(300)}`,
   '/v1/secret-word?secret-word',
-])('nothing that stands in a path that is not there is said or written: %s', async (path) => {
+])('no text of a path without a route is replied or logged: %s', async (path) => {
   await open(false)
   const reply = await ask('DELETE', path)
   expect(reply.statusCode).toBeGreaterThanOrEqual(400)

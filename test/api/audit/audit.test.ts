@@ -53,7 +53,7 @@ function addRecords(count: number) {
 }
 
 describe('every route that changes something', () => {
-  it('declares what the trail says of it', () => {
+  it('every route that changes something declares its audit record', () => {
     const changing = edge.routes.routes.filter(({ method }) => isMutating(method))
     expect(changing.length).toBeGreaterThan(4)
     expect(changing.filter(({ audit }) => audit === undefined)).toEqual([])
@@ -64,7 +64,7 @@ describe('every route that changes something', () => {
     expect(silent.map(({ url }) => url)).toEqual(['/v1/edge-mgmt/cluster/profiles/variables/validate'])
   })
 
-  it('leaves one record with its words, and names it in the header AuditUid', async () => {
+  it('a change leaves one record with its message, and names it in the header AuditUid', async () => {
     for (const { method, url, audit } of edge.routes.routes) {
       if (!isMutating(method) || audit === false) continue
       const { access } = await edge.login('bob')
@@ -89,7 +89,7 @@ describe('every route that changes something', () => {
     }
   })
 
-  it('leaves a record of its refusal', async () => {
+  it('a refused change leaves a record of its refusal', async () => {
     const reply = await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/${someUid}` })
     expect(reply.statusCode).toBe(401)
     const { metadata, spec } = await newest()
@@ -116,7 +116,7 @@ it('a read leaves no record', async () => {
 it.each([
   ['/v1/secret-in-a-path', 404, 'NotFound'],
   ['/v1/secret%zz', 400, 'BadRequest'],
-])('a change at no known path is recorded without the path: %s', async (path, status, what) => {
+])('a change at an unknown path is recorded without the path: %s', async (path, status, what) => {
   const reply = await edge.post(path, {})
   expect(reply.statusCode).toBe(status)
   const { metadata, spec } = await newest()
@@ -139,7 +139,7 @@ it.each(['/v1/nowhere', '/v1/%zz'])(
   },
 )
 
-it('the trail holds neither passwords nor tokens, wherever one looks', async () => {
+it('the trail contains neither passwords nor tokens in any field', async () => {
   const { access, refresh } = await edge.login('bob')
   await edge.tryLogin('bob', 'a wrong secret')
   await edge.tryLogin('secret-as-a-name', 'a wrong secret')
@@ -174,7 +174,7 @@ it('the trail holds neither passwords nor tokens, wherever one looks', async () 
 })
 
 describe('while the trail cannot be written', () => {
-  it('a change is a 507 and is not made', async () => {
+  it('on a full disk a change is refused with 507 and not made', async () => {
     const { access } = await edge.login('bob')
     full()
     const reply = await edge.post(
@@ -190,13 +190,13 @@ describe('while the trail cannot be written', () => {
     expect((await edge.tryLogin('bob', 'bob pass')).statusCode).toBe(200)
   })
 
-  it('401 and 400 come before the 507', async () => {
+  it('on a full disk 401 and 400 come before 507', async () => {
     full()
     expect((await edge.post(resetPath, { oldPassword: 'x', newPassword: 5 })).statusCode).toBe(400)
     expect((await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/x` })).statusCode).toBe(401)
   })
 
-  it('logins, renewals, reads and the ends of sessions go on, in the journal and counted', async () => {
+  it('on a full disk logins, renewals, reads and ends of sessions work, logged and counted', async () => {
     full()
     const bob = await edge.login('bob')
     expect((await edge.get('/v1/users/current', bob.access)).statusCode).toBe(200)
@@ -227,7 +227,7 @@ describe('while the trail cannot be written', () => {
 })
 
 describe('the list of audits', () => {
-  it('is for administrators', async () => {
+  it('the list of audits is for administrators', async () => {
     const { access } = await edge.login('bob')
     for (const path of ['', '/filters', '/verify', '/download']) {
       expect((await edge.get(`${auditsPath}${path}`, access)).statusCode).toBe(403)
@@ -235,7 +235,7 @@ describe('the list of audits', () => {
     }
   })
 
-  it('goes through all of them once, newest first, while more are added', async () => {
+  it('the list of audits shows each record once, newest first, while more are added', async () => {
     addRecords(119)
     const seen: number[] = []
     let token = ''
@@ -248,7 +248,7 @@ describe('the list of audits', () => {
     expect(seen).toEqual(Array.from({ length: 120 + made }, (_each, index) => 120 + made - index))
   })
 
-  it('filters by user, kind and action type, alone and together', async () => {
+  it('the list of audits filters by user, kind and action type, alone and together', async () => {
     addRecords(30)
     await edge.login('bob')
     const count = async (query: string) => (await list(query)).listmeta.count
@@ -267,7 +267,7 @@ describe('the list of audits', () => {
     )
   })
 
-  it('filters by time, both ends included', async () => {
+  it('the list of audits filters by time, both ends included', async () => {
     addRecords(10)
     const { items } = await list()
     const [to, from] = [items[2]!.metadata.createTimestamp, items[4]!.metadata.createTimestamp]
@@ -278,7 +278,7 @@ describe('the list of audits', () => {
     expect(found.listmeta).toMatchObject({ count: 3, continue: '' })
   })
 
-  it('finds a record by the AuditUid of a reply', async () => {
+  it('the list of audits finds a record by the AuditUid of a reply', async () => {
     const { reply } = await edge.login('bob')
     const { items } = await list(`?filters=metadata.uid=${String(auditUidOf(reply))}`)
     expect(items).toHaveLength(1)
@@ -298,7 +298,7 @@ describe('the list of audits', () => {
     ['limit=51', 'limit'],
     ['filters=hash=1', 'filters'],
     ['orderBy=spec.message=1', 'orderBy'],
-  ])('refuses %s', async (query, field) => {
+  ])('the list of audits refuses %s', async (query, field) => {
     const reply = await edge.get(`${auditsPath}?${query}`, admin)
     expect(reply.statusCode).toBe(400)
     expect(reply.json<ErrorReply>().details?.field).toBe(field)
@@ -314,18 +314,18 @@ describe('the list of audits', () => {
       'endTime must be a time with a time zone as RFC 3339 writes it, for example 2026-01-31T08:00:00Z',
     ],
     ['actionType=steal', 'actionType must be one of: create, update, delete, action, activity'],
-  ])('says which form %s should have', async (query, message) => {
+  ])('the refusal of a malformed %s names the right form', async (query, message) => {
     expect((await edge.get(`${auditsPath}?${query}`, admin)).json<ErrorReply>().message).toBe(message)
   })
 
-  it('says which form a head has', async () => {
+  it('the refusal of a malformed head names the right form', async () => {
     const { message } = (await edge.get(`${auditsPath}/verify?head=17`, admin)).json<ErrorReply>()
     expect(message).toBe(
       'head must be <number>:<hash> from an hourly line of the journal, the hash in 64 hexadecimal digits',
     )
   })
 
-  it('refuses the token of another query', async () => {
+  it('the list of audits refuses the continue token of another query', async () => {
     addRecords(60)
     const { listmeta } = await list('?userUid=edgehostd')
     expect(
@@ -334,7 +334,7 @@ describe('the list of audits', () => {
     expect((await edge.get(`${auditsPath}?continue=${listmeta.continue}`, admin)).statusCode).toBe(400)
   })
 
-  it('says what it can be filtered by', async () => {
+  it('the filters of audits list their values', async () => {
     addRecords(3)
     const reply = await edge.get(`${auditsPath}/filters`, admin)
     expect(reply.json()).toEqual({
@@ -349,7 +349,7 @@ describe('the list of audits', () => {
 })
 
 describe('the verification', () => {
-  it('says how much was looked at, and the head', async () => {
+  it('the verification returns the number of records and the head', async () => {
     addRecords(9)
     const found = await verify()
     expect(found).toMatchObject({
@@ -362,7 +362,7 @@ describe('the verification', () => {
     })
   })
 
-  it('finds a record that was altered', async () => {
+  it('the verification finds an altered record', async () => {
     addRecords(9)
     edge.database.sql.exec("DROP TRIGGER audit_is_not_altered; UPDATE audit SET actor = 'x' WHERE seq = 5")
     expect(await verify()).toMatchObject({
@@ -371,7 +371,7 @@ describe('the verification', () => {
     })
   })
 
-  it('accepts what retention has left', async () => {
+  it('the verification accepts the trail after retention', async () => {
     addRecords(9)
     edge.clock.turn(2_000 * dayMs)
     admin = (await edge.login('alice')).access
@@ -380,7 +380,7 @@ describe('the verification', () => {
     expect((await list()).listmeta.count).toBe(2)
   })
 
-  it('waits for the one before it', async () => {
+  it('a verification waits for the one before it', async () => {
     addRecords(300)
     const all = await Promise.all([verify(), verify(), verify()])
     expect(all.map(({ isIntact }) => isIntact)).toEqual([true, true, true])

@@ -136,7 +136,7 @@ describe('the trail knows of a login', () => {
   })
 })
 
-it('the trail knows of renewal, password change, logout and the end of a session who did it', async () => {
+it('renewal, password change, logout and the end of a session are recorded with their user', async () => {
   const bob = await edge.login('bob')
   const renewed = await edge.post(renewalPath, { refreshToken: bob.refresh })
   const { Authorization: access } = renewed.json<LoginReply['Token']>()
@@ -178,7 +178,7 @@ it('a session that the daemon ends is recorded as its own action', async () => {
 })
 
 describe('sessions that the daemon ends at once', () => {
-  it('beyond the most that a user may have are one record, before that of the login', async () => {
+  it('sessions beyond the maximum of a user are one record, before that of the login', async () => {
     const { name, mark } = { name: 'bob', mark: 'm' }
     const account = {
       name,
@@ -207,7 +207,7 @@ describe('sessions that the daemon ends at once', () => {
     expect(edge.sessions.list().filter(({ userName }) => userName === 'bob')).toHaveLength(500)
   })
 
-  it('since their time is over are one record', async () => {
+  it('expired sessions are one record', async () => {
     for (let count = 0; count < 12; count += 1) await edge.login('bob')
     edge.clock.turn(3 * 3_600_000)
     await edge.watch.check()

@@ -32,7 +32,7 @@ const useUp = async () => {
 }
 
 describe('the records that callers without a session cause', () => {
-  it('are ten and a sum, whatever is refused: a path, a login, a renewal, a reset, a missing token', async () => {
+  it('refusals are ten records and a sum, whatever is refused: a path, a login, a renewal, a reset, a missing token', async () => {
     const before = await count()
     const tries = [
       () => edge.post('/v1/nowhere', {}),
@@ -84,7 +84,7 @@ describe('the records that callers without a session cause', () => {
     expect(edge.lines.filter(({ msg, user }) => msg === 'login refused' && user === 'fresh')).toHaveLength(1)
   })
 
-  it('leave room for what a user with a session is refused', async () => {
+  it('refusals without a session leave room for those of a user with a session', async () => {
     await useUp()
     const headers = { authorization: (await edge.login('bob')).access }
     const url = `${sessionsPath}/4bf5d3a1-0000-4000-8000-000000000001`

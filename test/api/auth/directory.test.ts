@@ -28,13 +28,13 @@ afterEach(async () => {
   await edge.host.remove()
 })
 
-it('a local user logs in as a viewer; the directory is waited for once, when PAM has answered', async () => {
+it('a local user logs in as a viewer; the daemon waits for the directory once, when PAM has answered', async () => {
   const { access } = await edge.login('bob')
   expect((await edge.get(currentPath, access)).json()).toMatchObject({ role: 'viewer' })
   expect(asked).toEqual([pamtester, 'id', 'getent'])
 })
 
-it('a local user whose account is locked renews nothing, and no directory is waited for', async () => {
+it('a local user whose account is locked renews nothing, and the daemon does not wait for the directory', async () => {
   const { refresh } = await edge.login('bob')
   asked.length = 0
   edge.host.accounts.get('bob')!.state = 'locked'

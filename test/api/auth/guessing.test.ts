@@ -33,7 +33,7 @@ async function setUp(options: TestEdgeOptions = {}) {
 const guard = { firstDelaySeconds: 3_600, lockAfterFailures: 3, addressLockAfterFailures: 4 }
 
 describe('guessing', () => {
-  it('from all addresses of this host is guessing from one', async () => {
+  it('guesses from all addresses of this host count for one client', async () => {
     const { statuses } = await setUp({ guard, ownAddresses: ['192.0.2.7', '2001:db8:1:2::7'] })
     const addresses = ['127.0.0.1', '127.9.8.7', '::ffff:127.1.1.1', '192.0.2.7', '2001:db8:1:2::7', '::1']
     expect(await statuses(addresses.map((address) => ['alice', address]))).toEqual([
@@ -43,7 +43,7 @@ describe('guessing', () => {
     expect(await statuses([['bob', '192.0.2.8']])).toEqual([401])
   })
 
-  it('in an on-link /64 locks neither a neighbour out nor one who has logged in from there', async () => {
+  it('guesses in an on-link /64 lock out neither a neighbour nor a user who has logged in from there', async () => {
     const { edge, statuses } = await setUp({ guard, ownAddresses: ['2001:db8:1:2::7'] })
     const near = (index: number) => `2001:db8:1:2::${(index + 0x100).toString(16)}`
     const password = edge.host.accounts.get('alice')?.password ?? ''
@@ -56,7 +56,7 @@ describe('guessing', () => {
     expect(await statuses([['alice', near(1)]])).toEqual([401])
   })
 
-  it('goes on where it was after a restart, with the secret of before', async () => {
+  it('failures and locks continue after a restart, with the same secret', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'edgehostd-guess-'))
     opened.push(() => rm(folder, { recursive: true }))
     const first = await setUp({ guard: { lockAfterFailures: 3 } })

@@ -42,7 +42,7 @@ async function cookies() {
 }
 
 describe('a change that a cookie authenticates', () => {
-  it.each(foreign)('is refused with %s', async (_what, headers) => {
+  it.each(foreign)('a change with a cookie is refused with %s', async (_what, headers) => {
     const { cookie, access } = await cookies()
     for (const url of [logoutPath, renewalPath]) {
       const reply = await edge.app.inject({ method: 'POST', url, headers: { host, cookie, ...headers } })
@@ -53,7 +53,7 @@ describe('a change that a cookie authenticates', () => {
     expect(edge.sessions.list()[0]?.generation).toBe(0)
   })
 
-  it.each(proofs)('is done with %s', async (_what, headers) => {
+  it.each(proofs)('a change with a cookie is made with %s', async (_what, headers) => {
     const { cookie } = await cookies()
     for (const url of [renewalPath, logoutPath]) {
       const reply = await edge.app.inject({ method: 'POST', url, headers: { host, cookie, ...headers } })
@@ -61,7 +61,7 @@ describe('a change that a cookie authenticates', () => {
     }
   })
 
-  it('is refused for a session that is ended by uid, and for a password change', async () => {
+  it('the end of a session by uid and a password change are refused without a proof of origin', async () => {
     const { cookie, access } = await cookies()
     const uid = edge.sessions.authenticate(access)?.sessionUid ?? ''
     const headers = { host, cookie, origin: 'https://evil.example' }
@@ -90,7 +90,7 @@ it('a change that the header authenticates needs no proof', async () => {
   expect((await edge.app.inject({ method: 'POST', url: logoutPath, headers })).statusCode).toBe(200)
 })
 
-it('a preflight of another site is told nothing', async () => {
+it('a preflight of another site gets no permission', async () => {
   const reply = await edge.app.inject({
     method: 'OPTIONS',
     url: logoutPath,

@@ -27,7 +27,7 @@ const list = async (query: Record<string, string>) => {
 }
 
 describe('the list of sessions', () => {
-  it('comes newest first, page by page, each session once', async () => {
+  it('the list of sessions is newest first, page by page, each session once', async () => {
     const addresses: unknown[] = []
     const figures: unknown[] = []
     let next = ''
@@ -45,7 +45,7 @@ describe('the list of sessions', () => {
     ])
   })
 
-  it('takes filters, an order and fields together', async () => {
+  it('the list of sessions accepts filters, an order and fields together', async () => {
     const { items, listmeta } = await list({
       filters: 'userName=bobANDaddress=192.0.2.3ORaddress=192.0.2.1',
       orderBy: 'address=1',
@@ -58,7 +58,7 @@ describe('the list of sessions', () => {
     expect(listmeta).toMatchObject({ count: 2, limit: 2, continue: '' })
   })
 
-  it('begins at an offset, and with a token does not look at it', async () => {
+  it('the list of sessions begins at an offset, and ignores it with a token', async () => {
     const first = await list({ limit: '1', offset: '1' })
     expect(first.items.map(({ address }) => address)).toEqual(['192.0.2.3'])
     const second = await list({ limit: '1', offset: '4', continue: first.listmeta.continue })
@@ -66,14 +66,14 @@ describe('the list of sessions', () => {
     expect(second.listmeta.offset).toBe(3)
   })
 
-  it('filters by a time as the item shows it', async () => {
+  it('the list of sessions filters by a time as the item shows it', async () => {
     const { items } = await list({ limit: '1' })
     const creationTimestamp = String(items[0]?.creationTimestamp)
     const found = await list({ filters: `creationTimestamp=${creationTimestamp}` })
     expect(found.items).toEqual(items)
   })
 
-  it('takes an empty parameter for one that is not set', async () => {
+  it('the list of sessions treats an empty parameter as not set', async () => {
     const empty = { limit: '', offset: '', continue: '', fields: '', filters: '', orderBy: '' }
     expect(await list(empty)).toEqual(await list({}))
   })
@@ -98,14 +98,14 @@ describe('the list of sessions', () => {
     ['filters', { filters: 'x'.repeat(2_001) }],
     ['fields', { fields: 'uid,refreshHash' }],
     ['orderBy', { orderBy: 'refreshHash=1' }],
-  ])('refuses a bad %s, naming it: %j', async (field, query) => {
+  ])('the list of sessions refuses a bad %s, naming it: %j', async (field, query) => {
     const reply = await ask(query)
     const { code, details, message } = reply.json<ErrorReply>()
     expect([reply.statusCode, code, details?.field]).toEqual([400, 'BadRequest', field])
     expect(message).toContain(field)
   })
 
-  it('refuses a parameter that comes twice', async () => {
+  it('the list of sessions refuses a repeated parameter', async () => {
     for (const parameter of [
       'limit=1&limit=2',
       'filters=role=admin&filters=role=viewer',
@@ -115,7 +115,7 @@ describe('the list of sessions', () => {
     }
   })
 
-  it('refuses a token that was altered, and one of another query', async () => {
+  it('the list of sessions refuses an altered continue token, and one of another query', async () => {
     const { listmeta } = await list({ limit: '1' })
     const altered = listmeta.continue.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
     for (const query of [{ continue: altered }, { continue: listmeta.continue, filters: 'role=admin' }]) {
@@ -124,7 +124,7 @@ describe('the list of sessions', () => {
     }
   })
 
-  it('gives a viewer no way to count or find the sessions of others', async () => {
+  it('a viewer cannot count or find the sessions of others', async () => {
     const { access } = await edge.login('bob')
     const asked = await edge.get(`${sessionsPath}?filters=userName=alice`, access)
     expect(asked.json<SessionList>()).toMatchObject({ items: [], listmeta: { count: 0 } })

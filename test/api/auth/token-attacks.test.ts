@@ -30,7 +30,7 @@ const signed = (head: unknown, body: unknown, key: Buffer | string = edge.keys.a
 }
 const status = async (token: string) => (await edge.get(currentPath, token)).statusCode
 
-it('the forger of these tests can make a token that is taken, so that the refusals below say something', async () => {
+it('the forger of these tests can make a valid token, so that the refusals below prove something', async () => {
   expect(await status(good)).toBe(200)
   expect(await status(signed(header, claims()))).toBe(200)
 })
@@ -133,7 +133,7 @@ describe('a token is refused', () => {
   })
 })
 
-it('a token is its own user: two that begin alike are not confused', async () => {
+it('two tokens that begin alike are not confused', async () => {
   const alice = (await edge.login('alice')).access
   const names = []
   for (const token of [good, alice, good, alice])

@@ -35,13 +35,13 @@ async function createEdge() {
 }
 
 describe('healthz and readyz', () => {
-  it('say ok and nothing else, without a token', async () => {
+  it('healthz and readyz say ok and nothing else, without a token', async () => {
     const { ask } = await createEdge()
     expect(await ask('/healthz')).toEqual([200, { status: 'ok' }])
     expect(await ask('/readyz')).toEqual([200, { status: 'ok' }])
   })
 
-  it('say no with the one error body and without a reason', async () => {
+  it('healthz and readyz refuse with the error body and without a reason', async () => {
     const { ask, state } = await createEdge()
     state.writable = false
     expect(await ask('/healthz')).toEqual([200, { status: 'ok' }])
@@ -53,7 +53,7 @@ describe('healthz and readyz', () => {
     expect(await ask('/readyz')).toEqual([200, { status: 'ok' }])
   })
 
-  it('write the reason to the journal when it changes, however often they are asked', async () => {
+  it('healthz and readyz log the reason when it changes, however often they are requested', async () => {
     const { ask, state, lines } = await createEdge()
     await ask('/readyz')
     state.writable = false
@@ -71,7 +71,7 @@ describe('healthz and readyz', () => {
   })
 })
 
-it('a daemon that is not ready yet is no reason for a warning', async () => {
+it('a daemon that is not ready yet causes no warning', async () => {
   const { ask, state, lines } = await createEdge()
   state.writable = false
   await ask('/readyz')
@@ -84,7 +84,7 @@ it('a daemon that is not ready yet is no reason for a warning', async () => {
 })
 
 describe('the write probe', () => {
-  it('says that a database can be written, and leaves it as it was', () => {
+  it('the check of the database says that it can be written, and leaves it unchanged', () => {
     const { log } = captureLog()
     const database = openDatabase(':memory:', log)
     const version = () => database.sql.prepare('PRAGMA user_version').get()
@@ -94,7 +94,7 @@ describe('the write probe', () => {
     database.close()
   })
 
-  it('notices one that cannot, and that it can again, with at most one try in ten seconds', () => {
+  it('the check of the database notices when it cannot be written and when it can again, with at most one try in ten seconds', () => {
     const { log, texts } = captureLog()
     const clock = createTurningClock()
     const database = openDatabase(':memory:', log)

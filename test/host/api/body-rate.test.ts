@@ -60,7 +60,7 @@ const read = (request: IncomingMessage, response: ServerResponse) => {
 }
 
 describe('watchBodyRate', () => {
-  it('answers 408 and closes when a body drips', async () => {
+  it('a slow body is answered with 408 and its connection closed', async () => {
     handle = read
     const client = await openTls(port, material.cert)
     client.socket.write(head(100_000))
@@ -72,7 +72,7 @@ describe('watchBodyRate', () => {
     expect(life).toBeLessThan(5_000)
   })
 
-  it('counts what the client says, not what TLS wraps around it', async () => {
+  it('the rate of a body counts the bytes of the client, not those of TLS', async () => {
     handle = read
     const client = await openTls(port, material.cert)
     client.socket.write(head(100_000))
@@ -81,7 +81,7 @@ describe('watchBodyRate', () => {
     expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  it('closes a body that never begins, and a chunked one that stops', async () => {
+  it('a body that never begins, and a chunked one that stops, end the connection', async () => {
     handle = read
     const silent = await openTls(port, material.cert)
     silent.socket.write(head(10))
@@ -94,7 +94,7 @@ describe('watchBodyRate', () => {
     expect([silent.received, chunked.received].every((text) => text.startsWith('HTTP/1.1 408 '))).toBe(true)
   })
 
-  it('lets a body live that is slow but steady, for many windows', async () => {
+  it('a slow but steady body is accepted, for many windows', async () => {
     handle = read
     const client = await openTls(port, material.cert)
     const total = 20 * 300
@@ -104,7 +104,7 @@ describe('watchBodyRate', () => {
     expect(client.received).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  it('closes a body that begins fast and then stops', async () => {
+  it('a body that begins fast and then stops ends the connection', async () => {
     handle = read
     const client = await openTls(port, material.cert)
     client.socket.write(head(100_000) + 'x'.repeat(50_000))
@@ -112,7 +112,7 @@ describe('watchBodyRate', () => {
     expect(client.received).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  it('does not count the time in which the handler does not read', async () => {
+  it('time in which the handler does not read the body does not count', async () => {
     let started = 0
     handle = (request, response) => {
       started = performance.now()
@@ -126,7 +126,7 @@ describe('watchBodyRate', () => {
     await vi.waitFor(() => expect(client.received).toContain('got 20000000'), { timeout: 10_000 })
   })
 
-  it('leaves alone a request whose body is there while its answer takes long', async () => {
+  it('a request with a complete body may wait long for its reply', async () => {
     handle = (request, response) => {
       const started = performance.now()
       request.resume()
@@ -139,7 +139,7 @@ describe('watchBodyRate', () => {
     await vi.waitFor(() => expect(client.received).toContain('late'), { timeout: 5_000 })
   })
 
-  it('only closes when the answer has begun already', async () => {
+  it('a slow body only closes the connection when the reply has begun already', async () => {
     handle = (request, response) => {
       request.resume()
       response.write('begun')
@@ -151,7 +151,7 @@ describe('watchBodyRate', () => {
     expect(client.received).not.toContain('408')
   })
 
-  it('has a timer only while a body is on its way', async () => {
+  it('there is a timer only while a body is arriving', async () => {
     handle = read
     const begun = vi.spyOn(globalThis, 'setInterval')
     const ended = vi.spyOn(globalThis, 'clearInterval')
@@ -168,7 +168,7 @@ describe('watchBodyRate', () => {
     await vi.waitFor(() => expect(ended).toHaveBeenCalledWith(timers().at(-1)!.value))
   })
 
-  it('tells the reader of the body, so that the application answers in its own form', async () => {
+  it('the reader of a slow body is notified, so that the application replies in its own form', async () => {
     const seen: unknown[] = []
     const app = fastify()
     app.decorate('stopping', new AbortController().signal)

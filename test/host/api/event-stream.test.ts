@@ -94,7 +94,7 @@ async function endsInPeace(client: Client, last: RegExp) {
 }
 
 describe('a stream of events', () => {
-  it('outlives the time after which a stalled connection is closed, by its heartbeats', async () => {
+  it('a stream outlives the timeout of a stalled connection by its heartbeats', async () => {
     const edge = await start(untilEnd, { timeouts: { ...generous, stalledMs: 500 } })
     const silent = await edge.open('/v1/silent')
     const client = await edge.open()
@@ -107,12 +107,12 @@ describe('a stream of events', () => {
     await says(client, 'id: 7\nevent: step\ndata: {"name":"a\\nb"}\n\n')
   })
 
-  it('ends with its source', async () => {
+  it('a stream ends with its source', async () => {
     const edge = await start(({ send }) => send({ data: 1 }))
     await endsInPeace(await edge.open(), /data: 1\n\n/)
   })
 
-  it('ends at once when the daemon stops, with a last event, and no new one begins', async () => {
+  it('a stream ends at once with a last event when the daemon stops, and no new one begins', async () => {
     const edge = await start(untilEnd)
     const client = await edge.open()
     await says(client, ':\n\n')
@@ -130,7 +130,7 @@ describe('a stream of events', () => {
   it.each([
     ['ends with the session of its caller', 60_000],
     ['ends in the same way where it has lasted longer than other requests may', 0],
-  ])('%s, with a last event', async (_title, longRequestMs) => {
+  ])('a stream %s, with a last event', async (_title, longRequestMs) => {
     const edge = await start(untilEnd, { longRequestMs })
     const [client, other] = [await edge.open(), await edge.open('/v1/events', { token: 'viewer s2' })]
     await Promise.all([says(client, ':\n\n'), says(other, ':\n\n')])
@@ -139,7 +139,7 @@ describe('a stream of events', () => {
     expect(other.closed).toBe(false)
   })
 
-  it('ends when the session loses the role', async () => {
+  it('a stream ends when the session loses the role', async () => {
     const edge = await start(untilEnd)
     const client = await edge.open('/v1/events', { token: 'admin s1' })
     await says(client, ':\n\n')
@@ -147,7 +147,7 @@ describe('a stream of events', () => {
     await endsInPeace(client, /event: end\ndata: \{"code":"Unauthenticated"/)
   })
 
-  it('whose source fails says so in the last event, and in the journal', async () => {
+  it('a stream whose source fails reports it in the last event, and in the journal', async () => {
     const edge = await start(async () => {
       await turn()
       throw new Error('of the source')
@@ -156,7 +156,7 @@ describe('a stream of events', () => {
     expect(edge.lines).toContainEqual(expect.objectContaining({ level: 50, msg: 'an event stream failed' }))
   })
 
-  it('hands the id of the last event that the client has seen to the source', async () => {
+  it('the source of a stream gets the id of the last event that the client has received', async () => {
     const edge = await start(async ({ send, lastEventId }) => {
       await send({ data: { after: lastEventId ?? 'nothing' } })
     })
@@ -168,7 +168,7 @@ describe('a stream of events', () => {
     await says(first, /"after":"nothing"/)
   })
 
-  it('tells its source when the client has gone', async () => {
+  it('the source of a stream is notified when the client disconnects', async () => {
     const edge = await start(untilEnd)
     const client = await edge.open()
     await says(client, ':\n\n')
@@ -176,7 +176,7 @@ describe('a stream of events', () => {
     await vi.waitFor(() => expect(edge.streams[0]?.signal.aborted).toBe(true), waiting)
   })
 
-  it('has no source for HEAD', async () => {
+  it('HEAD of a stream starts no source', async () => {
     const edge = await start(untilEnd)
     const client = await edge.open('/v1/events', { method: 'HEAD' })
     await says(client, /^HTTP\/1\.1 200 OK\r\n[^]*content-type: text\/event-stream\r\n[^]*\r\n\r\n$/i)
@@ -187,7 +187,7 @@ describe('a stream of events', () => {
 describe('a client that does not read', () => {
   const data = 'x'.repeat(65_536)
 
-  it('loses its connection when too much waits for it', async () => {
+  it('a client that does not read loses its connection when too much waits for it', async () => {
     let sent = 0
     const edge = await start(async ({ send, signal }) => {
       // As a source of events that happen, which nothing can hold up.
@@ -204,7 +204,7 @@ describe('a client that does not read', () => {
     client.socket.destroy()
   })
 
-  it('holds up a source that waits for room, and gets all of it once it reads', async () => {
+  it('a client that reads late holds up a source that waits for room, and gets all events', async () => {
     const events = 640
     let sent = 0
     const edge = await start(async ({ send }) => {

@@ -114,27 +114,27 @@ describe('the socket', () => {
     expect((await ask('GET', '/')).text).toBe('here')
   })
 
-  it('brings its folder along, for its owner alone', async () => {
+  it('the local socket is created with its folder, for its owner alone', async () => {
     const local = makeLocal()
     await local.listen(() => undefined)
     expect(statSync(join(folder, 'run')).mode & 0o777).toBe(0o700)
     await local.close()
   })
 
-  it('is gone after the close', async () => {
+  it('the local socket is removed at the close', async () => {
     const local = makeLocal()
     await local.listen(() => undefined)
     await local.close()
     expect(existsSync(path)).toBe(false)
   })
 
-  it('is not there when the path is empty', async () => {
+  it('without a path there is no local socket', async () => {
     const local = makeLocal('')
     await local.listen(() => undefined)
     await local.close()
   })
 
-  it('takes the place of one that a killed daemon left', async () => {
+  it('the local socket replaces that of a killed daemon', async () => {
     rmSync(join(folder, 'run'), { recursive: true, force: true })
     const script = `const s=require('node:http').createServer();process.umask(0o177);
       require('node:fs').mkdirSync(${JSON.stringify(join(folder, 'run'))});
@@ -151,7 +151,7 @@ describe('the socket', () => {
     expect((await ask('GET', '/')).text).toBe('new')
   })
 
-  it('of another process that lives is left alone, and the error names it', async () => {
+  it('the socket of another running process is kept, and the error names that process', async () => {
     const first = makeLocal()
     undo.push(() => first.close())
     await first.listen((_request, reply) => reply.end('first'))
@@ -165,7 +165,7 @@ describe('the socket', () => {
     expect((await ask('GET', '/')).text).toBe('first')
   })
 
-  it('does not take the place of a file', async () => {
+  it('the local socket does not replace a file', async () => {
     const file = join(folder, 'notes')
     writeFileSync(file, 'mine')
     await expect(makeLocal(file).listen(() => undefined)).rejects.toThrow(
@@ -174,7 +174,7 @@ describe('the socket', () => {
     expect(statSync(file).size).toBe(4)
   })
 
-  it('says why its folder cannot be made, and where to look', async () => {
+  it('the error for a folder that cannot be created names the reason and the commands', async () => {
     const at = join(folder, 'no', 'where', 'edgehostd.sock')
     await expect(makeLocal(at).listen(() => undefined)).rejects.toThrow(
       `the local socket ${at} cannot be created (ENOENT): see namei -l ${join(folder, 'no', 'where')}`,
@@ -203,7 +203,7 @@ describe('the socket', () => {
 })
 
 describe('a request over the socket', () => {
-  it('is that of root, an administrator, without a token', async () => {
+  it('a request on the local socket is that of root, an administrator, without a token', async () => {
     await startEdge()
     expect(JSON.parse((await ask('GET', currentPath)).text)).toMatchObject({
       userName: 'root',
@@ -212,7 +212,7 @@ describe('a request over the socket', () => {
     expect((await ask('GET', auditsPath)).status).toBe(200)
   })
 
-  it('reaches every route as with the token of an administrator', async () => {
+  it('a request on the local socket reaches every route as with the token of an administrator', async () => {
     const { edge } = await startEdge({ rateLimits: { ...limits, enabled: false } })
     for (const { method, url, access } of edge.routes.routes) {
       if (access === 'open' || url === logoutPath) continue
@@ -223,7 +223,7 @@ describe('a request over the socket', () => {
       expect((await ask('GET', url)).status, url).toBe(200)
   })
 
-  it('is not limited in its rate, where one over TCP is', async () => {
+  it('a request on the local socket has no rate limit, but one over TCP has', async () => {
     const { edge } = await startEdge()
     for (let i = 0; i < 20; i++) {
       const reply = await ask('GET', sessionsPath)
@@ -236,7 +236,7 @@ describe('a request over the socket', () => {
     expect((await Promise.all(overTcp)).map(({ statusCode }) => statusCode)).toContain(429)
   })
 
-  it('is known by the server that accepted it and by nothing that is sent', async () => {
+  it('a request is local only by the server that accepted it, and not by anything that is sent', async () => {
     const { edge, port } = await startEdge()
     const spoof = { 'x-forwarded-for': 'local', forwarded: 'for=local', 'x-real-ip': 'local', host: path }
     const ca = readFileSync(join(edge.stateDirectory, 'tls', 'certificate.pem'))
@@ -263,7 +263,7 @@ describe('a request over the socket', () => {
     expect(actors(edge)).not.toContain('root')
   })
 
-  it('does not look at a token that is sent along', async () => {
+  it('a token on the local socket is ignored', async () => {
     const { edge } = await startEdge()
     const { access } = await edge.login('bob')
     for (const authorization of [access, 'garbage']) {
@@ -272,7 +272,7 @@ describe('a request over the socket', () => {
     }
   })
 
-  it('is audited as root, at the address local', async () => {
+  it('a request on the local socket is audited as root, at the address local', async () => {
     const { edge } = await startEdge()
     const { access } = await edge.login('bob')
     const uid = edge.sessions.authenticate(access)?.sessionUid
@@ -285,7 +285,7 @@ describe('a request over the socket', () => {
     expect(edge.sessions.authenticate(access)).toBeUndefined()
   })
 
-  it('about its own session is refused with NoSession, since it has none', async () => {
+  it('a request on the local socket about its own session is refused with NoSession', async () => {
     await startEdge()
     for (const [url, body] of [
       [logoutPath, undefined],
@@ -311,7 +311,7 @@ describe('a request over the socket', () => {
     expect((await edge.get(currentPath, Token.Authorization)).statusCode).toBe(200)
   })
 
-  it('that is no HTTP gets the one error body', async () => {
+  it('bytes on the local socket that are not HTTP get the error body', async () => {
     await startEdge()
     const socket = connect({ path })
     let text = ''
@@ -331,7 +331,7 @@ describe('the close', () => {
     return { local, held: held.promise }
   }
 
-  it('waits for what is in flight, and ends what is idle', async () => {
+  it('the close of the local socket waits for requests in flight, and ends idle connections', async () => {
     const { local, held } = await startWaiting()
     const idle = connect({ path })
     await once(idle, 'connect')
@@ -348,7 +348,7 @@ describe('the close', () => {
     idle.destroy()
   })
 
-  it('does not wait for a client that keeps its connection', async () => {
+  it('the close of the local socket does not wait for a client that keeps its connection', async () => {
     const { local, held } = await startWaiting()
     const client = connect({ path })
     client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -360,7 +360,7 @@ describe('the close', () => {
     await ended
   })
 
-  it('by force ends what is still open', async () => {
+  it('closeConnections ends all open connections of the local socket', async () => {
     const { local, held } = await startWaiting()
     const reply = ask('GET', '/').catch((error: unknown) => error)
     await held

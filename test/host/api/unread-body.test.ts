@@ -36,7 +36,7 @@ const refusals = [
 
 // Each connection is closed two seconds after its reply: the tests of a group wait for that together.
 describe('a body that waits for 100 Continue', () => {
-  it.concurrent.each(refusals)('for %s is neither asked for nor read', async (...refusal) => {
+  it.concurrent.each(refusals)('the body of %s is neither requested nor read', async (...refusal) => {
     const [, method, path, status] = refusal
     const client = await openTls(wire.port, wire.cert)
     if (status === '429') {
@@ -53,27 +53,30 @@ describe('a body that waits for 100 Continue', () => {
 })
 
 describe('a body of 200 MB', () => {
-  it.concurrent.each(refusals)('for %s is hardly read, and the reply arrives', async (...refusal) => {
-    const [, method, path] = refusal
-    const client = await openTls(wire.port, wire.cert)
-    let sent = 0
-    const chunk = Buffer.alloc(1_000_000, 'x')
-    const send = () => {
-      if (client.closed || sent >= 200) return
-      sent += 1
-      // It waits for `drain` each time: a chunk is more than the socket buffers.
-      client.socket.write(chunk)
-    }
-    client.socket.on('drain', send)
-    client.socket.write(head(method, path, json, 'Content-Length: 200000000'))
-    send()
-    await answer(client)
-    await closed(client)
-    expect(sent).toBeLessThan(30)
-  })
+  it.concurrent.each(refusals)(
+    'of the body of %s hardly anything is read, and the reply arrives',
+    async (...refusal) => {
+      const [, method, path] = refusal
+      const client = await openTls(wire.port, wire.cert)
+      let sent = 0
+      const chunk = Buffer.alloc(1_000_000, 'x')
+      const send = () => {
+        if (client.closed || sent >= 200) return
+        sent += 1
+        // It waits for `drain` each time: a chunk is more than the socket buffers.
+        client.socket.write(chunk)
+      }
+      client.socket.on('drain', send)
+      client.socket.write(head(method, path, json, 'Content-Length: 200000000'))
+      send()
+      await answer(client)
+      await closed(client)
+      expect(sent).toBeLessThan(30)
+    },
+  )
 })
 
-it('whoever sends all of a small body before it listens still gets the reply, and goes on with the connection', async () => {
+it('a client that sends a small body completely before it reads gets the reply, and the connection stays open', async () => {
   const client = await openTls(wire.port, wire.cert)
   for (const [count, path, status] of [
     [1, '/v1/nothing', 404],
@@ -93,7 +96,7 @@ it('whoever sends all of a small body before it listens still gets the reply, an
   client.socket.destroy()
 })
 
-it('a client that goes on sending after a refusal is not reset before it has read that', async () => {
+it('a client that keeps sending after a refusal is not reset before it has read the refusal', async () => {
   const client = await openTls(wire.port, wire.cert)
   const failed = vi.fn()
   client.socket.on('error', failed)
@@ -111,7 +114,7 @@ it('a client that goes on sending after a refusal is not reset before it has rea
   expect(failed).not.toHaveBeenCalled()
 })
 
-it('a body that is wanted is asked for, read, and the connection lives on', async () => {
+it('a body that a handler reads is requested and read, and the connection stays open', async () => {
   const body = '{"username":"alice","password":"alice pass"}'
   const client = await openTls(wire.port, wire.cert)
   client.socket.write(head('POST', loginPath, json, `Content-Length: ${body.length}`, 'Expect: 100-continue'))
@@ -131,19 +134,22 @@ it.each([
   ['POST', loginPath, '400'],
   ['POST', logoutPath, '401'],
   ['DELETE', '/v1/ping', '405'],
-])('%s %s with a type and without a length has no body, and nobody waits for one', async (...asked) => {
-  const [method, path, status] = asked
-  const client = await openTls(wire.port, wire.cert)
-  for (const times of [1, 2]) {
-    client.socket.write(head(method, path, json))
-    await answer(client, times)
-  }
-  expect(statusOf(client)).toBe(status)
-  expect(client.closed).toBe(false)
-  client.socket.destroy()
-})
+])(
+  '%s %s with a content type and without a length has no body, and the daemon waits for none',
+  async (...asked) => {
+    const [method, path, status] = asked
+    const client = await openTls(wire.port, wire.cert)
+    for (const times of [1, 2]) {
+      client.socket.write(head(method, path, json))
+      await answer(client, times)
+    }
+    expect(statusOf(client)).toBe(status)
+    expect(client.closed).toBe(false)
+    client.socket.destroy()
+  },
+)
 
-it('a body that breaks off is the fault of the client: 400 in the trail, and no error in the journal', async () => {
+it('an incomplete body is the fault of the client: 400 in the trail, and no error in the journal', async () => {
   // The refusals above have used up the single records of this minute.
   const own = await createWireEdge({})
   onTestFinished(() => own.stop())
@@ -171,7 +177,7 @@ it('requests without a Host are counted too', async () => {
   expect(statuses.filter((status) => status !== '400' && status !== '429')).toEqual([])
 })
 
-it('a body of unknown length that was read leaves the reply as any does, and the connection open', async () => {
+it('a body of unknown length that was read changes nothing in the reply and leaves the connection open', async () => {
   const body = JSON.stringify({ username: 'nobody', password: '' })
   const fieldsOf = async (...request: string[]) => {
     const client = await openTls(wire.port, wire.cert)

@@ -55,7 +55,7 @@ const rates: Rate[] = [
 describe.each(rates)('a bucket of $requestsPerSecond × $burst', (rate) => {
   const bucket = createBucket(rate)
 
-  it.each([1, 2, 3, 4, 5])('decides as the model over random arrivals (%i)', (seed) => {
+  it.each([1, 2, 3, 4, 5])('a bucket decides as its model over random arrivals (%i)', (seed) => {
     const random = createRandom(seed)
     const tokenMs = 1_000 / rate.requestsPerSecond
     let now = Math.floor(random() * yearMs)
@@ -79,7 +79,7 @@ describe.each(rates)('a bucket of $requestsPerSecond × $burst', (rate) => {
     expect(refused).toBeLessThan(4_000)
   })
 
-  it('names the first millisecond at which there is a token again', () => {
+  it('a bucket names the first millisecond at which a token is available again', () => {
     const empty = emptyAt(rate, 5_000)
     expect(bucket.tokens(empty, 5_000)).toBe(0)
     const wait = bucket.waitMs(empty, 5_000)
@@ -89,7 +89,7 @@ describe.each(rates)('a bucket of $requestsPerSecond × $burst', (rate) => {
     expect(bucket.waitMs(empty, 5_000 + wait)).toBe(0)
   })
 
-  it('goes from full to empty and back in as many seconds as the burst', () => {
+  it('a bucket goes from full to empty and back in as many seconds as the burst', () => {
     const empty = emptyAt(rate, 9_000)
     expect([bucket.emptiness(0, 9_000), bucket.emptiness(empty, 9_000)]).toEqual([0, 1])
     expect(bucket.emptiness(empty, 9_000 + 1_000 * rate.burst)).toBe(0)
@@ -97,7 +97,7 @@ describe.each(rates)('a bucket of $requestsPerSecond × $burst', (rate) => {
   })
 })
 
-it('lets 50 through at once, then 10 a second, and never more than 50 + 10 a second over any time', () => {
+it('a bucket accepts 50 at once, then 10 a second, and never more than 50 + 10 a second over any time', () => {
   const bucket = createBucket({ requestsPerSecond: 10, burst: 5 })
   let mark = 0
   const allowed: number[] = []

@@ -11,7 +11,7 @@ function drain(counter: RateCounter, client: string, now: number): number {
 }
 
 describe('counters', () => {
-  it('say how many tokens are left, and -1 when there was none', () => {
+  it('counters return the tokens left, and -1 when there was none', () => {
     const counter = createRateCounters(100).open({ requestsPerSecond: 2, burst: 1 })
     expect([1, 2, 3, 4].map(() => counter.take('a', 0))).toEqual([1, 0, -1, -1])
     expect(counter.waitMs('a', 0)).toBe(500)
@@ -19,13 +19,13 @@ describe('counters', () => {
     expect(counter.take('b', 500)).toBe(1)
   })
 
-  it('of two resources do not know each other', () => {
+  it('counters of two resources are independent', () => {
     const counters = createRateCounters(100)
     const [one, other] = [counters.open(usual), counters.open({ requestsPerSecond: 2, burst: 5 })]
     expect([drain(one, 'a', 0), drain(other, 'a', 0)]).toEqual([50, 10])
   })
 
-  it('are never more than the maximum, over all resources', () => {
+  it('counters are never more than the maximum, over all resources', () => {
     const counters = createRateCounters(1_000)
     const both = [counters.open(usual), counters.open(usual)]
     let most = 0
@@ -36,7 +36,7 @@ describe('counters', () => {
     expect(most).toBe(1_000)
   })
 
-  it('of full buckets are dropped while others ask', () => {
+  it('counters of full buckets are removed while other clients send requests', () => {
     const counters = createRateCounters(10_000)
     const counter = counters.open(usual)
     for (let client = 0; client < 5_000; client += 1) counter.take(String(client), 0)
@@ -45,7 +45,7 @@ describe('counters', () => {
     expect(counters.size()).toBe(1)
   })
 
-  it('of clients over the limit outlive a flood of any number of addresses', () => {
+  it('counters of clients over the limit outlive a flood of any number of addresses', () => {
     const counters = createRateCounters(1_000)
     const counter = counters.open(usual)
     const other = counters.open(usual)
@@ -58,7 +58,7 @@ describe('counters', () => {
     expect(drained.filter((client) => counter.take(client, 0) >= 0)).toEqual([])
   })
 
-  it('give way one at a time, the fullest', () => {
+  it('counters are removed one at a time, the fullest first', () => {
     const counters = createRateCounters(20)
     const [one, other] = [counters.open(usual), counters.open({ requestsPerSecond: 5, burst: 2 })]
     for (let client = 0; client < 5; client += 1) other.take(String(client), 0)
@@ -72,7 +72,7 @@ describe('counters', () => {
     expect(one.take('7', 0)).toBe(49)
   })
 
-  it('work with room for one alone', () => {
+  it('counters work with a maximum of one', () => {
     const counters = createRateCounters(1)
     const counter = counters.open(usual)
     expect([counter.take('a', 0), counter.take('b', 0), counter.take('c', 0)]).toEqual([49, 49, 49])

@@ -18,10 +18,10 @@ it.each([
   ['//v1/users', 'other'],
   ['/openapi.json', 'other'],
   ['/v2/users', 'other'],
-])('counts %s as %s', (url, resource) => {
+])('the path %s counts for the resource %s', (url, resource) => {
   expect(resourceOf(url)).toBe(resource)
 })
 
-it('reads the rate of a resource', () => {
+it('the rate of a resource is parsed', () => {
   expect(parseResourceRate('clusters=50/5')).toEqual(['clusters', { requestsPerSecond: 50, burst: 5 }])
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { addRequestCounts } from '../../../src/api/request-counts.ts'
 
 describe('requests that meet no route', () => {
-  it('are one row, a million of them', () => {
+  it('a million paths without a route are counted in one row', () => {
     const counts = addRequestCounts(fastify())
     const reply = { elapsedTime: 1 } as FastifyReply
     for (let index = 0; index < 1_000_000; index += 1) counts.countUnrouted(404, reply)
@@ -20,7 +20,7 @@ describe('requests of a route', async () => {
   app.route({ method: ['GET', 'PUT'], url: '/things/:uid', handler: async () => ({}) })
   await app.ready()
 
-  it('are a row for each method, whatever the parameter is', async () => {
+  it('requests are counted in a row for each method, whatever the path parameter', async () => {
     for (let index = 0; index < 100; index += 1) await app.inject(`/things/${index}`)
     await app.inject({ method: 'PUT', url: '/things/5' })
     await app.inject({ method: 'HEAD', url: '/things/5' })
@@ -32,7 +32,7 @@ describe('requests of a route', async () => {
     ])
   })
 
-  it('that nobody asked for are not shown', () => {
+  it('routes without requests are not shown', () => {
     expect(addRequestCounts(fastify()).figures()).toEqual([])
   })
 })

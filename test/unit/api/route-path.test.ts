@@ -12,11 +12,11 @@ describe('the pattern of a route', () => {
     ['/v2/:name/blobs/:digest', '/v2/a%2Fb/blobs/x', true],
     ['/files/*', '/files/a/b', true],
     ['/files/*', '/file', false],
-  ])('%s and the path %s: %s', (pattern, path, fits) => {
+  ])('the pattern %s matches the path %s: %s', (pattern, path, fits) => {
     expect(matcherOf(pattern).test(path)).toBe(fits)
   })
 
-  it.each(['/v1/:hour(^\\d+$)', '/v1/:uid?', '/v1/a::b'])('%s is refused', (pattern) => {
+  it.each(['/v1/:hour(^\\d+$)', '/v1/:uid?', '/v1/a::b'])('the pattern %s is refused', (pattern) => {
     expect(() => matcherOf(pattern)).toThrow(`the route ${pattern} has a parameter of a form`)
   })
 })
@@ -31,15 +31,15 @@ describe('a parameter that may hold slashes', () => {
     ['/v2/:name/blobs/:digest', '/v2/blobs/x', '/v2/blobs/x'],
     ['/v2/:name/tags/list', '/v2/a/b/tags/list', '/v2/a%2Fb/tags/list'],
     ['/v2/:name', '/v2/a/b', '/v2/a%2Fb'],
-  ])('of %s: %s is read as %s', (pattern, path, read) => {
+  ])('with the pattern %s the path %s is encoded as %s', (pattern, path, read) => {
     expect(slashEncoderOf(pattern, 'name')?.(path)).toBe(read)
   })
 
-  it('is another one than one whose name begins like it', () => {
+  it('a parameter is not mistaken for one whose name begins with its name', () => {
     expect(slashEncoderOf('/v2/:names/blobs', 'name')).toBeUndefined()
   })
 
-  it('is found fast in a path as long as there may be', () => {
+  it('a parameter with slashes is found fast in a path of the maximum length', () => {
     const encode = slashEncoderOf('/v2/:name/blobs/:digest', 'name')
     const began = performance.now()
     encode?.(`/v2/${'/blobs/'.repeat(2_300)}`)

@@ -5,7 +5,7 @@ describe('a tar header', () => {
   const header = tarHeader('audit/1.ndjson', 1_234, Date.UTC(2026, 0, 1, 0, 0, 0, 999))
   const field = (from: number, to: number) => header.toString('ascii', from, to)
 
-  it('has the fields of pax(1) at their places', () => {
+  it('a header has the fields of pax(1) at their places', () => {
     expect(header).toHaveLength(512)
     expect(field(0, 14)).toBe('audit/1.ndjson')
     expect(field(100, 108)).toBe('0000600\0')
@@ -15,7 +15,7 @@ describe('a tar header', () => {
     expect(field(257, 265)).toBe('ustar\x0000')
   })
 
-  it('has the sum of its bytes, its own place counted as spaces', () => {
+  it('a header has the sum of its bytes, its own place counted as spaces', () => {
     const summed = Buffer.from(header)
     summed.fill(0x20, 148, 156)
     expect(parseInt(field(148, 154), 8)).toBe(summed.reduce((sum, byte) => sum + byte, 0))

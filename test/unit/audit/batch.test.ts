@@ -27,7 +27,7 @@ describe('records of one turn of the event loop', () => {
     return { trail, store, verify, batch, commits, uids: () => store.slice(1, 100).map(({ uid }) => uid) }
   }
 
-  it('are one commit, those of the next turn another', async () => {
+  it('records of one turn of the event loop are one commit, those of the next turn another', async () => {
     const { batch, commits, uids, verify } = open()
     const first = Promise.all([batch.add(pending('a')), batch.add(pending('b'))])
     expect(uids()).toEqual([])
@@ -38,7 +38,7 @@ describe('records of one turn of the event loop', () => {
     expect(await verify()).toMatchObject({ isIntact: true })
   })
 
-  it('are written at once by a stop, and not again', async () => {
+  it('a stop writes waiting records at once, and not again', async () => {
     const { batch, commits, uids } = open()
     const added = batch.add(pending('a'))
     batch.flush()
@@ -49,7 +49,7 @@ describe('records of one turn of the event loop', () => {
     expect(commits).toEqual([['a']])
   })
 
-  it('take away what was begun, with a record or without one', async () => {
+  it('a commit removes the intents of its requests, with a record or without one', async () => {
     const { trail, store, batch, commits, uids } = open()
     const [recorded, counted] = [trail.begin(entry('begun'))!, trail.begin(entry('begun'))!]
     await Promise.all([batch.add(pending(recorded, true)), batch.add(forgotten(counted))])
@@ -58,7 +58,7 @@ describe('records of one turn of the event loop', () => {
     expect(rig.open().store.slice(1, 10)).toHaveLength(1)
   })
 
-  it('are each missed where nothing can be written, and what was begun is written later', async () => {
+  it('records of a turn are all missed if nothing can be written, and their intents are finished later', async () => {
     const { trail, store, batch } = open()
     const [begun, counted] = [trail.begin(entry('begun'))!, trail.begin(entry('begun'))!]
     rig.full()
@@ -76,7 +76,7 @@ describe('records of one turn of the event loop', () => {
     expect(store.intents()).toEqual([])
   })
 
-  it('do not fail with one of them', async () => {
+  it('one record that fails does not make the others of its turn fail', async () => {
     const { trail, uids, verify } = open()
     const batch = createBatch(trail)
     const bad = { ...pending('bad'), entry: { ...entry('bad'), address: undefined as unknown as string } }

@@ -56,7 +56,7 @@ function pass(ms: number): void {
 }
 
 describe('a flood of refusals without a session', () => {
-  it('is ten records and one that counts the rest, whose uid they all got', async () => {
+  it('a flood of refusals is ten records and one that counts the rest, whose uid they all got', async () => {
     const uids = await times(50, (index) => ({ status: index < 40 ? 401 : 429 }))
     pass(minuteMs)
     expect(records()).toHaveLength(11)
@@ -73,7 +73,7 @@ describe('a flood of refusals without a session', () => {
     )
   })
 
-  it('has one sum for all addresses, which names the most frequent ones', async () => {
+  it('a flood has one sum for all addresses, which names the most frequent ones', async () => {
     await times(10)
     await times(9, (index) => ({ address: ['192.0.2.7', '192.0.2.8', '192.0.2.8'][index % 3]! }))
     await times(20, () => ({ address: '2001:db8::1' }))
@@ -89,7 +89,7 @@ describe('a flood of refusals without a session', () => {
     })
   })
 
-  it('from more addresses than are kept in memory says so', async () => {
+  it('the sum of a flood says that it came from more addresses than are kept in memory', async () => {
     await times(12_010, (index) => ({ address: `10.${index >> 16}.${(index >> 8) & 0xff}.${index & 0xff}` }))
     await times(3, () => ({ address: '10.0.0.99' }))
     pass(minuteMs)
@@ -98,7 +98,7 @@ describe('a flood of refusals without a session', () => {
     )
   })
 
-  it('is at most ten records in any sixty seconds', async () => {
+  it('a flood causes at most ten records in any sixty seconds', async () => {
     for (let second = 0; second < 300; second += 1) {
       await times(3)
       pass(1_000)
@@ -109,7 +109,7 @@ describe('a flood of refusals without a session', () => {
       if (index >= 10) expect(at - singles[index - 10]!.at).toBeGreaterThanOrEqual(minuteMs)
   })
 
-  it('has fewer single records and fewer sums when it lasts for hours', async () => {
+  it('a flood of hours has fewer single records and fewer sums', async () => {
     for (let minute = 0; minute < 6 * 60; minute += 1) {
       await times(20)
       pass(minuteMs)
@@ -123,7 +123,7 @@ describe('a flood of refusals without a session', () => {
     expect(sums().at(-1)?.message).toMatch(/ were refused within 1[45] minutes: /)
   })
 
-  it('hides neither what went well nor what a user with a session was refused', async () => {
+  it('a flood hides neither successes nor refusals of users with a session', async () => {
     await times(200)
     await ended({ status: 200 })
     expect(records().at(-1)).toMatchObject({ outcome: 'success' })
@@ -131,7 +131,7 @@ describe('a flood of refusals without a session', () => {
     expect(records().at(-1)).toMatchObject({ address: '192.0.2.9', outcome: 'refused' })
   })
 
-  it('takes what was begun away with it', async () => {
+  it('a counted refusal removes its intent', async () => {
     await times(10)
     const begun = audit.requests.begin(request)!
     const uid = await ended({ begun })
@@ -144,7 +144,7 @@ describe('a flood of refusals without a session', () => {
     expect(records()).toHaveLength(11)
   })
 
-  it('that was cut short by a kill has its record after the next start', async () => {
+  it('a flood that was cut short by a kill has its sum after the next start', async () => {
     const uids = await times(50)
     open()
     expect(records()).toHaveLength(11)
@@ -155,7 +155,7 @@ describe('a flood of refusals without a session', () => {
     })
   })
 
-  it('ends by itself after a minute, and never with an exception', async () => {
+  it('the sum of a flood is written after a minute, and never throws', async () => {
     await times(50)
     rig.open().trail.append(entry('foreign'))
     expect(() => pass(minuteMs)).not.toThrow()
@@ -164,7 +164,7 @@ describe('a flood of refusals without a session', () => {
   })
 })
 
-it('a flood of users with a session is bounded in the same way, by itself', async () => {
+it('a flood of users with a session is bounded in the same way, with its own budget', async () => {
   await times(15, () => ({ hasSession: true }))
   await times(3)
   pass(minuteMs)

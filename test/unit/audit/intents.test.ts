@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => rig.database.close())
 
 describe('a change that was begun', () => {
-  it('becomes one record, with the uid that was given out', () => {
+  it('an intent becomes one record, with the uid that was returned before', () => {
     const { trail, store } = rig.open()
     const uid = trail.begin(entry('change'))!
     expect(trail.head().seq).toBe(0)
@@ -19,14 +19,14 @@ describe('a change that was begun', () => {
     expect(store.intents()).toEqual([])
   })
 
-  it('and never ended becomes a record with an unknown outcome at the next start', () => {
+  it('an intent without an end becomes a record with an unknown outcome at the next start', () => {
     const uid = rig.open().trail.begin(entry('change'))
     const { store } = rig.open()
     expect(store.read(1)).toMatchObject({ uid, message: 'change', outcome: 'unknown' })
     expect(store.intents()).toEqual([])
   })
 
-  it('is recorded on the disk, and told to the journal, when the call returns', () => {
+  it('an intent is on the disk, and a line of the journal, when the call returns', () => {
     const { store, trail: opened } = rig.open()
     const uid = opened.begin(entry('change'))!
     const synchronous: unknown[] = []
@@ -44,7 +44,7 @@ describe('a change that was begun', () => {
     expect(rig.auditLines().at(-1)).toMatchObject({ msg: 'changed', seq: 2 })
   })
 
-  it('leaves no intent behind where many could not be recorded', () => {
+  it('no intent is left behind when many could not be recorded', () => {
     const { trail, store } = rig.open()
     const [one, another, ...many] = Array.from({ length: 27 }, () => trail.begin(entry('change'))!)
     const finish = (uid: string) => trail.finish(uid, entry('changed'))
@@ -57,7 +57,7 @@ describe('a change that was begun', () => {
     expect(store.slice(1, 99)).toHaveLength(27)
   })
 
-  it('by a version that removed intents later keeps its one record', () => {
+  it('an intent of a version that removed intents later has only one record', () => {
     const { store } = rig.fill(1)
     store.putIntent({ uid: store.read(1)!.uid, entry: entry('change') })
     rig.database.sql.exec(migrations.find((each) => each.includes('FROM audit_intent'))!)

@@ -13,7 +13,7 @@ afterEach(() => rig.database.close())
 describe('retention', () => {
   const limits = { retentionDays: 10, limitBytes: 1e9 }
 
-  it('removes what is too old, and leaves a checkpoint that verification accepts', async () => {
+  it('retention removes old records, and leaves a checkpoint that verification accepts', async () => {
     const { store, trail, verify } = rig.fill(250)
     const last = store.read(250)!
     rig.clock.turn(20 * dayMs)
@@ -27,7 +27,7 @@ describe('retention', () => {
     })
   })
 
-  it('removes the oldest beyond the size', async () => {
+  it('retention removes the oldest records beyond the size', async () => {
     const { store, trail, verify } = rig.fill(1_000)
     const limitBytes = store.usedBytes() / 2
     const removed = await retain({ store, trail, clock: rig.clock, ...limits, limitBytes })
@@ -38,7 +38,7 @@ describe('retention', () => {
     expect(await verify()).toMatchObject({ isIntact: true, first: removed + 1 })
   })
 
-  it('removes at once whatever is too much, and of what is too old 20,000 in an hour', async () => {
+  it('retention removes records beyond the size at once, and old ones at 20,000 an hour', async () => {
     const { store, trail, verify } = rig.bulk(45_000)
     rig.clock.turn(20 * dayMs)
     expect(await retain({ store, trail, clock: rig.clock, ...limits })).toBe(20_000)
@@ -50,13 +50,13 @@ describe('retention', () => {
     expect(await verify()).toMatchObject({ isIntact: true })
   })
 
-  it('removes no records because something else blows up the database', async () => {
+  it('retention removes no records because other data enlarges the database', async () => {
     const { store, trail } = rig.fill(1_000)
     rig.database.sql.exec('CREATE TABLE ballast AS SELECT zeroblob(50000000)')
     expect(await retain({ store, trail, clock: rig.clock, ...limits, limitBytes: 3_000_000 })).toBe(0)
   })
 
-  it('removes nothing from a trail that was tampered with, and records that once', async () => {
+  it('retention removes nothing from a trail that was tampered with, and records that once', async () => {
     const { store, trail } = rig.fill(250)
     rig.tamper('UPDATE audit SET at = 0 WHERE seq = 120')
     rig.clock.turn(20 * dayMs)
@@ -70,13 +70,13 @@ describe('retention', () => {
     ])
   })
 
-  it('removes nothing that is young and small', async () => {
+  it('retention removes nothing from a young and small trail', async () => {
     const { store, trail } = rig.fill(10)
     expect(await retain({ store, trail, clock: rig.clock, ...limits })).toBe(0)
     expect(trail.head().seq).toBe(10)
   })
 
-  it('can be done again and again', async () => {
+  it('retention can run many times', async () => {
     const { store, trail, verify } = rig.fill(10)
     for (let round = 0; round < 5; round += 1) {
       rig.clock.turn(20 * dayMs)
@@ -86,7 +86,7 @@ describe('retention', () => {
     expect(await verify()).toMatchObject({ isIntact: true, count: 2, first: 19 })
   })
 
-  it('that was interrupted is intact, and ends what it began', async () => {
+  it('a trail with an interrupted retention is intact, and the next retention finishes it', async () => {
     const { store, trail, verify } = rig.fill(10)
     rig.clock.turn(20 * dayMs)
     // The state between the checkpoint and the end of the removal.
@@ -97,7 +97,7 @@ describe('retention', () => {
     expect(await verify()).toMatchObject({ isIntact: true, first: 11 })
   })
 
-  it('is found out when it removes more than its checkpoint says', async () => {
+  it('verification finds a retention that removed more than its checkpoint says', async () => {
     const { store, trail, verify } = rig.fill(10)
     rig.clock.turn(20 * dayMs)
     trail.append(entry('young'))
@@ -108,7 +108,7 @@ describe('retention', () => {
     expect(await verify()).toMatchObject({ isIntact: false })
   })
 
-  it('removes nothing where the checkpoint cannot be written', async () => {
+  it('retention removes nothing if the checkpoint cannot be written', async () => {
     const { store, trail, verify } = rig.fill(10)
     rig.clock.turn(20 * dayMs)
     rig.full()

@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => rig.database.close())
 
 describe('a record', () => {
-  it('is hashed over a form that never changes', () => {
+  it('a record is hashed over a form that never changes', () => {
     const { store, trail } = rig.fill(1)
     const record = store.read(1)!
     expect(canonicalForm({ ...record, uid: 'u', previousHash: new Uint8Array(2) })).toBe(
@@ -24,13 +24,13 @@ describe('a record', () => {
     expect(hex(trail.head().hash)).toBe(hex(record.hash))
   })
 
-  it('holds the hash of the one before; the first one zeros', () => {
+  it('a record contains the hash of the one before; the first one zeros', () => {
     const { store } = rig.fill(2)
     expect(hex(store.read(1)!.previousHash)).toBe('0'.repeat(64))
     expect(hex(store.read(2)!.previousHash)).toBe(hex(store.read(1)!.hash))
   })
 
-  it('comes back from the disk as it was hashed, whatever was typed', async () => {
+  it('a record is read from the disk as it was hashed, whatever its texts', async () => {
     const { trail, verify, store } = rig.open()
     for (const typed of [
       '\ud800 lone',
@@ -44,13 +44,13 @@ describe('a record', () => {
     expect(store.read(3)!.actor).toBe('\\u{1b}[2J\\u{d}\\u{a}forged line')
   })
 
-  it('can neither be altered nor removed by a statement of the daemon', () => {
+  it('a record can neither be altered nor removed by a statement of the daemon', () => {
     rig.fill(2)
     expect(() => rig.database.sql.exec("UPDATE audit SET actor = 'nobody'")).toThrow('append-only')
     expect(() => rig.database.sql.exec('DELETE FROM audit WHERE seq = 1')).toThrow('append-only')
   })
 
-  it('is a line of its own kind, whatever the level of the log', () => {
+  it('a record is a log line of its own kind, whatever the log level', () => {
     rig.captured.log.level = 'fatal'
     rig.fill(1)
     const { store } = rig.open()
@@ -64,13 +64,13 @@ describe('a record', () => {
     ])
   })
 
-  it('is refused within a transaction, whose end nobody knows', () => {
+  it('a record within a transaction is refused, since the transaction may be rolled back', () => {
     const { trail } = rig.open()
     expect(() => rig.database.transaction(() => trail.append(entry('x')))).toThrow('transaction')
   })
 })
 
-it('the head of the trail goes to the journal hourly, also where retention has to give up', async () => {
+it('the head of the trail is logged hourly, also when retention fails', async () => {
   const { trail, store } = rig.fill(3)
   const settings = { retentionDays: 1, limitBytes: 1e9 }
   const audit = createAudit({
@@ -98,13 +98,13 @@ describe('text of a record', () => {
     ['a😀', 4, 'a'],
     ['\u0000', 256, '\\u{0}'],
     ['\ud83d', 256, '\ufffd'],
-  ])('%j in %d bytes is %j', (text, bytes, expected) => {
+  ])('the text %j in %d bytes is %j', (text, bytes, expected) => {
     expect(plainText(text, bytes)).toBe(expected)
   })
 })
 
 describe('verification', () => {
-  it.each([0, 1, 200, 450])('finds a trail of %d records intact', async (count) => {
+  it.each([0, 1, 200, 450])('verification finds a trail of %d records intact', async (count) => {
     const { verify, trail } = rig.fill(count)
     const first = count > 0 ? 1 : 0
     const { head, ...found } = await verify()
@@ -131,7 +131,7 @@ describe('verification', () => {
       20,
       'checkpoint is missing',
     ],
-  ])('finds a record that was %s', async (_what, statements, seq, message) => {
+  ])('verification finds a record that was %s', async (_what, statements, seq, message) => {
     const { verify } = rig.fill(450)
     rig.tamper(statements)
     const { isIntact, problem } = await verify()
@@ -140,7 +140,7 @@ describe('verification', () => {
     expect(problem?.message).toContain(message)
   })
 
-  it('finds a chain that was computed anew by a head that was kept elsewhere', async () => {
+  it('verification finds a chain that was computed again by a head that was kept elsewhere', async () => {
     const { trail, store } = rig.fill(5)
     const kept = trail.head()
     rig.tamper('DELETE FROM audit WHERE seq >= 4')
@@ -155,7 +155,7 @@ describe('verification', () => {
   it.each([
     ['the newest record altered', [450]],
     ['the chain computed anew to the same length', [447, 448, 449, 450]],
-  ])('finds %s while the daemon runs, hashes and all', async (_what, seqs) => {
+  ])('verification finds %s while the daemon runs, even with correct hashes', async (_what, seqs) => {
     const { verify, store } = rig.fill(450)
     rig.tamper('')
     for (const seq of seqs) rig.forge(store, seq)
@@ -167,7 +167,7 @@ describe('verification', () => {
     })
   })
 
-  it('compares a kept head with the checkpoint, and says of one before that it cannot', async () => {
+  it('verification compares a kept head with the checkpoint, and reports an older head as not comparable', async () => {
     const { trail, store } = rig.fill(20)
     const [removed, last] = [store.read(5)!, store.read(20)!]
     rig.clock.turn(2 * dayMs)
@@ -185,7 +185,7 @@ describe('verification', () => {
     })
   })
 
-  it('finds an end that was cut off while the daemon was down by a head that was kept elsewhere', async () => {
+  it('verification finds an end that was cut off while the daemon was down by a head that was kept elsewhere', async () => {
     const { trail, store } = rig.fill(5)
     const expected = trail.head()
     rig.tamper('DELETE FROM audit WHERE seq = 5')
@@ -195,7 +195,7 @@ describe('verification', () => {
     })
   })
 
-  it('goes on while records are written and retention takes some away', async () => {
+  it('verification works while records are written and retention removes others', async () => {
     const { trail, store, verify } = rig.fill(900)
     const verified = verify()
     trail.append(entry('meanwhile'))
@@ -208,13 +208,13 @@ describe('verification', () => {
 })
 
 describe('a trail that cannot be written', () => {
-  it('notes nothing of what is about to be changed', () => {
+  it('a database that cannot be written stores no intent', () => {
     const { trail } = rig.fill(1)
     rig.full()
     expect(trail.begin(entry('change'))).toBeUndefined()
   })
 
-  it('leaves what happens to the journal, counts it, and says so once it can', async () => {
+  it('records that cannot be written are logged and counted, and a later record reports them', async () => {
     const { trail, store, verify } = rig.fill(1)
     rig.full()
     for (let count = 0; count < 3; count += 1) trail.append(entry(`missed ${count}`))
@@ -238,7 +238,7 @@ describe('a trail that cannot be written', () => {
     expect(await verify()).toMatchObject({ isIntact: true, count: 3 })
   })
 
-  it('is one whose file may not grow, too', () => {
+  it('a file that may not grow counts as a database that cannot be written', () => {
     const { trail } = rig.fill(1)
     const { page_count: pages } = rig.database.sql.prepare('PRAGMA page_count').get() as {
       page_count: number
@@ -250,7 +250,7 @@ describe('a trail that cannot be written', () => {
     expect(trail.unwritten() + trail.head().seq - before).toBe(100)
   })
 
-  it('keeps what was begun before, and records its end later', async () => {
+  it('an intent from before stays, and its end is recorded later', async () => {
     const { trail, store, verify } = rig.open()
     const uid = trail.begin(entry('change'))!
     rig.full()
@@ -267,7 +267,7 @@ describe('a trail that cannot be written', () => {
 })
 
 describe('a trail to which somebody else writes', () => {
-  it('misses one record, then goes on behind the foreign ones, and says so', async () => {
+  it('after records of another program the trail misses one record, continues behind them, and reports them', async () => {
     const { trail, store, verify } = rig.fill(2)
     const kept = trail.head()
     const { trail: other } = rig.open()
@@ -289,7 +289,7 @@ describe('a trail to which somebody else writes', () => {
     expect(other.head().seq).toBe(3)
   })
 
-  it('has no intent where the database gives any error', () => {
+  it('no intent is stored when the database gives any error', () => {
     const { trail } = rig.open()
     rig.database.sql.exec('DROP TABLE audit_intent')
     expect(trail.begin(entry('change'))).toBeUndefined()

@@ -25,7 +25,7 @@ describe('canonicalAddress', () => {
     ['0:0:0:0:0:0:0:1', '::1'],
     ['no address', 'no address'],
     ['', ''],
-  ])('makes %s into %s', (address, plain) => {
+  ])('the canonical form of %s is %s', (address, plain) => {
     expect(canonicalAddress(address)).toBe(plain)
   })
 })
@@ -44,7 +44,7 @@ describe('addressGroup', () => {
     ['::1', '::/64'],
     ['64:ff9b::10.0.0.1', '64:ff9b::/64'],
     ['', ''],
-  ])('puts %s into %s', (address, group) => {
+  ])('%s is in the network %s', (address, group) => {
     expect(addressGroup(address)).toBe(group)
   })
 })
@@ -65,12 +65,15 @@ describe('isLoopback', () => {
 })
 
 describe('isLinkLocal', () => {
-  it.each(['169.254.1.2', 'fe80::1%eth0', 'febf::1', '::ffff:169.254.1.2'])('holds for %s', (address) => {
+  it.each(['169.254.1.2', 'fe80::1%eth0', 'febf::1', '::ffff:169.254.1.2'])('%s is link-local', (address) => {
     expect(isLinkLocal(address)).toBe(true)
   })
-  it.each(['169.25.4.1', 'fec0::1', 'fe8::1', 'fd00::1', '::1', '10.0.0.1'])('fails for %s', (address) => {
-    expect(isLinkLocal(address)).toBe(false)
-  })
+  it.each(['169.25.4.1', 'fec0::1', 'fe8::1', 'fd00::1', '::1', '10.0.0.1'])(
+    '%s is not link-local',
+    (address) => {
+      expect(isLinkLocal(address)).toBe(false)
+    },
+  )
 })
 
 describe('reachableBy', () => {

@@ -11,7 +11,7 @@ const open = (maximum: number, compared?: number) =>
 const keys = (map: ReturnType<typeof open>) => [...map.entries()].map(([key]) => key)
 
 describe('a bounded map', () => {
-  it('lets go of the entry of least worth where a new one has no room', () => {
+  it('a full map removes the entry of least worth for a new one', () => {
     const map = open(3)
     for (const [key, worth] of [
       ['a', 5],
@@ -25,7 +25,7 @@ describe('a bounded map', () => {
     expect(keys(map)).toEqual(['a', 'c', 'e'])
   })
 
-  it('lets go of no entry for one that it has', () => {
+  it('a full map removes no entry when a known key is set', () => {
     const map = open(2)
     map.set('a', 1, 0)
     map.set('b', 1, 0)
@@ -36,7 +36,7 @@ describe('a bounded map', () => {
     ])
   })
 
-  it('never lets go of what is worth everything, even beyond its maximum', () => {
+  it('a map never removes an entry of full worth, even beyond its maximum', () => {
     const map = open(2)
     for (const key of ['a', 'b', 'c']) map.set(key, Infinity, 0)
     expect(map.size).toBe(3)
@@ -44,7 +44,7 @@ describe('a bounded map', () => {
     expect(keys(map)).toEqual(expect.arrayContaining(['a', 'b', 'c']))
   })
 
-  it('is emptied of what is worth nothing any more by the calls that follow', () => {
+  it('later calls remove entries that have lost their worth', () => {
     const map = open(10_000)
     for (let count = 0; count < 5_000; count += 1) map.set(`key ${count}`, -10, 0)
     expect(map.size).toBe(5_000)
@@ -52,7 +52,7 @@ describe('a bounded map', () => {
     expect(keys(map)).toEqual(['late'])
   })
 
-  it('keeps 20 of worth through a flood, whether all entries are compared or a few', () => {
+  it('a map keeps 20 valuable entries through a flood, whether all entries are compared or a few', () => {
     for (const compared of [undefined, 32]) {
       const map = open(1_000, compared)
       for (let count = 0; count < 20; count += 1) map.set(`kept ${count}`, 2, 0)

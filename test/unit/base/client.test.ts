@@ -40,11 +40,11 @@ describe('clientOf', () => {
     ['the same /64', '2001:db8:1:3:ffff::9', alone('2001:db8:1:3::/64')],
     ['the local socket', 'local', alone('local')],
     ['no address', '', alone('')],
-  ])('knows %s', (_what, address, client) => {
+  ])('the client of %s is found', (_what, address, client) => {
     expect(clientOf(address, own)).toEqual(client)
   })
 
-  it('takes no /64 for on-link because of loopback or link-local addresses', () => {
+  it('no /64 is on-link because of loopback or link-local addresses', () => {
     expect([...own.networks].sort()).toEqual(['2001:db8:1:2::/64', 'fd00::/64'])
   })
 })
@@ -56,6 +56,6 @@ it.each([
   ['192.0.2.8', false],
   ['fe80::8', false],
   ['', false],
-])('%s is a client on this host: %s', (address, expected) => {
+])('the client of %s is this host: %s', (address, expected) => {
   expect(isThisHost(clientOf(address, own))).toBe(expected)
 })

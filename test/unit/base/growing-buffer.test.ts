@@ -5,7 +5,7 @@ import { keptBytes } from '../../support/kept-memory.ts'
 const mebibyte = 1_048_576
 
 describe('a growing buffer', () => {
-  it('holds every byte in order, whatever the sizes of the pieces', () => {
+  it('a growing buffer contains every byte in order, whatever the sizes of the pieces', () => {
     const whole = Buffer.from(Array.from({ length: 5_000 }, (_, index) => index % 251))
     const buffer = createGrowingBuffer(whole.length)
     for (let at = 0, size = 0; at < whole.length; at += size, size = (size + 7) % 300)
@@ -13,7 +13,7 @@ describe('a growing buffer', () => {
     expect(buffer.bytes().equals(whole)).toBe(true)
   })
 
-  it('takes as much as its limit and not a byte more, of which it takes nothing', () => {
+  it('a growing buffer accepts as much as its limit, and nothing of a piece beyond it', () => {
     const buffer = createGrowingBuffer(10)
     expect(buffer.add(Buffer.from('12345678'))).toBe(true)
     expect(buffer.add(Buffer.from('abc'))).toBe(false)
@@ -22,7 +22,7 @@ describe('a growing buffer', () => {
     expect(buffer.add(Buffer.from('x'))).toBe(false)
   })
 
-  it('is empty at the begin and after it was cleared', () => {
+  it('a growing buffer is empty at first and after it was cleared', () => {
     const buffer = createGrowingBuffer(10)
     expect(buffer.bytes()).toHaveLength(0)
     buffer.add(Buffer.from('12345678'))
@@ -31,7 +31,7 @@ describe('a growing buffer', () => {
     expect(buffer.bytes().toString()).toBe('ab')
   })
 
-  it('keeps nothing of a piece but its bytes', () => {
+  it('a growing buffer copies the bytes of a piece and keeps nothing else of it', () => {
     const buffer = createGrowingBuffer(10)
     const piece = Buffer.from('one')
     buffer.add(piece)
@@ -39,7 +39,7 @@ describe('a growing buffer', () => {
     expect(buffer.bytes().toString()).toBe('one')
   })
 
-  it('takes less than twice the bytes that have arrived, and nothing for its limit', async () => {
+  it('a growing buffer needs less than twice the received bytes, and nothing for its limit', async () => {
     const one = Buffer.from('x')
     const kept = await keptBytes(() => {
       const buffer = createGrowingBuffer(64 * mebibyte)

@@ -11,7 +11,7 @@ it('a value belongs to the first bucket whose bound it does not exceed, or to th
   })
 })
 
-it('figures that were handed out stay as they are', () => {
+it('returned figures do not change afterwards', () => {
   const histogram = createHistogram([1])
   const before = histogram.figures()
   histogram.observe(1)

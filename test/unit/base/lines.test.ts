@@ -12,14 +12,14 @@ function split(chunks: readonly Uint8Array[]) {
 }
 
 describe('a line splitter', () => {
-  it.each([1, 2, 3, 5, 100])('cuts a text that comes in chunks of %i bytes', (size) => {
+  it.each([1, 2, 3, 5, 100])('a text in chunks of %i bytes is split into lines', (size) => {
     const chunks = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
       text.subarray(index * size, (index + 1) * size),
     )
     expect(split(chunks).map(([line]) => line)).toEqual(['one', '', 'Bühne\r', 'the last'])
   })
 
-  it('says how many bytes are read, from where the next line can be read alone', () => {
+  it('the line splitter counts the bytes from which the next line can be read on its own', () => {
     const lines = split([text])
     for (const [index, [, readBytes]] of lines.entries())
       expect(split([text.subarray(readBytes)]).map(([line]) => line)).toEqual(
@@ -27,7 +27,7 @@ describe('a line splitter', () => {
       )
   })
 
-  it('leaves out what a line has beyond 64 KiB, and counts it', () => {
+  it('a line is cut at 64 KiB, and the bytes left out are counted', () => {
     const long = Buffer.from(`${'x'.repeat(100_000)}\nnext\n`)
     expect(split([long.subarray(0, 70_000), long.subarray(70_000)])).toEqual([
       ['x'.repeat(65_536), 100_001],
@@ -37,7 +37,7 @@ describe('a line splitter', () => {
 })
 
 describe('a tail', () => {
-  it('has every line while there is room, and then as many of the last as fit whole', () => {
+  it('the last lines are all lines while there is room, and then as many of the last as fit whole', () => {
     const tail = createTail(10)
     tail.add('one')
     expect(tail.text()).toBe('one\n')
@@ -47,7 +47,7 @@ describe('a tail', () => {
     expect(tail.text()).toBe('998\n999\n\n')
   })
 
-  it('has the end of a line that is longer', () => {
+  it('the last lines contain the end of a line that does not fit', () => {
     const tail = createTail(5)
     tail.add('one')
     tail.add('0123456789')

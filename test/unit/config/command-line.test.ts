@@ -10,7 +10,7 @@ test.each([
   [['--print-config', '--check-config'], 'print-config'],
   [['--version'], 'version'],
   [['--check-config', '--help', '--nonsense'], 'help'],
-])('%j asks for %s', (argv, action) => {
+])('%j requests the action %s', (argv, action) => {
   expect(parseCommandLine(argv).action).toBe(action)
 })
 
@@ -40,7 +40,7 @@ test.each([
   [['--config', '/x'], '/x'],
   [['--config=/x'], '/x'],
   [['--config=/y', '--config=/x'], '/x'],
-])('%j names the file', (argv, file) => {
+])('%j names the configuration file', (argv, file) => {
   expect(parseCommandLine(argv)).toMatchObject({ configFile: file, problems: [] })
 })
 

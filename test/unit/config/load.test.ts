@@ -102,7 +102,7 @@ describe('layers', () => {
     ['EDGEHOSTD_HOST_MODE', 'connected', 'mode', 'connected'],
     ['EDGEHOSTD_AUTH_ADMIN_GROUPS', 'wheel, ops', 'adminGroups', ['wheel', 'ops']],
     ['EDGEHOSTD_AUTH_ADMIN_GROUPS', '', 'adminGroups', []],
-  ])('%s=%j is read by the type of its key', async (name, text, key, value) => {
+  ])('%s=%j is parsed by the type of its key', async (name, text, key, value) => {
     const { config } = await load({ [name]: text, PATH: '/bin', EDGEHOSTDX: '1' })
     const found = Object.values({ ...config, guard: config.auth.guard }).find((section) => key in section)
     expect(found).toHaveProperty(key, value)
@@ -195,7 +195,7 @@ describe('problems', () => {
     ['log:\n---\nlog:', '2:1: a second document begins here; a file may have only one'],
     ['%YAML 1.1\n---\nlog:', ' asks for YAML 1.1; only YAML 1.2 is read'],
     ['['.repeat(20_000), expect.stringContaining(': nested too deeply')],
-  ])('%.50j is refused at its place', async (text, problem) => {
+  ])('%.50j is refused with its place', async (text, problem) => {
     write('config.yaml', text)
     const problems = await problemsOf(load())
     expect(problems[0]?.replace('config.yaml:', '')).toEqual(problem)

@@ -35,7 +35,7 @@ describe('a command line', () => {
     ['sessions list --help', 'help', ['sessions', 'list'], {}],
     ['--version', 'version', [], {}],
     ['help audit verify', 'help', ['audit', 'verify'], {}],
-  ])('%s is read', (line, name, rest, given) => {
+  ])('the command line %s is parsed', (line, name, rest, given) => {
     const { command, ...read } = parse(line)
     expect(command.name).toBe(name)
     expect(read).toEqual({ arguments: rest, options: given })
@@ -57,7 +57,7 @@ describe('a command line', () => {
     ['sessions revoke', 'sessions revoke needs UID'],
     ['status --data=\u001b[31m', 'status takes no --data'],
     ['\u001b[31m', 'unknown command \\u001b[31m'],
-  ])('%s is refused in words', (line, words) => {
+  ])('the command line %s is refused with its reason', (line, words) => {
     expect(refusal(line)).toContain(words)
   })
 })
@@ -68,14 +68,14 @@ describe('the help of a group', () => {
     ['audit', ['audit list', 'audit verify', 'audit download']],
     ['definition', ['definition build', 'definition inspect', 'definition validate']],
     ['config', ['config check']],
-  ])('%s shows its commands and no others', (group, names) => {
+  ])('the help of the group %s shows its commands and no others', (group, names) => {
     const shown = /Commands:\n([^]*?)\n\n/.exec(help([group]))?.[1] ?? ''
     for (const { name } of commandTable.commands)
       expect(shown.includes(`  ${name} `)).toBe(names.includes(name))
     expect(help(parse(`${group} --help`).arguments)).toBe(help(parse(`help ${group}`).arguments))
   })
 
-  it('is named by the refusal of a group without a command', () => {
+  it('a group without a command is refused, naming its commands', () => {
     expect(refusal('audit')).toContain('See: edgehostctl help audit')
     expect(refusal('audit lsit')).toContain('See: edgehostctl help audit')
   })
@@ -106,7 +106,7 @@ describe('what is made from the table', () => {
     }
   })
 
-  it('manual page and documentation hold every command and option', () => {
+  it('manual page and documentation contain every command and option', () => {
     const [page, markdown] = [manualPage(), manualMarkdown()]
     for (const { name } of commandTable.commands) {
       expect(page).toContain(`.B ${name.replaceAll('-', '\\-')}`)

@@ -15,7 +15,7 @@ const named = (name: string, options?: Options): Command =>
     ...(options && { options }),
   })
 
-it('a noun of its own is read, described and completed', () => {
+it('a new noun is parsed, described and completed', () => {
   const depth = { value: 'N', summary: 'How deep.' }
   const table = sumCommands([[named('box open', { depth, limit })], [named('box close'), named('help')]])
   expect(parseCommandLine(['box', 'open', '--depth=2'], table)).toMatchObject({ options: { depth: '2' } })
@@ -57,7 +57,7 @@ it.each<[string, readonly (readonly Command[])[], RegExp]>([
   expect(() => sumCommands(nouns)).toThrow(message)
 })
 
-it('an option that nouns share is declared once and taken by each of them', () => {
+it('an option of several nouns is declared once and accepted by each of them', () => {
   const table = sumCommands([[named('a', { limit })], [named('b', { limit })]])
   for (const command of table.commands) expect(optionsOf(table, command)).toContain('limit')
 })

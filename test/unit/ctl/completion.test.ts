@@ -44,7 +44,7 @@ it.each<[string[], string[]]>([
   expect(await complete(...words)).toEqual(offered)
 })
 
-it('a file is completed where a file is meant', async () => {
+it('bash completes file names where a file is expected', async () => {
   expect(await complete('config', 'check', '/etc/host')).toContain('/etc/hostname')
   expect(await complete('api', 'post', '/v1', '--data', '/etc/hostn')).toEqual(['/etc/hostname'])
 })

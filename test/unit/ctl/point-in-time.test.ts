@@ -44,7 +44,7 @@ describe('a point in time', () => {
     '2026',
     ':',
     'Z',
-  ])('%j is refused with the option and the form', (text) => {
+  ])('%j is refused with the option and the accepted formats', (text) => {
     expect(() => parsePointInTime('--since', text, now)).toThrow(
       /^--since must be a time, for example .*; it is /,
     )

@@ -35,7 +35,7 @@ const withCondition: EdgeHostInfo = {
 }
 
 describe('the screen', () => {
-  it('of a host that is well says so', () => {
+  it('the status of a healthy host says that there is nothing to do', () => {
     const text = render({})
     expect(text).toContain('State: running\n')
     expect(text).toContain('Uptime: 1 h 30 min, since 2026-01-31 08:00:00Z\n')
@@ -46,13 +46,13 @@ describe('the screen', () => {
     expect(next({})).toBe('nothing to do\n')
   })
 
-  it('of a viewer leaves out what only administrators see', () => {
+  it('the status of a viewer leaves out what only administrators may see', () => {
     const text = render({ service: undefined, errors: undefined })
     expect(text).not.toContain('Fingerprint')
     expect(text).toContain('Errors: only administrators see them\n')
   })
 
-  it('fits 80 columns whatever the host says, and never steers the terminal', () => {
+  it('the status fits 80 columns and contains no control characters, whatever the host sends', () => {
     const text = render({ host: withCondition, errors: [failed] }, narrow)
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(80)
     // eslint-disable-next-line no-control-regex -- this is what is looked for
@@ -74,11 +74,11 @@ describe('what to do next', () => {
       /systemctl reload edgehostd/,
     ],
     ['a failure', { errors: [failed] }, /edgehostctl audit list/],
-  ])('for %s', (_, found, words) => {
+  ])('the status says what to do next for %s', (_, found, words) => {
     expect(next(found)).toMatch(words)
   })
 
-  it('a refused login needs nobody', () => {
+  it('a refused login alone is nothing to do', () => {
     const refused = { ...failed, spec: { ...failed.spec, outcome: 'refused' as const } }
     expect(next({ errors: [refused] })).toBe('nothing to do\n')
   })

@@ -17,7 +17,7 @@ describe('a host', () => {
     ['https://[2001:db8::7]', '2001:db8::7', 5080, '[2001:db8::7]'],
     ['fe80::1%eth0', 'fe80::1%eth0', 5080, '[fe80::1%eth0]'],
     ['[fe80::1%eth0]:81', 'fe80::1%eth0', 81, '[fe80::1%eth0]:81'],
-  ])('%s', (text, host, port, name) => {
+  ])('the host %s is parsed', (text, host, port, name) => {
     expect(parseHost(text, '/f')).toMatchObject({ host, port, name })
   })
 
@@ -37,7 +37,7 @@ describe('a host', () => {
     '[1::2::3]',
     '1:2:3',
     '-x',
-  ])('%j is none', (text) => {
+  ])('%j is not a host', (text) => {
     expect(() => parseHost(text, '/f')).toThrow(/is not a host/)
   })
 
@@ -50,7 +50,7 @@ describe('a host', () => {
     },
   )
 
-  it('has files of its own, whatever its name', () => {
+  it('each host has files of its own, whatever its name', () => {
     const files = ['a', 'a:1', '::1', '[::1]:2'].map((text) => parseHost(text, '/f').keyFile)
     expect(new Set(files).size).toBe(4)
     for (const file of files) expect(file).toMatch(/^\/f\/hosts\/[^/]+\.json$/)
@@ -64,7 +64,7 @@ const never = () => {
 }
 
 describe('where to', () => {
-  it('options come before the environment', () => {
+  it('options win over the environment', () => {
     const environment = { EDGEHOSTCTL_HOST: 'there', EDGEHOSTCTL_SOCKET: '/s' }
     expect(chooseTarget({ host: 'box' }, environment, folder)).toMatchObject({ host: 'box' })
     expect(chooseTarget({ socket: '/x' }, environment, folder)).toEqual({ kind: 'socket', path: '/x' })
@@ -73,7 +73,7 @@ describe('where to', () => {
     expect(chooseTarget({}, {}, never)).toEqual({ kind: 'socket', path: '/run/edgehostd/edgehostd.sock' })
   })
 
-  it('both at once are refused', () => {
+  it('--host and --socket together are refused', () => {
     expect(() => chooseTarget({ host: 'box', socket: '/x' }, {}, never)).toThrow(/exclude/)
   })
 })

@@ -12,11 +12,11 @@ describe('a width', () => {
     ['\u6c34\u529b', 4],
     ['\u{1f600}', 2],
     ['\u200b', 0],
-  ])('of %j is %i columns', (text, width) => {
+  ])('the width of %j is %i columns', (text, width) => {
     expect(displayWidth(text)).toBe(width)
   })
 
-  it('is kept by wrap, also by a word that is longer', () => {
+  it('wrap keeps to the width, also for a longer word', () => {
     expect(wrap('aa bb cccccc', 5)).toEqual(['aa bb', 'ccccc', 'c'])
   })
 })
@@ -41,7 +41,7 @@ const layout: readonly Column<Row>[] = [
 const long = 'a very long name that goes on and on'
 
 describe('a table', () => {
-  it('is aligned by what a terminal shows', () => {
+  it('a table is aligned by the displayed width', () => {
     const text = renderTable(
       [
         { id: '\u6c34', name: 'one' },
@@ -53,7 +53,7 @@ describe('a table', () => {
     expect(text).toBe('ID   NAME\n\u6c34   one\nabc  -\n')
   })
 
-  it('is broken between words for a terminal and never for a pipe, and its ids never', () => {
+  it('a table is wrapped between words on a terminal and never for a pipe, and its ids never', () => {
     const items = [{ id: '0123456789', name: long }]
     expect(renderTable(items, layout, Infinity)).toContain(long)
     expect(renderTable(items, layout, 24)).toBe(
@@ -61,7 +61,7 @@ describe('a table', () => {
     )
   })
 
-  it('whose words do not fit side by side shows one item below the other', () => {
+  it('a table whose words do not fit side by side shows one item below the other', () => {
     const items = [
       { id: '0123456789', name: 'extraordinary name' },
       { id: 'x', name: 'y' },
@@ -74,7 +74,7 @@ describe('a table', () => {
     )
   })
 
-  it('shows control characters of a server escaped', () => {
+  it('a table escapes control characters of a server', () => {
     const evil = '\u001b]0;title\u0007\u009b2J\u202e\r\n'
     const text = renderTable([{ id: evil, name: evil }], layout, Infinity)
     // eslint-disable-next-line no-control-regex -- this is what is looked for
@@ -89,41 +89,44 @@ describe('a screen of facts', () => {
     { label: 'Longer', lines: ['\u001b[31mred'], mood: 'bad' as const },
   ]
 
-  it('is plain in a pipe', () => {
+  it('facts have no colours in a pipe', () => {
     const text = renderFacts(facts, { columns: Infinity, isColoured: false })
     expect(text).toBe(`   Name: ${long}\n Longer: \\u001b[31mred\n`)
   })
 
-  it('fits a terminal', () => {
+  it('facts fit a terminal', () => {
     const text = renderFacts(facts, { columns: 20, isColoured: false })
     for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(20)
   })
 
-  it('puts below its label what does not fit beside it', () => {
+  it('a fact that does not fit beside its label is below it', () => {
     const id = { label: 'ID', lines: ['0123456789abcdef and more'] }
     expect(renderFacts([id], { columns: 20, isColoured: false })).toBe(
       ' ID:\n  0123456789abcdef\n  and more\n',
     )
   })
 
-  it('has our colours on a terminal and no others', () => {
+  it('facts have our colours on a terminal and no others', () => {
     const text = renderFacts(facts, { columns: 80, isColoured: true })
     expect(text).toContain('\u001b[31m\\u001b[31mred\u001b[0m')
   })
 })
 
-it.each(['json', 'yaml'] as const)('%s says the same without a raw control character', async (format) => {
-  let written = ''
-  const output = createOutput({
-    format,
-    paper: { columns: 80, isColoured: true },
-    out: (text) => (written += String(text)),
-    err: () => undefined,
-  })
-  const value = { name: 'x\u001b\u0085\u202e\u009b', list: ['1', 2, true, null] }
-  await output.show(value, () => '')
-  // eslint-disable-next-line no-control-regex -- this is what is looked for
-  expect(written.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
-  const { parse } = await import('yaml')
-  expect(parse(written)).toEqual(value)
-})
+it.each(['json', 'yaml'] as const)(
+  '%s contains the same value without a raw control character',
+  async (format) => {
+    let written = ''
+    const output = createOutput({
+      format,
+      paper: { columns: 80, isColoured: true },
+      out: (text) => (written += String(text)),
+      err: () => undefined,
+    })
+    const value = { name: 'x\u001b\u0085\u202e\u009b', list: ['1', 2, true, null] }
+    await output.show(value, () => '')
+    // eslint-disable-next-line no-control-regex -- this is what is looked for
+    expect(written.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
+    const { parse } = await import('yaml')
+    expect(parse(written)).toEqual(value)
+  },
+)

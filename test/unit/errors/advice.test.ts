@@ -21,13 +21,13 @@ describe('the advice on a failed start', () => {
     ],
     [{ code: 'ENOENT', path: '/no/where' }, /namei -l \/no\/where$/],
     [{ code: 'ERR_SQLITE_ERROR', errcode: 5 }, /fuser -v \/var\/lib\/edgehostd\/edgehostd\.db$/],
-  ])('after %j is one line with a command', (fields, advice) => {
+  ])('the advice after %j is one line with a command', (fields, advice) => {
     const message = adviceOn(fields)
     expect(message).toMatch(advice)
     expect(message).toMatch(/^the daemon could not start, it broke: [^\n]+$/)
   })
 
-  it('is not given for a mistake of our own', () => {
+  it('there is no advice for a mistake of our own', () => {
     expect(adviceOn({})).toBeUndefined()
     expect(adviseOnStart(new TypeError('x is not a function'), '/var/lib/edgehostd')).toBeUndefined()
   })

@@ -10,22 +10,22 @@ const token = tokens.make('query', position)
 const [body = '', code = ''] = token.split('.')
 
 describe('a continue token', () => {
-  it('gives back where a page ended, and stands in a URL as it is', () => {
+  it('a continue token contains the end of a page, and needs no escape in a URL', () => {
     expect(tokens.read('query', token)).toEqual(position)
     expect(token).toMatch(/^[\w.-]+$/)
   })
 
-  it('holds values that are no more than text', () => {
+  it('a continue token may contain any text', () => {
     const values = ['\0', '\u{10ffff}', '', '__proto__', "'; DROP TABLE thing; --", 0]
     expect(tokens.read('q', tokens.make('q', { values, offset: 0 }))?.values).toEqual(values)
   })
 
-  it('is good for its query only, and under its key only', () => {
+  it('a continue token is valid only for its query and under its key', () => {
     expect(tokens.read('another', token)).toBeUndefined()
     expect(createContinueTokens(Buffer.alloc(32, 2)).read('query', token)).toBeUndefined()
   })
 
-  it('is refused when any one character is another', () => {
+  it('a continue token is refused when any one character is changed', () => {
     for (let index = 0; index < token.length; index += 1) {
       for (const letter of ['A', 'B', '_', '.', '=']) {
         if (token[index] === letter) continue
@@ -48,11 +48,11 @@ describe('a continue token', () => {
       `${body}.${createHmac('sha256', key).update(Buffer.from(body, 'base64url')).digest('base64url')}`,
     ],
     ['5,000 characters', `${'A'.repeat(5_000)}.${code}`],
-  ])('is refused when it is or has %s', (_what, bad) => {
+  ])('a continue token is refused when it is or has %s', (_what, bad) => {
     expect(tokens.read('query', bad)).toBeUndefined()
   })
 
-  it('of five texts of 256 bytes each stays within its bound, and a longer text makes none', () => {
+  it('a continue token of five texts of 256 bytes stays within its limit, and a longer text makes none', () => {
     const longest = (length: number) => ({
       values: Array.from({ length: 5 }, () => 'x'.repeat(length)),
       offset: 2 ** 53 - 1,
@@ -69,7 +69,7 @@ describe('continue', () => {
   const next = given.tokenAfter([1, 7], 50)
   const refusal = expect.objectContaining({ code: 'BadRequest', details: { field: 'continue' } })
 
-  it('goes on behind the last item; offset is not looked at', () => {
+  it('a continue token continues behind the last item; offset is ignored', () => {
     const query = ask({
       filters: 'spec.kind=aANDspec.size=1',
       orderBy: 'spec.size=1',
@@ -79,7 +79,7 @@ describe('continue', () => {
     expect(query).toMatchObject({ after: [1, 7], offset: 50 })
   })
 
-  it('goes on with another limit, other fields, and the same query in other words', () => {
+  it('a continue token continues with another limit, other fields, and the same query in another spelling', () => {
     const query = ask({
       filters: 'spec.kind="a"ANDspec.size=1',
       orderBy: 'spec.size=1,metadata.seq=1',
@@ -96,11 +96,11 @@ describe('continue', () => {
     ['the conditions joined by OR', { filters: 'spec.kind=aORspec.size=1', orderBy: 'spec.size=1' }],
     ['another order', { filters: 'spec.kind=aANDspec.size=1', orderBy: 'spec.size=-1' }],
     ['no order', { filters: 'spec.kind=aANDspec.size=1' }],
-  ])('is a 400 that names it with %s', (_what, parameters) => {
+  ])('a continue token with %s is refused with 400 and its name', (_what, parameters) => {
     expect(() => ask({ ...parameters, continue: next })).toThrow(refusal)
   })
 
-  it('is a 400 that names it on another resource, or with other parameters that choose the items', () => {
+  it('a continue token is refused with 400 on another resource, or with other parameters that choose the items', () => {
     const plain = ask()
     const other = { ...memoryThings, name: 'others' }
     const token = plain.tokenAfter([1, 2], 3)
@@ -111,7 +111,7 @@ describe('continue', () => {
     )
   })
 
-  it('without anything is as if it were not there', () => {
+  it('an empty continue token is ignored', () => {
     expect(ask({ continue: '', filters: '', orderBy: '', fields: '' })).toMatchObject({
       offset: 0,
       limit: 50,

@@ -44,7 +44,7 @@ describe('fields', () => {
     ['a label', 'metadata.labels.site', { metadata: { labels: { site: 'north' } } }],
     ['a label that this item has not', 'metadata.labels.zone', { metadata: { labels: {} } }],
     ['a part of what is null here', 'spec.either.one', { spec: { either: null } }],
-  ])('keeps %s', (_what, fields, expected) => {
+  ])('fields keep %s', (_what, fields, expected) => {
     expect(prune(fields)).toEqual(expected)
   })
 
@@ -57,7 +57,7 @@ describe('fields', () => {
     ['spec.disks.0'],
     ['metadata..uid'],
     ['.'],
-  ])('refuses %s and names it', (path) => {
+  ])('fields refuse %s and name it', (path) => {
     expect(() => prune(`metadata.uid,${path}`)).toThrow(
       expect.objectContaining({
         code: 'BadRequest',
@@ -67,18 +67,18 @@ describe('fields', () => {
     )
   })
 
-  it('takes any path where the resource declares no schema, and finds nothing in prototypes', () => {
+  it('fields accept any path where the resource declares no schema, and find nothing in prototypes', () => {
     const tree = parseFields('metadata.uid,nothing.here,__proto__.toString,constructor')
     expect(pruneItem(item, tree)).toEqual({ metadata: { uid: 'u' } })
   })
 
-  it('refuses a path of a thousand names', () => {
+  it('fields refuse a path of a thousand names', () => {
     expect(() => parseFields('a.'.repeat(1_000) + 'a')).toThrow(
       expect.objectContaining({ code: 'BadRequest' }),
     )
   })
 
-  it('leaves the item as it was', () => {
+  it('fields leave the item unchanged', () => {
     const before = structuredClone(item)
     prune('metadata.uid')
     expect(item).toEqual(before)

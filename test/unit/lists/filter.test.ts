@@ -64,7 +64,7 @@ describe('a filter', () => {
       'metadata.at=2026-11-21T09:00:00+01:00',
       [[['metadata.at', Date.UTC(2026, 10, 21, 8)]]],
     ],
-  ])('reads %s', (_what, text, expected) => {
+  ])('the filter %s is parsed', (_what, text, expected) => {
     expect(read(text)).toEqual(expected)
   })
 
@@ -87,20 +87,20 @@ describe('a filter', () => {
     ['a number for a boolean', 'spec.isOn=1'],
     ['a method for a boolean', 'spec.isOn=toString'],
     ['a date without a time', 'metadata.at=2026-11-21'],
-    ['a month that is none', 'metadata.at=2026-13-21T08:00:00Z'],
+    ['a month that does not exist', 'metadata.at=2026-13-21T08:00:00Z'],
     ['21 conditions', Array.from({ length: 21 }, () => 'spec.size=1').join('OR')],
-  ])('refuses %s, naming filters', (_what, text) => {
+  ])('a filter with %s is refused, naming filters', (_what, text) => {
     expect(refusal(text)).toMatchObject({ code: 'BadRequest', details: { field: 'filters' } })
   })
 
-  it('names the indexed paths when it is about another one', () => {
+  it('the refusal of an unknown path names the indexed paths', () => {
     const { message, details } = refusal('spec.colour=red')
     const paths = Object.keys(memoryThings.fields)
     for (const path of paths) expect(message).toContain(path)
     expect(details).toEqual({ field: 'filters', allowed: paths })
   })
 
-  it('of 2,000 characters that nearly separate all the time is read in no time', () => {
+  it('a filter of 2,000 near-separators is parsed in no time', () => {
     const text = `spec.kind=${'ANDspec.size'.repeat(165)}`
     const begin = performance.now()
     expect(read(text)).toEqual([[kind('ANDspec.size'.repeat(165))]])

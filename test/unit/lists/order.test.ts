@@ -32,13 +32,13 @@ describe('orderBy', () => {
     ['a term without anything', 'spec.kind=1,'],
     ['a path twice', 'spec.kind=1,spec.kind=-1'],
     ['six paths', 'metadata.name=1,metadata.at=1,spec.kind=1,spec.size=1,spec.isOn=1,metadata.seq=1'],
-  ])('refuses %s, naming orderBy', (_what, text) => {
+  ])('an order with %s is refused, naming orderBy', (_what, text) => {
     expect(() => read(text)).toThrow(
       expect.objectContaining({ code: 'BadRequest', details: expect.objectContaining({ field: 'orderBy' }) }),
     )
   })
 
-  it('is the one of the resource when left out, or its key alone', () => {
+  it('without orderBy the order is that of the resource, or its key alone', () => {
     expect(defaultOrder(memoryThings)).toEqual([
       { path: 'metadata.at', direction: -1 },
       { path: 'metadata.seq', direction: -1 },

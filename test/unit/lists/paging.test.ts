@@ -122,7 +122,7 @@ describe('paging', () => {
     },
   )
 
-  it('goes on when the last item of the page is removed', async () => {
+  it('a list continues when the last item of the page is removed', async () => {
     const both = createBoth(createRandom(1), 30)
     const first = await both.page({ limit: 10 })
     const last = first.inMemory.items.at(-1)?.metadata?.seq ?? Number.NaN
@@ -134,7 +134,7 @@ describe('paging', () => {
     expect(after.inSqlite).toEqual(after.inMemory)
   })
 
-  it('by offset begins at this index, in SQLite as in memory, also behind the end', async () => {
+  it('a list by offset begins at this index, in SQLite as in memory, also behind the end', async () => {
     const random = createRandom(7)
     const both = createBoth(random, 60)
     const everything = await both.page({ limit: 50, orderBy: 'spec.kind=1' })
@@ -147,7 +147,7 @@ describe('paging', () => {
     }
   })
 
-  it('ends with an empty token exactly at the last item', async () => {
+  it('a list ends with an empty token exactly at the last item', async () => {
     const both = createBoth(createRandom(3), 20)
     const { inMemory } = await both.page({ limit: 10 })
     const { inMemory: last } = await both.page({ limit: 10, continue: inMemory.listmeta.continue })
@@ -160,7 +160,7 @@ describe('paging', () => {
     expect(last.listmeta).toEqual({ count: 20, limit: 10, offset: 20, continue: '' })
   })
 
-  it('keeps of each item what fields name', async () => {
+  it('a list keeps only the named fields of each item', async () => {
     const both = createBoth(createRandom(4), 3)
     const { inMemory, inSqlite } = await both.page({ fields: 'metadata.seq,spec.kind' })
     expect(inSqlite).toEqual(inMemory)

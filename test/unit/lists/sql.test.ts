@@ -14,7 +14,7 @@ const thing = (seq: number, name = 'n'): Thing => ({
 })
 
 describe('the statement of a page', () => {
-  it('holds columns, operators and marks; every value is bound', () => {
+  it('a query contains columns, operators and marks; every value is bound', () => {
     const { sql, values } = statements.page(
       ask({
         filters: `spec.kind="' OR 1=1 --"ANDspec.size=3ORmetadata.name=x`,
@@ -31,7 +31,7 @@ describe('the statement of a page', () => {
     expect(values).toEqual([9, "' OR 1=1 --", 3, 'x', 6, 7])
   })
 
-  it('seeks the place behind the token by an index, also where the directions differ', () => {
+  it('a query finds the place behind the token by an index, also with different directions', () => {
     const { sql } = createThings()
     for (const orderBy of ['metadata.at=-1', 'metadata.at=1,metadata.seq=-1']) {
       const query = ask({ orderBy, continue: ask({ orderBy }).tokenAfter([1, 2], 50) })
@@ -41,7 +41,7 @@ describe('the statement of a page', () => {
     }
   })
 
-  it('of the count has the same conditions, without place and order', () => {
+  it('the query of the count has the same conditions, without place and order', () => {
     const query = ask({ filters: 'spec.kind=a', orderBy: 'spec.size=1', offset: 3 })
     expect(statements.count(query)).toEqual({
       sql: 'SELECT count(*) AS count FROM thing WHERE (kind = ?)',
@@ -64,7 +64,7 @@ describe('a list of SQLite rows', () => {
     `\0' OR 1=1`,
   ]
 
-  it.each(attacks)('takes %j as a value and nothing else', async (attack) => {
+  it.each(attacks)('%j is bound as a value', async (attack) => {
     const { list, insert } = createThings()
     insert(thing(1))
     insert(thing(2, attack))
@@ -75,7 +75,7 @@ describe('a list of SQLite rows', () => {
     expect((await list.page(ask())).listmeta.count).toBe(2)
   })
 
-  it('goes on behind a text that is an attack', async () => {
+  it('a list continues behind a text that is an attack', async () => {
     const { list, insert } = createThings()
     attacks.forEach((attack, index) => insert(thing(index + 1, attack)))
     const seen: unknown[] = []
@@ -88,7 +88,7 @@ describe('a list of SQLite rows', () => {
     expect(seen).toEqual([...attacks].sort(compareValues))
   })
 
-  it('counts with a condition of its room what the condition lets through', async () => {
+  it('a list with a condition of its room counts only matching rows', async () => {
     const { list, insert } = createThings()
     for (let seq = 1; seq <= 9; seq += 1) insert(thing(seq))
     const { items, listmeta } = await list.page(ask({ limit: 2 }), { sql: 'at < ?', values: [4_000] })
@@ -96,7 +96,7 @@ describe('a list of SQLite rows', () => {
     expect(listmeta).toMatchObject({ count: 3, limit: 2, offset: 2 })
   })
 
-  it('begins at a far offset as at a near one, and behind the end with nothing', async () => {
+  it('a list begins at a far offset as at a near one, and is empty behind the end', async () => {
     const { list, insert, sql } = createThings()
     sql.exec('BEGIN')
     for (let seq = 1; seq <= 10_100; seq += 1) insert(thing(seq))
