@@ -34,7 +34,7 @@ run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0
 	@exec build/run
 
 test: $(DEPENDENCIES) ## unit, API and host tests
-	@build/debian-packages pamtester openssl curl zstd iproute2 || echo "make test: what needs them is left out"
+	@build/debian-packages pamtester openssl curl zstd iproute2 || echo "make test: the tests that need them are left out"
 	vitest run --project unit
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
@@ -62,11 +62,11 @@ e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed pac
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 
-e2e-long: $(DEPENDENCIES) ## what takes long: the README's commands on a fresh Debian (root, network)
+e2e-long: $(DEPENDENCIES) ## long tests: the README's commands on a fresh Debian (root, network)
 	@build/debian-packages systemd-container debootstrap curl git
 	vitest run --project e2e-long
 
-docs: $(DEPENDENCIES) ## write the generated documents of docs/ anew
+docs: $(DEPENDENCIES) ## write the generated documents of docs/
 	node build/docs.ts
 
 bench: dist/main.cjs ## figures against bare Fastify on the same runtime
@@ -79,13 +79,13 @@ package: dist/main.cjs ## dist/edgehostd_<version>_<architecture>.deb, dist/edge
 	@node build/package.ts $(ARCHITECTURES)
 	@node build/npm-package.ts
 
-install: dist/main.cjs ## lay out what the package holds below DESTDIR
+install: dist/main.cjs ## install the files of the package below DESTDIR
 	@node build/install.ts install '$(DESTDIR)'
 
-uninstall: $(DEPENDENCIES) ## take it away again, but for configuration and state
+uninstall: $(DEPENDENCIES) ## remove these files, except configuration and state
 	@node build/install.ts uninstall '$(DESTDIR)'
 
-clean: ## take away everything that was made here, but for Debian packages
+clean: ## remove everything that was made here, except Debian packages
 	rm -rf dist .run .cache coverage node_modules
 	if [ "$$(id -u)" = 0 ]; then rm -f /etc/pam.d/edgehostd-dev; fi
 

@@ -1,9 +1,9 @@
 // Bundles the daemon: dist/daemon.cjs, everything of src and the packages that its start needs in one file, and
-// dist/main.cjs, which loads it with V8's compile cache (docs/architecture.md says why two); its command line,
-// dist/edgehostctl.cjs; what `edgehostctl support` and `edgehostctl definition` become, dist/support.cjs and
-// dist/definition.cjs; what checks archives for the daemon, dist/examine.cjs; what keeps a command that outlives the daemon,
-// dist/keeper.cjs; what reads the inventory of the hardware, dist/inventory.cjs; and the packages that they load when they
-// need them, each in a file of its own.
+// dist/main.cjs, which loads it with V8's compile cache (docs/adr/0005 says why); its command line,
+// dist/edgehostctl.cjs; the programs of `edgehostctl support` and `edgehostctl definition`, dist/support.cjs and
+// dist/definition.cjs; the program that checks archives for the daemon, dist/examine.cjs; the keeper of commands that outlive the
+// daemon, dist/keeper.cjs; the program that reads the inventory of the hardware, dist/inventory.cjs; and packages that they load
+// only when they need them, each in a file of its own.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions } from 'esbuild'
@@ -29,7 +29,7 @@ const alone = {
   format: 'cjs',
   platform: 'node',
   target: `node${neededNode}`,
-  // Names stay: a stack trace in a journal has to be readable without the tree.
+  // Names are kept, so that a stack trace in a journal is readable without the sources.
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
@@ -62,7 +62,7 @@ const daemon = await bundle({
   banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
 })
 // The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
-if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle holds characters outside ASCII')
+if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle contains characters outside ASCII')
 
 // Classic too: Node's loader of modules costs 20 ms before the first line of ours.
 const loader = await bundle({
@@ -106,7 +106,7 @@ function startedByPeople(name: string) {
   return { ...program, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
 }
 
-/** The text of a program; what went into it is noted for its terms. */
+/** The text of a program; its sources are recorded for the list of licenses. */
 async function bundle(options: BuildOptions & { write: false; metafile: true }): Promise<string> {
   const { outputFiles, metafile } = await build(options)
   const [file] = outputFiles

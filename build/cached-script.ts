@@ -18,7 +18,7 @@ export function compileProgram(program: string, cachedData: Buffer | undefined):
   )
 }
 
-/** Runs what `compileProgram` gave. */
+/** Runs a program that `compileProgram` has compiled. */
 export function runProgram(script: vm.Script, program: string): void {
   const loaded = { exports: {} }
   const wrapper = script.runInThisContext() as (...args: unknown[]) => void

@@ -1,4 +1,4 @@
-/** The port for those who read what its routes declare: it knows no user, writes no log and can answer nothing. */
+/** An app whose routes are only read, for the documents: it has no users, writes no log and answers no request. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
@@ -7,7 +7,7 @@ import { createServer } from '../src/api/server.ts'
 
 export type DeclaringServer = ReturnType<typeof createDeclaringServer>
 
-/** Without routes; whatever collects them comes before. */
+/** The app before its routes are added, so that hooks can collect them. */
 export const createDeclaringServer = () =>
   createServer({
     log: pino({ level: 'silent' }),
@@ -17,7 +17,7 @@ export const createDeclaringServer = () =>
     onAuthenticated: () => undefined,
   }).app
 
-/** Every route of the daemon: what each `routes.ts` exports. None of them is called, so nothing stands behind them. */
+/** Every route of the daemon: what each `routes.ts` exports. No handler is called, so the routes get no implementation. */
 export async function declareRooms(app: DeclaringServer): Promise<void> {
   for (const file of routeFiles()) {
     const plugins = Object.entries((await import(file)) as Record<string, unknown>)

@@ -1,4 +1,4 @@
-// What lies where on a host: one list for the package, `make install` and `make uninstall`.
+// The files of an installed host: one list for the package, `make install` and `make uninstall`.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -16,7 +16,7 @@ export interface HostFile {
   readonly path: string
   readonly mode: 0o644 | 0o755
   readonly content: string | Buffer
-  /** The administrator's once it is there; never overwritten. */
+  /** Belongs to the administrator once it exists; never overwritten. */
   readonly isConfiguration?: boolean
 }
 
@@ -53,7 +53,7 @@ export const programPaths = [
   'usr/share/doc/edgehostd/changelog.gz',
 ] as const
 
-/** Folders that are there although the package puts nothing into them. */
+/** Empty folders of the package. */
 const emptyFolders = ['etc/edgehostd/config.d'] as const
 
 export const configurationPaths = ['etc/edgehostd/config.yaml', 'etc/pam.d/edgehostd'] as const
@@ -108,7 +108,7 @@ export function listHostFiles(architecture: Architecture): HostFile[] {
   ]
 }
 
-/** Makes what an installed host has: its files, and the folders that wait for an administrator's. */
+/** Creates the files of an installed host, and the empty folders for files of an administrator. */
 export function layOutHost(files: readonly HostFile[], folder: string): void {
   layOut(files, folder)
   for (const path of emptyFolders) makeFolder(join(folder, path))

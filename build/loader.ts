@@ -14,7 +14,7 @@ const program = `${import.meta.dirname}/daemon.cjs`
 const cacheFile = `${process.env.CACHE_DIRECTORY ?? import.meta.dirname}/daemon-${__BUNDLE_HASH__}.cache`
 const isPriming = process.argv[2] === '--prime-cache'
 
-// Fastify loads node:dns, which opens this file at once and waits for ever where nothing writes into a pipe.
+// Fastify loads node:dns, which opens this file at once, and waits for ever if it is a pipe without a writer.
 const nameServers = '/etc/resolv.conf'
 
 if (isPipe(nameServers))
@@ -49,7 +49,7 @@ async function prime(script: Script): Promise<void> {
   await writeCache(script, cacheFile)
 }
 
-/** The cache without its checksum; a damaged one would crash V8, which does not look itself. */
+/** The cache without its checksum; a damaged one would crash V8, which does not check it. */
 function readCache(): Buffer | undefined {
   try {
     const file = readFileSync(cacheFile)

@@ -72,7 +72,7 @@ export function manualPage(): string {
 }
 
 const examples: readonly (readonly [string, string])[] = [
-  ['sudo edgehostctl status', 'How this host is.'],
+  ['sudo edgehostctl status', 'Show the state of this host.'],
   ['edgehostctl --host box login alice', 'Log in on the host box.'],
   ['edgehostctl --host box audit list --limit=200 -o json', 'The last 200 records for a program.'],
   [

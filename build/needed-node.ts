@@ -2,8 +2,8 @@
 export const neededNode = 24
 
 /**
- * The first line of a program that people start by a Node of their own: under one that is too old it says so and ends
- * with 1. For every Node that reads the syntax of `oldestSyntax`.
+ * The first line of a program that users start with their own Node: if that is too old, it prints an error and ends
+ * with 1. It works in every Node that can parse `oldestSyntax`.
  * @param program its name, for the message
  */
 export const requireNode = (program: string): string =>
@@ -11,5 +11,5 @@ export const requireNode = (program: string): string =>
   `process.stderr.write("${program} needs Node ${neededNode} or later; this is "+process.version+" ("+process.execPath+")\\n");` +
   `process.exit(1)}`
 
-/** What such a program is written in, so that an old Node comes as far as that line. */
+/** The syntax of such a program, so that an old Node can run that line. */
 export const oldestSyntax = 'node12'

@@ -12,7 +12,7 @@ import { neededNode } from './needed-node.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
-// What looks at the host it runs on, support and config check, is not there: the Debian package has it.
+// It does not contain the programs of support and config check, which work on the host they run on; the Debian package does.
 const manifest = {
   name: 'edgehostctl',
   version,
@@ -44,7 +44,7 @@ writeFileSync(target, archive)
 const hash = createHash('sha256').update(archive).digest('hex')
 console.log(`${hash}  ${target.slice(root.length + 1)}  ${Math.round(archive.length / 2 ** 10)} KiB`)
 
-/** npm takes what lies below package/. */
+/** npm installs the files below package/. */
 function pack(): Buffer {
   const date = readBuildDate() * 1_000
   const members = Object.entries(files).flatMap(([name, text]) => {

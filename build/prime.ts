@@ -1,5 +1,5 @@
-// Part of dist/main.cjs, for `main.cjs --prime-cache`: a daemon of its own in a folder that goes away again, on a
-// free port of the loopback, is asked one question and looks at the host once; what V8 has compiled by then is kept.
+// Part of dist/main.cjs, for `main.cjs --prime-cache`: a daemon in a temporary folder, on a free port of the loopback,
+// answers one request and reads the facts of the host once; the code that V8 has compiled by then is cached.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -73,7 +73,7 @@ export async function writeCache(script: Script, file: string): Promise<void> {
   process.exit(0)
 }
 
-/** Asks until the answer is 200. */
+/** Repeats a request until the answer is 200. */
 async function answersWithin(port: number, path: string, ms: number): Promise<boolean> {
   const giveUpAt = Date.now() + ms
   while (!(await isAnswering(port, path))) {
