@@ -75,10 +75,13 @@ export function leaveUnreadBodies(server: Server | HttpsServer): void {
   server.prependListener('request', onRequest)
   // A listener of this event has to emit `request` itself.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    request.on('newListener', (event) => {
-      const isReader = event === 'data' || event === 'readable'
-      if (isReader && !response.headersSent && !response.writableEnded) response.writeContinue()
-    })
+    // A reader may listen more than once.
+    const onListener = (event: string | symbol) => {
+      if (event !== 'data' && event !== 'readable') return
+      request.off('newListener', onListener)
+      if (!response.headersSent && !response.writableEnded) response.writeContinue()
+    }
+    request.on('newListener', onListener)
     server.emit('request', request, response)
   })
   // An unknown expectation may be ignored (RFC 9110, 10.1.1); Node would refuse it with an empty reply.

@@ -63,6 +63,16 @@ async function expectRefused(client: Client): Promise<void> {
 }
 
 describe('an upload', () => {
+  it('is told to continue once, also where its session ends', async () => {
+    const edge = await start()
+    const { access } = await edge.login('alice')
+    const client = await upload(access, 600)
+    await isUnderWay()
+    await edge.post(logoutPath, {}, { headers: { authorization: access } })
+    await replied(client, 401)
+    expect(client.received.split('HTTP/1.1 100 ')).toHaveLength(2)
+  })
+
   it('whose session logs out in the middle gets 401 though no byte comes any more, and nothing stays', async () => {
     const edge = await start()
     const { access } = await edge.login('alice')
