@@ -46,13 +46,13 @@ beforeAll(async () => {
 afterAll(() => host.unplug())
 
 describe('a host with 300 veth pairs and 500 mounts of pods', () => {
-  it('looks as it did without them', async () => {
+  it('interfaces and mounts of pods do not change the facts', async () => {
     expect(Number(await host.sh('ip -o link show type veth | wc -l'))).toBeGreaterThanOrEqual(600)
     expect(Number(await host.sh('grep -c /var/lib/kubelet /proc/1/mountinfo'))).toBeGreaterThanOrEqual(500)
     expect(withoutPassing(await facts('?refresh=true'))).toBe(withoutPassing(empty))
   })
 
-  it('answers others at once while it looks', async () => {
+  it('other requests are answered at once during a reading of the facts', async () => {
     const looking = Array.from({ length: 5 }, () => facts('?refresh=true'))
     const startedAt = performance.now()
     expect((await host.http('GET', '/v1/ping')).status).toBe(200)
@@ -60,7 +60,7 @@ describe('a host with 300 veth pairs and 500 mounts of pods', () => {
     await Promise.all(looking)
   })
 
-  it('shows a bridge within two seconds of its address, without being asked to look', async () => {
+  it('a bridge is shown within two seconds of its address, without a refresh', async () => {
     await host.sh('ip link add br7 type bridge; ip link set br7 up; ip address add 203.0.113.7/29 dev br7')
     const startedAt = performance.now()
     await eventually(async () => {
@@ -72,7 +72,7 @@ describe('a host with 300 veth pairs and 500 mounts of pods', () => {
     expect(performance.now() - startedAt).toBeLessThan(2_000)
   })
 
-  it('shows its primary address, and the next one when that goes', async () => {
+  it('the primary address of a bridge is shown, and the next one when it is removed', async () => {
     await host.sh('ip address add 203.0.113.6/29 dev br7')
     const ip = async () =>
       (await facts('?refresh=true')).spec.networkInfo.find(({ nicName }) => nicName === 'br7')?.ip
@@ -85,7 +85,7 @@ describe('a host with 300 veth pairs and 500 mounts of pods', () => {
     })
   })
 
-  it('forgets the bridge when it is gone', async () => {
+  it('a removed bridge is no longer shown', async () => {
     await host.output(['ip', 'link', 'del', 'br7'])
     await eventually(async () => {
       await host.trust()
@@ -112,7 +112,7 @@ describe('a host with 300 veth pairs and 500 mounts of pods', () => {
     },
   )
 
-  it('shows a file system within ten seconds, without being asked to look', async () => {
+  it('a file system is shown within ten seconds, without a refresh', async () => {
     const partitions = (info: EdgeHostInfo) => info.spec.hardwareSpec.disks.flatMap((disk) => disk.partitions)
     await host.sh('mkdir -p /srv/moved; mount --bind /mnt/machine /srv/moved; umount /mnt/machine')
     await eventually(async () => {
@@ -124,7 +124,7 @@ describe('a host with 300 veth pairs and 500 mounts of pods', () => {
 })
 
 describe.runIf(hasFuse && mountCall)('a FUSE file system that hangs', () => {
-  it('is left alone, and nothing else is late', async () => {
+  it('a FUSE file system that hangs is not read, and delays no other fact', async () => {
     const script = `open(F, "+<", "/dev/fuse") or die "$!"; my $options = "fd=" . fileno(F) . ",rootmode=40000,user_id=0,group_id=0";
       syscall(${mountCall}, my $a = "hung", my $b = "/srv/hung", my $c = "fuse.hung", 0, $options) == 0 or die "$!"; sleep`
     await host.sh('mkdir -p /srv/hung')
@@ -159,7 +159,7 @@ describe('at rest', () => {
     await host.sh('rm /etc/edgehostd/config.d/debug.yaml; systemctl restart edgehostd')
   })
 
-  it('the journal of all this holds neither warnings nor errors of the daemon', async () => {
+  it('the journal has neither warnings nor errors of the daemon', async () => {
     expect((await host.log()).filter(({ priority }) => priority <= 4)).toEqual([])
   })
 })

@@ -72,7 +72,7 @@ interface Block {
 }
 
 describe('the facts of the installed unit', () => {
-  it('are those of hostname, uname and dpkg', async () => {
+  it('host name, kernel and architecture are those of hostname, uname and dpkg', async () => {
     expect(seen.status.hostName).toBe((await host.output(['hostname'])).trim())
     expect(seen.spec.hardwareSpec.archType).toBe((await host.output(['dpkg', '--print-architecture'])).trim())
     expect(seen.spec.hardwareSpec.os.kernelVersion).toBe((await host.output(['uname', '-r'])).trim())
@@ -80,21 +80,21 @@ describe('the facts of the installed unit', () => {
     expect(version.startsWith(seen.status.agentVersion)).toBe(true)
   })
 
-  it('count the processors as nproc does', async () => {
+  it('processors are counted as by nproc', async () => {
     expect(seen.spec.hardwareSpec.cpu.cores).toBe(Number(await host.output(['nproc'])))
   })
 
-  it('give memory as /proc/meminfo does, in whole MiB', async () => {
+  it('memory is that of /proc/meminfo, in whole MiB', async () => {
     const kib = Number(/^MemTotal:\s+(\d+) kB$/m.exec(await host.output(['cat', '/proc/meminfo']))![1])
     expect(seen.spec.hardwareSpec.memory.sizeInMB).toBe(Math.floor(kib / 1_024))
   })
 
-  it('name the system as os-release does', async () => {
+  it('the operating system is that of os-release', async () => {
     const [family, version] = (await host.sh('. /etc/os-release; echo "$ID"; echo "$VERSION_ID"')).split('\n')
     expect(seen.spec.hardwareSpec.os).toMatchObject({ family, version })
   })
 
-  it('list the disks that lsblk lists, with their sizes', async () => {
+  it('the disks are those of lsblk, with their sizes', async () => {
     const { blockdevices } = JSON.parse(await host.output(['lsblk', '-J', '-b', '-o', 'NAME,TYPE,SIZE'])) as {
       blockdevices: Block[]
     }
@@ -106,14 +106,14 @@ describe('the facts of the installed unit', () => {
     )
   })
 
-  it('list the file systems on disks as df does', async () => {
+  it('the file systems on disks are those of df', async () => {
     // Both look at a file system in use: a number may just be changing.
     await eventually(async () => {
       expect(partitionsOf(await facts())).toEqual([await fileSystemAt('/mnt/machine')])
     })
   })
 
-  it('list the addresses that ip lists, with masks and hardware addresses', async () => {
+  it('the addresses are those of ip, with masks and hardware addresses', async () => {
     interface Link {
       ifname: string
       address: string
@@ -135,7 +135,7 @@ describe('the facts of the installed unit', () => {
     ).toEqual(expected.sort(byName))
   })
 
-  it('know the default route that ip knows', async () => {
+  it('the default route is that of ip', async () => {
     const [route] = JSON.parse(await host.output(['ip', '-j', 'route', 'show', 'default'])) as [
       { dev: string; gateway: string },
     ]
@@ -145,7 +145,7 @@ describe('the facts of the installed unit', () => {
     ])
   })
 
-  it('name the servers, domains and options of resolv.conf', async () => {
+  it('name servers, domains and options are those of resolv.conf', async () => {
     const lines = (await host.output(['cat', '/etc/resolv.conf'])).split('\n').map((line) => line.split(' '))
     const values = (key: string) =>
       lines.filter(([keyword]) => keyword === key).flatMap(([, ...rest]) => rest)
@@ -156,7 +156,7 @@ describe('the facts of the installed unit', () => {
     })
   })
 
-  it('name the time servers that timedatectl names', async () => {
+  it('the time servers are those of timedatectl', async () => {
     const shown = await host.output([
       'timedatectl',
       'show-timesync',
@@ -173,7 +173,7 @@ describe('the facts of the installed unit', () => {
     })
   })
 
-  it('give the poll figures that timedatectl gives, in seconds', async () => {
+  it('the poll figures are those of timedatectl, in seconds', async () => {
     const properties = {
       rootDistanceMaxSec: 'RootDistanceMaxUSec',
       pollIntervalMinSec: 'PollIntervalMinUSec',
@@ -187,13 +187,13 @@ describe('the facts of the installed unit', () => {
     }
   })
 
-  it('keep their id over restarts', async () => {
+  it('the id is kept across restarts', async () => {
     await host.output(['systemctl', 'restart', 'edgehostd'])
     expect((await facts()).metadata.id).toBe(seen.metadata.id)
     expect(seen.metadata.id).toMatch(/^edge-[0-9a-f]{32}$/)
   })
 
-  it('say airgap, pending and not applicable until told otherwise', () => {
+  it('the modes are airgap, pending and not applicable by default', () => {
     expect(seen.spec.connectionMode).toBe('airgap')
     expect(seen.status).toMatchObject({
       configurationStatus: 'pending',
@@ -201,7 +201,7 @@ describe('the facts of the installed unit', () => {
     })
   })
 
-  it('have an ETag that spares the same answer', async () => {
+  it('a request with the ETag of the facts is answered with 304', async () => {
     const path = '/v1/edge-mgmt/edgehosts/current'
     const first = await host.http('GET', path, { token })
     const etag = first.headers.etag?.[0] ?? ''
@@ -212,7 +212,7 @@ describe('the facts of the installed unit', () => {
 })
 
 describe('a change of the host', () => {
-  it('of its name by hostnamectl is seen by the installed unit, and stands in its certificate', async () => {
+  it('a change of the host name by hostnamectl is seen, and is in the certificate', async () => {
     await host.output(['hostnamectl', 'set-hostname', 'press-17'])
     await eventually(async () => {
       await host.trust()
@@ -222,7 +222,7 @@ describe('a change of the host', () => {
     expect(json.status.hostName).toBe('press-17')
   })
 
-  it('of an address is seen, and lastModifiedTimestamp moves with it; its certificate waits for a reload', async () => {
+  it('a new address is seen and moves lastModifiedTimestamp; the certificate follows at a reload', async () => {
     const before = await facts()
     await host.sh('ip address del 192.0.2.9/29 dev spare; ip address add 192.0.2.10/29 dev spare')
     await eventually(async () =>
@@ -240,19 +240,19 @@ describe('a change of the host', () => {
     )
   })
 
-  it('of its addresses brings a new certificate of the same key, which a pin outlasts', () => {
+  it('a change of addresses makes a new certificate of the same key, so a pin stays valid', () => {
     expect(certificate().checkIP('192.0.2.10')).toBe('192.0.2.10')
     expect(certificate().checkIP('192.0.2.9')).toBeUndefined()
     expect(publicKey()).toBe(firstKey)
   })
 
-  it('that is none leaves lastModifiedTimestamp alone', async () => {
+  it('a refresh without a change does not move lastModifiedTimestamp', async () => {
     const before = await facts()
     await host.sh('head -c 50M /dev/urandom > /var/filler; sync')
     expect((await facts()).metadata.lastModifiedTimestamp).toBe(before.metadata.lastModifiedTimestamp)
   })
 
-  it('by a file system on /home is seen by the installed unit', async () => {
+  it('a new file system on /home is seen', async () => {
     expect(partitionsOf(await facts())).not.toContainEqual(expect.objectContaining({ mountPoint: '/home' }))
     await host.sh('mount --bind /mnt/machine /home; umount /mnt/machine')
     try {

@@ -62,14 +62,17 @@ describe.each([
   }
 
   // It takes a minute; one of the hosts is enough.
-  it.runIf(lower === 'minbase')('is read a minute after the first start, without a request', async () => {
-    await eventually(async () => {
-      const units = (await host.journal()).map(({ message }) => message)
-      expect(units.some((line) => line.includes('edgehostd: inventory of the hardware'))).toBe(true)
-    }, 100_000)
-  })
+  it.runIf(lower === 'minbase')(
+    'the inventory is read a minute after the first start, without a request',
+    async () => {
+      await eventually(async () => {
+        const units = (await host.journal()).map(({ message }) => message)
+        expect(units.some((line) => line.includes('edgehostd: inventory of the hardware'))).toBe(true)
+      }, 100_000)
+    },
+  )
 
-  it('says of processors and disks what lscpu and lsblk say in the same run', async () => {
+  it('processors and disks of the inventory are those of lscpu and lsblk', async () => {
     const { processor, disks } = await ask(`${path}?refresh=true`)
     const { lscpu } = JSON.parse(await host.output(['lscpu', '--json', '--bytes'])) as {
       lscpu: { field: string; data: string }[]
@@ -96,7 +99,7 @@ describe.each([
     )
   })
 
-  it('says of battery and temperature what the kernel says', async () => {
+  it('battery and temperature of the inventory are those of the kernel', async () => {
     const before = await ask(`${path}?refresh=true`)
     await host.sh(sensors)
     const { battery, temperature } = await ask(`${path}?refresh=true`)
@@ -109,7 +112,7 @@ describe.each([
     expect(temperature).toEqual({ processorCelsius: 47.8, hottestCelsius: 47.8 })
   })
 
-  it('is read in a unit of its own, outside the sandbox, with bounds and without a way to the network', async () => {
+  it('the inventory is read in a unit of its own, outside the sandbox, with limits and without the network', async () => {
     await host.write('/usr/bin/sensors', probe, 0o755)
     await ask(`${path}?refresh=true`)
     const said = await eventually(async () => {
@@ -162,13 +165,13 @@ describe.each([
     })
   })
 
-  it('is refused to users who are no administrators', async () => {
+  it('the inventory is refused to users who are not administrators', async () => {
     await host.addUser({ name: 'viewer', password: right })
     const { token: other } = await host.openSession('viewer', right)
     expect(await host.http('GET', path, { token: other })).toMatchObject({ status: 403 })
   })
 
-  it('is shown by edgehostctl, for people and for programs', async () => {
+  it('edgehostctl shows the inventory as a table and as JSON', async () => {
     const shown = await host.output(['edgehostctl', 'host', 'inventory'])
     expect(shown).toMatch(/Processor: /)
     const inventory = JSON.parse(

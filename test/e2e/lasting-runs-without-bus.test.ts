@@ -10,13 +10,13 @@ beforeAll(async () => {
 afterAll(() => host.unplug())
 
 describe('lasting runs on a host without a system bus', () => {
-  it('find none there', async () => {
+  it('the host has no system bus', async () => {
     expect((await host.run(['test', '-e', '/run/dbus/system_bus_socket'])).exitCode).toBe(1)
   })
 
-  it.concurrent('outlive a user that is killed twice', () => outlivesTwoKills(host, 'long'))
+  it.concurrent('a run outlives its unit that is killed twice', () => outlivesTwoKills(host, 'long'))
 
-  it.concurrent('do all that those in sessions of their own do', async () => {
+  it.concurrent('runs in units pass all scenarios of runs in sessions', async () => {
     await writeUnit(host, 'scenarios', 'scenarios')
     await host.sh('sed -i s/^Restart=.*// /etc/systemd/system/scenarios.service; systemctl daemon-reload')
     await host.output(['systemctl', 'start', 'scenarios'])

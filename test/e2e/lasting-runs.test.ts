@@ -23,11 +23,11 @@ afterAll(() => host.unplug())
 
 describe('lasting runs of a sandboxed unit', () => {
   it.concurrent(
-    'outlive it when it is killed twice: every line is seen once, and the exit code is right',
+    'a run outlives its unit that is killed twice: each line is read once, and the exit code is right',
     () => outlivesTwoKills(host, 'long'),
   )
 
-  it.concurrent('say that their command was killed, to the successor of a killed user', async () => {
+  it.concurrent('the successor of a killed unit learns that the command of a run was killed', async () => {
     await writeUnit(host, 'killed', 'watch', 'killed', twentySeconds)
     await host.output(['systemctl', 'start', 'killed'])
     await atLeast(host, 'killed', 5)
@@ -50,7 +50,7 @@ describe('lasting runs of a sandboxed unit', () => {
 })
 
 describe('a lasting run over a reboot', () => {
-  it('is gone, and says so; what was seen before is not seen again', async () => {
+  it('a run is gone after a reboot, and lines that were read before are not read again', async () => {
     await writeUnit(host, 'cut', 'watch', 'cut', twentySeconds)
     await host.output(['systemctl', 'start', 'cut'])
     await atLeast(host, 'cut', 5)

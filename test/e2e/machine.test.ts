@@ -65,7 +65,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
   afterAll(() => host.unplug())
 
   describe('the disks of the reply', () => {
-    it('are those that lsblk, findmnt and df show, each once, with the file systems that live on it', async () => {
+    it('the disks are those of lsblk, findmnt and df, each once, with its file systems', async () => {
       // A file system in use is looked at twice: a number may just be changing.
       await eventually(async () => {
         const { disks } = (await facts(true)).spec.hardwareSpec
@@ -74,29 +74,29 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       }, 60_000)
     })
 
-    it('are of every bus the machine has, without the CD-ROM and the loops', () => {
+    it('the disks are those of every bus, without the CD-ROM and the loops', () => {
       const buses = seen.spec.hardwareSpec.disks.map(({ controller }) => controller).sort()
       expect(buses).toEqual(['MMC', 'NVME', 'NVME', 'SATA', 'SATA', 'SCSI', 'USB', 'VIRTIO'])
     })
 
-    it('show a mirror under both of its disks', () => {
+    it('a mirror is shown under both of its disks', () => {
       expect(under('NVME')).toEqual([['/srv/raid'], ['/srv/raid']])
     })
 
-    it('show a volume that spans two disks under both, and one on a single disk there only', () => {
+    it('a volume on two disks is shown under both, and one on a single disk under that disk', () => {
       expect(under('SATA').sort()).toEqual([['/srv/data'], ['/srv/data', '/srv/lone']])
     })
 
-    it('show what is encrypted under the disk that holds it', () => {
+    it('an encrypted volume is shown under its disk', () => {
       expect(under('USB')).toEqual([['/srv/secret']])
     })
 
-    it('show a partition and a whole disk', () => {
+    it('a partition and a whole disk are shown', () => {
       expect(under('MMC')).toEqual([['/srv/sd']])
       expect(under('SCSI')).toEqual([['/srv/sas']])
     })
 
-    it('show no tmpfs, bind mount, overlay, squashfs, loop or volume of a pod', () => {
+    it('no tmpfs, bind mount, overlay, squashfs, loop or volume of a pod is shown', () => {
       expect([...new Set(mountPoints(seen))].sort()).toEqual(
         ['/', '/srv/data', '/srv/lone', '/srv/raid', '/srv/sas', '/srv/sd', '/srv/secret'].sort(),
       )
@@ -104,18 +104,18 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
   })
 
   describe('the network of the reply', () => {
-    it('is what ip shows of cards, bonds, bridges and VLANs', async () => {
+    it('cards, bonds, bridges and VLANs are those of ip', async () => {
       const shown = seen.spec.networkInfo.map((each) => without(each, 'dns'))
       expect(sorted(shown)).toEqual(sorted(await nicsOf(host)))
     })
 
-    it('has the cards, the bond, the VLAN, the bridge and a dummy with an address, and nothing that pods bring', () => {
+    it('the network has the cards, the bond, the VLAN, the bridge and a dummy with an address, and no interfaces of pods', () => {
       const names = seen.spec.networkInfo.map(({ nicName }) => nicName).sort()
       const composed = ['bond0', 'bond0.20', 'br0', 'spare0']
       expect(names).toEqual([...Object.values(cards).map(({ nicName }) => nicName), ...composed].sort())
     })
 
-    it('has one default, the route of the lowest metric, and the gateways of the others', () => {
+    it('the network has one default, the route with the lowest metric, and the gateways of the others', () => {
       const defaults = seen.spec.networkInfo.filter(({ isDefault }) => isDefault)
       expect(defaults.map(({ nicName, gateway }) => ({ nicName, gateway }))).toEqual([
         { nicName: 'bond0', gateway: '192.0.2.254' },
@@ -123,18 +123,18 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       expect(nic(seen, cards.uplink.nicName)).toMatchObject({ gateway: '10.0.2.2', isDefault: false })
     })
 
-    it('shows the primary one of several addresses', () => {
+    it('of several addresses the primary one is shown', () => {
       expect(nic(seen, cards.uplink.nicName)).toMatchObject({ ip: '10.0.2.15', subnet: '255.255.255.0' })
     })
 
-    it('shows the address of a card without carrier', () => {
+    it('the address of a card without carrier is shown', () => {
       expect(nic(seen, cards.unplugged.nicName)).toMatchObject({
         ip: '192.168.77.5',
         subnet: '255.255.252.0',
       })
     })
 
-    it('shows IPv6 where there is nothing else, with its own gateway', () => {
+    it('an IPv6-only interface is shown with its own gateway', () => {
       expect(nic(seen, cards.six.nicName)).toMatchObject({
         ip: '2001:db8:6::5',
         subnet: '64',
@@ -143,14 +143,14 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       })
     })
 
-    it('names the servers that resolvectl names by link', async () => {
+    it('the name servers of links are those of resolvectl', async () => {
       const shown = seen.spec.networkInfo.map(({ nicName, dns }) => ({ nicName, dns }))
       expect(sorted(shown)).toEqual(sorted(await serversOf(host, shown)))
     })
   })
 
   describe('the rest of the reply', () => {
-    it('names the display adapter by its address', async () => {
+    it('the display adapter is shown with its address', async () => {
       const classes = await host.sh('grep -l ^0x03 /sys/bus/pci/devices/*/class')
       const addresses = classes
         .trim()
@@ -159,17 +159,17 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       expect(seen.spec.hardwareSpec.gpus.flatMap((gpu) => Object.values(gpu.addresses))).toEqual(addresses)
     })
 
-    it('has the id of the board', async () => {
+    it('the id is that of the board', async () => {
       const uuid = (await host.read('/sys/class/dmi/id/product_uuid')).trim()
       expect(seen.metadata.id.toLowerCase()).toContain(uuid.replaceAll('-', '').toLowerCase().slice(0, 8))
     })
 
-    it('names the time server that chrony asks', async () => {
+    it('the time server is that of chrony', async () => {
       const [line] = (await host.output(['chronyc', '-c', '-n', 'sources'])).trim().split('\n')
       expect(seen.status.ntp.ntpServers).toEqual([line!.split(',')[2]])
     })
 
-    it('has no condition', () => {
+    it('the reply has no condition', () => {
       expect(seen.status.conditions ?? []).toEqual([])
     })
   })
@@ -195,7 +195,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       }, 300_000)
     }, 650_000)
 
-    it('says what dmidecode, lscpu, lsblk, ethtool, lspci and lsusb say in the same run', async () => {
+    it('the inventory agrees with dmidecode, lscpu, lsblk, ethtool, lspci and lsusb', async () => {
       const truth = await inventoryByTools(host)
       const { system, bios, chassis, processor, memory, usb, graphics } = inventory
       expect({ system, bios, chassis, memory, usb, graphics }).toMatchObject(truth.board)
@@ -218,7 +218,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       ).toEqual(sorted(truth.nics))
     })
 
-    it('names the same makers and models as the facts', async () => {
+    it('inventory and facts name the same makers and models', async () => {
       const { disks, gpus } = (await facts(true)).spec.hardwareSpec
       expect(sorted(disks.map(({ controller, vendor }) => ({ controller, vendor })))).toEqual(
         sorted(inventory.disks.map(({ controller, vendor }) => ({ controller, vendor }))),
@@ -235,7 +235,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       ).toEqual(shown)
     })
 
-    it('is read again a minute after a disk was plugged in', async () => {
+    it('the inventory is read again a minute after a disk was plugged in', async () => {
       const before = inventory.readTimestamp
       await host.plug('extra')
       await eventually(async () => {
@@ -248,7 +248,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
   })
 
   describe('a reply that nobody asked to be fresh', () => {
-    it('follows an address that is added', async () => {
+    it('the reply follows an address that is added', async () => {
       await host.output(['ip', 'address', 'add', '192.168.88.1/30', 'dev', cards.right.nicName])
       await follows((info) =>
         expect(nic(info, cards.right.nicName)).toMatchObject({
@@ -258,12 +258,12 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       )
     })
 
-    it('follows a VLAN that is removed', async () => {
+    it('the reply follows a VLAN that is removed', async () => {
       await host.output(['ip', 'link', 'del', 'bond0.20'])
       await follows((info) => expect(nic(info, 'bond0.20')).toBeUndefined())
     })
 
-    it('follows the default route to another card', async () => {
+    it('the reply follows the default route to another card', async () => {
       await host.output(['ip', 'route', 'del', 'default', 'metric', '50'])
       await follows((info) => {
         expect(nic(info, cards.uplink.nicName)).toMatchObject({ isDefault: true })
@@ -271,12 +271,12 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       })
     })
 
-    it('follows a file system that is unmounted', async () => {
+    it('the reply follows a file system that is unmounted', async () => {
       await host.output(['umount', '/srv/sd'])
       await follows((info) => expect(mountPoints(info)).not.toContain('/srv/sd'))
     })
 
-    it('says which file system of a disk hangs, and stays fresh in all else', async () => {
+    it('a file system that hangs is named in a condition, and the other facts stay fresh', async () => {
       // mount(2), which Perl's base has no word for, of FUSE on a disk; nobody answers what the kernel asks.
       const script = `open(F, "+<", "/dev/fuse") or die "$!";
         my $options = "fd=" . fileno(F) . ",rootmode=40000,user_id=0,group_id=0,blksize=512";
@@ -308,7 +308,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
       await follows((info) => expect(info.status.conditions).toBeUndefined())
     })
 
-    it('follows a disk that is plugged in, and pulled', async () => {
+    it('the reply follows a disk that is plugged in and pulled out', async () => {
       const sizes = (info: EdgeHostInfo) =>
         info.spec.hardwareSpec.disks
           .filter(({ controller }) => controller === 'SCSI')

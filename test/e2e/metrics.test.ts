@@ -30,14 +30,14 @@ const scrape = (ask: Parameters<Edgehostd['http']>[2]) => host.http('GET', '/met
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
 
 describe('promtool', () => {
-  it('finds nothing to say against the metrics of a host', async () => {
+  it('promtool finds no fault in the metrics of a host', async () => {
     const { text } = await scrape({ from: 'loopback' })
     const { exitCode, stdout, stderr } = await run(promtool, ['check', 'metrics'], { input: text })
     expect(stdout + stderr).toBe('')
     expect(exitCode).toBe(0)
   })
 
-  it('finds the alert rules good, and they fire as their tests say', async () => {
+  it('promtool accepts the alert rules, and their tests pass', async () => {
     expect(await output(promtool, ['check', 'rules', join(documents, 'alerts.yaml')])).toContain('SUCCESS')
     expect(await output(promtool, ['test', 'rules', join(documents, 'alerts.test.yaml')])).toContain(
       'SUCCESS',
@@ -46,7 +46,7 @@ describe('promtool', () => {
 })
 
 describe('the metrics of a host', () => {
-  it('are there for whoever is on it, and from elsewhere with a token that is good for them', async () => {
+  it('the metrics are open to clients on the host, and to others with an accepted token', async () => {
     expect((await scrape({ from: 'loopback' })).status).toBe(200)
     expect((await scrape({})).status).toBe(401)
     expect((await scrape({ headers: { 'X-Forwarded-For': '127.0.0.1' } })).status).toBe(401)
@@ -60,7 +60,7 @@ describe('the metrics of a host', () => {
     expect((await scrape({ token: viewer.token })).status).toBe(403)
   })
 
-  it('have a value for each of them once the host is known and its jobs have run', async () => {
+  it('every metric has a value once the facts are known and the jobs have run', async () => {
     // Requests to this host are not limited.
     const absent = new Set(['edgehostd_rate_limit_refusals_total'])
     await eventually(async () => {
@@ -72,7 +72,7 @@ describe('the metrics of a host', () => {
     })
   })
 
-  it('are those of this host', async () => {
+  it('the metrics are those of this host', async () => {
     const lines = readMetrics((await scrape({ from: 'loopback' })).text)
     const size = Number(await host.output(['stat', '-c', '%s', '/var/lib/edgehostd/edgehostd.db']))
     expect(valueOf(lines, 'edgehostd_database_size_bytes')).toBe(size)
@@ -86,7 +86,7 @@ describe('the metrics of a host', () => {
     expect(valueOf(lines, 'edgehostd_logins_total', { purpose: 'login', outcome: 'accepted' })).toBe(2)
   })
 
-  it('are gone when they are switched off', async () => {
+  it('there are no metrics when they are switched off', async () => {
     await host.configure('metrics', 'metrics: {enabled: false}\n')
     expect((await scrape({ from: 'loopback' })).status).toBe(404)
     await host.configure('metrics', `metrics: {tokenFile: ${tokenFile}}\n`)
@@ -132,7 +132,7 @@ scrape_configs:
     expect(await query('scrape_samples_post_metric_relabeling > 100')).toHaveLength(1)
   }
 
-  it('on the host scrapes it without a token, and evaluates every rule', async () => {
+  it('a prometheus on the host scrapes it without a token, and evaluates every rule', async () => {
     await withPrometheus(host.leader, config('127.0.0.1', ''), async (prometheus) => {
       await scrapesWell(prometheus)
       const { groups } = (await prometheus.ask('/api/v1/rules')) as {
@@ -148,14 +148,14 @@ scrape_configs:
     })
   })
 
-  it('elsewhere scrapes it with the token out of its file', async () => {
+  it('a prometheus elsewhere scrapes it with the token of its file', async () => {
     const credentials = join(host.folder, 'scrape-token')
     await writeFile(credentials, scrapeToken, { mode: 0o600 })
     const authorization = `authorization: {credentials_file: ${credentials}}`
     await withPrometheus(host.clientNamespace(), config('10.77.0.1', authorization), scrapesWell)
   })
 
-  it('elsewhere without a token is refused', async () => {
+  it('a prometheus elsewhere without a token is refused', async () => {
     await withPrometheus(host.clientNamespace(), config('10.77.0.1', ''), async ({ ask, query }) => {
       expect(await query('up')).toMatchObject([{ value: 0 }])
       expect(JSON.stringify(await ask('/api/v1/targets'))).toContain('HTTP status 401')
@@ -164,7 +164,7 @@ scrape_configs:
 })
 
 describe('the token file', () => {
-  it('is read anew on reload', async () => {
+  it('the token file is read again on reload', async () => {
     await host.write(tokenFile, 'another-token-canary-1101', 0o600)
     await host.output(['systemctl', 'reload', 'edgehostd'])
     await eventually(async () => {
@@ -173,7 +173,7 @@ describe('the token file', () => {
     })
   })
 
-  it('that others can read keeps the daemon from starting, which says how to mend it; mended, it starts', async () => {
+  it('a token file that others can read stops the start with advice; once mended, the daemon starts', async () => {
     await host.output(['chmod', '0644', tokenFile])
     const { exitCode } = await host.run(['systemctl', 'restart', 'edgehostd'])
     expect(exitCode).not.toBe(0)
@@ -185,7 +185,7 @@ describe('the token file', () => {
     await eventually(async () => expect((await scrape({ from: 'loopback' })).status).toBe(200), 30_000)
   })
 
-  it('is the one place where the token stands', async () => {
+  it('the token is only in its file', async () => {
     const tokens = [scrapeToken, 'another-token-canary-1101']
     expect(await findLeaks(host, tokens)).toEqual([tokenFile])
   })

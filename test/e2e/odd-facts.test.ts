@@ -28,21 +28,24 @@ describe('an interface with an address', () => {
     for (const name of made) await host.run(['ip', 'link', 'del', name])
   })
 
-  it.each(['veth0', 'cali0', 'lxc7'])('is shown though it is called %s', async (name) => {
-    await host.sh(`
+  it.each(['veth0', 'cali0', 'lxc7'])(
+    'an interface with an address is shown under the name %s',
+    async (name) => {
+      await host.sh(`
       ip link add ${name} type veth peer name peer
       ip address add 203.0.113.9/29 dev ${name}; ip link set ${name} up; ip link set peer up`)
-    expect(nicOf(await facts(), name)).toMatchObject({ ip: '203.0.113.9', subnet: '255.255.255.248' })
-  })
+      expect(nicOf(await facts(), name)).toMatchObject({ ip: '203.0.113.9', subnet: '255.255.255.248' })
+    },
+  )
 
-  it('is hidden where it is a bridge of a container engine by its name and by its ports', async () => {
+  it('a bridge with the name and the ports of a container engine is hidden', async () => {
     await host.sh(`
       ip link add docker0 type bridge; ip address add 203.0.113.9/29 dev docker0; ip link set docker0 up
       ip link add inside type veth peer name outside; ip link set outside master docker0 up; ip link set inside up`)
     expect(nicOf(await facts(), 'docker0')).toBeUndefined()
   })
 
-  it('is shown without carrier, and a /32 there is not, as the document says', async () => {
+  it('an interface without carrier is shown with its address, but not with a /32, as documented', async () => {
     await host.sh(`
       ip link add quiet type veth peer name loud; ip address add 203.0.113.9/29 dev quiet; ip link set quiet up
       ip link add lone type veth peer name other; ip address add 203.0.113.20/32 dev lone; ip link set lone up`)
@@ -53,7 +56,7 @@ describe('an interface with an address', () => {
     expect(nicOf(await facts(), 'lone')).toMatchObject({ ip: '203.0.113.20', subnet: '255.255.255.255' })
   })
 
-  it.each(['tap', 'dummy'])('is shown where it is a %s', async (kind) => {
+  it.each(['tap', 'dummy'])('a %s with an address is shown', async (kind) => {
     const { exitCode, stderr } = await host.run(
       kind === 'tap'
         ? ['ip', 'tuntap', 'add', 'odd7', 'mode', 'tap']
@@ -71,7 +74,7 @@ describe('an interface with an address', () => {
 })
 
 describe('a mount point', () => {
-  it('whose name is not UTF-8 has its figures', async () => {
+  it('a mount point whose name is not UTF-8 has its figures', async () => {
     await host.sh(`
       folder=$(printf '/srv/caf\\351 x'); mkdir -p "$folder"
       mount --bind /mnt/machine "$folder"; umount /mnt/machine`)
@@ -88,7 +91,7 @@ describe('a mount point', () => {
 })
 
 describe('/etc/resolv.conf', () => {
-  it('gives three addresses, and a condition for what is none', async () => {
+  it('resolv.conf gives three addresses, and a condition for an invalid one', async () => {
     await host.sh('umount /etc/resolv.conf || true; rm -f /etc/resolv.conf')
     const servers = ['10.0.0.300', '10.77.0.2', '10.77.0.3', 'fd77::4', '10.77.0.5']
     await host.write('/etc/resolv.conf', servers.map((each) => `nameserver ${each}\n`).join(''))

@@ -48,7 +48,7 @@ describe.each([
   ['300 MB', 'truncate -s 300000000 "$1"', 'has more than 1048576 bytes'],
   ['a folder', 'mkdir "$1"', 'is a folder'],
 ])('where /etc/resolv.conf is %s', (_, make, said) => {
-  it('the daemon lives on and says so in a condition, which ends with it; a stop ends in time, a start too', async () => {
+  it('the daemon keeps running with a condition until the file is mended; stop and start take no longer than usual', async () => {
     const before = await host.mainPid()
     await host.sh(`rm -rf "$1"; ${make}`, '/etc/resolv.conf')
     expect(dnsCondition(await facts())).toContain(`/etc/resolv.conf ${said}`)
@@ -79,7 +79,7 @@ describe.each([
 })
 
 describe.runIf(hasFuse && mountCall)('where /etc/resolv.conf lies on a file system that hangs', () => {
-  it('the daemon answers, and a stop ends in time though a thread waits for it', async () => {
+  it('the daemon answers, and a stop ends in time although a thread is blocked', async () => {
     const script = `open(F, "+<", "/dev/fuse") or die "$!"; my $options = "fd=" . fileno(F) . ",rootmode=40000,user_id=0,group_id=0";
       syscall(${mountCall}, my $a = "hung", my $b = "/srv/hung", my $c = "fuse.hung", 0, $options) == 0 or die "$!"; sleep`
     await host.sh('mkdir -p /srv/hung')
@@ -101,7 +101,7 @@ describe.runIf(hasFuse && mountCall)('where /etc/resolv.conf lies on a file syst
 })
 
 describe('other files of the daemon', () => {
-  it('a pipe among the drop-ins is a problem with its file, and no start that waits', async () => {
+  it('a pipe among the drop-ins is a problem that names its file, and does not block the start', async () => {
     await host.sh('mkfifo /etc/edgehostd/config.d/site.yaml')
     const { exitCode, stderr } = await host.run(['timeout', '20', 'edgehostd', '--check-config'])
     expect(stderr).toContain('/etc/edgehostd/config.d/site.yaml: is a named pipe, not a regular file')
@@ -109,7 +109,7 @@ describe('other files of the daemon', () => {
     await host.sh('rm /etc/edgehostd/config.d/site.yaml')
   })
 
-  it('a certificate that is an endless device is a problem with its file', async () => {
+  it('a certificate that is an endless device is a problem that names its file', async () => {
     await host.write(
       '/etc/edgehostd/config.d/tls.yaml',
       'api: {tls: {certificateFile: /dev/zero, keyFile: /dev/zero}}\n',
@@ -120,7 +120,7 @@ describe('other files of the daemon', () => {
     await host.sh('rm /etc/edgehostd/config.d/tls.yaml')
   })
 
-  it('a secret that is a pipe ends the start with what to do, and is a new one when it is moved away', async () => {
+  it('a secret that is a pipe stops the start with advice, and is made again once the pipe is moved away', async () => {
     await host.sh(`
       systemctl stop edgehostd.socket edgehostd.service
       mv /var/lib/edgehostd/secret /var/lib/edgehostd/secret.kept; mkfifo /var/lib/edgehostd/secret`)

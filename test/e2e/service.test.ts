@@ -40,7 +40,7 @@ function successor(pid: number, timeoutMs?: number): Promise<number> {
 }
 
 describe('a daemon that is killed', () => {
-  it('twenty times under load refuses no connection and forgets no session', async () => {
+  it('a daemon that is killed twenty times under load refuses no connection and loses no session', async () => {
     const load = await host.startLoad({ path: facts, token: session.token, clients: 3 })
     let pid = await host.mainPid()
     for (let round = 0; round < 20; round += 1) {
@@ -57,7 +57,7 @@ describe('a daemon that is killed', () => {
     expect(reset).toBeLessThanOrEqual(20 * 3)
   })
 
-  it('while PAM looks at a password leaves a record of the try', async () => {
+  it('a daemon that is killed while PAM checks a password leaves a record of the attempt', async () => {
     const pid = await host.mainPid()
     const cut = host.login('anna', 'wrong canary 0802').catch(() => undefined)
     // Then PAM sleeps for its failure delay.
@@ -78,8 +78,8 @@ describe('a daemon that is killed', () => {
   })
 })
 
-describe('a daemon that stands still', () => {
-  it('is restarted by the watchdog, and who asked meanwhile gets an answer', async () => {
+describe('a daemon that hangs', () => {
+  it('a hung daemon is restarted by the watchdog, and clients that asked meanwhile get a reply', async () => {
     await host.configureUnit('watchdog', '[Service]\nWatchdogSec=3\nTimeoutAbortSec=2\n')
     const pid = await host.mainPid()
     // Longer than a watchdog's time: the daemon feeds it.
@@ -96,7 +96,7 @@ describe('a daemon that stands still', () => {
 })
 
 describe('a broken configuration', () => {
-  it('under load fails with 78, and once repaired is answered from with no other command', async () => {
+  it('a broken configuration fails with 78 under load; once it is mended the daemon answers without another command', async () => {
     const load = await host.startLoad({ path: facts, token: session.token })
     const pid = await host.mainPid()
     await host.write('/etc/edgehostd/config.d/99-broken.yaml', 'api:\n  prot: 5080\nlog:\n  level: loud\n')
@@ -123,7 +123,7 @@ describe('a broken configuration', () => {
     expect(await host.sh('journalctl --no-pager')).not.toMatch(/trigger-limit-hit|start-limit-hit/)
   })
 
-  it('is found by --check-config beforehand, and the good one is not blamed', async () => {
+  it('--check-config reports a broken configuration, and not a good one', async () => {
     const check = (flags: string) =>
       host.run([
         'bash',
@@ -139,7 +139,7 @@ describe('a broken configuration', () => {
     expect(broken.stdout + broken.stderr).toMatch(/99-broken\.yaml:1\b/)
   })
 
-  it('that asks for another port than the socket has says how to change the socket', async () => {
+  it("a configured port that differs from the socket's is refused with advice to change the socket", async () => {
     await host.write('/etc/edgehostd/config.d/99-port.yaml', 'api: {port: 5081}\n')
     const pid = await host.mainPid()
     await kill('TERM', pid)
@@ -152,7 +152,7 @@ describe('a broken configuration', () => {
     expect((await host.http('GET', '/v1/ping')).status).toBe(200)
   })
 
-  it('that asks for the port of a changed socket is served there', async () => {
+  it('the port of a changed socket is served once it is configured', async () => {
     await host.write('/etc/edgehostd/config.d/99-port.yaml', 'api: {port: 5443}\n')
     await host.write(
       '/etc/systemd/system/edgehostd.socket.d/port.conf',
@@ -170,7 +170,7 @@ describe('a broken configuration', () => {
 })
 
 describe('a stop', () => {
-  it('finishes what is in flight: a login in its refusal delay gets its answer', async () => {
+  it('a stop finishes requests in flight: a login in its refusal delay gets its reply', async () => {
     const pid = await host.mainPid()
     const from = await host.newAddress()
     const before = (await host.journal('edgehostd')).length
@@ -191,7 +191,7 @@ describe('a stop', () => {
     expect(since).not.toMatch(/status=|Failed with result/)
   })
 
-  it('by systemctl restart under load loses no request, even right after the start', async () => {
+  it('systemctl restart under load loses no request, even right after the start', async () => {
     const since = (await host.output(['date', '+%s'])).trim()
     const load = await host.startLoad({ path: facts, token: session.token, clients: 3 })
     for (let round = 0; round < 8; round += 1) await host.output(['systemctl', 'restart', 'edgehostd'])
@@ -233,7 +233,7 @@ describe("an administrator's own certificate", () => {
     await host.write('/etc/edgehostd/tls/certificate.pem', readFileSync(file))
   }
 
-  it('of EC and RSA is taken by a reload under load, without one failed request', async () => {
+  it('an EC and an RSA certificate are loaded by a reload under load without a failed request', async () => {
     const ec = await makeCertificate('ec', ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'])
     const rsa = await makeCertificate('rsa', ['-newkey', 'rsa:2048'])
     await use(ec)
@@ -262,7 +262,7 @@ describe("an administrator's own certificate", () => {
     expect(await host.mainPid()).toBe(pid)
   })
 
-  it('that is broken is not taken: the one in use goes on, and the journal says so', async () => {
+  it('a broken certificate is not loaded: the one in use stays, and the journal says so', async () => {
     const file = join(host.folder, 'ec.pem')
     await host.write('/etc/edgehostd/tls/certificate.pem', 'not a certificate\n')
     await host.run(['systemctl', 'reload', 'edgehostd'])

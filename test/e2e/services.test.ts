@@ -49,13 +49,13 @@ describe('systemd-resolved', () => {
       .replace(/^.*?\): ?/, '')
       .split(' ')
 
-  it('is asked within five seconds of its start', () =>
+  it('systemd-resolved is asked within five seconds of its start', () =>
     isSoon(
       () => host.sh('systemctl start systemd-resolved; resolvectl dns host0 10.77.0.4 2001:db8::4'),
       (info) => expect(serversOf(info, 'host0')).toEqual(['10.77.0.4', '2001:db8::4']),
     ))
 
-  it('says the servers of a link as resolvectl does, within five seconds of a change', async () => {
+  it('the servers of a link are those of resolvectl within five seconds of a change', async () => {
     const servers = ['10.77.0.5', '2001:db8::5']
     await isSoon(
       () => host.output(['resolvectl', 'dns', 'host0', ...servers]),
@@ -68,7 +68,7 @@ describe('systemd-resolved', () => {
     )
   })
 
-  it('is seen to have stopped', async () => {
+  it('a stop of systemd-resolved is noticed', async () => {
     await isSoon(
       () => host.output(['systemctl', 'stop', 'systemd-resolved']),
       (info) => expect(serversOf(info, 'host0')).not.toContain('10.77.0.5'),
@@ -78,7 +78,7 @@ describe('systemd-resolved', () => {
 })
 
 describe('systemd-timesyncd', () => {
-  it('is asked within five seconds of its start', async () => {
+  it('systemd-timesyncd is asked within five seconds of its start', async () => {
     expect((await facts()).status.ntp.pollIntervalMaxSec).toBeUndefined()
     await isSoon(
       () => host.output(['systemctl', 'start', 'systemd-timesyncd']),
@@ -92,7 +92,7 @@ describe('systemd-timesyncd', () => {
     expect((await facts()).status.conditions).toBeUndefined()
   })
 
-  it('is asked within five seconds of a restart with other servers', async () => {
+  it('systemd-timesyncd is asked within five seconds of a restart with other servers', async () => {
     await configureTime('NTP=10.77.0.6')
     await isSoon(
       () => host.output(['systemctl', 'restart', 'systemd-timesyncd']),
@@ -100,14 +100,14 @@ describe('systemd-timesyncd', () => {
     )
   })
 
-  it('is asked for servers that a program gave it, when all facts are to be read', async () => {
+  it('systemd-timesyncd is asked for servers that a program gave it when all facts are read', async () => {
     const manager = ['org.freedesktop.timesync1', '/org/freedesktop/timesync1']
     const set = ['org.freedesktop.timesync1.Manager', 'SetRuntimeNTPServers', 'as', '1', '10.77.0.7']
     await host.output(['busctl', 'call', ...manager, ...set])
     expect((await facts('?refresh=true')).status.ntp.ntpServers).toEqual(['10.77.0.7', '10.77.0.6'])
   })
 
-  it('stays stopped, and its file answers, though all facts are read again and again', async () => {
+  it('systemd-timesyncd stays stopped, and its file is read, while all facts are read repeatedly', async () => {
     await isSoon(
       () => host.output(['systemctl', 'stop', 'systemd-timesyncd']),
       ({ status }) => expect(status.ntp.pollIntervalMaxSec).toBeUndefined(),
@@ -120,7 +120,7 @@ describe('systemd-timesyncd', () => {
     }
   })
 
-  it('is not started by a question that comes after its stop, as one for a single property would', async () => {
+  it('systemd-timesyncd is not started by a question after its stop', async () => {
     const manager = {
       service: 'org.freedesktop.timesync1',
       path: '/org/freedesktop/timesync1',

@@ -50,7 +50,7 @@ async function collectSecrets(): Promise<Map<string, Buffer>> {
 }
 
 describe('edgehostctl support', () => {
-  it('gives everything about the host, and no secret that was ever used on it', async () => {
+  it('the support archive describes the host, without any secret that was used on it', async () => {
     const { token, refreshToken } = await host.openSession('chief', right)
     await host.renew(refreshToken)
     await host.login('chief', `${right} wrong`)
@@ -101,7 +101,7 @@ describe('edgehostctl support', () => {
     expect(summary.files.filter(({ problem }) => problem !== undefined)).toEqual([])
   })
 
-  it('is there for a daemon that is down, and says what it could not read', async () => {
+  it('the support archive is made while the daemon is down, and names what could not be read', async () => {
     await host.output(['systemctl', 'stop', 'edgehostd.socket', 'edgehostd.service'])
     const ended = await host.run(['edgehostctl', '-o', 'json', 'support', '--file', '/root/down.tar.zst'])
     await host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service'])
@@ -121,13 +121,13 @@ describe('edgehostctl support', () => {
     expect(archive.json('database.json').check).toEqual(['ok'])
   })
 
-  it('goes to a pipe', async () => {
+  it('the support archive can be written to a pipe', async () => {
     const piped = await host.run(['sh', '-c', 'edgehostctl support --file=- | cat > /root/piped.tar.zst'])
     expect(piped).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
     expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(14)
   })
 
-  it('is for root, on the host itself, and for no terminal', async () => {
+  it('support needs root on the host itself, and refuses a terminal as output', async () => {
     const ended = await host.run(asUser('chief', ['edgehostctl', 'support']))
     expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
     expect(ended.stderr).toMatch(/sudo edgehostctl support/)
@@ -139,7 +139,7 @@ describe('edgehostctl support', () => {
     expect(unwritable.stderr).toMatch(/^edgehostctl: the folder \/nowhere is missing; make it first/)
   })
 
-  it('shows on a terminal what it is doing', async () => {
+  it('support shows its progress on a terminal', async () => {
     const pane = await openPane(host, 80)
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)

@@ -18,13 +18,13 @@ beforeAll(async () => {
 afterAll(() => host.unplug())
 
 describe('the installed unit', () => {
-  it('is exposed by at most 2.0, as systemd-analyze rates the running one', async () => {
+  it('systemd-analyze rates the exposure of the running unit at most 2.0', async () => {
     const rating = await host.output(['systemd-analyze', 'security', '--no-pager', 'edgehostd.service'])
     const overall = /Overall exposure level for edgehostd\.service: ([\d.]+)/.exec(rating)?.[1]
     expect(Number(overall), rating).toBeLessThanOrEqual(2)
   })
 
-  it('says itself that it is ready, and names the port', async () => {
+  it('the unit reports that it is ready, and names the port', async () => {
     expect(await host.property('Type')).toBe('notify')
     expect(await host.property('StatusText')).toMatch(/5080/)
   })
@@ -36,7 +36,7 @@ describe('the installed unit', () => {
     ['mount', 'mount -t tmpfs tmpfs /tmp'],
     ['change the clock', 'date -s 2001-01-01'],
     ['change the name of the host', 'echo canary > /proc/sys/kernel/hostname'],
-  ])('cannot %s', async (_, attempt) => {
+  ])('the unit cannot %s', async (_, attempt) => {
     // Inside the unit's namespaces and with its capabilities, as a child of the daemon would try it.
     const pid = String(await host.mainPid())
     const inUnit = ['nsenter', '-t', pid, '-m', 'setpriv', '--no-new-privs', '--bounding-set=-all']
@@ -44,21 +44,21 @@ describe('the installed unit', () => {
     expect(exitCode).not.toBe(0)
   })
 
-  it('runs without a capability and cannot gain one', async () => {
+  it('the unit runs without a capability and cannot gain one', async () => {
     const status = await host.output(['cat', `/proc/${await host.mainPid()}/status`])
     expect(status).toMatch(/^CapEff:\s+0+$/m)
     expect(status).toMatch(/^CapBnd:\s+0+$/m)
     expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
   })
 
-  it('keeps its secrets from everyone but root', async () => {
+  it('only root can read the secrets of the unit', async () => {
     const found = await host.sh(`
       find /var/lib/edgehostd -maxdepth 0 -printf '%m %U\\n'
       find /var/lib/edgehostd -type f -perm /077 ! -name certificate.pem -print`)
     expect(found.trim()).toBe('700 0')
   })
 
-  it('starts with the certificate whose fingerprint it logs', async () => {
+  it('the unit starts with the certificate whose fingerprint it logs', async () => {
     const certificate = new X509Certificate(await readFile(host.cacert))
     const journal = (await host.journal('edgehostd')).map(({ message }) => message).join('\n')
     expect(journal.replaceAll(':', '').toUpperCase()).toContain(
@@ -69,7 +69,7 @@ describe('the installed unit', () => {
     expect(certificate.checkHost((await host.output(['hostname'])).trim())).toBeDefined()
   })
 
-  it('speaks TLS 1.2 and 1.3 with forward secrecy, and nothing else', async () => {
+  it('the port accepts TLS 1.2 and 1.3 with forward secrecy only', async () => {
     const probe = (flags: string) =>
       host.run(['bash', '--norc', '-c', `openssl s_client -connect 127.0.0.1:5080 ${flags} < /dev/null`])
     expect((await probe('-tls1_3')).stdout).toMatch(/TLSv1\.3/)
@@ -78,7 +78,7 @@ describe('the installed unit', () => {
     expect((await probe('-tls1_2 -cipher ECDHE-ECDSA-AES256-SHA:AES256-GCM-SHA384')).exitCode).not.toBe(0)
   })
 
-  it('does not answer plain HTTP', async () => {
+  it('plain HTTP gets no reply', async () => {
     const { stdout } = await host.run([
       'curl',
       '--silent',
@@ -91,7 +91,7 @@ describe('the installed unit', () => {
 })
 
 describe('the journal of a healthy host', () => {
-  it('gets no line of reads', async () => {
+  it('reads write no line in the journal', async () => {
     const before = (await host.journal('edgehostd')).length
     for (const path of [
       '/v1/ping',
@@ -104,7 +104,7 @@ describe('the journal of a healthy host', () => {
     expect((await host.journal('edgehostd')).slice(before)).toEqual([])
   })
 
-  it('holds a login with who, from where and which request', async () => {
+  it('the journal has a login with user, address and request id', async () => {
     const from = await host.newAddress()
     const reply = await host.login('anna', right, { from })
     // journald takes a line a little after it was written.
@@ -115,11 +115,11 @@ describe('the journal of a healthy host', () => {
     })
   })
 
-  it('holds nothing above a notice', async () => {
+  it('the journal of a healthy host has no warnings', async () => {
     expect(await host.sh('journalctl --no-pager -u edgehostd -u edgehostd.socket -p warning -q')).toBe('')
   })
 
-  it('gives a line its priority: a failed start is an error', async () => {
+  it('lines have their priority: a failed start is an error', async () => {
     await host.write('/etc/edgehostd/config.d/99-broken.yaml', 'nothing: here\n')
     await host.run(['systemctl', 'restart', 'edgehostd'], { timeoutMs: 5_000 }).catch(() => undefined)
     expect(await host.sh('journalctl --no-pager -p err -q _SYSTEMD_UNIT=edgehostd.service')).toMatch(
@@ -129,7 +129,7 @@ describe('the journal of a healthy host', () => {
     expect((await host.http('GET', '/v1/ping')).status).toBe(200)
   })
 
-  it('holds no password and no token, nor does anything else', async () => {
+  it('neither the journal nor any other file has a password or token', async () => {
     expect(await findLeaks(host)).toEqual([])
   })
 })

@@ -71,7 +71,7 @@ function howOf({ end }: { end: RunEnd }) {
 const refusedAs = (reason: string) => ({ name: 'RunRefused', reason })
 
 export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>> = {
-  async 'ends with its exit code; its lines can be read from each cursor on, the last one without an end too'(
+  async 'a run ends with its exit code, and its lines can be read from each cursor, including a last one without a line end'(
     given,
   ) {
     const whole = await run(given, 'lines', 'echo one; echo two >&2; sleep 0.5; printf three; exit 7')
@@ -82,7 +82,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual((await given.runs.find('lines'))?.end, whole.end)
   },
 
-  async 'hands over lines while the command runs'(given) {
+  async 'a run passes on lines while its command runs'(given) {
     const gate = join(given.folder, 'gate')
     await given.runs.start(
       'live',
@@ -96,7 +96,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual((await read(given, 'live')).lines, ['begun', 'done'])
   },
 
-  async 'gives the arguments as they are: no shell and no manager looks at them'(given) {
+  async 'a run gives its command the arguments as they are, without expansion by a shell or systemd'(given) {
     const args = ['$HOME', '$$', '${PATH}', '%n', '%%', '', ' a  b ', "'", '"', '\\x41', '-n', 'ü', ';id']
     await given.runs.start('arguments', 'printf', ['<%s>\n', ...args], { timeoutMs })
     deepEqual(
@@ -106,7 +106,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual((await given.runs.find('arguments'))?.args, ['<%s>\n', ...args])
   },
 
-  async 'gives a fixed environment, and what is added to it'(given) {
+  async 'a run has a fixed environment and the variables that are added'(given) {
     const environment = { ADDED: 'a $HOME' }
     const { lines } = await run(given, 'environment', 'env | grep -v ^_= | grep -v ^PWD=; pwd', {
       environment,
@@ -120,7 +120,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     ])
   },
 
-  async 'hands its input to the command alone, from a file that is gone before it is read'(given) {
+  async 'a run gives its input to the command alone, from a file that is removed before it is read'(given) {
     const input = 'a secret\n'.repeat(20_000)
     const script = 'ls "$0"; stat -c %a "$0"; wc -c; tr "\\0" " " < /proc/$PPID/cmdline'
     await given.runs.start('input', 'sh', ['-c', script, join(given.folder, 'input')], { timeoutMs, input })
@@ -132,11 +132,11 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual(left.sort(), ['exit', 'lock', 'order.json', 'output'])
   },
 
-  async 'reads end-of-file where there is no input'(given) {
+  async 'a run without input reads end-of-file'(given) {
     deepEqual((await run(given, 'no-input', 'cat; echo end')).lines, ['end'])
   },
 
-  async 'is refused while one of its name runs, and takes the place of an ended one'(given) {
+  async 'a run is refused while one of its name runs, and replaces an ended one'(given) {
     await given.runs.start('twice', 'sleep', ['60'], { timeoutMs })
     const second = () => given.runs.start('twice', 'echo', ['second'], { timeoutMs })
     await rejects(second(), refusedAs('running'))
@@ -146,7 +146,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual((await read(given, 'twice')).lines, ['second'])
   },
 
-  async 'is not taken for one that is gone while it is being started, and keeps its input'(given) {
+  async 'a run that is being started does not count as gone, and keeps its input'(given) {
     const input = 'the input\n'
     const started = given.runs.start('early', 'cat', [], { timeoutMs, input }).then(() => true)
     do ok((await given.runs.find('early'))?.end?.kind !== 'gone')
@@ -154,20 +154,20 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual((await read(given, 'early')).lines, ['the input'])
   },
 
-  async 'of two starts at once has one'(given) {
+  async 'of two starts of a run at once one succeeds'(given) {
     const start = () => given.runs.start('at-once', 'sleep', ['60'], { timeoutMs })
     const [one, other] = await Promise.allSettled([start(), start()])
     deepEqual([one.status, other.status], ['fulfilled', 'rejected'])
     await given.runs.stop('at-once')
   },
 
-  async 'says which signal killed the command'(given) {
+  async 'a run reports the signal that killed its command'(given) {
     const killed = await run(given, 'killed', 'echo begun; kill -9 $$')
     deepEqual(howOf(killed), { kind: 'killed', signal: 'SIGKILL', leftOutBytes: 0 })
     deepEqual(killed.lines, ['begun'])
   },
 
-  async 'says why the command could not be started'(given) {
+  async 'a run reports why its command could not be started'(given) {
     await given.runs.start('missing', '/no/such/program', [], { timeoutMs })
     deepEqual(howOf(await read(given, 'missing')), {
       kind: 'not-started',
@@ -176,7 +176,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     })
   },
 
-  async 'is stopped with everything that the command started, and may say a last word'(given) {
+  async 'a stop ends all that the command of a run started, after its last output'(given) {
     const script = 'trap "echo stopping; exit 3" TERM; sleep 61 & echo $!; wait'
     await given.runs.start('stop', 'sh', ['-c', script], { timeoutMs })
     const child = await firstLine(given, 'stop')
@@ -188,7 +188,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual(await given.runs.stop('stop'), end)
   },
 
-  async 'is killed where the command does not heed the stop'(given) {
+  async 'a run whose command ignores the stop is killed'(given) {
     const script = 'trap "" TERM; echo deaf; while :; do sleep 0.1; done'
     await given.runs.start('deaf', 'sh', ['-c', script], { timeoutMs })
     await firstLine(given, 'deaf')
@@ -196,12 +196,12 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     deepEqual(howOf({ end }), { kind: 'killed', signal: 'SIGKILL', leftOutBytes: 0, endedBy: 'stop' })
   },
 
-  async 'is ended when its time is up'(given) {
+  async 'a run is ended at its time limit'(given) {
     const late = await run(given, 'late', 'echo begun; exec sleep 60', { timeoutMs: 1_000 })
     deepEqual(howOf(late), { kind: 'killed', signal: 'SIGTERM', leftOutBytes: 0, endedBy: 'time' })
   },
 
-  async 'is gone where its keeper was killed, and what it said is there'(given) {
+  async 'a run whose keeper was killed is gone, and its output is kept'(given) {
     await given.runs.start('gone', 'sh', ['-c', 'echo $PPID; exec sleep 5'], { timeoutMs })
     const keeper = await firstLine(given, 'gone')
     process.kill(Number(keeper), 'SIGKILL')
@@ -212,7 +212,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     })
   },
 
-  async 'ends although a process that the command left holds its output'(given) {
+  async 'a run ends although a process that its command left holds the output open'(given) {
     const began = performance.now()
     const left = await run(given, 'left', 'setsid sleep 30 & echo $!; exit 4')
     deepEqual(howOf(left), { kind: 'exited', exitCode: 4, leftOutBytes: 0 })
@@ -220,7 +220,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     if (lives(left.lines[0]!)) process.kill(Number(left.lines[0]), 'SIGKILL')
   },
 
-  async 'keeps 64 MiB of output and the last lines, and counts the rest'(given) {
+  async 'a run keeps 64 MiB of output and the last lines, and counts the rest'(given) {
     const { end, lines } = await run(given, 'much', 'seq 1 10000000; echo the end >&2; exit 5')
     const { exitCode, leftOutBytes } = end as RunEnd & { exitCode: number; leftOutBytes: number }
     equal(exitCode, 5)
@@ -238,7 +238,7 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     await given.runs.remove('much')
   },
 
-  async 'is forgotten once it is removed'(given) {
+  async 'a run is unknown once it is removed'(given) {
     await run(given, 'removed', 'echo one')
     await given.runs.remove('removed')
     equal(await given.runs.find('removed'), undefined)
@@ -247,7 +247,9 @@ export const scenarios: Readonly<Record<string, (given: Given) => Promise<void>>
     await rejects(read(given, 'removed'), refusedAs('unknown'))
   },
 
-  async 'is refused a name that is not safe for files and units, and a time that cannot be kept'(given) {
+  async 'a run with a name that is unsafe for files and units, or an impossible time limit, is refused'(
+    given,
+  ) {
     for (const name of [
       '',
       '.',

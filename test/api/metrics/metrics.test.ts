@@ -48,16 +48,19 @@ const scrape = (options: InjectOptions = {}) =>
   edge.app.inject({ method: 'GET', url: '/metrics', ...options })
 const lines = async () => readMetrics((await scrape()).body)
 
-describe('who may read /metrics', () => {
+describe('access to /metrics', () => {
   const statusOf = async (remoteAddress: string, headers: Record<string, string> = {}) =>
     (await scrape({ remoteAddress, headers })).statusCode
 
-  it.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])('%s needs no token', async (address) => {
-    expect(await statusOf(address)).toBe(200)
-    expect(await statusOf(address, { authorization: 'garbage' })).toBe(200)
-  })
+  it.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])(
+    'the loopback address %s needs no token',
+    async (address) => {
+      expect(await statusOf(address)).toBe(200)
+      expect(await statusOf(address, { authorization: 'garbage' })).toBe(200)
+    },
+  )
 
-  it('another address needs one, whatever a header says of where it is', async () => {
+  it('another address needs a token, regardless of headers about the address', async () => {
     for (const headers of [
       {},
       { 'x-forwarded-for': '127.0.0.1' },
@@ -70,7 +73,7 @@ describe('who may read /metrics', () => {
     }
   })
 
-  it("elsewhere the scraper's token opens it, as Bearer only and whole", async () => {
+  it("from elsewhere the scraper's token is accepted, only as Bearer and only whole", async () => {
     expect(await statusOf(elsewhere, { authorization: `Bearer ${scrapeToken}` })).toBe(200)
     for (const authorization of [
       scrapeToken,
@@ -82,12 +85,12 @@ describe('who may read /metrics', () => {
     expect(await statusOf(elsewhere, { cookie: `Authorization=${scrapeToken}` })).toBe(401)
   })
 
-  it("elsewhere an administrator's token opens it, a viewer's does not", async () => {
+  it("from elsewhere an administrator's token is accepted, a viewer's is not", async () => {
     expect(await statusOf(elsewhere, { authorization: (await edge.login('alice')).access })).toBe(200)
     expect(await statusOf(elsewhere, { authorization: (await edge.login('bob')).access })).toBe(403)
   })
 
-  it("the scraper's token opens nothing else", async () => {
+  it("the scraper's token is accepted for the metrics only", async () => {
     const headers = { authorization: `Bearer ${scrapeToken}` }
     for (const [index, { method, url, access }] of edge.routes.routes.entries()) {
       if (access === 'open' || url === '/metrics') continue
@@ -98,7 +101,7 @@ describe('who may read /metrics', () => {
     }
   })
 
-  it('a refusal has the one body of every refusal', async () => {
+  it('a refusal of the metrics has the standard error body', async () => {
     const reply = await scrape({ remoteAddress: elsewhere })
     expect(reply.json<ErrorReply>()).toMatchObject({
       code: 'Unauthenticated',
@@ -106,13 +109,13 @@ describe('who may read /metrics', () => {
     })
   })
 
-  it('nobody, where it is switched off', async () => {
+  it('no caller may read the metrics where they are switched off', async () => {
     const without = await createTestEdge({ host: edge.host, metricsEnabled: false })
     expect((await without.get('/metrics')).statusCode).toBe(404)
     await without.stop()
   })
 
-  it('is neither limited nor recorded', async () => {
+  it('a scrape is neither rate-limited nor audited', async () => {
     const records = () => edge.audit.unwritten() + edge.lines.filter(({ kind }) => kind === 'audit').length
     const before = records()
     const replies = await Promise.all(Array.from({ length: 300 }, () => scrape()))
@@ -123,7 +126,7 @@ describe('who may read /metrics', () => {
 })
 
 describe('the reply', () => {
-  it('is the text format 0.0.4, or OpenMetrics for who prefers it', async () => {
+  it('the reply is the text format 0.0.4, or OpenMetrics where the client prefers it', async () => {
     const text = await scrape()
     expect(text.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
     const open = await scrape({
@@ -133,7 +136,7 @@ describe('the reply', () => {
     expect(open.body.endsWith('\n# EOF\n')).toBe(true)
   })
 
-  it('has each documented metric with its help once, and no other', async () => {
+  it('the reply has each documented metric with its help once, and no other', async () => {
     const { body } = await scrape()
     const helped = [...body.matchAll(/^# HELP (\S+) (.+)$/gm)].map(([, name, help]) => [name, help])
     expect(helped).toEqual(Object.entries(families).map(([name, { help }]) => [name, help]))
@@ -147,14 +150,14 @@ describe('the reply', () => {
     }
   })
 
-  it('has a value of every metric on a host that is up', async () => {
+  it('every metric has a value on a running host', async () => {
     const present = new Set((await lines()).map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')))
     // No job has run.
     const absent = new Set(['edgehostd_job_duration_seconds', 'edgehostd_job_success_age_seconds'])
     expect(Object.keys(families).filter((name) => !present.has(name) && !absent.has(name))).toEqual([])
   })
 
-  it('leaves out what is not known yet', async () => {
+  it('a metric that is not known yet is left out', async () => {
     const found = await lines()
     expect(valueOf(found, 'edgehostd_fact_age_seconds', { fact: 'disks', refresh: 'seconds' })).toBe(1.5)
     expect(valueOf(found, 'edgehostd_fact_age_seconds', { fact: 'ntp' })).toBeUndefined()
@@ -170,7 +173,7 @@ describe('what is counted', () => {
     return (valueOf(await lines(), name, labels) ?? 0) - before
   }
 
-  it('a request by its route as declared and its status', async () => {
+  it('a request is counted by its declared route and its status', async () => {
     const { access } = await edge.login('alice')
     const end = { method: 'DELETE', route: '/v1/users/sessions/:uid', status: '404' }
     const ask = () =>
@@ -190,7 +193,7 @@ describe('what is counted', () => {
     expect(await growth('edgehostd_http_requests_total', refused, () => edge.get(currentPath))).toBe(1)
   })
 
-  it('what is not there together, whatever it is called', async () => {
+  it('requests without a route are counted together, whatever their path', async () => {
     const before = (await lines()).length
     const nothing = { method: 'other', route: 'none' }
     const ask = async () => {
@@ -206,7 +209,7 @@ describe('what is counted', () => {
     expect((await lines()).length - before).toBeLessThanOrEqual(3 + 17)
   })
 
-  it('logins by outcome', async () => {
+  it('logins are counted by outcome', async () => {
     const logins = (outcome: string, work: () => Promise<unknown>) =>
       growth('edgehostd_logins_total', { purpose: 'login', outcome }, work)
     expect(await logins('accepted', () => edge.login('alice'))).toBe(1)
@@ -214,13 +217,13 @@ describe('what is counted', () => {
     expect(await logins('refused', () => edge.tryLogin('nobody-there', 'wrong'))).toBe(1)
   })
 
-  it('refusals at the rate limit by resource', async () => {
+  it('refusals at the rate limit are counted by resource', async () => {
     const { access } = await edge.login('alice')
     const ask = () => Promise.all(Array.from({ length: 5 }, () => edge.get('/v1/edge-mgmt/settings', access)))
     expect(await growth('edgehostd_rate_limit_refusals_total', { resource: 'settings' }, ask)).toBe(4)
   })
 
-  it('sessions, and the bytes of database and disk', async () => {
+  it('sessions, and the bytes of database and disk, are shown', async () => {
     const found = await lines()
     expect(valueOf(found, 'edgehostd_sessions')).toBe(edge.sessions.list().length)
     expect(valueOf(found, 'edgehostd_database_size_bytes')).toBeGreaterThanOrEqual(4_096)
@@ -234,7 +237,7 @@ describe('what is counted', () => {
     )
   })
 
-  it('this process', async () => {
+  it('the figures of this process are shown', async () => {
     const found = await lines()
     expect(valueOf(found, 'process_resident_memory_bytes')).toBeGreaterThan(10e6)
     expect(valueOf(found, 'process_cpu_seconds_total')).toBeGreaterThan(0)
@@ -245,7 +248,7 @@ describe('what is counted', () => {
   })
 })
 
-it('no secret and no name of a user is in it', async () => {
+it('the metrics contain no secret and no user name', async () => {
   const { access, refresh } = await edge.login('alice')
   await edge.tryLogin('alice', 'a wrong password')
   await edge.get(`/v1/users/sessions?filters=metadata.name=alice&token=${access}`, access)
@@ -295,7 +298,7 @@ describe('docs/monitoring', () => {
     ].flatMap(([name]) => (words.has(name) ? [] : [name]))
   const words = new Set(['or', 'and', 'unless', 'offset', 'up'])
 
-  it.each(expressions)('%s asks for metrics and labels that are there: %s', async (_title, expr) => {
+  it.each(expressions)('%s uses existing metrics and labels: %s', async (_title, expr) => {
     const found = await lines()
     const names = metricsIn(expr)
     if (!expr.includes('up{')) expect(names.length).toBeGreaterThan(0)
@@ -306,13 +309,13 @@ describe('docs/monitoring', () => {
     expect([...labels, ...grouped].filter((label) => !known.has(label))).toEqual([])
   })
 
-  it('has a panel or an alert for every metric', () => {
+  it('every metric has a panel or an alert', () => {
     const asked = new Set(expressions.flatMap(([, expr]) => metricsIn(expr)))
     const without = Object.keys(families).filter((name) => !asked.has(name) && !asked.has(`${name}_bucket`))
     expect(without).toEqual([])
   })
 
-  it('tests every alert, when it fires and when it does not', () => {
+  it('every alert has a test that it fires and that it does not', () => {
     const { tests } = parse(readFileSync('docs/monitoring/alerts.test.yaml', 'utf8')) as {
       readonly tests: readonly {
         readonly alert_rule_test: readonly { readonly alertname: string; readonly exp_alerts?: unknown[] }[]

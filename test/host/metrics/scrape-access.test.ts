@@ -26,13 +26,16 @@ const problem = async () => {
   return (error as Error).message
 }
 
-describe('whoever is on the host', () => {
-  it.each(['127.0.0.1', '127.255.0.9', '::1', '::ffff:127.0.0.1'])('%s is let in', async (address) => {
-    const access = await readScrapeAccess(undefined, log)
-    expect(access.admits(address, undefined)).toBe(true)
-    write(token)
-    expect((await readScrapeAccess(file, log)).admits(address, 'Bearer wrong')).toBe(true)
-  })
+describe('a client on the host', () => {
+  it.each(['127.0.0.1', '127.255.0.9', '::1', '::ffff:127.0.0.1'])(
+    'the loopback address %s is admitted',
+    async (address) => {
+      const access = await readScrapeAccess(undefined, log)
+      expect(access.admits(address, undefined)).toBe(true)
+      write(token)
+      expect((await readScrapeAccess(file, log)).admits(address, 'Bearer wrong')).toBe(true)
+    },
+  )
 
   // An empty one is that of a Unix socket, which asks for itself who is there.
   it.each(['128.0.0.1', '10.127.0.0', '::2', '::ffff:10.0.0.1', '', 'localhost'])(
@@ -44,10 +47,13 @@ describe('whoever is on the host', () => {
 })
 
 describe('the token', () => {
-  it.each([`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`])('opens as "%s"', async (field) => {
-    write(`${token}\n`)
-    expect((await readScrapeAccess(file, log)).admits('10.0.0.1', field)).toBe(true)
-  })
+  it.each([`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`])(
+    'the token is accepted as "%s"',
+    async (field) => {
+      write(`${token}\n`)
+      expect((await readScrapeAccess(file, log)).admits('10.0.0.1', field)).toBe(true)
+    },
+  )
 
   it.each([
     undefined,
@@ -60,12 +66,12 @@ describe('the token', () => {
     `Bearer ${token.toUpperCase()}`,
     `Bearer ${token} ${token}`,
     `Basic ${token}`,
-  ])('does not open as "%s"', async (field) => {
+  ])('the token is refused as "%s"', async (field) => {
     write(token)
     expect((await readScrapeAccess(file, log)).admits('10.0.0.1', field)).toBe(false)
   })
 
-  it('is read anew on reload', async () => {
+  it('the token is read again on reload', async () => {
     write(token)
     const access = await readScrapeAccess(file, log)
     write('another-token-of-some-length')
@@ -74,7 +80,7 @@ describe('the token', () => {
     expect(access.admits('10.0.0.1', 'Bearer another-token-of-some-length')).toBe(true)
   })
 
-  it('stays when the file cannot be used on reload, and the journal says why', async () => {
+  it('the old token stays valid when the file cannot be used on reload, and the journal says why', async () => {
     write(token)
     const access = await readScrapeAccess(file, log)
     write('another-token-of-some-length', 0o640)
@@ -86,36 +92,36 @@ describe('the token', () => {
   })
 })
 
-describe('a token file that cannot be used is a problem with its cure:', () => {
-  it.each([0o604, 0o640, 0o660, 0o644])('mode %o', async (mode) => {
+describe('a token file that cannot be used', () => {
+  it.each([0o604, 0o640, 0o660, 0o644])('a token file of mode %o is refused with its cure', async (mode) => {
     write(token, mode)
     expect(await problem()).toBe(
       `metrics.tokenFile: ${file} has mode ${mode.toString(8)}, so others may read it: chmod 0600 ${file}`,
     )
   })
 
-  it.runIf(process.getuid?.() === 0)('another owner', async () => {
+  it.runIf(process.getuid?.() === 0)('a token file of another owner is refused with its cure', async () => {
     write(token)
     chownSync(file, 65_534, 65_534)
     expect(await problem()).toContain('belongs to uid 65534')
   })
 
-  it('none there', async () => {
+  it('a missing token file is refused with its cure', async () => {
     expect(await problem()).toContain('cannot be read: ENOENT')
   })
 
-  it('a folder', async () => {
+  it('a folder as token file is refused with its cure', async () => {
     symlinkSync(folder, file)
     expect(await problem()).toContain('is a folder, not a regular file')
   })
 
-  it('a pipe that nobody writes', async () => {
+  it('a pipe as token file is refused with its cure', async () => {
     execFileSync('mkfifo', ['-m', '600', file])
     expect(await problem()).toContain('is a named pipe, not a regular file')
   })
 
   it.each(['', '\n', 'short', 'two words, each of some length', 'not-ascii-\u00e9-0123456789'])(
-    'content %j',
+    'a token file with the content %j is refused with its cure',
     async (text) => {
       write(text)
       const message = await problem()
@@ -124,7 +130,7 @@ describe('a token file that cannot be used is a problem with its cure:', () => {
     },
   )
 
-  it('too much of it', async () => {
+  it('a token file that is too large is refused with its cure', async () => {
     write('x'.repeat(5_000))
     expect(await problem()).toContain('more than 4096 bytes')
   })

@@ -28,7 +28,7 @@ const makeIssue = (at = file) => createConsole({ file: at, runner, log: logged.l
 const warnings = () => logged.lines.filter(({ level }) => level === 40)
 
 describe('the issue file', () => {
-  it('holds the text, readable for all, and consoles are told', async () => {
+  it('the issue file has the text, readable for all, and consoles are reloaded', async () => {
     await makeIssue().show('one\n')
     expect(await readFile(file, 'utf8')).toBe('one\n\n')
     expect((await stat(file)).mode & 0o777).toBe(0o644)
@@ -36,7 +36,7 @@ describe('the issue file', () => {
     expect(await readdir(folder)).toEqual(['edgehostd.issue'])
   })
 
-  it('is written again only when the text is another one', async () => {
+  it('the issue file is written again only when the text has changed', async () => {
     const issue = makeIssue()
     await issue.show('one\n')
     const { ino } = await stat(file)
@@ -47,7 +47,7 @@ describe('the issue file', () => {
     expect(commands).toHaveLength(3)
   })
 
-  it('is gone after the removal', async () => {
+  it('the issue file does not exist after the removal', async () => {
     const issue = makeIssue()
     await issue.show('one\n')
     await issue.remove()
@@ -55,7 +55,7 @@ describe('the issue file', () => {
     await makeIssue().remove()
   })
 
-  it('that cannot be written is one warning with the command that mends it', async () => {
+  it('an issue file that cannot be written is one warning with the command that mends it', async () => {
     const issue = makeIssue(join(folder, 'missing', 'edgehostd.issue'))
     await issue.show('one\n')
     await issue.show('two\n')
@@ -69,7 +69,7 @@ describe('the issue file', () => {
     await issue.remove()
   })
 
-  it('is not there when its path is empty', async () => {
+  it('there is no issue file when its path is empty', async () => {
     const issue = makeIssue('')
     await issue.show('one\n')
     await issue.remove()

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { askDaemon } from '../../../src/support/local-api.ts'
 import { listen } from '../../support/daemon-listener.ts'
 
-it('the answer of the daemon is read as text, also where a letter comes in two pieces', async () => {
+it('the reply of the daemon is read as text, also where a character arrives in two pieces', async () => {
   const socket = await listen((_request, response) => {
     const [start, end] = [Buffer.from('B\u00fchne').subarray(0, 2), Buffer.from('B\u00fchne').subarray(2)]
     response.write(start, () => response.end(end))
@@ -10,12 +10,12 @@ it('the answer of the daemon is read as text, also where a letter comes in two p
   expect(await askDaemon(socket, '/')).toBe('B\u00fchne')
 })
 
-it('another answer than 200 is an error with its begin', async () => {
+it('a status other than 200 is an error with the beginning of the reply', async () => {
   const socket = await listen((_request, response) => response.writeHead(503).end('not now'))
   await expect(askDaemon(socket, '/')).rejects.toThrow('the daemon answered with status 503: not now')
 })
 
-it('an answer without end is an error, and is not read on', async () => {
+it('an endless reply is an error, and is not read further', async () => {
   let sent = 0
   const socket = await listen((_request, response) => {
     const more = () => {

@@ -26,7 +26,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 describe('an archive', () => {
-  it('is one that tar takes apart, for its owner only', async () => {
+  it('tar can unpack the archive, which only its owner may read', async () => {
     const file = join(folder, 'a.tar.zst')
     const large = Buffer.alloc(3_000_000, 'journal ')
     async function* members(): AsyncGenerator<Member> {
@@ -46,7 +46,7 @@ describe('an archive', () => {
     expect(large.equals(content)).toBe(true)
   })
 
-  it('is not written through a link that lies beside it', async () => {
+  it('the archive is not written through a link in its folder', async () => {
     const [file, victim] = [join(folder, 'a.tar.zst'), join(folder, 'victim')]
     writeFileSync(victim, 'old')
     symlinkSync(victim, `${file}.part`)
@@ -60,7 +60,7 @@ describe('an archive', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('that fails leaves nothing behind', async () => {
+  it('a failed archive leaves no file', async () => {
     const file = join(folder, 'a.tar.zst')
     async function* members(): AsyncGenerator<Member> {
       yield { name: 'one.txt', content: Buffer.alloc(1_000_000) }
@@ -72,7 +72,7 @@ describe('an archive', () => {
 })
 
 describe('what is collected', () => {
-  it('is masked, problems too, and a source that fails stops no other', async () => {
+  it('sources and problems are masked, and a source that fails does not stop the others', async () => {
     const begun: string[] = []
     const ended: Collected[] = []
     const members = collect({
@@ -98,7 +98,7 @@ describe('what is collected', () => {
 })
 
 describe('the statistics of a database', () => {
-  it('are read beside the daemon that writes it', () => {
+  it('the statistics of a database are read while the daemon writes it', () => {
     const file = join(folder, 'edgehostd.db')
     const database = openDatabase(file, captureLog().log)
     database.sql.exec("INSERT INTO account (name, first_login_at) VALUES ('a', 1), ('b', 2)")
@@ -113,7 +113,7 @@ describe('the statistics of a database', () => {
     expect(readStatistics(file).tables.account).toMatchObject({ rows: 2 })
   })
 
-  it('make no database where there is none', () => {
+  it('the statistics do not create a missing database', () => {
     const file = join(folder, 'none.db')
     expect(() => readStatistics(file)).toThrow(/unable to open/)
     expect(existsSync(file)).toBe(false)

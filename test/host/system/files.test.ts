@@ -22,14 +22,14 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 describe('replaceFile', () => {
-  it('makes a new file with the mode it was given, whatever the umask', async () => {
+  it('a new file has the given mode, regardless of the umask', async () => {
     const before = process.umask(0o077)
     await replaceFile(join(folder, 'a'), 'text', 0o644).finally(() => process.umask(before))
     expect(readFileSync(join(folder, 'a'), 'utf8')).toBe('text')
     expect(statSync(join(folder, 'a')).mode & 0o777).toBe(0o644)
   })
 
-  it('replaces content and mode, and leaves nothing beside', async () => {
+  it('content and mode are replaced, and no temporary file is left', async () => {
     writeFileSync(join(folder, 'a'), 'old', { mode: 0o644 })
     await replaceFile(join(folder, 'a'), Buffer.from('new'), 0o600)
     expect(readFileSync(join(folder, 'a'), 'utf8')).toBe('new')
@@ -37,21 +37,21 @@ describe('replaceFile', () => {
     expect(readdirSync(folder)).toEqual(['a'])
   })
 
-  it('refuses a link and leaves its target alone', async () => {
+  it('a link is not replaced, and its target is unchanged', async () => {
     writeFileSync(join(folder, 'target'), 'old')
     symlinkSync('target', join(folder, 'link'))
     await expect(replaceFile(join(folder, 'link'), 'new', 0o600)).rejects.toThrow('not a regular file')
     expect(readFileSync(join(folder, 'target'), 'utf8')).toBe('old')
   })
 
-  it('refuses a folder and a pipe', async () => {
+  it('a folder and a pipe are not replaced', async () => {
     mkdirSync(join(folder, 'sub'))
     execFileSync('mkfifo', [join(folder, 'pipe')])
     await expect(replaceFile(join(folder, 'sub'), 'new', 0o600)).rejects.toThrow('not a regular file')
     await expect(replaceFile(join(folder, 'pipe'), 'new', 0o600)).rejects.toThrow('not a regular file')
   })
 
-  it('passes on that the disk takes no more, keeps the old content and leaves nothing beside', async () => {
+  it('a full disk is an error that keeps the old content and leaves no temporary file', async () => {
     // The limit on file sizes (RLIMIT_FSIZE) stands in for the full disk.
     const script = `
       import { replaceFile } from '${join(import.meta.dirname, '../../../src/system/files.ts')}'
@@ -74,7 +74,7 @@ describe('replaceFile', () => {
     expect(readdirSync(folder)).toEqual(['a'])
   })
 
-  it('shows a reader the old content or the new one when it is killed at any moment', async () => {
+  it('a reader finds the old content or the new one after a kill at any moment', async () => {
     const script = `
       import { replaceFile } from '${join(import.meta.dirname, '../../../src/system/files.ts')}'
       for (let i = 0; ; i++) {
@@ -98,7 +98,7 @@ describe('replaceFile', () => {
 })
 
 describe('sweepTemporary', () => {
-  it('removes what a killed write left and nothing else', async () => {
+  it('the temporary files of a killed write are removed, and no others', async () => {
     for (const name of ['.key.pem.0123456789abcdef.tmp', 'key.pem', '.hidden', '.key.pem.tmp', 'a.tmp']) {
       writeFileSync(join(folder, name), '')
     }
@@ -106,7 +106,7 @@ describe('sweepTemporary', () => {
     expect(readdirSync(folder).sort()).toEqual(['.hidden', '.key.pem.tmp', 'a.tmp', 'key.pem'])
   })
 
-  it('finds nothing in a folder that is not there', async () => {
+  it('a missing folder has no temporary files', async () => {
     expect(await sweepTemporary(join(folder, 'none'))).toBe(0)
   })
 })

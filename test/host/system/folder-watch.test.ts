@@ -61,7 +61,7 @@ function watchMarks() {
   return { seen: promise.finally(() => marks.stop()) }
 }
 
-it('tells of a file that is written, replaced or removed in a folder', async () => {
+it('a file that is written, replaced or removed is reported', async () => {
   await mkdir(path('resolve'))
   watchAll()
   const file = path('resolve/resolv.conf')
@@ -72,7 +72,7 @@ it('tells of a file that is written, replaced or removed in a folder', async () 
   await isTold(() => unlink(file))
 })
 
-it('tells nothing of names that do not matter', async () => {
+it('names that do not matter are not reported', async () => {
   await mkdir(path('resolve'))
   watchAll()
   await writeFile(path('other'), '')
@@ -81,14 +81,14 @@ it('tells nothing of names that do not matter', async () => {
   expect(changes).toBe(0)
 })
 
-it('tells of folders that come later, and of what lies in them', async () => {
+it('folders that are created later are reported, and changes in them', async () => {
   watchAll()
   expect(watching.isWatching()).toBe(true)
   await isTold(() => mkdir(path('netif/links'), { recursive: true }))
   await isTold(() => writeFile(path('netif/links/2'), 'DNS=192.0.2.1\n'))
 })
 
-it('watches the folder that took the place of another', async () => {
+it('a folder that replaced another is watched', async () => {
   await mkdir(path('netif/links'), { recursive: true })
   watchAll()
   for (let round = 0; round < 3; round += 1) {
@@ -102,7 +102,7 @@ it('watches the folder that took the place of another', async () => {
   }
 })
 
-it('says that it does not watch a folder that the kernel refuses, and tries again', async () => {
+it('a refused watch is logged and tried again', async () => {
   // In place of a host whose inotify instances are used up: neither can be made to order here.
   await symlink('resolve', path('resolve'))
   watchAll(50)
@@ -116,7 +116,7 @@ it('says that it does not watch a folder that the kernel refuses, and tries agai
   await isTold(() => writeFile(path('resolve/resolv.conf'), ''))
 })
 
-it('tells nothing after the stop', async () => {
+it('no change of a folder is reported after the stop', async () => {
   watchAll()
   watching.stop()
   await mkdir(path('resolve'))
@@ -124,7 +124,7 @@ it('tells nothing after the stop', async () => {
   expect(changes).toBe(0)
 })
 
-it('has a service looked at when its watch begins, at a burst of changes, and two seconds after each', async () => {
+it('a service is read when its watch begins, at a burst of changes, and two seconds after each', async () => {
   await mkdir(path('resolve'))
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())

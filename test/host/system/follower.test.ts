@@ -22,30 +22,30 @@ function follow(script: string, options: Partial<FollowOptions> = {}, pauses = {
 }
 const until = (condition: () => void) => vi.waitFor(condition, { timeout: 5_000, interval: 5 })
 
-it('hands over lines as they come, also those that arrive in pieces', async () => {
+it('lines are passed on as they arrive, even in pieces', async () => {
   const { lines, following } = follow('printf "one\\ntw"; sleep 0.1; printf "o\\n"; exec sleep 60')
   await until(() => expect(lines).toEqual(['one', 'two']))
   expect(following.isRunning()).toBe(true)
 })
 
-it('hands over a line as it was written where a write ends within a letter', async () => {
+it('a line is passed on unchanged where a write ends within a character', async () => {
   const { lines } = follow('printf "B\\303"; sleep 0.1; printf "\\274hne\\n"; exec sleep 60')
   await until(() => expect(lines).toEqual(['Bühne']))
 })
 
-it('hands over 64 KiB of a line that is longer, and the next line whole', async () => {
+it('a longer line is cut at 64 KiB, and the next line is whole', async () => {
   const { lines } = follow('head -c 1000000 /dev/zero | tr "\\0" x; echo; echo next; exec sleep 60')
   await until(() => expect(lines).toHaveLength(2))
   expect(lines).toEqual(['x'.repeat(65_536), 'next'])
 })
 
-it('starts the program again when it has ended, and says why it did', async () => {
+it('a followed program that ended is started again, and the reason is reported', async () => {
   const { starts, ends } = follow('echo "no such thing" >&2; exit 3')
   await until(() => expect(starts()).toBeGreaterThan(2))
   expect(ends[0]).toBe('exit code 3: no such thing')
 })
 
-it('waits twice as long after each failure, up to a limit', async () => {
+it('the pause before a new start doubles up to a limit', async () => {
   const times: number[] = []
   follow('exit 1', { onStart: () => times.push(performance.now()) })
   await until(() => expect(times.length).toBe(5))
@@ -53,7 +53,7 @@ it('waits twice as long after each failure, up to a limit', async () => {
   for (const [index, least] of [20, 40, 80, 80].entries()) expect(pauses[index]).toBeGreaterThan(least - 2)
 })
 
-it('begins with the short pause again after the program was well', async () => {
+it('the pause is short again after a long run of the program', async () => {
   const times: number[] = []
   follow(
     'sleep 0.1',
@@ -65,7 +65,7 @@ it('begins with the short pause again after the program was well', async () => {
   expect(times[4]! - times[0]!).toBeLessThan(1_800)
 })
 
-it('goes on trying where the program is not there', async () => {
+it('a missing program is tried again', async () => {
   const { log } = recordingLog()
   const ends: string[] = []
   const following = createFollower({ log, firstPauseMs: 5 }).follow('/nonexistent/ip', [], {
@@ -78,7 +78,7 @@ it('goes on trying where the program is not there', async () => {
   expect(following.isRunning()).toBe(false)
 })
 
-it('ends the program at the stop and leaves it ended', async () => {
+it('the stop ends the program, which is not started again', async () => {
   const { following, lines, starts } = follow('echo $$; exec sleep 60')
   await until(() => expect(lines).toHaveLength(1))
   following.stop()
@@ -86,7 +86,7 @@ it('ends the program at the stop and leaves it ended', async () => {
   expect(starts()).toBe(1)
 })
 
-it('gives the program nothing of our environment', async () => {
+it("a followed program gets nothing of the daemon's environment", async () => {
   process.env.EDGEHOSTD_CANARY = 'sings'
   onTestFinished(() => {
     delete process.env.EDGEHOSTD_CANARY

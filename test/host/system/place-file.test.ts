@@ -40,7 +40,7 @@ const place = async (path = file, content = 'new') => {
   return seen
 }
 
-it('a file grows in the folder of its place under a name that cannot be known before', async () => {
+it('a file is written in the target folder under an unpredictable name', async () => {
   const [one = ''] = await place(file, 'old')
   const [two = ''] = await place()
   expect(dirname(one)).toBe(folder)
@@ -51,7 +51,7 @@ it('a file grows in the folder of its place under a name that cannot be known be
   expect(readdirSync(folder)).toEqual(['a.tar'])
 })
 
-it('a file or a link that another user has put under the name is an error, and stays as it is', async () => {
+it('a file or link of another user under the temporary name is an error, and stays unchanged', async () => {
   const victim = join(folder, 'victim')
   writeFileSync(victim, 'old')
   for (const plant of [
@@ -75,7 +75,7 @@ it('a file or a link that another user has put under the name is an error, and s
   expect(existsSync(file)).toBe(false)
 })
 
-it('a link at the place itself is replaced and not followed', async () => {
+it('a link at the target path is replaced and not followed', async () => {
   const victim = join(folder, 'victim')
   writeFileSync(victim, 'old')
   symlinkSync(victim, file)
@@ -84,7 +84,7 @@ it('a link at the place itself is replaced and not followed', async () => {
   expect(readFileSync(victim, 'utf8')).toBe('old')
 })
 
-it('what fails leaves what was there, and nothing beside it', async () => {
+it('a failed write leaves the former file and no temporary file', async () => {
   writeFileSync(file, 'old')
   const failing = placeFile({
     ...{ path: file, mode: 0o600, onBegin: () => undefined },
@@ -104,14 +104,14 @@ it('a folder or a pipe is not replaced', async () => {
   expect(lstatSync(pipe).isFIFO()).toBe(true)
 })
 
-it('the longest name that a file can have is taken', async () => {
+it('the longest possible file name is accepted', async () => {
   const long = join(folder, `${'a'.repeat(251)}.tar`)
   await place(long)
   expect(readFileSync(long, 'utf8')).toBe('new')
 })
 
 it.skipIf(process.getuid?.() === 0)(
-  'a folder that may not be written is the error of the system',
+  'a folder without write permission gives the error of the system',
   async () => {
     chmodSync(folder, 0o500)
     await expect(place()).rejects.toMatchObject({ code: 'EACCES' })
@@ -119,7 +119,7 @@ it.skipIf(process.getuid?.() === 0)(
   },
 )
 
-it('a folder that is missing is said in words, with what makes it', async () => {
+it('the error of a missing folder names the command that creates it', async () => {
   await expect(place(join(folder, 'none/a.tar'))).rejects.toMatchObject({
     message: `the folder ${folder}/none is missing; make it first: mkdir -p ${folder}/none`,
     code: 'ENOENT',

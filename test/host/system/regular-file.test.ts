@@ -57,14 +57,14 @@ const readers: Record<string, () => unknown> = {
 }
 
 describe.each(Object.entries(odd))('%s', (_, [make, said]) => {
-  it.each(Object.entries(readers))('is refused at once by the reader %s', async (_name, read) => {
+  it.each(Object.entries(readers))('an odd file is refused at once by the reader %s', async (_name, read) => {
     make()
     await expect((async () => await read())()).rejects.toThrow(said)
   })
 })
 
 describe('a regular file', () => {
-  it('is read whole, also behind a link', async () => {
+  it('a regular file is read whole, also through a link', async () => {
     const bytes = Buffer.alloc(700_000, 'a line of text\n')
     writeFileSync(join(folder, 'target'), bytes)
     symlinkSync('target', file)
@@ -72,13 +72,13 @@ describe('a regular file', () => {
     expect(readRegularFileSync(file, 700_000).bytes.equals(bytes)).toBe(true)
   })
 
-  it('may be empty', async () => {
+  it('a regular file may be empty', async () => {
     writeFileSync(file, '')
     expect((await readRegularFile(file, 1)).bytes).toHaveLength(0)
     expect(readRegularFileSync(file, 1).bytes).toHaveLength(0)
   })
 
-  it('that says less than it holds, as the ones of the kernel do, ends at the bound', async () => {
+  it('a file that reports a smaller size than it has, as those of the kernel do, is cut off at the bound', async () => {
     // Its size is 0 and it has some megabytes.
     const large = '/proc/kallsyms'
     await expect(readRegularFile(large, 65_536)).rejects.toThrow(`${large} has more than 65536 bytes`)
@@ -86,18 +86,18 @@ describe('a regular file', () => {
     expect((await readRegularFile(large, 100_000_000)).bytes.length).toBeGreaterThan(65_536)
   })
 
-  it('is empty where a link to /dev/null stands', async () => {
+  it('a link to /dev/null is an empty file', async () => {
     symlinkSync('/dev/null', file)
     expect((await readRegularFile(file, 1)).bytes).toHaveLength(0)
     expect(readRegularFileSync(file, 1).bytes).toHaveLength(0)
   })
 
-  it('that is missing is the error of the system', async () => {
+  it('a missing file gives the error of the system', async () => {
     await expect(readRegularFile(file, 1)).rejects.toMatchObject({ code: 'ENOENT' })
     expect(() => readRegularFileSync(file, 1)).toThrow(expect.objectContaining({ code: 'ENOENT' }))
   })
 
-  it('is not a socket', async () => {
+  it('a socket is not a regular file', async () => {
     const server = createServer().listen(file)
     await new Promise((resolve) => server.once('listening', resolve))
     await expect(readRegularFile(file, 1)).rejects.toThrow(`${file} is a socket, not a regular file`)

@@ -24,53 +24,53 @@ const failure = async (run: Promise<unknown>): Promise<string> => {
 }
 
 describe('a program', () => {
-  it('ends with its exit code and its output, the last newline included', async () => {
+  it('a run gives exit code and output, including the last newline', async () => {
     const result = await runner.run('sh', ['-c', 'echo out; echo err >&2; exit 3'], { timeoutMs })
     expect(result).toMatchObject({ exitCode: 3, stdout: 'out\n', stderr: 'err\n' })
   })
 
-  it('that a signal ends has no exit code', async () => {
+  it('a program that a signal ended has no exit code', async () => {
     const result = await runner.run('sh', ['-c', 'kill -9 $$'], { timeoutMs })
     expect(result.exitCode).toBeUndefined()
   })
 
-  it('that is not there could not be started', async () => {
+  it('a missing program could not be started', async () => {
     expect(await failure(runner.run('/no/such/program', [], { timeoutMs }))).toBe('not-started')
     expect(await failure(runner.run('no-such-program', [], { timeoutMs }))).toBe('not-started')
   })
 
-  it('that may not be executed could not be started', async () => {
+  it('a program without execute permission could not be started', async () => {
     expect(await failure(runner.run('/etc/passwd', [], { timeoutMs }))).toBe('not-started')
   })
 
-  it('gets its arguments as they are: no shell looks at them', async () => {
+  it('a program gets its arguments as they are, without a shell', async () => {
     const args = ['$(id)', '`id`', ';id', '|id', '* ?', "'", '"', '', '-n', '\n', 'ü']
     const program = 'process.stdout.write(JSON.stringify(process.argv.slice(1)))'
     const { stdout } = await runner.run(node, ['-e', program, '--', ...args], { timeoutMs })
     expect(JSON.parse(stdout)).toEqual(args)
   })
 
-  it('stands back as far as it is told', async () => {
+  it('a program runs with the given nice value', async () => {
     const nice = async (options: { niceness?: number }) =>
       (await runner.run('sh', ['-c', 'sleep 0.2; nice'], { timeoutMs, ...options })).stdout
     const own = getPriority()
     expect([await nice({}), await nice({ niceness: own + 3 })]).toEqual([`${own}\n`, `${own + 3}\n`])
   })
 
-  it('is heard only where something is wrong, if that is enough', async () => {
+  it('with onlyErrors standard output is discarded', async () => {
     const result = await runner.run('sh', ['-c', 'echo out; echo err >&2'], { timeoutMs, onlyErrors: true })
     expect(result).toMatchObject({ exitCode: 0, stdout: '', stderr: 'err\n' })
   })
 
-  it('runs in the root folder', async () => {
+  it('a program runs in the root folder', async () => {
     expect((await runner.run('pwd', [], { timeoutMs })).stdout).toBe('/\n')
   })
 })
 
-describe('a program that is told more while it runs', () => {
+describe('a program with streamed input', () => {
   const echo = 'process.stdin.on("data", (chunk) => process.stdout.write(chunk))'
 
-  it('reads each text as it comes, and the end', async () => {
+  it('a program reads each text of its input as it is yielded, and the end', async () => {
     async function* texts() {
       yield 'one\n'
       await new Promise((resolve) => setImmediate(resolve))
@@ -80,7 +80,7 @@ describe('a program that is told more while it runs', () => {
     expect(stdout).toBe('one\ntwo\n')
   })
 
-  it('may end before all is said', async () => {
+  it('a program may end before its input does', async () => {
     const never = Promise.withResolvers<string>()
     async function* texts() {
       yield 'one\n'
@@ -93,7 +93,7 @@ describe('a program that is told more while it runs', () => {
     expect(result).toMatchObject({ exitCode: 4, stdout: 'one\n' })
   })
 
-  it('is ended by its signal, before it begins and later', async () => {
+  it('a program with streamed input is ended by its signal, before its start and later', async () => {
     const controller = new AbortController()
     const running = failure(runner.run('sleep', ['60'], { timeoutMs, signal: controller.signal }))
     controller.abort()
@@ -105,7 +105,7 @@ describe('a program that is told more while it runs', () => {
 describe('the environment of a program', () => {
   afterEach(() => void vi.unstubAllEnvs())
 
-  it('is fixed: nothing of the own one reaches it', async () => {
+  it("the environment of a program is fixed, with nothing of the daemon's own", async () => {
     for (const name of ['LD_PRELOAD', 'LD_LIBRARY_PATH', 'NODE_OPTIONS', 'BASH_ENV', 'ENV', 'PYTHONPATH'])
       vi.stubEnv(name, join(folder, 'hostile'))
     vi.stubEnv('PATH', folder)
@@ -119,28 +119,28 @@ describe('the environment of a program', () => {
     ])
   })
 
-  it('holds what the caller adds', async () => {
+  it('the environment of a program includes what the caller adds', async () => {
     const { stdout } = await runner.run('env', [], { timeoutMs, environment: { NOTIFY_SOCKET: '/x' } })
     expect(stdout).toContain('NOTIFY_SOCKET=/x\n')
   })
 })
 
 describe('standard input', () => {
-  it('is at its end when there is none', async () => {
+  it('without input a program reads end-of-file', async () => {
     expect((await runner.run('cat', [], { timeoutMs })).stdout).toBe('')
   })
 
-  it('reaches the program whole', async () => {
+  it('a program reads its whole input', async () => {
     const input = 'ü\n'.repeat(100_000)
     expect((await runner.run('cat', [], { timeoutMs, input, maxOutputBytes: 1_000_000 })).stdout).toBe(input)
   })
 
-  it('may stay unread', async () => {
+  it('a program need not read its input', async () => {
     const result = await runner.run('sh', ['-c', 'exit 4'], { timeoutMs, input: 'x'.repeat(1_000_000) })
     expect(result.exitCode).toBe(4)
   })
 
-  it('shows in no command line and no environment of the machine while the program runs', async () => {
+  it('input is in no command line and no environment of the machine while the program runs', async () => {
     const secret = randomUUID()
     const [begun, done] = [join(folder, 'begun'), join(folder, 'done')]
     const script = 'read line; touch "$1"; while [ ! -e "$2" ]; do sleep 0.02; done; echo "${#line}"'
@@ -164,13 +164,13 @@ async function readEveryProcess(): Promise<string[]> {
 }
 
 describe('a limit', () => {
-  it('of time ends a program that sleeps', async () => {
+  it('the time limit ends a program that sleeps', async () => {
     const began = performance.now()
     expect(await failure(runner.run('sleep', ['60'], { timeoutMs: 100 }))).toBe('timed-out')
     expect(performance.now() - began).toBeLessThan(5_000)
   })
 
-  it('of time ends a program that ignores SIGTERM', async () => {
+  it('the time limit ends a program that ignores SIGTERM', async () => {
     const file = join(folder, 'pid')
     const program = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)
       require('node:fs').writeFileSync(${JSON.stringify(file)}, String(process.pid))`
@@ -184,14 +184,14 @@ describe('a limit', () => {
     ['of time, that has ended', 'sleep 6 & exit 0', 'timed-out'],
     ['of time', 'sleep 6 & exec sleep 60', 'timed-out'],
     ['of output', 'sleep 6 & exec yes', 'output-too-large'],
-  ])('%s does not wait for the child that a program left', async (_what, script, reason) => {
+  ])('a limit %s does not wait for the child that a program left', async (_what, script, reason) => {
     const began = performance.now()
     const options = { timeoutMs: reason === 'timed-out' ? 200 : timeoutMs, maxOutputBytes: 1_000 }
     expect(await failure(runner.run('sh', ['-c', script], options))).toBe(reason)
     expect(performance.now() - began).toBeLessThan(4_000)
   })
 
-  it('by a signal does not wait for the child that a program left', async () => {
+  it('an end by signal does not wait for the child that a program left', async () => {
     const began = performance.now()
     const controller = new AbortController()
     const options = {
@@ -203,16 +203,16 @@ describe('a limit', () => {
     expect(performance.now() - began).toBeLessThan(4_000)
   })
 
-  it('of output ends a program that writes more', async () => {
+  it('the output limit ends a program that writes more', async () => {
     const run = runner.run('yes', [], { timeoutMs, maxOutputBytes: 1_000 })
     expect(await failure(run)).toBe('output-too-large')
   })
 
   it.each([
     ['ignores SIGTERM', 'trap "" TERM PIPE; yes & while :; do :; done'],
-    ['has ended and left a child that goes on', 'yes & exit 0'],
+    ['has ended and left a running child', 'yes & exit 0'],
     ['writes errors', 'yes >&2'],
-  ])('of output ends a program that %s', async (_what, script) => {
+  ])('the output limit ends a program that %s', async (_what, script) => {
     const began = performance.now()
     const run = runner.run('sh', ['-c', script], { timeoutMs, maxOutputBytes: 1_000 })
     expect(await failure(run)).toBe('output-too-large')
@@ -220,7 +220,7 @@ describe('a limit', () => {
   })
 })
 
-it('an error of the runner names the program, and not what it was given', async () => {
+it('an error of the runner names the program, and not its arguments or input', async () => {
   const run = runner.run('sleep', ['60'], { timeoutMs: 50, input: 'a secret' })
   const error: unknown = await run.catch((reason: unknown) => reason)
   expect(String((error as Error).stack) + JSON.stringify(error)).not.toContain('a secret')

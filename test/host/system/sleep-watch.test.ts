@@ -28,7 +28,7 @@ const busy = 'while :; do :; done'
 const wait = (ms: number) => new Promise<'nothing'>((resolve) => setTimeout(() => resolve('nothing'), ms))
 
 describe('watchForSleep', { timeout: 20_000 }, () => {
-  it('tells of a program that sleeps, not before it has slept for the time', async () => {
+  it('a sleeping program is reported after the quiet time and not before', async () => {
     const { slept } = watch(start('sleep 60').pid)
     expect(await slept).toBeGreaterThanOrEqual(100)
   })
@@ -38,12 +38,12 @@ describe('watchForSleep', { timeout: 20_000 }, () => {
     ['whose child works while it waits', `(${busy}); echo`],
     ['whose grandchild works', `(sh -c '(${busy}); echo'); echo`],
     ['that works and has a child that sleeps', `sleep 60 & ${busy}`],
-  ])('tells nothing of one %s', async (_what, script) => {
+  ])('a program %s is not reported', async (_what, script) => {
     const { slept } = watch(start(script).pid)
     expect(await Promise.race([slept, wait(600)])).toBe('nothing')
   })
 
-  it('tells of one that sleeps after it has worked', async () => {
+  it('a program that sleeps after work is reported', async () => {
     const child = start(`i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done; sleep 60`)
     const { slept } = watch(child.pid)
     let isDone = false
@@ -52,7 +52,7 @@ describe('watchForSleep', { timeout: 20_000 }, () => {
     expect(isDone).toBe(true)
   })
 
-  it('tells nothing of one that is not there, and nothing after it was stopped', async () => {
+  it('a missing program is not reported, and no program after the stop', async () => {
     const gone = watch(2 ** 22 + 1)
     const { slept, stop } = watch(start('sleep 60').pid)
     stop()

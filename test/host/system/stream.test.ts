@@ -16,8 +16,8 @@ const failure = (run: Promise<unknown>) =>
     (error: unknown) => (error instanceof CommandFailed ? error.reason : String(error)),
   )
 
-describe('a program whose lines are handed over', () => {
-  it('is heard line by line while it runs', async () => {
+describe('a streamed program', () => {
+  it('lines of a streamed program are passed on while it runs', async () => {
     const heard = Promise.withResolvers<string>()
     async function* afterTheFirst() {
       yield `${await heard.promise}\n`
@@ -33,25 +33,25 @@ describe('a program whose lines are handed over', () => {
     expect(lines).toEqual(['one', 'heard one', 'the last'])
   })
 
-  it('says which of its lines are errors', async () => {
+  it('lines of standard error are marked as such', async () => {
     const { ended, lines } = stream('echo out; echo err >&2')
     await ended
     expect(lines.sort()).toEqual(['stderr: err', 'stdout: out'])
   })
 
-  it('may say as much as it likes: every line comes, and the tail has the last of them', async () => {
+  it('output is unlimited: every line is passed on, and the tail has the last ones', async () => {
     let count = 0
     const { ended } = stream('seq 1000000', { onLine: () => (count += 1), tailLength: 20 })
     expect((await ended).tail).toBe('999999\n1000000\n')
     expect(count).toBe(1_000_000)
   })
 
-  it('names the signal that ended it', async () => {
+  it('the result of a stream names the signal that ended the program', async () => {
     const { ended } = stream('echo begun; kill -9 $$')
     expect(await ended).toEqual({ exitCode: undefined, signal: 'SIGKILL', tail: 'begun\n' })
   })
 
-  it('is ended by its time and by its signal, and a child that it left is not waited for', async () => {
+  it('a streamed program is ended by its time limit and its signal, without waiting for a child that it left', async () => {
     const began = performance.now()
     const held = 'sleep 6 & exec sleep 60'
     expect(await failure(stream(held, { timeoutMs: 200 }).ended)).toBe('timed-out')
@@ -59,7 +59,7 @@ describe('a program whose lines are handed over', () => {
     expect(performance.now() - began).toBeLessThan(5_000)
   })
 
-  it('that is not there could not be started', async () => {
+  it('a missing program could not be streamed', async () => {
     const ended = runner.stream('/no/such/program', [], { timeoutMs, onLine: () => undefined })
     expect(await failure(ended)).toBe('not-started')
   })

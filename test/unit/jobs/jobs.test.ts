@@ -33,14 +33,14 @@ const figureOf = (
 const setClock = (byMs: number) => vi.setSystemTime(Date.now() + byMs)
 
 describe('a job', () => {
-  it('runs by its schedule', async () => {
+  it('a job runs by its schedule', async () => {
     const run = vi.fn()
     setUp({ ...everySecond, run })
     await pass(5_000)
     expect(run).toHaveBeenCalledTimes(5)
   })
 
-  it('does not run before the start or after the stop', async () => {
+  it('a job does not run before the start or after the stop', async () => {
     const run = vi.fn()
     const { jobs } = setUp({ ...everySecond, run })
     jobs.stop()
@@ -49,7 +49,7 @@ describe('a job', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('never overlaps itself', async () => {
+  it('a job never overlaps itself', async () => {
     let end = () => {}
     const run = vi.fn(() => new Promise<void>((done) => (end = done)))
     setUp({ ...everySecond, run })
@@ -68,7 +68,7 @@ describe('a job', () => {
         throw new Error('broken')
       },
     ],
-  ])('that %s is logged and runs again', async (_what, fail) => {
+  ])('a job that %s is logged and runs again', async (_what, fail) => {
     const run = vi.fn<() => Promise<void>>(fail)
     const { lines, jobs } = setUp({ ...everySecond, run })
     await pass(2_000)
@@ -77,7 +77,7 @@ describe('a job', () => {
     expect(jobs.areMoving()).toBe(true)
   })
 
-  it('that runs longer than its time is stuck, until it ends', async () => {
+  it('a job that runs longer than its limit is stuck until it ends', async () => {
     let end = () => {}
     const { jobs } = setUp({ ...everySecond, run: () => new Promise<void>((done) => (end = done)) })
     await pass(3_400)
@@ -89,7 +89,7 @@ describe('a job', () => {
     expect(jobs.areMoving()).toBe(true)
   })
 
-  it('that is stuck stops the watchdog although others move', async () => {
+  it('a stuck job stops the watchdog although other jobs run', async () => {
     const { jobs } = setUp(
       { ...everySecond, run: () => undefined },
       { ...everySecond, name: 'stuck', run: () => new Promise<void>(() => undefined) },
@@ -107,7 +107,7 @@ describe('a wall clock that is set', () => {
     ['forward by some seconds', 3_000],
     ['forward by a minute', minuteMs],
     ['forward by a day', dayMs],
-  ])('%s neither stops a job nor makes it run in a burst', async (_how, byMs) => {
+  ])('a wall clock that is set %s neither stops a job nor makes it run in a burst', async (_how, byMs) => {
     const begun: number[] = []
     const { jobs } = setUp({ ...everyFiveSeconds, run: () => void begun.push(performance.now()) })
     await pass(11_000)
@@ -121,7 +121,7 @@ describe('a wall clock that is set', () => {
     expect(begun.length).toBeGreaterThanOrEqual(36)
   })
 
-  it('forward by weeks costs no more than any other moment', async () => {
+  it('a clock that is set forward by weeks costs no extra work', async () => {
     setUp({ ...everyFiveSeconds, run: () => undefined })
     await pass(11_000)
     setClock(14 * dayMs)
@@ -131,7 +131,7 @@ describe('a wall clock that is set', () => {
     expect(cpuNow() - before).toBeLessThan(500)
   })
 
-  it('forward makes up for no run that was missed', async () => {
+  it('a missed run is not made up for when the clock is set forward', async () => {
     const run = vi.fn()
     setUp({ ...atHalfPast, run })
     setClock(5 * hourMs)
@@ -141,7 +141,7 @@ describe('a wall clock that is set', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
-  it('makes a job that waits for long run at its time by the new clock', async () => {
+  it('a job with a long wait runs at its time by the new clock', async () => {
     const run = vi.fn()
     setUp({ ...atHalfPast, run })
     // 23:29 of the day before.
@@ -154,7 +154,7 @@ describe('a wall clock that is set', () => {
 })
 
 describe('figures', () => {
-  it('count runs and failures, and know of the last success', async () => {
+  it('the figures count runs and failures, and have the age of the last success', async () => {
     let fails = false
     const { jobs } = setUp({
       ...everySecond,

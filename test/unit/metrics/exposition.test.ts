@@ -20,7 +20,7 @@ const linesOf = async (format: 'prometheus' | 'openmetrics', { name, sampled, ..
   (await writeExposition({ [name]: about }, { [name]: sampled }, format)).text.split('\n').filter(Boolean)
 
 describe('the text format', () => {
-  it('has help, type and a line for each sample', async () => {
+  it('the text format has help, type and a line for each sample', async () => {
     expect(await linesOf('prometheus', family({}))).toEqual([
       '# HELP x_total Some help.',
       '# TYPE x_total counter',
@@ -28,12 +28,12 @@ describe('the text format', () => {
     ])
   })
 
-  it('escapes what a label may hold', async () => {
+  it('the text format escapes the values of labels', async () => {
     const odd = family({ sampled: [{ labels: { a: 'say "hi" \\ or\nbye' }, value: 1 }] })
     expect((await linesOf('prometheus', odd)).at(-1)).toBe('x_total{a="say \\"hi\\" \\\\ or\\nbye"} 1')
   })
 
-  it('adds the buckets of a histogram up, each holding those below it', async () => {
+  it('the buckets of a histogram are cumulative', async () => {
     const histogram = family({
       name: 'x_seconds',
       type: 'histogram',
@@ -48,12 +48,12 @@ describe('the text format', () => {
     ])
   })
 
-  it('keeps help and type of a metric that has no value', async () => {
+  it('a metric without a value keeps its help and type', async () => {
     expect(await linesOf('prometheus', family({ sampled: undefined }))).toHaveLength(2)
   })
 })
 
-it('OpenMetrics names a counter without _total, its sample with it, and has an end', async () => {
+it('OpenMetrics has a counter without _total, its sample with it, and an end', async () => {
   expect(await linesOf('openmetrics', family({}))).toEqual([
     '# HELP x Some help.',
     '# TYPE x counter',
@@ -65,11 +65,14 @@ it('OpenMetrics names a counter without _total, its sample with it, and has an e
 })
 
 describe('the table of metrics', () => {
-  it.each(Object.entries(families))('%s is named as Prometheus wants it', (name, { type, help }) => {
-    expect(name).toMatch(/^(edgehostd|process)_[a-z]+(_[a-z]+)*$/)
-    expect(name.endsWith('_total')).toBe(type === 'counter')
-    expect(help).toMatch(/\.$/)
-  })
+  it.each(Object.entries(families))(
+    'the name of %s follows the rules of Prometheus',
+    (name, { type, help }) => {
+      expect(name).toMatch(/^(edgehostd|process)_[a-z]+(_[a-z]+)*$/)
+      expect(name.endsWith('_total')).toBe(type === 'counter')
+      expect(help).toMatch(/\.$/)
+    },
+  )
 })
 
 describe('the format', () => {
@@ -88,7 +91,7 @@ describe('the format', () => {
     ['', false],
     [';;,q=,,', false],
     [undefined, false],
-  ])('for Accept %s: OpenMetrics %s', (accept, expected) => {
+  ])('the format for Accept %s is OpenMetrics: %s', (accept, expected) => {
     expect(prefersOpenMetrics(accept)).toBe(expected)
   })
 })
@@ -100,12 +103,12 @@ describe('the lag of the event loop', () => {
   const counted = (loop: ReturnType<typeof createEventLoop>) =>
     loop.read().lag.counts.reduce((sum, count) => sum + count, 0)
 
-  it('is not measured before somebody reads it', () => {
+  it('the lag is not measured before the metrics are read', () => {
     createEventLoop(() => Date.now())
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('is measured each second from then on', async () => {
+  it('the lag is measured each second after the metrics were read', async () => {
     const loop = createEventLoop(() => Date.now())
     loop.read()
     await vi.advanceTimersByTimeAsync(5_000)
@@ -113,7 +116,7 @@ describe('the lag of the event loop', () => {
     expect(vi.getTimerCount()).toBe(1)
   })
 
-  it('is what a timer came too late', async () => {
+  it('the lag is how late a timer fired', async () => {
     let heldUpMs = 0
     const loop = createEventLoop(() => Date.now() + heldUpMs)
     loop.read()
@@ -122,7 +125,7 @@ describe('the lag of the event loop', () => {
     expect(loop.read().lag.sum).toBeCloseTo(0.3)
   })
 
-  it('is measured no longer ten minutes after the last who read it, and anew with the next', async () => {
+  it('the lag is not measured from ten minutes after the last scrape until the next', async () => {
     const loop = createEventLoop(() => Date.now())
     loop.read()
     await vi.advanceTimersByTimeAsync(601_000)

@@ -7,7 +7,7 @@ const first = (address: string, known: readonly string[] = addresses, port = 508
   consoleText({ bound: { address, port }, addresses: known, fingerprint }).split('\n')[0]
 
 describe('the greeting', () => {
-  it('is two lines: the addresses and the fingerprint', () => {
+  it('the console text is two lines, the addresses and the fingerprint', () => {
     expect(
       consoleText({ bound: { address: '::', port: 5080 }, addresses: ['192.0.2.10'], fingerprint }),
     ).toBe('edgehostd  https://192.0.2.10:5080\nSHA-256    AB:CD:EF\n')
@@ -18,18 +18,18 @@ describe('the greeting', () => {
     ['0.0.0.0', 'https://192.0.2.10:5080 https://198.51.100.7:5080'],
     ['198.51.100.7', 'https://198.51.100.7:5080'],
     ['2001:db8::10', 'https://[2001:db8::10]:5080'],
-  ])('of a daemon that listens on %s names %s', (address, urls) => {
+  ])('the console text of a daemon that listens on %s names %s', (address, urls) => {
     expect(first(address)).toBe(`edgehostd  ${urls}`)
   })
 
-  it('puts IPv4 first and names no more than four', () => {
+  it('the console text names at most four addresses, IPv4 first', () => {
     const many = ['2001:db8::1', '2001:db8::2', '192.0.2.1', '192.0.2.2', '192.0.2.3']
     expect(first('::', many, 8443)).toBe(
       'edgehostd  https://192.0.2.1:8443 https://192.0.2.2:8443 https://192.0.2.3:8443 https://[2001:db8::1]:8443',
     )
   })
 
-  it('says so when the host has no address yet', () => {
+  it('the console text says that the host has no address yet', () => {
     expect(first('::', [])).toBe('edgehostd  no network address yet, port 5080')
   })
 })

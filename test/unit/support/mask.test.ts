@@ -47,12 +47,12 @@ describe('what is secret is masked', () => {
     [{ msg: 'asked with password=hunter2, twice', user: 'hunter2', next: [1] }],
     [{ msg: JSON.stringify({ password: 'hunter2 "x" \\', token: 'hunter2' }), user: 'alice' }],
     [{ Token: { Authorization: 'hunter2.a.b', RefreshToken: 'hunter2' }, secret: ['hunter2'] }],
-  ])('and JSON stays JSON: %j', (value) => {
+  ])('masked JSON is still JSON: %j', (value) => {
     const shown = JSON.parse(mask(JSON.stringify(value))) as object
     expect(Object.keys(shown)).toEqual(Object.keys(value))
   })
 
-  it('in each place', () => {
+  it('a secret is masked in each place', () => {
     expect(mask('scrape me 0901, scrape me 0901')).toBe(`${masked}, ${masked}`)
   })
 })

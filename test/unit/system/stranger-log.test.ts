@@ -20,7 +20,7 @@ afterEach(() => {
 const said = (message: string) => captured.lines.filter(({ msg }) => msg === message).length
 const leftOut = () => captured.lines.filter(({ msg }) => String(msg).includes('were left out'))
 
-it('a flood is six lines in any second, and one a minute that counts the rest', () => {
+it('a flood writes six lines in any second, and one line a minute that counts the rest', () => {
   for (let ms = 0; ms < 60_000; ms += 10) {
     strangers.info({}, ms % 20 === 0 ? 'one' : 'other')
     clock.turn(10)
@@ -35,7 +35,7 @@ it('a flood is six lines in any second, and one a minute that counts the rest', 
   expect(lines + counted.reduce((sum, count) => sum + count, 0)).toBe(6_000)
 })
 
-it('lines that are written anyway take the place of others', () => {
+it('reserved lines reduce the number of other lines', () => {
   for (let index = 0; index < 4; index += 1) strangers.reserve()
   for (let index = 0; index < 4; index += 1) strangers.warn({}, 'one')
   expect(said('one')).toBe(2)
@@ -44,14 +44,14 @@ it('lines that are written anyway take the place of others', () => {
   expect(said('one')).toBe(3)
 })
 
-it('a line below the level of the log takes no place', () => {
+it('a line below the level of the log does not count', () => {
   captured.log.level = 'info'
   for (let index = 0; index < 20; index += 1) strangers.debug({}, 'quiet')
   strangers.info({}, 'one')
   expect(captured.lines.map(({ msg }) => msg)).toEqual(['one'])
 })
 
-it('an error has a place of its own beside a flood, and errors alone are nine a second', () => {
+it('an error is written during a flood, and at most nine errors a second', () => {
   for (let index = 0; index < 20; index += 1) strangers.info({}, 'one')
   strangers.error({}, 'to be mended')
   expect([said('one'), said('to be mended')]).toEqual([6, 1])
