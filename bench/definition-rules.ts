@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Profile, Variable } from '../src/definition/definition.ts'
-import { readVariables } from '../src/definition/rules/variables.ts'
+import { parseVariables } from '../src/definition/rules/variables.ts'
 import type { Figure, Measure } from './figure.ts'
 import { spread } from './numbers.ts'
 
@@ -18,7 +18,7 @@ export const measureDefinitionRules: Measure = async (rig): Promise<Figure[]> =>
   }))
 
   const firstRead = performance.now()
-  const rules = readVariables([profile])
+  const rules = parseVariables([profile])
   const readMs = performance.now() - firstRead
   const firstCall = performance.now()
   const results = rules.validate(given)
@@ -31,7 +31,7 @@ export const measureDefinitionRules: Measure = async (rig): Promise<Figure[]> =>
   const whole: number[] = []
   for (let round = 0; round < rounds; round += 1) {
     kept.push(time(() => rules.validate(given)))
-    whole.push(time(() => readVariables([profile]).validate(given)))
+    whole.push(time(() => parseVariables([profile]).validate(given)))
   }
   return [
     {

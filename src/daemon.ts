@@ -19,7 +19,7 @@ import { createServiceManager } from './service/systemd.ts'
 import { openState, type State } from './state.ts'
 import type { Logger } from './system/log.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from './system/transient-unit.ts'
-import { readSigningKey } from './upload/signing.ts'
+import { parseSigningKey } from './upload/signing.ts'
 
 export interface DaemonOptions {
   readonly config: Config
@@ -105,7 +105,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const definition = await createDefinitions({
     ...{ settings: config.definitions, stateDirectory: state.directory, database, version, stopping },
     ...{ runner, program: edges.examineProgram, running: edges.running, record: audit.record, clock, log },
-    signingKey: readSigningKey(config.content.signing.publicKey),
+    signingKey: parseSigningKey(config.content.signing.publicKey),
   })
 
   const working: Room[] = [audit, state.room, host, inventory.with(host), certificate, auth, api, definition]

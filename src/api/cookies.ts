@@ -10,7 +10,7 @@ export const refreshCookie = 'RefreshToken'
 const attributes = { path: '/', httpOnly: true, secure: true, sameSite: 'strict' } as const
 
 /** A cookie of the request; parsed only when asked for. */
-export function readCookie(request: FastifyRequest, name: string): string | undefined {
+export function findCookie(request: FastifyRequest, name: string): string | undefined {
   const header = request.headers.cookie
   return header === undefined ? undefined : parseCookie(header)[name] || undefined
 }

@@ -4,7 +4,7 @@ import { apiErrors } from './codes.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { localCaller, type Access, type Authenticate, type Caller, type IsGone } from './access.ts'
 import type { Mode } from '../base/role.ts'
-import { accessCookie, readCookie } from './cookies.ts'
+import { accessCookie, findCookie } from './cookies.ts'
 import { addSessionRequests } from './session-requests.ts'
 
 export interface GuardOptions {
@@ -111,7 +111,7 @@ export function sessionCallerOf(request: FastifyRequest): Caller & { readonly se
 /** The access token of a request, from the header or otherwise from the cookie. */
 export function accessTokenOf(request: FastifyRequest): string | undefined {
   const header = request.headers.authorization
-  return header === undefined ? readCookie(request, accessCookie) : withoutScheme(header)
+  return header === undefined ? findCookie(request, accessCookie) : withoutScheme(header)
 }
 
 const withoutScheme = (header: string) => (/^bearer /i.test(header) ? header.slice(7).trim() : header)

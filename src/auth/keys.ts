@@ -52,7 +52,7 @@ export function sessionOfAccessToken(token: string): string | undefined {
 }
 
 /** @returns undefined for a token that this daemon did not make */
-export function readRefreshToken(key: KeyObject, token: string): RefreshClaims | undefined {
+export function parseRefreshToken(key: KeyObject, token: string): RefreshClaims | undefined {
   const [encoded, code, ...rest] = token.split('.')
   if (!encoded || !code || rest.length > 0 || token.length > longestRefreshToken) return undefined
   const claims = Buffer.from(encoded, 'base64url').toString()

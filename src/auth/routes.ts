@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { clearTokenCookies, readCookie, refreshCookie, setTokenCookies } from '../api/cookies.ts'
+import { clearTokenCookies, findCookie, refreshCookie, setTokenCookies } from '../api/cookies.ts'
 import { callerOf, requireSameOrigin, sessionCallerOf } from '../api/guard.ts'
 import { errorReplies, NoContent } from '../api/schemas.ts'
 import { Uid, uidOf } from '../base/uid.ts'
@@ -110,7 +110,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     const { refreshToken } = (request.body ?? {}) as { readonly refreshToken?: unknown }
     return typeof refreshToken === 'string' && refreshToken !== ''
       ? refreshToken
-      : readCookie(request, refreshCookie)
+      : findCookie(request, refreshCookie)
   }
 
   app.post(
@@ -134,7 +134,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     },
     async (request, reply) => {
       const inBody = request.body?.refreshToken || undefined
-      const inCookie = inBody === undefined ? readCookie(request, refreshCookie) : undefined
+      const inCookie = inBody === undefined ? findCookie(request, refreshCookie) : undefined
       if (inCookie !== undefined) requireSameOrigin(request)
       const token = inBody ?? inCookie
       if (token === undefined)

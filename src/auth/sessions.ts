@@ -10,7 +10,7 @@ import type { AccessTokens } from './access-token.ts'
 import type { Account } from './account.ts'
 import type { AuthSettings } from './config.ts'
 import { reasonOfTime, setBackMs } from './end-reason.ts'
-import { makeRefreshToken, readRefreshToken, sessionOfAccessToken, sessionOfRefreshToken } from './keys.ts'
+import { makeRefreshToken, parseRefreshToken, sessionOfAccessToken, sessionOfRefreshToken } from './keys.ts'
 import type { SessionRecord, SessionStore } from './session-store.ts'
 
 /** The limits in the configuration. */
@@ -210,7 +210,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
 
     async renew(token, isExtended, readAccount) {
-      const claims = readRefreshToken(refreshKey, token)
+      const claims = parseRefreshToken(refreshKey, token)
       const presented = claims && sessions.get(claims.sessionUid)
       if (!presented) throw refused()
       const reason = reasonOfTime(presented, clock.now())

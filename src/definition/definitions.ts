@@ -65,7 +65,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<Ro
   const slots = createSlots({ store, embedded, judgeValues: createJudgeValues({ store, examiner }), running })
   return {
     async routes(app) {
-      await app.register(definitionRoutes, { slots, take: uploads.take })
+      await app.register(definitionRoutes, { slots, receive: uploads.receive })
     },
     // So that the first request for the embedded definition does not have to wait.
     background: () =>

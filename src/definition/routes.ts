@@ -12,11 +12,11 @@ import {
 } from './schemas.ts'
 import { slotNames } from './slots/definition-table.ts'
 import type { Slots } from './slots/slots.ts'
-import type { TakeUpload } from './slots/uploads.ts'
+import type { ReceiveUpload } from './slots/uploads.ts'
 
 export interface DefinitionRoutesOptions {
   readonly slots: Slots
-  readonly take: TakeUpload
+  readonly receive: ReceiveUpload
 }
 
 const slotTexts = {
@@ -27,7 +27,7 @@ const slotTexts = {
 
 /** Cluster definitions: `/v1/edge-mgmt/clusters/archive/...`, their upload, and their variables. */
 export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions> = async (app, options) => {
-  const { slots, take } = options
+  const { slots, receive: take } = options
   const tags = ['clusters']
   const archive = '/v1/edge-mgmt/clusters/archive'
 

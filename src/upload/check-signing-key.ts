@@ -1,5 +1,5 @@
 import type { Finding, ReferenceCheck } from '../room.ts'
-import { readSigningKey, SigningKeyUnusable } from './signing.ts'
+import { parseSigningKey, SigningKeyUnusable } from './signing.ts'
 
 const path = 'content.signing.publicKey.base64EncodedValue'
 
@@ -8,7 +8,7 @@ export async function checkSigningKey({ value }: ReferenceCheck): Promise<Findin
   const base64EncodedValue = value(path)
   if (typeof base64EncodedValue !== 'string' || base64EncodedValue === '') return []
   try {
-    readSigningKey({ base64EncodedValue, description: '' })
+    parseSigningKey({ base64EncodedValue, description: '' })
     return []
   } catch (error) {
     if (!(error instanceof SigningKeyUnusable)) throw error

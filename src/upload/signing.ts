@@ -44,7 +44,7 @@ const makeKey =
  * @throws SigningKeyUnusable with what is wrong and a command that helps. The message never repeats the value: it may
  * be a private key that was put there by mistake
  */
-export function readSigningKey({
+export function parseSigningKey({
   base64EncodedValue,
   description,
 }: {

@@ -75,7 +75,7 @@ export const infrastructurePacks: readonly ProfilePack[] = [
 
 /** The images that a check finds. */
 export function imagesIn(definition: Definition): ImageFinder['imagesOf'] {
-  const { look, imagesOf } = createImageFinder()
-  checkDefinition(definition, { onDocument: look })
+  const { onDocument, imagesOf } = createImageFinder()
+  checkDefinition(definition, { onDocument })
   return imagesOf
 }

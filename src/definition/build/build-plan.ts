@@ -7,9 +7,9 @@ import { pathPart, pathPartForm } from '../format/format.ts'
 import { defaultLimits, type ArchiveLimits } from '../../archive/limits.ts'
 import { createMemberNames } from '../../archive/member-names.ts'
 import { parseYaml } from '../format/parse-yaml.ts'
-import { applyPresets, type PresetFolder } from './preset-wishes.ts'
-import { parsePackFile, readPresets } from '../read/read-pack.ts'
-import { readProfile, type ExportedProfile, type Text } from '../read/read-profile.ts'
+import { applyPresets, type PresetFolder } from './presets.ts'
+import { parsePackFile, parsePresets } from '../read/read-pack.ts'
+import { parseProfile, type ExportedProfile, type Text } from '../read/read-profile.ts'
 
 /** A file as it will be packed. */
 export interface PlannedMember {
@@ -81,7 +81,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
     if (content === undefined) return []
     const text = { place: file, content: textOf(content) }
     const isYaml = !isJson(text)
-    const { profile, exported, problems: found } = readProfile(text, isYaml ? { parse: parseYaml } : {})
+    const { profile, exported, problems: found } = parseProfile(text, isYaml ? { parse: parseYaml } : {})
     problems.push(...found)
     if (profile === undefined) return []
     const earlier = uids.get(profile.uid)
@@ -225,7 +225,7 @@ function readPresetFolder(
     return content && { place, content: textOf(content) }
   }
   const text = textIn('presets.yaml')
-  const { presets, problems } = text ? readPresets(text) : { presets: [], problems: [] }
+  const { presets, problems } = text ? parsePresets(text) : { presets: [], problems: [] }
   for (const { place, code, message } of problems) report(place, code, message)
   return { ...pack, values: textIn('values.yaml')?.content ?? '', presets }
 }

@@ -50,9 +50,9 @@ export async function examine(
   try {
     const extracted = await extractDefinition({ source, folder: content, limits, room, isKept: isReadWhole })
     const { definition, problems: ofForm } = await readDefinition(extracted, limits)
-    const { look, imagesOf } = createImageFinder()
+    const { onDocument, imagesOf } = createImageFinder()
     const patterns = createPatterns()
-    const problems = [...ofForm, ...checkDefinition(definition, { onDocument: look, patterns })]
+    const problems = [...ofForm, ...checkDefinition(definition, { onDocument, patterns })]
     refuseErrors(problems)
     const details = detailsOf(definition, { images: imagesOf, logo: (pack) => readLogo(extracted, pack) })
     await writeResults({ folder, room }, definition, patterns, details)

@@ -6,7 +6,7 @@ import type { ExtractedDefinition } from './extract-definition.ts'
 import { pathPart } from '../format/format.ts'
 import { withDefaults, type ArchiveLimits } from '../../archive/limits.ts'
 import { readPack } from './read-pack.ts'
-import { readProfile, type ReadProfile, type Text } from './read-profile.ts'
+import { parseProfile, type ReadProfile, type Text } from './read-profile.ts'
 import { refuse } from '../../archive/refusal.ts'
 import { resolvePacks } from './resolve-packs.ts'
 import { existingProfiles } from './verify-sums.ts'
@@ -51,7 +51,7 @@ export async function readDefinition(
     }
     const variables = inside.includes('variables.json') ? await read(`${place}/variables.json`) : undefined
     const uid = isExisting ? uidOfFolder(place) : undefined
-    const result = readProfile(found, { variables, uid })
+    const result = parseProfile(found, { variables, uid })
     problems.push(...result.problems)
     if (result.profile === undefined) continue
     problems.push(...checkPlace(result.profile, place))

@@ -62,7 +62,7 @@ export async function readPack({
   const charts = collect('charts', (path) => /^charts\/[^/]+\.tgz$/.test(path))
   const schema = inFolder.has('schema.yaml') ? await read('schema.yaml') : undefined
   const presetsText = inFolder.has('presets.yaml') ? await read('presets.yaml') : undefined
-  const found = presetsText ? readPresets(presetsText) : { presets: [], problems: [] }
+  const found = presetsText ? parsePresets(presetsText) : { presets: [], problems: [] }
   problems.push(...found.problems)
   const pack: Pack = {
     place,
@@ -100,7 +100,7 @@ const toDependency = ({
 })
 
 /** The presets of a presets.yaml. If anything in it is malformed: a warning and no presets, since a pack works without them. */
-export function readPresets({ place, content }: Text): { presets: Preset[]; problems: Problem[] } {
+export function parsePresets({ place, content }: Text): { presets: Preset[]; problems: Problem[] } {
   const { value, problems } = parseYaml(place, content)
   const wrong = problems.length > 0 ? problems : checkShape(place, value, PresetsFile)
   if (wrong.length > 0)

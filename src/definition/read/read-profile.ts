@@ -47,7 +47,7 @@ export interface ProfileReading {
  * Parses a profile as the platform exports it.
  * @returns no profile if it cannot be used at all; `exported` is the whole file, with fields that have no meaning here
  */
-export function readProfile(
+export function parseProfile(
   { place, content }: Text,
   { variables, parse = parseJson, uid }: ProfileReading = {},
 ): { profile: ReadProfile | undefined; exported?: ExportedProfile; problems: Problem[] } {

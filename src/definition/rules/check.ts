@@ -3,11 +3,11 @@ import type { Definition, Problem } from '../definition.ts'
 import { checkComposition } from './composition.ts'
 import { createMacroReading } from './macros.ts'
 import { createProblemList, type Report } from './problem-list.ts'
-import { readSourceTexts, type OnDocument, type SourceText } from './source-texts.ts'
+import { parseSourceTexts, type OnDocument, type SourceText } from './source-texts.ts'
 import { checkDependencies } from './pack-dependencies.ts'
 import type { Patterns } from './pattern.ts'
 import { createValueSchemas } from './value-schemas.ts'
-import { readVariables, type VariableRules } from './variables.ts'
+import { parseVariables, type VariableRules } from './variables.ts'
 
 export interface CheckEdges {
   /** Called with every YAML document when it is parsed. */
@@ -29,10 +29,10 @@ export function checkDefinition(
   const { report } = problems
   checkComposition(definition, report)
   checkDependencies(definition, report)
-  const variables = readVariables(definition.profiles, patterns)
+  const variables = parseVariables(definition.profiles, patterns)
   problems.adopt(variables.problems)
   const checkAgainstSchemas = createValueSchemas(definition, report)
-  const sources = readSourceTexts(definition, report, (text, document, unmask) => {
+  const sources = parseSourceTexts(definition, report, (text, document, unmask) => {
     checkAgainstSchemas(text, document, unmask)
     onDocument?.(text, document, unmask)
   })

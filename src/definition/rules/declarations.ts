@@ -23,7 +23,7 @@ const countLimit = 2_000
 const textLimit = 4_194_304
 
 /** The rules of all profiles. */
-export function readRules(profiles: readonly DeclaringProfile[], patterns: Patterns): Declared[] {
+export function parseRules(profiles: readonly DeclaringProfile[], patterns: Patterns): Declared[] {
   return profiles.map((profile) => {
     const rules = new Map<string, VariableRule>()
     for (const variable of profile.variables)

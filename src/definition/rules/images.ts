@@ -5,7 +5,7 @@ import { guessInValues, guessInLines, type GuessedImage } from './image-guess.ts
 import { findMacros, hasOtherBraces } from './macro.ts'
 import { textOf } from './pack-values.ts'
 import { textsOfPack } from './source-parts.ts'
-import { readSourceTexts, type OnDocument } from './source-texts.ts'
+import { parseSourceTexts, type OnDocument } from './source-texts.ts'
 
 const containerLists = new Set(['containers', 'initContainers', 'ephemeralContainers'])
 
@@ -19,7 +19,7 @@ export interface PackImages {
 
 /** Finds the images that the texts of a definition name, while the texts are checked. */
 export interface ImageFinder {
-  readonly look: OnDocument
+  readonly onDocument: OnDocument
   /**
    * The images of a pack of a profile: from the values that apply to it, the manifests of its folder and the manifests in
    * the profile. Texts that are not valid YAML are skipped, and aliases are not followed.
@@ -53,7 +53,7 @@ export function createImageFinder(): ImageFinder {
   }
 
   return {
-    look({ place, role, content, isTemplate }, document, unmask) {
+    onDocument({ place, role, content, isTemplate }, document, unmask) {
       if (role === 'values') {
         if (content.includes('image')) findListed(document, at(place).images, unmask)
         if (/image|repository/i.test(content)) at(place).guessed.push(...guessInValues(document, unmask))
@@ -83,8 +83,8 @@ export function createImageFinder(): ImageFinder {
 
 /** The images of a definition, without a check of its texts. */
 export function findImages(definition: Definition): ImageFinder['imagesOf'] {
-  const { look, imagesOf } = createImageFinder()
-  readSourceTexts(definition, () => undefined, look)
+  const { onDocument, imagesOf } = createImageFinder()
+  parseSourceTexts(definition, () => undefined, onDocument)
   return imagesOf
 }
 

@@ -41,7 +41,7 @@ const constants: ReadonlyMap<string, Value> = new Map<string, Value>([
 ])
 
 /** Reads an action of a Go template, `{{ ... }}`, like Go's lexer. Undefined if it is not an action or does not end. */
-export function readAction(text: string, start: number): Action | undefined {
+export function parseAction(text: string, start: number): Action | undefined {
   const limit = Math.min(text.length, start + lengthLimit)
   const match = (pattern: RegExp, at: number) => {
     pattern.lastIndex = at

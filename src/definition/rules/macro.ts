@@ -1,5 +1,5 @@
 import type { Expression, Reference } from './expression.ts'
-import { readAction, type Token } from './macro-tokens.ts'
+import { parseAction, type Token } from './macro-tokens.ts'
 import { parseExpression, type Fault } from './parse-expression.ts'
 
 /** One macro in a text. */
@@ -54,7 +54,7 @@ function readMacro(text: string, braces: number, earlier: number): Macro | undef
   }
   beginning.lastIndex = braces
   const isOurs = beginning.test(text)
-  const action = readAction(text, braces)
+  const action = parseAction(text, braces)
   const references = (action?.tokens ?? []).flatMap((token) =>
     token.kind === 'reference' ? [token.reference] : [],
   )

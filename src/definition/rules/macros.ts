@@ -5,9 +5,9 @@ import { replaceMacros, type Macro } from './macro.ts'
 import { createMacroValues, type MacroProblem, type MacroValue } from './macro-values.ts'
 import { checkPlacements, findOutside } from './placements.ts'
 import { createProblemList, type Report } from './problem-list.ts'
-import { readSourceTexts, type SourceText } from './source-texts.ts'
+import { parseSourceTexts, type SourceText } from './source-texts.ts'
 import type { SystemFacts } from './system-macros.ts'
-import { readVariables, valueOf, type GivenVariable, type VariableRules } from './variables.ts'
+import { parseVariables, valueOf, type GivenVariable, type VariableRules } from './variables.ts'
 
 /** A text of a definition with its macros replaced by values; the rest is unchanged, byte for byte. */
 export interface RenderedText {
@@ -24,7 +24,7 @@ export interface RenderedText {
 export interface RenderEdges {
   readonly given: readonly GivenVariable[]
   readonly facts: SystemFacts
-  /** The result of readVariables for the same profiles, if the caller has it already. */
+  /** The result of parseVariables for the same profiles, if the caller has it already. */
   readonly variables?: VariableRules
 }
 
@@ -38,12 +38,12 @@ const totalLimit = 268_435_456
  */
 export function renderDefinition(
   definition: Definition,
-  { given, facts, variables = readVariables(definition.profiles) }: RenderEdges,
+  { given, facts, variables = parseVariables(definition.profiles) }: RenderEdges,
 ): { texts: RenderedText[]; problems: Problem[] } {
   const problems = createProblemList()
   const byName = new Map(given.map((each) => [`${each.profileUid ?? ''}\0${each.name}`, each.value]))
   const givenTo = ({ uid }: Profile, name: string) => byName.get(`${uid}\0${name}`) ?? byName.get(`\0${name}`)
-  const sources = readSourceTexts(definition, problems.report)
+  const sources = parseSourceTexts(definition, problems.report)
   const { report } = problems
   const { profiles } = definition
   const edges = { sources, profiles, variables, facts, report, givenTo }

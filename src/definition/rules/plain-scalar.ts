@@ -5,7 +5,7 @@ export type PlainKind = ValueKind | 'null'
 
 /** The type that a text without quotes has in YAML. */
 export function plainKind(text: string): PlainKind {
-  const value = readPlain(text)
+  const value = parsePlain(text)
   if (value === null) return 'null'
   return typeof value === 'string' ? 'text' : (typeof value as 'number' | 'boolean')
 }
@@ -23,7 +23,7 @@ const based = /^([-+]?)(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+)$/
  * `yes` and `on` are booleans, `0644` is octal and `1_000` a number, but `1:20` and dates are text. A test compares this
  * with recorded results of that library.
  */
-export function readPlain(text: string): string | number | boolean | null {
+export function parsePlain(text: string): string | number | boolean | null {
   if (nulls.test(text)) return null
   if (trues.test(text)) return true
   if (falses.test(text)) return false

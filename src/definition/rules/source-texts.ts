@@ -30,7 +30,7 @@ export type OnDocument = (
 ) => void
 
 /** Parses every YAML text of a definition, in the order of profiles and packs, and reports problems of its YAML. */
-export function readSourceTexts(
+export function parseSourceTexts(
   definition: Definition,
   report: Report,
   onDocument: OnDocument = () => undefined,

@@ -5,7 +5,7 @@ import { textOf } from './pack-values.ts'
 import { createPatterns, type Patterns } from './pattern.ts'
 import type { Report } from './problem-list.ts'
 import type { OnDocument } from './source-texts.ts'
-import { readTemplate, type ValueTemplate } from './value-template.ts'
+import { parseTemplate, type ValueTemplate } from './value-template.ts'
 
 interface Rule {
   readonly path: string
@@ -88,7 +88,7 @@ function readSchema(
   return document.contents.items.flatMap(({ key, value }): Rule[] => {
     const path = isScalar(key) ? textOf(key) : ''
     const schema = isMap(value) ? value.get('schema') : undefined
-    const template = typeof schema === 'string' ? readTemplate(schema, patterns) : 'has no schema'
+    const template = typeof schema === 'string' ? parseTemplate(schema, patterns) : 'has no schema'
     if (typeof template !== 'string') return [{ path, template }]
     report(
       'PackSchemaInvalid',

@@ -23,7 +23,7 @@ const token = /\s*(?:([A-Za-z]+)|"((?:[^"\\]|\\[^])*)"|(\|))\s*/y
  * Parses a template of schema.yaml, in the form that the documentation of pack constraints describes.
  * @returns the template, or why it is malformed, as the end of a sentence
  */
-export function readTemplate(text: string, patterns: Patterns): ValueTemplate | string {
+export function parseTemplate(text: string, patterns: Patterns): ValueTemplate | string {
   const [, inside] = /^\s*\{\{([^]*)\}\}\s*$/.exec(text) ?? []
   if (inside === undefined) return 'is not written as {{ ... }}'
   const words = new Set<string>()

@@ -1,6 +1,6 @@
 import { printable } from '../../base/printable.ts'
 import type { DeclaringProfile, Problem } from '../definition.ts'
-import { checkDeclarations, readRules, type Declared } from './declarations.ts'
+import { checkDeclarations, parseRules, type Declared } from './declarations.ts'
 import { createPatterns, type Patterns } from './pattern.ts'
 import { createProblemList } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
@@ -45,7 +45,7 @@ const suggestionLimit = 10
  * The rules of the variables of profiles, and problems of their declarations. Patterns are compiled and defaults judged
  * here, which takes seconds at worst.
  */
-export function readVariables(
+export function parseVariables(
   profiles: readonly DeclaringProfile[],
   patterns = createPatterns(),
 ): VariableRules & { readonly problems: readonly Problem[] } {
@@ -59,7 +59,7 @@ export function createVariableRules(
   profiles: readonly DeclaringProfile[],
   patterns: Patterns,
 ): VariableRules {
-  const declared = readRules(profiles, patterns)
+  const declared = parseRules(profiles, patterns)
   const byUid = new Map(declared.map((each) => [each.profile.uid, each]))
   const byName = new Map<string, Declared[]>()
   for (const each of declared) {

@@ -3,7 +3,7 @@ import type { Alias, Document, Node, Pair, Scalar } from 'yaml'
 import type { Macro, Masked } from './macro.ts'
 import { toStrictYaml } from './lenient-yaml.ts'
 import { maskMacros } from './macro.ts'
-import { readPlain } from './plain-scalar.ts'
+import { parsePlain } from './plain-scalar.ts'
 
 /** A scalar that contains macros. */
 export interface MacroSite {
@@ -180,7 +180,7 @@ function findKeysTwice(
 
 /** The name of a key for readers of Helm and kubectl, which convert all keys to text: `on` is `true`, `1` is `"1"`. */
 function nameOf({ value, source, type, tag }: Scalar): string {
-  return String(type === 'PLAIN' && tag === undefined ? readPlain(source ?? '') : value)
+  return String(type === 'PLAIN' && tag === undefined ? parsePlain(source ?? '') : value)
 }
 
 const styles = {

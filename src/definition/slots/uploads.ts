@@ -41,10 +41,10 @@ export interface UploadForm {
  * With a signing key, the examination begins when the signature has been verified.
  * @throws AppError of `receiveUpload` and of the examination; the slot is then unchanged
  */
-export type TakeUpload = (form: UploadForm) => Promise<SlotDefinition>
+export type ReceiveUpload = (form: UploadForm) => Promise<SlotDefinition>
 
 export interface Uploads {
-  readonly take: TakeUpload
+  readonly receive: ReceiveUpload
   /** Ends running uploads, each with a refusal; resolves when their files are removed. */
   stop(): Promise<void>
 }
@@ -55,7 +55,7 @@ export function createUploads(options: UploadsOptions): Uploads {
   const { store, examiner, settings, limits, signingKey, slotOf, clock } = options
   const running = new Map<AbortController, Promise<SlotDefinition>>()
 
-  async function take(
+  async function receiveInto(
     { parts, expectedBytes, onReceived }: UploadForm,
     staged: Staged,
     refused: AbortController,
@@ -104,7 +104,7 @@ export function createUploads(options: UploadsOptions): Uploads {
   }
 
   return {
-    async take(form) {
+    async receive(form) {
       if (running.size >= settings.maximum)
         throw new AppError(
           uploadErrors.TooManyUploads,
@@ -116,7 +116,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       const end = () => refused.abort(signal.reason)
       if (signal.aborted) end()
       signal.addEventListener('abort', end, { once: true })
-      const taken = store.stage().then((staged) => take(form, staged, refused))
+      const taken = store.stage().then((staged) => receiveInto(form, staged, refused))
       running.set(refused, taken)
       return taken.finally(() => running.delete(refused))
     },

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { generalErrors } from '../../../src/errors/codes.ts'
-import { readSigningKey } from '../../../src/upload/signing.ts'
+import { parseSigningKey } from '../../../src/upload/signing.ts'
 import { form, post, startUploadServer, type Part, type UploadServer } from '../../support/upload-server.ts'
 
 const run = promisify(execFile)
@@ -124,7 +124,7 @@ describe('an upload', () => {
     try {
       const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
       const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
-      server.settings.signingKey = readSigningKey({ base64EncodedValue: pem, description: '' })
+      server.settings.signingKey = parseSigningKey({ base64EncodedValue: pem, description: '' })
       const content = randomBytes(1_500_000)
       await writeFile(join(folder, 'spc.tgz'), content)
       await writeFile(join(folder, 'spc.sig'), createSign('sha256').update(content).sign(privateKey))
@@ -173,7 +173,7 @@ describe('a signature', () => {
     ...(fileName === undefined ? {} : { fileName }),
   })
   beforeEach(() => {
-    server.settings.signingKey = readSigningKey({ base64EncodedValue: pem, description: '' })
+    server.settings.signingKey = parseSigningKey({ base64EncodedValue: pem, description: '' })
   })
 
   it.each([

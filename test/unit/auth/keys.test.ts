@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, KeyObject } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { deriveKeys, makeRefreshToken, readRefreshToken } from '../../../src/auth/keys.ts'
+import { deriveKeys, makeRefreshToken, parseRefreshToken } from '../../../src/auth/keys.ts'
 import { createSecret, createSecrets } from '../../../src/secrets/secrets.ts'
 
 const secret = Buffer.alloc(32, 7)
@@ -32,7 +32,7 @@ describe('a refresh token', () => {
     `${Buffer.from(text).toString('base64url')}.${createHmac('sha256', key).update(text).digest('base64url')}`
 
   it('gives back its session and generation', () => {
-    expect(readRefreshToken(key, token)).toEqual(claims)
+    expect(parseRefreshToken(key, token)).toEqual(claims)
   })
 
   it('is the same for the same session and generation, and another for the next', () => {
@@ -56,13 +56,13 @@ describe('a refresh token', () => {
     ['signed text of another form', sign('hello')],
     ['a signed negative generation', sign(`${claims.sessionUid}.-1`)],
   ])('is refused when it is or has %s', (_what, bad) => {
-    expect(readRefreshToken(key, bad)).toBeUndefined()
+    expect(parseRefreshToken(key, bad)).toBeUndefined()
   })
 
   it('is refused when any one character is another', () => {
     for (let index = 0; index < body.length; index += 1) {
       const changed = `${token.slice(0, index)}${token[index] === 'A' ? 'B' : 'A'}${token.slice(index + 1)}`
-      expect(readRefreshToken(key, changed), String(index)).toBeUndefined()
+      expect(parseRefreshToken(key, changed), String(index)).toBeUndefined()
     }
   })
 })

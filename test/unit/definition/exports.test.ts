@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Pack } from '../../../src/definition/definition.ts'
 import { parseYaml } from '../../../src/definition/format/parse-yaml.ts'
-import { deriveUid, readProfile } from '../../../src/definition/read/read-profile.ts'
+import { deriveUid, parseProfile } from '../../../src/definition/read/read-profile.ts'
 import { resolvePacks } from '../../../src/definition/read/resolve-packs.ts'
 import { packOf } from '../../support/definitions.ts'
 import { exportedProfile } from '../../support/tar-bytes.ts'
 
 const read = (profile: object, uid?: string) =>
-  readProfile({ place: 'p.json', content: JSON.stringify(profile) }, { uid })
+  parseProfile({ place: 'p.json', content: JSON.stringify(profile) }, { uid })
 const withoutUid = (name: string, uid?: string | null) => {
   const { metadata, spec } = exportedProfile('u1', { type: 'add-on' })
   return { metadata: { ...metadata, name, uid }, spec }
@@ -108,7 +108,7 @@ describe('an export in YAML', () => {
       content:
         'metadata: { name: a }\nspec: { template: { type: infra, packs: [{ name: a, tag: 1.10 }] } }\n',
     }
-    expect(readProfile(text, { parse: parseYaml }).problems).toMatchObject([
+    expect(parseProfile(text, { parse: parseYaml }).problems).toMatchObject([
       {
         code: 'FieldInvalid',
         place: 'p.yaml#spec.template.packs[0].tag',

@@ -8,7 +8,7 @@ import { StartError } from '../../../src/errors/start-error.ts'
 import {
   createSignatureCheck,
   parseSignature,
-  readSigningKey,
+  parseSigningKey,
   signatureLimitBytes,
   type SigningKey,
 } from '../../../src/upload/signing.ts'
@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
 const content = Buffer.from('a definition archive, as bytes\n'.repeat(5_000))
 const read = (pem: string | Buffer): SigningKey =>
-  readSigningKey({ base64EncodedValue: pem.toString('base64'), description: 'for tests' })!
+  parseSigningKey({ base64EncodedValue: pem.toString('base64'), description: 'for tests' })!
 const pemOf = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }).toString()
 
 function isValid(key: SigningKey, bytes: Buffer, signature: Buffer, pieceBytes = 65_536): boolean {
@@ -141,10 +141,11 @@ describe('parseSignature', () => {
   })
 })
 
-describe('readSigningKey', () => {
+describe('parseSigningKey', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pem = pemOf(publicKey)
-  const readText = (base64EncodedValue: string) => readSigningKey({ base64EncodedValue, description: 'ours' })
+  const readText = (base64EncodedValue: string) =>
+    parseSigningKey({ base64EncodedValue, description: 'ours' })
 
   it('finds no key in an empty value', () => {
     expect(readText('')).toBeUndefined()

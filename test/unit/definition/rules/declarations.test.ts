@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { Variable } from '../../../../src/definition/definition.ts'
-import { readVariables } from '../../../../src/definition/rules/variables.ts'
+import { parseVariables } from '../../../../src/definition/rules/variables.ts'
 import { cpuNow } from '../../../support/cpu-time.ts'
 import { dropdown, profileOf } from '../../../support/definitions.ts'
 
 const problemsOf = (...variables: readonly Partial<Variable>[]) =>
-  readVariables([
+  parseVariables([
     profileOf(
       [],
       variables.map((variable) => ({ name: 'v', ...variable })),
@@ -106,7 +106,7 @@ describe('a declaration', () => {
   })
 
   it('a problem of a variable says why RE2 refuses its pattern, or which format was meant', () => {
-    const { problems } = readVariables([profileOf([], [{ name: 'v', regex: 'a(?!b)', format: 'ipv4cdir' }])])
+    const { problems } = parseVariables([profileOf([], [{ name: 'v', regex: 'a(?!b)', format: 'ipv4cdir' }])])
     expect(problems.map(({ message }) => message)).toEqual([
       'variable v has a regex that is refused by RE2: invalid or unsupported Perl syntax: `(?!`',
       'variable v has an unknown format ipv4cdir; did you mean ipv4cidr?',
@@ -119,7 +119,7 @@ describe('a declaration', () => {
       regex: `(?i)${'\\pL'.repeat(300)}${index}`,
     }))
     const begin = cpuNow()
-    const { problems } = readVariables([profileOf([], variables)])
+    const { problems } = parseVariables([profileOf([], variables)])
     expect(cpuNow() - begin).toBeLessThan(15_000)
     expect(problems.length).toBeGreaterThan(900)
   })

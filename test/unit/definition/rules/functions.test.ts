@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { evaluate, functionNames, writeValue } from '../../../../src/definition/rules/evaluate.ts'
-import { readAction } from '../../../../src/definition/rules/macro-tokens.ts'
+import { parseAction } from '../../../../src/definition/rules/macro-tokens.ts'
 import { parseExpression } from '../../../../src/definition/rules/parse-expression.ts'
 
 // Made by test/fixtures/helm/record-functions.ts.
@@ -12,7 +12,7 @@ const record = JSON.parse(
 
 /** The result of an expression over literals. */
 const run = (expression: string): string | { refusal: string } => {
-  const action = readAction(`{{ ${expression} }}`, 0)
+  const action = parseAction(`{{ ${expression} }}`, 0)
   if (!action) return { refusal: 'is no action' }
   const parsed = parseExpression(action.tokens)
   if ('fault' in parsed) return { refusal: parsed.fault.message }

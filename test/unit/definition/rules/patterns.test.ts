@@ -2,7 +2,7 @@ import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
 import { createCountedPatterns, createPatterns } from '../../../../src/definition/rules/pattern.ts'
 import { estimatePattern } from '../../../../src/definition/rules/pattern-size.ts'
-import { createVariableRules, readVariables } from '../../../../src/definition/rules/variables.ts'
+import { createVariableRules, parseVariables } from '../../../../src/definition/rules/variables.ts'
 import { costlyVariables } from '../../../support/costly-patterns.ts'
 import { cpuNow } from '../../../support/cpu-time.ts'
 import { profileOf } from '../../../support/definitions.ts'
@@ -82,7 +82,7 @@ describe('the patterns of a definition', () => {
       name: `v${index}`,
       regex: `^[a-z]{900}${index}$`,
     }))
-    const { problems } = readVariables([
+    const { problems } = parseVariables([
       profileOf([], [...variables, ...variables.map((each, index) => ({ ...each, name: `w${index}` }))]),
     ])
     expect(problems).toEqual([])
@@ -90,7 +90,7 @@ describe('the patterns of a definition', () => {
       name: `v${index}`,
       regex: `^[a-z]{900}${index}$`,
     }))
-    expect(readVariables([profileOf([], more)]).problems).toMatchObject([
+    expect(parseVariables([profileOf([], more)]).problems).toMatchObject([
       {
         code: 'VariablePatternInvalid',
         place: 'profiles/u1/profile.json#spec.variables[22]',
@@ -103,7 +103,7 @@ describe('the patterns of a definition', () => {
 
   it('patterns that once ended a daemon are each refused within milliseconds', () => {
     const begin = cpuNow()
-    const { problems } = readVariables([profileOf([], costlyVariables)])
+    const { problems } = parseVariables([profileOf([], costlyVariables)])
     expect(cpuNow() - begin).toBeLessThan(500)
     expect(problems).toHaveLength(20)
     expect(problems[7]).toMatchObject({
@@ -118,7 +118,7 @@ describe('the patterns of a definition', () => {
       regex: `(?i)${'[B-\\x{1E000}]'.repeat(20)}${index}`,
     }))
     const begin = cpuNow()
-    const { problems } = readVariables([profileOf([], variables)])
+    const { problems } = parseVariables([profileOf([], variables)])
     expect(cpuNow() - begin).toBeLessThan(8_000)
     expect(problems.length).toBeGreaterThan(900)
   })
@@ -136,7 +136,7 @@ describe('the patterns of a definition', () => {
 
 describe('variables', () => {
   const codesOf = (variables: readonly { name: string; defaultValue?: string }[]) =>
-    readVariables([
+    parseVariables([
       profileOf([], variables.slice(0, 1_500)),
       profileOf([], variables.slice(1_500), { uid: 'u2' }),
     ]).problems.map(({ code, place, message }) => `${code} ${place}: ${message}`)

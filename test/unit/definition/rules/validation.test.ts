@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { DeclaringProfile, Variable } from '../../../../src/definition/definition.ts'
-import { readVariables, type GivenVariable } from '../../../../src/definition/rules/variables.ts'
+import { parseVariables, type GivenVariable } from '../../../../src/definition/rules/variables.ts'
 import { profileOf } from '../../../support/definitions.ts'
 import { createRandom } from '../../../support/random.ts'
 
 const validate = (profiles: readonly DeclaringProfile[], given: readonly GivenVariable[]) =>
-  readVariables(profiles).validate(given)
+  parseVariables(profiles).validate(given)
 
 describe('a validation', () => {
   const profiles = [
@@ -150,7 +150,7 @@ describe('a validation', () => {
           })),
         ),
       ) as Variable[]
-      const rules = readVariables([profileOf([], variables), profileOf([], [], { uid: 'u2' })])
+      const rules = parseVariables([profileOf([], variables), profileOf([], [], { uid: 'u2' })])
       const given = Array.from({ length: random.below(4) }, () => ({
         name: random.isChosen(0.7) ? (variables[0]?.name ?? '') : text(),
         value: text(),

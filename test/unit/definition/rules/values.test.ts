@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { DeclaringProfile, Variable } from '../../../../src/definition/definition.ts'
-import { readVariables, type GivenVariable } from '../../../../src/definition/rules/variables.ts'
+import { parseVariables, type GivenVariable } from '../../../../src/definition/rules/variables.ts'
 import { cpuNow } from '../../../support/cpu-time.ts'
 import { dropdown, profileOf } from '../../../support/definitions.ts'
 
 const validate = (profiles: readonly DeclaringProfile[], given: readonly GivenVariable[]) =>
-  readVariables(profiles).validate(given)
+  parseVariables(profiles).validate(given)
 
 const reasonOf = (variable: Partial<Variable>, value?: string) => {
   const profile = profileOf([], [{ name: 'v', ...variable }])
@@ -118,7 +118,7 @@ describe('the value of a variable', () => {
         ],
       )
       expect(results.map(({ isValid }) => isValid)).toEqual([false, false, false])
-      expect(JSON.stringify([results, readVariables([profile]).problems])).not.toContain('topsecret')
+      expect(JSON.stringify([results, parseVariables([profile]).problems])).not.toContain('topsecret')
     }
   })
 
