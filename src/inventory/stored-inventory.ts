@@ -1,6 +1,6 @@
-import { Ajv } from 'ajv'
 import type { Database } from '../store/database.ts'
 import type { Logger } from '../system/log.ts'
+import { findMisfit } from './rules/form.ts'
 import { Hardware } from './schemas.ts'
 
 /** The last reading. */
@@ -62,10 +62,9 @@ export function openStoredInventory({ sql }: Database, log: Logger): StoredInven
  */
 export function parseHardware(text: string): Hardware {
   const hardware = parseJson(text)
-  const ajv = new Ajv({ strict: false, validateSchema: false, meta: false })
-  if (!ajv.validate<Hardware>(Hardware, hardware))
-    throw new Error(ajv.errorsText(ajv.errors, { dataVar: 'inventory' }))
-  return hardware
+  const misfit = findMisfit(Hardware, hardware)
+  if (misfit !== undefined) throw new Error(`the inventory has another form at ${misfit || 'its top'}`)
+  return hardware as Hardware
 }
 
 function parseJson(text: string): unknown {
