@@ -57,7 +57,7 @@ const backgroundAfterMs = 1_000
 export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const { config, log, version, buildDate } = options
   const edges = { ...hostEdges(log), ...options.edges }
-  const { runner, clock, files, strangers } = edges
+  const { runner, clock, files, anonymousLog } = edges
   const { mode } = config.host
   const stop = new AbortController()
   const stopping = stop.signal
@@ -75,7 +75,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const audit = createAudit({
     ...{ settings: config.audit, database, read, edgeHostId: record.id, listTokens, clock, log },
     startMessage: `Start version ${version} in mode ${mode}`,
-    onStranger: strangers.reserve,
+    onAnonymous: anonymousLog.reserve,
   })
   for (const entry of [...state.made, ...record.made]) audit.record(entry)
 
@@ -92,13 +92,13 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
   })
   const auth = await createAuth({
-    ...{ settings: config.auth, runner, privileged, database, secrets, listTokens, clock, log, strangers },
+    ...{ settings: config.auth, runner, privileged, database, secrets, listTokens, clock, log, anonymousLog },
     ...{ record: audit.record, clientOf: host.clientOf, cores: edges.cores, etc: edges.etc },
   })
   const api = createApi({
     ...{ settings: config.api, mode, material: certificate.material(), audit: audit.requests, clock, log },
     ...{ authenticate: auth.authenticate, holderOf: auth.holderOf, isKnownClient: auth.isKnownClient },
-    ...{ clientOf: host.clientOf, strangers, stopping, longRequestMs: edges.longRequestMs },
+    ...{ clientOf: host.clientOf, anonymousLog, stopping, longRequestMs: edges.longRequestMs },
   })
   auth.onCallersGone(api.endSessions)
   certificate.onChange(() => api.useCertificate(certificate.material()))
@@ -149,7 +149,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       clearTimeout(background)
       await api.close()
       for (const room of rooms.toReversed()) await room.stop?.()
-      strangers.stop()
+      anonymousLog.stop()
       await state.close()
       log.info('stopped')
     },

@@ -7,7 +7,7 @@ import { systemClock, type Clock } from './system/clock.ts'
 import { createFollower, type CommandFollower } from './system/follower.ts'
 import type { Logger } from './system/log.ts'
 import { createRunner, type CommandRunner } from './system/runner.ts'
-import { createStrangerLog, type StrangerLog } from './system/stranger-log.ts'
+import { createAnonymousLog, type AnonymousLog } from './system/anonymous-log.ts'
 
 /** The machine as the daemon sees it; a test replaces parts of it. */
 export interface Edges {
@@ -19,7 +19,7 @@ export interface Edges {
   /** Facts that replace those read from this machine. */
   readonly facts: Partial<Snapshot> | undefined
   /** Log for lines that callers without a session cause; it bounds their number. */
-  readonly strangers: StrangerLog
+  readonly anonymousLog: AnonymousLog
   /** Folder of passwd, shadow and group; `undefined` is /etc. */
   readonly etc: string | undefined
   readonly cores: number
@@ -41,7 +41,7 @@ export const hostEdges = (log: Logger): Edges => ({
   follower: createFollower({ log }),
   clock: systemClock,
   files: createHostFiles(),
-  strangers: createStrangerLog(log, () => systemClock.monotonic()),
+  anonymousLog: createAnonymousLog(log, () => systemClock.monotonic()),
   facts: undefined,
   etc: undefined,
   cores: availableParallelism(),

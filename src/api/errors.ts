@@ -6,7 +6,7 @@ import { AppError } from '../errors/app-error.ts'
 import { apiErrors } from './codes.ts'
 import { generalErrors } from '../errors/codes.ts'
 import type { ErrorKind } from '../errors/define-errors.ts'
-import type { Lines } from '../system/stranger-log.ts'
+import type { Lines } from '../system/anonymous-log.ts'
 import type { Peer } from './connection/peer.ts'
 import type { Replies } from './replies.ts'
 import type { RouteTable } from './route-table.ts'
@@ -40,7 +40,7 @@ export interface ErrorReplyOptions {
     error: AppError,
   ) => Promise<void> | undefined
   /** Log for the lines of callers without a session. */
-  readonly strangers?: Lines
+  readonly anonymousLog?: Lines
 }
 
 /**
@@ -49,15 +49,15 @@ export interface ErrorReplyOptions {
  */
 export function addErrorReplies(
   app: FastifyInstance,
-  { replies, onUnrouted, strangers = app.log }: ErrorReplyOptions,
+  { replies, onUnrouted, anonymousLog = app.log }: ErrorReplyOptions,
 ): (error: AppError, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   const refuse: ReturnType<typeof addErrorReplies> = (error, request, reply) => {
-    const send = () => sendError(error, request, reply, replies, request.caller ? request.log : strangers)
+    const send = () => sendError(error, request, reply, replies, request.caller ? request.log : anonymousLog)
     const recorded = request.is404 ? onUnrouted(request, reply, error) : undefined
     if (!recorded) return send()
     void recorded
       .catch((failure: unknown) =>
-        strangers.error(
+        anonymousLog.error(
           { err: failure, ref: request.id },
           'a refusal could not be recorded in the audit trail',
         ),

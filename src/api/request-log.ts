@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Lines } from '../system/stranger-log.ts'
+import type { Lines } from '../system/anonymous-log.ts'
 import { uidOf } from '../base/uid.ts'
 
 const slowMs = 1_000
@@ -32,13 +32,13 @@ function pathOf({ routeOptions: { url }, params }: FastifyRequest): string {
  * One line for each request. Changes, refusals and slow requests are `info`, other reads `debug`, so that the journal of a
  * healthy host is quiet. `sendError` logs failures, with their reason, since this hook is not called when the client has
  * disconnected.
- * @param strangers log for the lines of callers without a session
+ * @param anonymousLog log for the lines of callers without a session
  */
-export function addRequestLog(app: FastifyInstance, log: Logger, strangers: Lines): void {
+export function addRequestLog(app: FastifyInstance, log: Logger, anonymousLog: Lines): void {
   app.addHook('onResponse', (request, reply, done) => {
     const level = levelOf(request, reply)
     if (level && log.isLevelEnabled(level))
-      (request.caller ? log : strangers)[level](describeRequest(request, reply), 'request')
+      (request.caller ? log : anonymousLog)[level](describeRequest(request, reply), 'request')
     done()
   })
 }

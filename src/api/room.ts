@@ -6,7 +6,7 @@ import { sampleEach } from '../base/sample.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import type { Lines } from '../system/stranger-log.ts'
+import type { Lines } from '../system/anonymous-log.ts'
 import type { TlsMaterial } from '../system/tls-options.ts'
 import type { about } from './about.ts'
 import type { Authenticate, IsGone } from './access.ts'
@@ -35,7 +35,7 @@ export interface ApiOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Log for the lines that callers without a session cause. */
-  readonly strangers: Lines
+  readonly anonymousLog: Lines
   /** How long a request may last after its session has ended, milliseconds. */
   readonly longRequestMs?: number | undefined
 }
@@ -61,12 +61,12 @@ const drainMs = 10_000
 
 /** Builds the port; it does not listen yet. */
 export function createApi(options: ApiOptions): Api {
-  const { settings, clientOf, log, strangers, clock } = options
-  const https = createHttpsServer({ ...settings, material: options.material, clientOf, log, strangers })
+  const { settings, clientOf, log, anonymousLog, clock } = options
+  const https = createHttpsServer({ ...settings, material: options.material, clientOf, log, anonymousLog })
   const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, log })
   const { app, routes, requests, endRequests, rateRefusals } = createServer({
     log,
-    strangers,
+    anonymousLog,
     bodyLimitBytes: settings.body.limitBytes,
     serverFactory: https.serverFactory,
     rateLimits: {

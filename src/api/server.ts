@@ -12,7 +12,7 @@ import {
 import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import type { Lines } from '../system/stranger-log.ts'
+import type { Lines } from '../system/anonymous-log.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
 import { addGuard, type GuardOptions } from './guard.ts'
@@ -32,7 +32,7 @@ import { createSerializerCompiler, createValidatorCompiler } from './compilers.t
 export interface ServerOptions extends GuardOptions {
   readonly log: Logger
   /** Log for the lines that callers without a session cause; the default is `log`. */
-  readonly strangers?: Lines
+  readonly anonymousLog?: Lines
   /** Largest JSON body, bytes. */
   readonly bodyLimitBytes: number
   /** Makes the HTTPS server; without it, requests come only by `inject`. */
@@ -68,7 +68,7 @@ const noRefusals: ReadonlyMap<string, number> = new Map()
  */
 export function createServer({
   log,
-  strangers = log,
+  anonymousLog = log,
   bodyLimitBytes,
   serverFactory,
   rateLimits,
@@ -101,7 +101,7 @@ export function createServer({
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: createParserErrorReply({
-      ...{ lines: strangers, replies, peerOf },
+      ...{ lines: anonymousLog, replies, peerOf },
       replyOn: (socket) => replyOn(socket),
     }),
     // No hook runs for a path that cannot be routed.
@@ -148,7 +148,7 @@ export function createServer({
   limiter?.addTo(app)
   // Added after the guard, so that its hook runs first: refusals have the headers too.
   addLifecycle(app)
-  addRequestLog(app, log, strangers)
+  addRequestLog(app, log, anonymousLog)
   const auditUnrouted = audit && addAudit(app, audit)
   const refuse = addErrorReplies(app, {
     replies,
@@ -156,7 +156,7 @@ export function createServer({
       requests.countUnrouted(error.status, reply)
       return auditUnrouted?.(request, reply, error)
     },
-    strangers,
+    anonymousLog,
   })
   return { app, routes, requests, endRequests, rateRefusals: () => limiter?.refusals() ?? noRefusals }
 }

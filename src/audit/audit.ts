@@ -35,7 +35,7 @@ export interface AuditOptions {
    * Called for each record of a refused caller without a session; the journal copy of the record is the log line for
    * it.
    */
-  readonly onStranger?: () => void
+  readonly onAnonymous?: () => void
 }
 
 export type { SystemEntry }
@@ -58,11 +58,11 @@ export interface Audit extends Room {
 
 /** Creates the parts of the room in the order of their dependencies. */
 export function createAudit(options: AuditOptions): Audit {
-  const { settings, database, read, clock, log, onStranger } = options
+  const { settings, database, read, clock, log, onAnonymous } = options
   const store = createTrailStore(database)
   const trail = createTrail({ store, database, clock, log })
   const monotonic = () => clock.monotonic()
-  const strangers = createFlood({ trail, callers: 'without a session', monotonic, onAdmitted: onStranger })
+  const anonymous = createFlood({ trail, callers: 'without a session', monotonic, onAdmitted: onAnonymous })
   const users = createFlood({ trail, callers: 'of logged-in users', monotonic })
   const batch = createBatch(trail)
   const record = (entry: SystemEntry) => void trail.append(systemEntry(entry))
@@ -79,11 +79,11 @@ export function createAudit(options: AuditOptions): Audit {
   }
   function flush(): void {
     batch.flush()
-    strangers.flush()
+    anonymous.flush()
     users.flush()
   }
   return {
-    requests: createRequestAudit({ trail, batch, strangers, users }),
+    requests: createRequestAudit({ trail, batch, anonymous, users }),
     record,
     lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
     unwritten: trail.unwritten,

@@ -36,18 +36,18 @@ export interface RequestAuditOptions {
   /** Writes the records. */
   readonly batch: Batch
   /** Refusals of callers without a session. */
-  readonly strangers: Flood
+  readonly anonymous: Flood
   /** Refusals of callers with a session. */
   readonly users: Flood
 }
 
-export function createRequestAudit({ trail, batch, strangers, users }: RequestAuditOptions): RequestAudit {
+export function createRequestAudit({ trail, batch, anonymous, users }: RequestAuditOptions): RequestAudit {
   return {
-    admit: (hasSession) => (hasSession ? users : strangers).admit(),
+    admit: (hasSession) => (hasSession ? users : anonymous).admit(),
     begin: (request) => trail.begin(toEntry(request, null)),
     async end(request, status, begun) {
       if (request.isCounted) {
-        const uid = (request.hasSession ? users : strangers).count(addressGroup(request.address), status)
+        const uid = (request.hasSession ? users : anonymous).count(addressGroup(request.address), status)
         if (begun !== undefined) await batch.add({ entry: undefined, uid: begun, isIntent: true })
         return uid
       }

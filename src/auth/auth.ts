@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts'
 import type { Client, ClientOf } from '../base/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import type { Lines } from '../system/stranger-log.ts'
+import type { Lines } from '../system/anonymous-log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { watchForSleep } from '../system/sleep-watch.ts'
 import { sampleEach } from '../base/sample.ts'
@@ -47,7 +47,7 @@ export interface AuthOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Logs refusals; by default the log does. */
-  readonly strangers?: Lines
+  readonly anonymousLog?: Lines
   /** Folder of passwd, shadow and group. */
   readonly etc?: string | undefined
 }
@@ -105,7 +105,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
       transaction: database.transactionBeforeNext,
       clock,
       log,
-      strangers: options.strangers ?? log,
+      anonymousLog: options.anonymousLog ?? log,
       refusalDelayMs: settings.refusalDelayMs,
     }),
   )

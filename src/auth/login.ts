@@ -7,7 +7,7 @@ import { isUnwritable } from '../store/unwritable.ts'
 import type { ClientOf } from '../base/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import type { Lines } from '../system/stranger-log.ts'
+import type { Lines } from '../system/anonymous-log.ts'
 import type { Accounts } from './accounts.ts'
 import type { Account } from './account.ts'
 import { isPossiblePassword, isPossibleUserName } from './credentials.ts'
@@ -29,7 +29,7 @@ export interface LoginOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Logs refusals. */
-  readonly strangers: Lines
+  readonly anonymousLog: Lines
   readonly refusalDelayMs: number
 }
 
@@ -94,7 +94,7 @@ const spareMs = 200
  * the reason.
  */
 export function createLogin(options: LoginOptions): Login {
-  const { pam, slots, guard, accounts, sessions, history, clientOf, transaction, clock, log, strangers } =
+  const { pam, slots, guard, accounts, sessions, history, clientOf, transaction, clock, log, anonymousLog } =
     options
 
   async function decide(request: LoginRequest): Promise<Outcome> {
@@ -176,7 +176,7 @@ export function createLogin(options: LoginOptions): Login {
     } catch (error) {
       attempt.cancel()
       if (error instanceof AppError && hasOwnRecord(request))
-        strangers.warn({ ...line, reason: error.code }, 'login not decided')
+        anonymousLog.warn({ ...line, reason: error.code }, 'login not decided')
       throw error
     }
     if ('refusal' in outcome) {
@@ -194,7 +194,7 @@ export function createLogin(options: LoginOptions): Login {
   const hasOwnRecord = (request: LoginRequest) => request.hasOwnRecord?.() ?? true
 
   function sayRefused(request: LoginRequest, line: Line, reason: string): void {
-    if (hasOwnRecord(request)) strangers.info({ ...line, reason }, 'login refused')
+    if (hasOwnRecord(request)) anonymousLog.info({ ...line, reason }, 'login refused')
   }
 
   /** An administrator must be able to log in on a full disk, to free space: the session is then in memory only. */

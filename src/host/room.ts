@@ -78,7 +78,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
     },
     checks: [{ name: 'host facts', kind: 'ready', holds: () => snapshot.current() !== undefined }],
     background() {
-      void snapshot.firstLook()
+      void snapshot.firstReading()
       watches.start()
     },
     stop: () => watches.stop(),

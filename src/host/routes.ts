@@ -7,7 +7,7 @@ import { EdgeHostInfo, Settings } from './schemas.ts'
 import type { Snapshot, SnapshotReply } from './snapshot.ts'
 
 export interface HostRoutesOptions {
-  readonly snapshot: Pick<Snapshot, 'current' | 'firstLook' | 'refresh'>
+  readonly snapshot: Pick<Snapshot, 'current' | 'firstReading' | 'refresh'>
   readonly settings: Settings
 }
 
@@ -41,7 +41,7 @@ export const hostRoutes: FastifyPluginAsyncTypebox<HostRoutesOptions> = async (a
     (request, reply) => {
       const answer = () => void send(request, reply, snapshot.current())
       if (request.query.refresh === true) sendAfter(snapshot.refresh('all'), reply, answer)
-      else if (snapshot.current() === undefined) sendAfter(snapshot.firstLook(), reply, answer)
+      else if (snapshot.current() === undefined) sendAfter(snapshot.firstReading(), reply, answer)
       else answer()
     },
   )

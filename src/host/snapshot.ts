@@ -27,7 +27,7 @@ export interface Snapshot {
   /** The reply; undefined before the first reading is complete. */
   current(): SnapshotReply | undefined
   /** Starts the first `refresh('all')` unless it was started; returns when there is a reply. */
-  firstLook(): Promise<void>
+  firstReading(): Promise<void>
   /** Reads only name and addresses, which the certificate needs before the first request. */
   refreshNames(): Promise<void>
   hostName(): string
@@ -155,7 +155,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   return {
     refresh,
     current: () => reply,
-    firstLook() {
+    firstReading() {
       first ??= refresh('all')
       return known.promise
     },

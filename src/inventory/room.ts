@@ -31,7 +31,14 @@ export const inventoryUnit = {
   description: 'inventory of the hardware',
   properties: [
     // A reading took 60 MiB at its peak; each disk that is read at the same time adds a smartctl.
-    ...['MemoryMax=256M', 'TasksMax=128', 'Nice=19', 'IPAddressDeny=any', 'NoNewPrivileges=yes'],
+    ...[
+      'MemoryMax=256M',
+      'TasksMax=128',
+      'Nice=19',
+      'CPUWeight=1',
+      'IPAddressDeny=any',
+      'NoNewPrivileges=yes',
+    ],
     ...['ProtectSystem=strict', 'ProtectHome=yes', 'PrivateTmp=yes'],
     // A tool that hangs is left behind, and may not listen to SIGTERM: systemd would wait 90 s for it, and take that for a failure.
     ...['KillSignal=SIGKILL', 'TimeoutStopSec=5'],

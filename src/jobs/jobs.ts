@@ -16,7 +16,7 @@ export interface Jobs extends Room {
   background(): void
   stop(): void
   /** False while a job is stuck; the watchdog is then not fed. */
-  areMoving(): boolean
+  isAlive(): boolean
   figures(): FiguresOf<typeof about.families>
 }
 
@@ -103,7 +103,7 @@ export function createJobs(
     timer = setTimeout(beat, Math.min(Math.max(waitMs, 0), longestWaitMs))
   }
 
-  const areMoving = () =>
+  const isAlive = () =>
     monotonic() - (lastBegunAt ?? monotonic()) <= longestPauseMs &&
     table.every(
       ({ name, stuckAfterMs }) => monotonic() - (runningSince.get(name) ?? monotonic()) <= stuckAfterMs,
@@ -124,8 +124,8 @@ export function createJobs(
       plans = []
       lastBegunAt = undefined
     },
-    areMoving,
-    checks: [{ name: 'jobs', kind: 'alive', holds: areMoving }],
+    isAlive: isAlive,
+    checks: [{ name: 'jobs', kind: 'alive', holds: isAlive }],
     figures() {
       const each = (value: (count: Count) => number | undefined) =>
         sampleEach(

@@ -6,7 +6,7 @@ export interface Health {
   /** Whether the daemon is alive; if not, a restart helps. */
   isAlive(): boolean
   /** The same without a line in the journal, for the watchdog. */
-  moves(): boolean
+  mayFeedWatchdog(): boolean
   /** Whether the daemon can do all its work now. */
   isReady(): boolean
   /** Names of the checks that fail now; without a line in the journal. */
@@ -39,7 +39,7 @@ export function createHealth({ checks: all, log }: { checks: readonly Check[]; l
   const alive = all.filter(({ kind }) => kind === 'alive')
   return {
     isAlive: answerOf('alive', alive),
-    moves: () => failingOf(alive).length === 0,
+    mayFeedWatchdog: () => failingOf(alive).length === 0,
     isReady: answerOf('ready', all),
     failing: () => failingOf(all),
   }

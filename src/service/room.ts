@@ -70,7 +70,7 @@ export function createService(options: ServiceOptions): Room {
       bound = { address, port }
       // Before systemd is notified: a program that waits for the start may print the text.
       await show()
-      systemd.startWatchdog(health.moves)
+      systemd.startWatchdog(health.mayFeedWatchdog)
       log.info({ address, port, version, mode, fingerprint: certificate.fingerprint() }, 'listening')
       await systemd.notify('READY=1', `STATUS=listening on port ${port}`)
     },

@@ -117,7 +117,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       files: withAddresses(options.ownAddresses ?? []),
       facts: factsOf(options.hostBody ?? '{"metadata":{}}'),
       // All of them, so that a test may look at each.
-      strangers: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
+      anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
       etc: host.etc,
       cores: options.cores ?? 2,
       environment: {},
@@ -271,7 +271,7 @@ const factsOf = (body: string) => ({
     },
   ],
   current: () => ({ body, etag: '"1"' }),
-  firstLook: () => Promise.resolve(),
+  firstReading: () => Promise.resolve(),
   refresh: () => Promise.resolve(),
 })
 

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { networkFactor, type Client, type ClientOf } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
-import type { Lines } from '../../system/stranger-log.ts'
+import type { Lines } from '../../system/anonymous-log.ts'
 import { createTally } from '../../base/tally.ts'
 import type { Caller, IsGone } from '../access.ts'
 
@@ -13,7 +13,7 @@ export type ConnectionLimits = ApiSettings['connections'] & {
   readonly clientOf: ClientOf
   readonly log: Logger
   /** Log for the lines that callers without a session cause; the default is `log`. */
-  readonly strangers?: Lines | undefined
+  readonly anonymousLog?: Lines | undefined
 }
 
 /** The open connections of a server, from the accepted TCP connection on. */
@@ -70,7 +70,7 @@ interface Group {
  */
 export function limitConnections(
   server: Server,
-  { maximum, maximumPerAddress, clientOf, log, strangers = log }: ConnectionLimits,
+  { maximum, maximumPerAddress, clientOf, log, anonymousLog = log }: ConnectionLimits,
 ): Connections {
   const groups = new Map<string, Group>()
   const evictable = new Set<Connection>()
@@ -210,7 +210,7 @@ export function limitConnections(
   }
 
   function onTlsClientError(error: NodeJS.ErrnoException): void {
-    strangers.debug({ reason: error.code }, 'TLS handshake failed')
+    anonymousLog.debug({ reason: error.code }, 'TLS handshake failed')
   }
 
   server.once('listening', () => ({ port } = server.address() as AddressInfo))

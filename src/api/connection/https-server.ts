@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
-import type { Lines } from '../../system/stranger-log.ts'
+import type { Lines } from '../../system/anonymous-log.ts'
 import type { ClientOf } from '../../base/client.ts'
 import type { Caller, IsGone } from '../access.ts'
 import { apiReplies, type Replies } from '../replies.ts'
@@ -14,7 +14,7 @@ import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface HttpsServerOptions {
   readonly timeouts: Timeouts
-  readonly connections: Omit<ConnectionLimits, 'clientOf' | 'log' | 'strangers'>
+  readonly connections: Omit<ConnectionLimits, 'clientOf' | 'log' | 'anonymousLog'>
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
   readonly body: BodyRate
@@ -23,7 +23,7 @@ export interface HttpsServerOptions {
   readonly replies?: Replies
   readonly log: Logger
   /** Log for the lines that callers without a session cause; the default is `log`. */
-  readonly strangers?: Lines
+  readonly anonymousLog?: Lines
 }
 
 /** The HTTPS server with all its limits. Fastify creates it by `serverFactory`. */
@@ -57,7 +57,7 @@ export function createHttpsServer({
   body,
   material,
   log,
-  strangers,
+  anonymousLog,
   clientOf,
   replies = apiReplies,
 }: HttpsServerOptions): HttpsServer {
@@ -67,7 +67,7 @@ export function createHttpsServer({
       const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
-      const limits = limitConnections(server, { ...connections, clientOf, log, strangers })
+      const limits = limitConnections(server, { ...connections, clientOf, log, anonymousLog })
       made = { server, limits, stopRate: watchBodyRate(server, body, replies) }
       return server
     },

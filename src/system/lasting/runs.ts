@@ -121,14 +121,14 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     const rule = '1 to 64 lower-case letters, digits and hyphens, the first no hyphen'
     throw new RunRefused('bad-name', `a run cannot be named ${JSON.stringify(name)}: ${rule}`)
   }
-  const look = (files: RunFiles) => place.findKeeper({ name: basename(files.folder), lock: files.lock })
+  const findKeeper = (files: RunFiles) => place.findKeeper({ name: basename(files.folder), lock: files.lock })
 
   /** @returns undefined while the run lasts */
   async function endOf(files: RunFiles, order: RunOrder): Promise<RunEnd | undefined> {
     const written = () => readJson<RunExit>(files.exit)
     const exit = await written()
     if (exit) return exit
-    if ((await look(files)) !== undefined) return undefined
+    if ((await findKeeper(files)) !== undefined) return undefined
     // The run may have ended between the two checks.
     const late = await written()
     if (late) return late
@@ -136,7 +136,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     return { kind: 'gone', reason: boot.isEnding || boot.id !== order.bootId ? 'rebooted' : 'vanished' }
   }
   async function refuseWhileRunning(name: string, files: RunFiles): Promise<void> {
-    const ended = async () => ((await look(files)) === undefined ? true : undefined)
+    const ended = async () => ((await findKeeper(files)) === undefined ? true : undefined)
     // The keeper runs for a moment after it has written `exit`.
     const hasExit = (await readJson(files.exit)) !== undefined
     if (await within(hasExit ? killedWithinMs : 0, ended)) return
@@ -150,7 +150,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
       return { files, order }
     })
   async function signalKeeper(files: RunFiles, signal: NodeJS.Signals): Promise<void> {
-    const pid = await look(files)
+    const pid = await findKeeper(files)
     try {
       if (pid) process.kill(pid, signal)
     } catch (error) {
@@ -185,7 +185,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   async function begun(name: string, files: RunFiles): Promise<void> {
     const state = await within(beginsWithinMs, async () => {
       if (Number(await readFile(files.lock, 'utf8')) > 0) return 'begun'
-      return (await look(files)) === undefined ? 'ended' : undefined
+      return (await findKeeper(files)) === undefined ? 'ended' : undefined
     })
     if (state === 'begun' || Number(await readFile(files.lock, 'utf8')) > 0) return
     throw new RunRefused('not-started', `the run ${name} did not begin; ${place.advice(name)}`)
@@ -206,7 +206,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
           await place.launch({ name, lock: files.lock, command, timeoutMs })
           await begun(name, files)
         } catch (error) {
-          const lives = (await look(files).catch(() => 0)) !== undefined
+          const lives = (await findKeeper(files).catch(() => 0)) !== undefined
           if (!lives) await rm(files.folder, { recursive: true, force: true })
           throw error
         }

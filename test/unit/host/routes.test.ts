@@ -15,7 +15,7 @@ async function server(current: () => SnapshotReply | undefined = () => reply) {
   const app = fastify()
   const refreshed: string[] = []
   const note = async (what: string) => void refreshed.push(what)
-  const snapshot = { current, refresh: note, firstLook: () => note('first look') }
+  const snapshot = { current, refresh: note, firstReading: () => note('first look') }
   const accesses: unknown[] = []
   app.addHook('onRoute', ({ config }) => void accesses.push(config?.access))
   let serialised = 0

@@ -216,7 +216,7 @@ describe('refresh', () => {
     await snapshot.refresh('seconds')
     expect(snapshot.current()).toBeUndefined()
     state.reads.length = 0
-    await Promise.all([snapshot.firstLook(), snapshot.firstLook()])
+    await Promise.all([snapshot.firstReading(), snapshot.firstReading()])
     expect(snapshot.current()).toBeDefined()
     expect(state.reads.filter((path) => path === hostnameFile)).toHaveLength(1)
   })
@@ -295,7 +295,7 @@ describe('a fact that cannot be read', () => {
     const answer = Promise.withResolvers<string>()
     const { build, state } = board({ runner: programs({ stat: () => answer.promise }).runner })
     const snapshot = await build()
-    await snapshot.firstLook()
+    await snapshot.firstReading()
     const first = parse(snapshot.current()!.body)
     expect(first.status.hostName).toBe('board')
     expect(first.status.conditions).toMatchObject([{ type: 'space', message: '/: no answer yet' }])

@@ -74,19 +74,19 @@ describe('a job', () => {
     await pass(2_000)
     expect(run).toHaveBeenCalledTimes(2)
     expect(lines.filter(({ msg, job }) => msg === 'job failed' && job === 'tick')).toHaveLength(2)
-    expect(jobs.areMoving()).toBe(true)
+    expect(jobs.isAlive()).toBe(true)
   })
 
   it('a job that runs longer than its limit is stuck until it ends', async () => {
     let end = () => {}
     const { jobs } = setUp({ ...everySecond, run: () => new Promise<void>((done) => (end = done)) })
     await pass(3_400)
-    expect(jobs.areMoving()).toBe(true)
+    expect(jobs.isAlive()).toBe(true)
     await pass(300)
-    expect(jobs.areMoving()).toBe(false)
+    expect(jobs.isAlive()).toBe(false)
     end()
     await pass(0)
-    expect(jobs.areMoving()).toBe(true)
+    expect(jobs.isAlive()).toBe(true)
   })
 
   it('a stuck job stops the watchdog although other jobs run', async () => {
@@ -95,7 +95,7 @@ describe('a job', () => {
       { ...everySecond, name: 'stuck', run: () => new Promise<void>(() => undefined) },
     )
     await pass(10_000)
-    expect(jobs.areMoving()).toBe(false)
+    expect(jobs.isAlive()).toBe(false)
   })
 })
 
@@ -113,7 +113,7 @@ describe('a wall clock that is set', () => {
     await pass(11_000)
     setClock(byMs)
     await pass(3 * minuteMs)
-    expect(jobs.areMoving()).toBe(true)
+    expect(jobs.isAlive()).toBe(true)
     expect(figureOf(jobs, 'success_age_seconds')).toBeLessThanOrEqual(5)
     const pauses = begun.slice(1).map((at, index) => at - (begun[index] ?? 0))
     expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000)

@@ -8,7 +8,7 @@ type Level = 'debug' | 'info' | 'warn' | 'error'
 export type Lines = Readonly<Record<Level, (fields: object, message: string) => void>>
 
 /** The journal lines that callers without a session cause. */
-export interface StrangerLog extends Lines {
+export interface AnonymousLog extends Lines {
   /** Counts a line that is written regardless of the limit: the copy of an audit record. */
   reserve(): void
   /** Logs what was left out since the last summary. */
@@ -26,7 +26,7 @@ const mostInWindow = { debug: 6, info: 6, warn: 6, error: 9 } as const satisfies
  * drop copies of audit records too.
  * @param monotonic milliseconds
  */
-export function createStrangerLog(log: Logger, monotonic: () => number): StrangerLog {
+export function createAnonymousLog(log: Logger, monotonic: () => number): AnonymousLog {
   const window = createWindow(windowMs, monotonic)
   const leftOut = createTally((counts) =>
     log.warn(
