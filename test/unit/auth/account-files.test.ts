@@ -42,7 +42,7 @@ describe('findPasswd', () => {
     ['a name that begins another one', 'bob', { name: 'bob', uid: 1001, gid: 1001, shell: '/bin/sh' }],
     ['a name that another one begins', 'bobby', { name: 'bobby', uid: 1002, gid: 1002, shell: '/bin/bash' }],
     ['a name with a dot', 'a.b', { name: 'a.b', uid: 1003, gid: 1003, shell: '/bin/sh' }],
-  ])('finds %s', (_what, name, entry) => expect(findPasswd(passwd, name)).toEqual(entry))
+  ])('findPasswd finds %s', (_what, name, entry) => expect(findPasswd(passwd, name)).toEqual(entry))
 
   it.each([
     ['an unknown name', 'carol'],
@@ -59,75 +59,76 @@ describe('findPasswd', () => {
     ['a line that is cut off', 'short'],
     ['a uid', '0'],
     ['a comment field', 'Bob'],
-  ])('finds nothing for %s', (_what, name) => expect(findPasswd(passwd, name)).toBeUndefined())
+  ])('findPasswd finds nothing for %s', (_what, name) => expect(findPasswd(passwd, name)).toBeUndefined())
 
   // A name is the whole first field; with `root:x` or `root:x:0` as a name the prefix of a line would match too.
   it.each(['root:x', 'root:x:0', 'bob:x:1001:1001'])(
-    'finds nothing for %s, which reaches into the next field',
+    'findPasswd finds nothing for %s, which reaches into the next field',
     (name) => expect(findPasswd(passwd, name)).toBeUndefined(),
   )
 
-  it('finds an entry in text without a newline at its end', () => {
+  it('findPasswd finds an entry in text without a newline at its end', () => {
     expect(findPasswd('x:x:7:8::/:/bin/sh', 'x')?.uid).toBe(7)
   })
 
-  it('finds nothing in an empty file', () => expect(findPasswd('', 'root')).toBeUndefined())
+  it('findPasswd finds nothing in an empty file', () => expect(findPasswd('', 'root')).toBeUndefined())
 })
 
 describe('parsePasswdLine', () => {
-  it('reads what getent prints for a directory account, spaces and case kept', () => {
+  it('parsePasswdLine parses what getent prints for a directory account, and keeps spaces and case', () => {
     expect(parsePasswdLine('Alice Smith@corp:*:70001:70000::/home/alice:/bin/bash\n')).toMatchObject({
       name: 'Alice Smith@corp',
       uid: 70001,
     })
   })
   it.each([[''], [':x:0:0::/:/bin/sh'], ['x:x:-1:0::/:'], ['x:x:0x0:0::/:'], ['x:x::0::/:']])(
-    'refuses %j',
+    'parsePasswdLine refuses %j',
     (line) => expect(parsePasswdLine(line)).toBeUndefined(),
   )
-  it('gives getent output the shell without its newline', () => {
+  it('parsePasswdLine cuts the newline of getent off the shell', () => {
     expect(parsePasswdLine('a:x:1:1::/:/bin/bash\n')?.shell).toBe('/bin/bash')
   })
 })
 
 describe('findShadow', () => {
   it.each([
-    ['a locked one', 'bobby', '!$y$j9T$abc$def', undefined],
-    ['one with an expiry day', 'bob', '$y$j9T$ghi$jkl', 20500],
-    ['one without a password', 'blank', '', undefined],
+    ['a locked account', 'bobby', '!$y$j9T$abc$def', undefined],
+    ['an account with an expiry day', 'bob', '$y$j9T$ghi$jkl', 20500],
+    ['an account without a password', 'blank', '', undefined],
     ['a line that is cut off', 'short', '$y$x', undefined],
-  ])('reads %s', (_what, name, hash, expireDay) => {
+  ])('findShadow parses %s', (_what, name, hash, expireDay) => {
     expect(findShadow(shadow, name)).toEqual({ hash, expireDay })
   })
-  it('reads day 0, which chage -E 0 sets', () => {
+  it('findShadow parses day 0, which chage -E 0 sets', () => {
     expect(findShadow('x:h:1:0:99999:7::0:\n', 'x')?.expireDay).toBe(0)
   })
   it.each([
-    ['a password that nobody changed for its 90 and 10 days', '20000:0:90:7:10:', 20_101],
+    ['the last day of a password not changed for its 90 and 10 days', '20000:0:90:7:10:', 20_101],
     ['the earlier of this and an expiry day', '20000:0:90:7:10:20050', 20_050],
     ['no day where inactivity is not counted', '20000:0:90:7::', undefined],
     ['no day where it is switched off', '20000:0:90:7:-1:', undefined],
     ['no day for a password that is to be changed first', '0:0:90:7:10:', undefined],
-  ])('reads %s', (_what, fields, expireDay) => {
+  ])('findShadow computes %s', (_what, fields, expireDay) => {
     expect(findShadow(`x:h:${fields}:\n`, 'x')?.expireDay).toBe(expireDay)
   })
-  it('finds nothing for the beginning of a name', () => expect(findShadow(shadow, 'bo')).toBeUndefined())
+  it('findShadow finds nothing for the beginning of a name', () =>
+    expect(findShadow(shadow, 'bo')).toBeUndefined())
 })
 
 describe('isLockedHash', () => {
-  it.each([['!'], ['!!'], ['!*'], ['!$y$j9T$abc$def']])('takes %j for locked', (hash) =>
+  it.each([['!'], ['!!'], ['!*'], ['!$y$j9T$abc$def']])('the hash %j is locked', (hash) =>
     expect(isLockedHash(hash)).toBe(true),
   )
-  it.each([['$y$j9T$abc$def'], ['x'], ['']])('does not take %j for locked', (hash) =>
+  it.each([['$y$j9T$abc$def'], ['x'], ['']])('the hash %j is not locked', (hash) =>
     expect(isLockedHash(hash)).toBe(false),
   )
 })
 
 describe('groupsOf', () => {
-  it('lists memberships and the primary group', () => {
+  it('groupsOf lists memberships and the primary group', () => {
     expect(groupsOf(group, 'bob', 1001)).toEqual(['sudo', 'bob'])
   })
-  it('takes members whole', () => {
+  it('groupsOf compares whole member names', () => {
     expect(groupsOf(group, 'bobby', 1002)).toEqual(['wheel', 'staff'])
     expect(groupsOf(group, 'bo', 9)).toEqual([])
     expect(groupsOf(group, '', 9)).not.toContain('sudo')
@@ -136,10 +137,10 @@ describe('groupsOf', () => {
 })
 
 describe('gidsOf', () => {
-  it('gives the ids of the named groups only', () => {
+  it('gidsOf returns the ids of the named groups only', () => {
     expect(gidsOf(group, ['sudo', 'wheel', 'absent'])).toEqual([27, 10])
   })
-  it('gives none for a NIS line or a line that is cut off', () => {
+  it('gidsOf returns no id for a NIS line or an incomplete line', () => {
     expect(gidsOf(group, ['+', 'nogid'])).toEqual([])
   })
 })
@@ -156,21 +157,21 @@ describe('isLocalOnly', () => {
     ['passwd: files winbind', false],
     ['group: sss', true],
     ['', true],
-  ])('of %j is %s', (text, expected) => expect(isLocalOnly(text, 'passwd')).toBe(expected))
+  ])('isLocalOnly of %j is %s', (text, expected) => expect(isLocalOnly(text, 'passwd')).toBe(expected))
 
-  it('does not take passwd_compat for passwd', () => {
+  it('isLocalOnly does not mistake passwd_compat for passwd', () => {
     expect(isLocalOnly('passwd_compat: nis\npasswd: files', 'passwd')).toBe(true)
   })
 })
 
 describe('parseShells', () => {
-  it('leaves out comments and what is no path', () => {
+  it('parseShells leaves out comments and what is not a path', () => {
     expect(parseShells('# /etc/shells\n/bin/sh\n /bin/bash # default\nzsh\n\n')).toEqual([
       '/bin/sh',
       '/bin/bash',
     ])
   })
-  it('falls back as getusershell(3) does when the file is missing', () => {
+  it('parseShells returns the list of getusershell(3) when the file is missing', () => {
     expect(parseShells(undefined)).toEqual(['/bin/sh', '/bin/csh'])
   })
 })

@@ -65,8 +65,8 @@ function setUp(records: SessionRecord[], local: Record<string, Account> | Error,
 /** Sessions of directory users of these names. */
 const sessionsOf = (...names: string[]) => names.map((name) => ({ ...daves, uid: name, userName: name }))
 
-describe('a look into the files', () => {
-  it('ends the sessions that may not go on, and no others, without a question to NSS', () => {
+describe('a check of the account files', () => {
+  it('a check of the files ends the sessions of changed accounts, and no others, without a call to NSS', () => {
     const { watch, ended, asked } = setUp(
       [
         { ...session, uid: 'old', accountMark: 'before' },
@@ -82,7 +82,7 @@ describe('a look into the files', () => {
     expect(asked).toEqual([])
   })
 
-  it('ends those of a locked account while a directory is silent about others', () => {
+  it('a check ends the sessions of a locked account while a directory does not answer for others', () => {
     const { watch, ended, asked } = setUp([...sessionsOf('d1', 'd2', 'd3', 'd4', 'd5'), session], {
       bob: { ...account, locked: true },
     })
@@ -91,7 +91,7 @@ describe('a look into the files', () => {
     expect(asked).toEqual(['d1', 'd2', 'd3', 'd4'])
   })
 
-  it('ends those of an administrator by file, where a directory cannot be asked for the role', () => {
+  it('a check ends the sessions of an administrator by file when a directory cannot be asked for the role', () => {
     const { watch, ended, asked } = setUp(
       [
         { ...session, uid: 'by file', role: 'admin' },
@@ -104,7 +104,7 @@ describe('a look into the files', () => {
     expect(asked).toEqual(['bob'])
   })
 
-  it('needs no answer of NSS for a local viewer or an administrator by file', async () => {
+  it('a check needs no answer of NSS for a local viewer or an administrator by file', async () => {
     const { watch, asked, ended } = setUp(
       [session, { ...session, uid: 'chief', userName: 'chief', role: 'admin' }],
       { bob: { ...account, isRoleKnown: false }, chief: { ...account, role: 'admin' } },
@@ -113,7 +113,7 @@ describe('a look into the files', () => {
     expect([asked, ended]).toEqual([[], []])
   })
 
-  it('ends nothing when the files cannot be read', async () => {
+  it('a check ends no session when the files cannot be read', async () => {
     const carols = { ...session, uid: 'c', userName: 'carol' }
     const { watch, ended, asked, texts } = setUp([session, carols], new Error('EIO'))
     await watch.check()
@@ -124,8 +124,8 @@ describe('a look into the files', () => {
   })
 })
 
-describe('a round of questions to NSS', () => {
-  it('asks once for each user, and ends what may not go on', async () => {
+describe('a round of calls to NSS', () => {
+  it('a round asks NSS once for each user, and ends the sessions of changed accounts', async () => {
     const records = ['1', '2', '3'].map((uid) => ({ ...daves, uid }))
     const { watch, asked, ended, answer } = setUp([...records, ...sessionsOf('erin')], {})
     const checked = watch.check()
@@ -141,7 +141,7 @@ describe('a round of questions to NSS', () => {
     ])
   })
 
-  it('lets sessions go on when NSS does not answer', async () => {
+  it('a round ends no session when NSS does not answer', async () => {
     const { watch, ended, texts, fail } = setUp([daves], {})
     const checked = watch.check()
     fail('dave')
@@ -152,7 +152,7 @@ describe('a round of questions to NSS', () => {
     ])
   })
 
-  it('goes on with the others while one of them hangs', async () => {
+  it('a round continues with the other users while one call hangs', async () => {
     const names = ['hangs', 'd1', 'd2', 'd3', 'd4', 'd5']
     const { watch, ended, asked, answer, fail } = setUp(sessionsOf(...names), {})
     const checked = watch.check()
@@ -166,7 +166,7 @@ describe('a round of questions to NSS', () => {
     expect(ended).not.toContain('hangs: account deleted')
   })
 
-  it('ends after half a minute; the next one begins with those who were not asked', async () => {
+  it('a round ends after half a minute; the next one begins with the users that were not asked', async () => {
     const names = ['d1', 'd2', 'd3', 'd4', 'd5', 'd6']
     const { watch, asked, clock, fail, lines } = setUp(sessionsOf(...names), {})
     const first = watch.check()
@@ -179,7 +179,7 @@ describe('a round of questions to NSS', () => {
     expect(asked.slice(4)).toEqual(['d5', 'd6', 'd1', 'd2'])
   })
 
-  it('is not begun twice: a look in the meantime waits for the one that runs', async () => {
+  it('a round is not begun twice: a check during a round waits for it', async () => {
     const { watch, asked, answer } = setUp([daves], {})
     const both = [watch.check(), watch.check()]
     answer('dave', dave)
@@ -187,7 +187,7 @@ describe('a round of questions to NSS', () => {
     expect(asked).toEqual(['dave'])
   })
 
-  it('does not end a session that began after the question', async () => {
+  it('a round does not end a session that began after the call', async () => {
     const { watch, ended, add, answer } = setUp([daves], {})
     const checked = watch.check()
     add({ ...daves, uid: 'new', accountMark: 'other' })
@@ -198,7 +198,7 @@ describe('a round of questions to NSS', () => {
 })
 
 describe('the watch of the files', () => {
-  it('stands before their first look, so that no change falls in between', async () => {
+  it('the files are watched before they are first read, so that no change is missed', async () => {
     const etc = await mkdtemp(join(tmpdir(), 'edgehostd-watch-'))
     const looks = [account]
     const local = {
@@ -216,7 +216,7 @@ describe('the watch of the files', () => {
     await rm(etc, { recursive: true })
   })
 
-  it('that cannot begin is reported, and is no reason not to start', () => {
+  it('a watch that cannot begin is reported, and the daemon starts', () => {
     const { watch, texts } = setUp([], {}, '/no/such/folder')
     watch.start()
     watch.stop()

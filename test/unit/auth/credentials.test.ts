@@ -11,10 +11,10 @@ describe('isPossibleUserName', () => {
     ['shell syntax, which no shell will see', 'a;id $(id) `id`'],
     ['a leading plus', '+alice'],
     ['256 bytes', 'a'.repeat(256)],
-  ])('takes %s', (_what, name) => expect(isPossibleUserName(name)).toBe(true))
+  ])('isPossibleUserName accepts %s', (_what, name) => expect(isPossibleUserName(name)).toBe(true))
 
   it.each([
-    ['nothing', ''],
+    ['an empty text', ''],
     ['an option', '-oProxyCommand=id'],
     ['a long option', '--help'],
     ['a path', '../etc/passwd'],
@@ -30,10 +30,10 @@ describe('isPossibleUserName', () => {
     ['257 bytes', 'a'.repeat(257)],
     ['256 characters that are more bytes', 'ü'.repeat(129)],
     ['65 536 characters', 'a'.repeat(65_536)],
-  ])('refuses %s', (_what, name) => expect(isPossibleUserName(name)).toBe(false))
+  ])('isPossibleUserName refuses %s', (_what, name) => expect(isPossibleUserName(name)).toBe(false))
 
   // passwd(5): the colon separates fields, so `root:x` would find the line of root.
-  it('refuses a colon', () => expect(isPossibleUserName('root:x')).toBe(false))
+  it('isPossibleUserName refuses a colon', () => expect(isPossibleUserName('root:x')).toBe(false))
 })
 
 describe('isPossiblePassword', () => {
@@ -43,10 +43,10 @@ describe('isPossiblePassword', () => {
     ['a tab and other control characters', 'a\tb\u0001'],
     ['characters outside ASCII', 'pässwörd \u{1f511}'],
     ['511 bytes', 'x'.repeat(511)],
-  ])('takes %s', (_what, password) => expect(isPossiblePassword(password)).toBe(true))
+  ])('isPossiblePassword accepts %s', (_what, password) => expect(isPossiblePassword(password)).toBe(true))
 
   it.each([
-    ['nothing', ''],
+    ['an empty text', ''],
     ['NUL', 'right\0wrong'],
     ['a newline, after which pamtester reads no further', 'right\nwrong'],
     ['a newline at the end', 'right\n'],
@@ -54,5 +54,5 @@ describe('isPossiblePassword', () => {
     ['half a surrogate pair', 'x\udc00'],
     ['512 bytes', 'x'.repeat(512)],
     ['512 bytes in 256 characters', 'ü'.repeat(256)],
-  ])('refuses %s', (_what, password) => expect(isPossiblePassword(password)).toBe(false))
+  ])('isPossiblePassword refuses %s', (_what, password) => expect(isPossiblePassword(password)).toBe(false))
 })

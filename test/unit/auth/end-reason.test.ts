@@ -17,7 +17,12 @@ describe('reasonToEnd', () => {
     ['an account that expires this very moment', { expiresAt: 1_000 }, {}, 'account expired'],
     ['an account that expires later', { expiresAt: 1_001 }, {}, undefined],
     ['an account of 1970, which chage -E 0 sets', { expiresAt: 0 }, {}, 'account expired'],
-    ['an account whose shell is none any more', { hasLoginShell: false }, {}, 'shell is not in /etc/shells'],
+    [
+      'an account whose shell is no longer a login shell',
+      { hasLoginShell: false },
+      {},
+      'shell is not in /etc/shells',
+    ],
     ['another password or uid', { mark: 'other' }, {}, 'password changed'],
     ['an administrator who still is one', { role: 'admin' }, { role: 'admin' }, undefined],
     ['an administrator who left the groups', {}, { role: 'admin' }, left],
@@ -25,7 +30,7 @@ describe('reasonToEnd', () => {
     ['an administrator by directory, which is silent', silent, byDirectory, undefined],
     ['an administrator by file who left, a directory being silent', silent, { role: 'admin' }, left],
     ['a viewer who became an administrator', { role: 'admin' }, {}, undefined],
-  ])('of %s', (_what, change, record, reason) => {
+  ])('a session has its reason to end: %s', (_what, change, record, reason) => {
     const now = change === undefined ? undefined : { ...account, ...change }
     expect(reasonToEnd({ ...session, ...record }, now, 1_000)).toBe(reason)
   })
@@ -42,7 +47,7 @@ describe('reasonInFiles', () => {
       'directory',
       'account locked',
     ],
-  ])('of %s', (_what, local, accountSource, reason) =>
+  ])('a session has its reason to end by the files: %s', (_what, local, accountSource, reason) =>
     expect(reasonInFiles({ ...session, accountSource }, local, 1_000)).toBe(reason),
   )
 })
@@ -56,9 +61,11 @@ describe('reasonOfTime', () => {
     ['at the end', at + 120 * minuteMs, 'expired'],
     ['with a clock set back by 5 minutes', at - 5 * minuteMs, undefined],
     ['with a clock set back by more', at - 5 * minuteMs - 1, 'clock set back'],
-  ])('%s', (_what, now, reason) => expect(reasonOfTime(record, now)).toBe(reason))
+  ])('a session has its reason to end by the time %s', (_what, now, reason) =>
+    expect(reasonOfTime(record, now)).toBe(reason),
+  )
 
-  it('counts the last renewal too', () => {
+  it('a clock set back before the last renewal ends the session', () => {
     const renewed = { ...record, renewedAt: at + 60 * minuteMs }
     expect(reasonOfTime(renewed, at)).toBe('clock set back')
   })

@@ -7,7 +7,7 @@ import { setUpGuard as setUp } from '../../support/guess-guard.ts'
 import { hourMs, minuteMs } from '../../support/turning-clock.ts'
 
 describe('the pair of user and address', () => {
-  it('may fail three times without a wait, then waits 1 s and 2 s, then is locked for 15 minutes', () => {
+  it('a pair may fail three times without a wait, then waits 1 s and 2 s, then is locked for 15 minutes', () => {
     const { clock, begin, fail } = setUp()
     for (const expected of [0, 0, 1, 2]) {
       fail('bob', '192.0.2.1')
@@ -22,14 +22,14 @@ describe('the pair of user and address', () => {
     expect(begin('bob', '192.0.2.1')).toBe(15 * 60)
   })
 
-  it('is told the seconds that are left, rounded up and never 0', () => {
+  it('a refusal names the seconds that are left, rounded up and never 0', () => {
     const { clock, begin, lock } = setUp()
     lock('bob', '192.0.2.1')
     clock.turn(15 * minuteMs - 1)
     expect(begin('bob', '192.0.2.1')).toBe(1)
   })
 
-  it('may try again when the lock ends, with a clean slate', () => {
+  it('a pair may try again when its lock ends, with no failures counted', () => {
     const { clock, lock, fail, allowed } = setUp()
     lock('bob', '192.0.2.1')
     clock.turn(15 * minuteMs)
@@ -38,7 +38,7 @@ describe('the pair of user and address', () => {
     allowed('bob', '192.0.2.1').cancel()
   })
 
-  it('is not locked longer by tries during the lock', () => {
+  it('tries during the lock do not make it longer', () => {
     const { clock, lock, begin, allowed } = setUp()
     lock('bob', '192.0.2.1')
     for (let minute = 1; minute < 15; minute += 1) {
@@ -49,7 +49,7 @@ describe('the pair of user and address', () => {
     allowed('bob', '192.0.2.1').cancel()
   })
 
-  it('doubles the wait with each failure where the lock is far away, up to the length of a lock', () => {
+  it('the wait doubles with each failure up to the length of a lock, where the lock is far away', () => {
     const { clock, begin, fail } = setUp({
       lockAfterFailures: 100,
       addressLockAfterFailures: 1_000,
@@ -70,26 +70,26 @@ describe('the pair of user and address', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60])
   })
 
-  it('is one pair whatever the case of the name', () => {
+  it('a pair is the same whatever the case of the name', () => {
     const { begin, fail } = setUp()
     for (const name of ['bob', 'BOB', 'Bob']) fail(name, '192.0.2.1')
     expect(begin('bOB', '192.0.2.1')).toBe(1)
   })
 
-  it('is counted for a name that nobody has', () => {
+  it('failures of a name without an account count', () => {
     const { begin, lock } = setUp()
     lock('no such user', '192.0.2.1')
     expect(begin('no such user', '192.0.2.1')).toBe(900)
   })
 
-  it('is not confused with another pair', () => {
+  it('two pairs are not confused', () => {
     const { allowed, lock } = setUp()
     lock('bob', '192.0.2.1')
     allowed('bob', '192.0.2.2').cancel()
     allowed('alice', '192.0.2.1').cancel()
   })
 
-  it('is forgotten after 15 quiet minutes', () => {
+  it('a pair is removed after 15 minutes without a failure', () => {
     const { clock, begin, fail } = setUp()
     for (let count = 0; count < 4; count += 1) {
       fail('bob', '192.0.2.1')
@@ -102,7 +102,7 @@ describe('the pair of user and address', () => {
 })
 
 describe('a success', () => {
-  it('starts its own pair anew', () => {
+  it('a success resets its own pair', () => {
     const { begin, fail, allowed, clock } = setUp()
     for (let count = 0; count < 3; count += 1) fail('bob', '192.0.2.1')
     clock.turn(1_000)
@@ -112,7 +112,7 @@ describe('a success', () => {
     expect(attempt).not.toBeTypeOf('number')
   })
 
-  it('leaves the address and other users of it alone', () => {
+  it('a success does not change the counts of its address or of other users', () => {
     const { begin, fail, allowed } = setUp({ addressLockAfterFailures: 6 })
     for (let count = 0; count < 3; count += 1) fail('bob', '192.0.2.1')
     for (let count = 0; count < 2; count += 1) fail('carol', '192.0.2.1')
@@ -124,7 +124,7 @@ describe('a success', () => {
 })
 
 describe('an address', () => {
-  it('is locked after 20 failures, whoever the users were', () => {
+  it('an address is locked after 20 failures of whatever users', () => {
     const { begin, fail, clock, allowed } = setUp()
     for (let count = 0; count < 20; count += 1) fail(`user ${count}`, '192.0.2.1')
     expect(begin('another', '192.0.2.1')).toBe(900)
@@ -133,14 +133,14 @@ describe('an address', () => {
     allowed('another', '192.0.2.1').cancel()
   })
 
-  it('is a whole /64 of IPv6', () => {
+  it('an IPv6 /64 counts as one address', () => {
     const { begin, fail, allowed } = setUp()
     for (let count = 1; count <= 20; count += 1) fail(`user ${count}`, `2001:db8:0:1::${count.toString(16)}`)
     expect(begin('another', '2001:db8:0:1:ffff:ffff:ffff:ffff')).toBe(900)
     allowed('another', '2001:db8:0:2::1').cancel()
   })
 
-  it('is the same with and without its v4-mapped form', () => {
+  it('an IPv4 address is the same with and without its v4-mapped form', () => {
     const { begin, fail } = setUp()
     for (let count = 0; count < 20; count += 1) fail(`user ${count}`, '::ffff:192.0.2.1')
     expect(begin('another', '192.0.2.1')).toBe(900)
@@ -154,39 +154,42 @@ describe('a user over all addresses', () => {
     return parts
   }
 
-  it('is closed to strangers after 100 failures in an hour', () => {
+  it('a user is closed to unknown addresses after 100 failures in an hour', () => {
     const { begin, allowed } = afterHundred()
     expect(begin('bob', '203.0.113.1')).toBe(3_600)
     expect(begin('BOB', '203.0.113.1')).toBe(3_600)
     allowed('alice', '203.0.113.1').cancel()
   })
 
-  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])('is open to loopback: %s', (address) => {
-    const { allowed } = afterHundred()
-    allowed('bob', address).cancel()
-  })
+  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1'])(
+    'a closed user is open to loopback: %s',
+    (address) => {
+      const { allowed } = afterHundred()
+      allowed('bob', address).cancel()
+    },
+  )
 
-  it('is open to an address that has succeeded before', () => {
+  it('a closed user is open to an address that has succeeded before', () => {
     const { allowed, known, begin } = afterHundred()
     known.add('bob 203.0.113.1')
     allowed('bob', '203.0.113.1').cancel()
     expect(begin('bob', '203.0.113.2')).toBe(3_600)
   })
 
-  it('holds a known address to the limits of its pair', () => {
+  it('a known address of a closed user has the limits of its pair', () => {
     const { lock, known, begin } = afterHundred()
     known.add('bob 203.0.113.1')
     lock('bob', '203.0.113.1')
     expect(begin('bob', '203.0.113.1')).toBe(900)
   })
 
-  it('is open to all when the failures are an hour old', () => {
+  it('a closed user is open to all when the failures are an hour old', () => {
     const { allowed, clock } = afterHundred()
     clock.turn(hourMs)
     allowed('bob', '203.0.113.1').cancel()
   })
 
-  it('cannot be tried more than 100 times by attempts side by side', () => {
+  it('concurrent attempts cannot try a user more than 100 times', () => {
     const { begin } = setUp()
     const attempts: Attempt[] = []
     for (let count = 0; count < 200; count += 1) {
@@ -199,7 +202,7 @@ describe('a user over all addresses', () => {
     expect(begin('bob', '203.0.113.1')).not.toBeTypeOf('number')
   })
 
-  it('is still counted after a flood of other names', () => {
+  it('failures of a user are still counted after a flood of other names', () => {
     const { fail, begin } = setUp({ trackedKeys: 50 })
     for (let count = 0; count < 100; count += 1) fail('bob', `198.51.100.${count}`)
     for (let count = 0; count < 500; count += 1) fail(`user ${count}`, `10.0.${count >> 8}.${count & 255}`)
@@ -207,8 +210,8 @@ describe('a user over all addresses', () => {
   })
 })
 
-describe('attempts side by side', () => {
-  it('are at most three of one pair, and its failures never pass the lock', () => {
+describe('concurrent attempts', () => {
+  it('concurrent attempts of one pair are at most three, and its failures never pass the lock', () => {
     const { begin, clock } = setUp()
     let tried = 0
     for (let round = 0; round < 10; round += 1) {
@@ -222,7 +225,7 @@ describe('attempts side by side', () => {
     expect(tried).toBe(5)
   })
 
-  it('are one at a time once the pair has to wait', () => {
+  it('attempts of a pair are one at a time once it has to wait', () => {
     const { begin, fail, clock } = setUp()
     for (let count = 0; count < 3; count += 1) fail('bob', '192.0.2.1')
     clock.turn(1_000)
@@ -230,7 +233,7 @@ describe('attempts side by side', () => {
     expect(begin('bob', '192.0.2.1')).toBe(1)
   })
 
-  it('are at most twenty of one address', () => {
+  it('concurrent attempts of one address are at most twenty', () => {
     const { begin } = setUp()
     const results = Array.from({ length: 100 }, (_, count) => begin(`user ${count}`, '192.0.2.1'))
     expect(results.filter((each) => typeof each !== 'number')).toHaveLength(20)
@@ -238,12 +241,12 @@ describe('attempts side by side', () => {
     expect(begin('another', '192.0.2.1')).toBe(900)
   })
 
-  it('that PAM gave no answer to leave nothing behind', () => {
+  it('attempts that PAM did not answer leave no counter', () => {
     const { allowed } = setUp()
     for (let count = 0; count < 50; count += 1) allowed('bob', '192.0.2.1').cancel()
   })
 
-  it('do not lose their count when the pair succeeds meanwhile', () => {
+  it('concurrent attempts keep their count when the pair succeeds meanwhile', () => {
     const { allowed, begin, fail } = setUp()
     const [slow, good] = [allowed('bob', '192.0.2.1'), allowed('bob', '192.0.2.1')]
     good.succeed()
@@ -266,7 +269,7 @@ describe('memory', () => {
     return { level, counters: level.counters, fail }
   }
 
-  it('holds a bounded number of counters, and lets go of the one whose failure is longest ago', () => {
+  it('the number of counters is bounded, and the one with the oldest failure is removed first', () => {
     const { counters, fail } = openLevel(3)
     for (const [time, key] of ['a', 'b', 'c', 'a', 'd'].entries()) fail(key, time)
     expect(counters.size).toBe(3)
@@ -274,14 +277,14 @@ describe('memory', () => {
     expect(counters.get('a')?.failures).toBe(2)
   })
 
-  it('counts two keys on that take turns while all counters have more failures', () => {
+  it('two keys that fail in turn are counted while all counters have more failures', () => {
     const { counters, fail } = openLevel(10)
     for (let count = 0; count < 10; count += 1) fail(`key ${count}`, 0, 4)
     for (let time = 1; time < 5; time += 1) for (const key of ['one', 'other']) fail(key, time)
     expect([counters.get('one')?.failures, counters.get('other')?.failures]).toEqual([4, 4])
   })
 
-  it('lets go of a counter that is blocked only when all are', () => {
+  it('a blocked counter is removed only when all are blocked', () => {
     const { counters, fail } = openLevel(2)
     for (const [time, key] of ['first', 'second'].entries()) fail(key, time, 5)
     fail('third', 9)
@@ -293,7 +296,7 @@ describe('memory', () => {
     expect(counters.size).toBe(2)
   })
 
-  it('never lets go of a counter that is in use', () => {
+  it('a counter in use is never removed', () => {
     const { level, counters, fail } = openLevel(2)
     touch({ level, key: 'busy' }, 0).pending = 1
     for (let count = 0; count < 10; count += 1) fail(`key ${count}`, 0)
@@ -301,7 +304,7 @@ describe('memory', () => {
     expect(counters.size).toBe(2)
   })
 
-  it('holds nothing of the length of a name', () => {
+  it('no counter grows with the length of a name', () => {
     const { fail } = setUp({ trackedKeys: 100, addressLockAfterFailures: 1_000 })
     const before = process.memoryUsage().heapUsed
     // As long as a body may be; each one its own.
@@ -320,7 +323,7 @@ describe('memory', () => {
     return { log, fail }
   }
 
-  it('holds a bounded number of failures for a user', () => {
+  it('the number of failures kept for a user is bounded', () => {
     const { log, fail } = failureLog()
     for (let time = 0; time < 10; time += 1) fail('bob', time)
     expect(log.count('bob', 10)).toBe(3)
@@ -329,13 +332,13 @@ describe('memory', () => {
     expect(log.count('bob', 1_009)).toBe(0)
   })
 
-  it('holds a bounded number of users, and lets go of those with the fewest failures', () => {
+  it('the number of users kept is bounded, and those with the fewest failures are removed first', () => {
     const { log, fail } = failureLog()
     for (const [time, name] of ['a', 'a', 'b', 'c', 'd'].entries()) fail(name, time)
     expect(['a', 'b', 'c', 'd'].map((name) => log.count(name, 5))).toEqual([2, 0, 0, 1])
   })
 
-  it('lets go of users whose failures are older than the window first, however many they were', () => {
+  it('users whose failures are older than the window are removed first, however many they were', () => {
     const { log, fail } = failureLog()
     for (const name of ['old', 'older']) for (let count = 0; count < 3; count += 1) fail(name, 0)
     fail('a', 2_000)
@@ -343,7 +346,7 @@ describe('memory', () => {
     expect(['a', 'b'].map((name) => log.count(name, 2_002))).toEqual([1, 1])
   })
 
-  it('holds nothing of a user who did not fail', () => {
+  it('nothing is kept for a user who did not fail', () => {
     const { log } = failureLog()
     log.begin('bob', 0)
     expect(log.count('bob', 0)).toBe(1)

@@ -10,7 +10,7 @@ import { minuteMs } from '../../support/turning-clock.ts'
 const near = (index: number) => `2001:db8:cafe:1::${(index + 0x1000).toString(16)}`
 
 describe('a /64 on a link of this host', () => {
-  it('has an own lock for each address and pair', () => {
+  it('each address and pair of an on-link /64 has a lock of its own', () => {
     const { lock, fail, begin, allowed } = setUpGuard()
     lock('bob', near(1))
     expect(begin('bob', near(1))).toBe(900)
@@ -23,16 +23,19 @@ describe('a /64 on a link of this host', () => {
   it.each([
     ['a /64', near],
     ['fe80::/10', (index: number) => `fe${(0x80 + (index % 64)).toString(16)}::${index.toString(16)}`],
-  ])('is locked as a whole after eight times the failures of an address: %s', (_what, address) => {
-    const { fail, begin, allowed, clock } = setUpGuard()
-    for (let count = 0; count < 160; count += 1) fail(`user ${count}`, address(count))
-    expect(begin('another', address(1_000))).toBe(900)
-    allowed('another', '2001:db8:cafe:2::1').cancel()
-    clock.turn(15 * minuteMs)
-    allowed('another', address(1_000)).cancel()
-  })
+  ])(
+    'an on-link network is locked as a whole after eight times the failures of an address: %s',
+    (_what, address) => {
+      const { fail, begin, allowed, clock } = setUpGuard()
+      for (let count = 0; count < 160; count += 1) fail(`user ${count}`, address(count))
+      expect(begin('another', address(1_000))).toBe(900)
+      allowed('another', '2001:db8:cafe:2::1').cancel()
+      clock.turn(15 * minuteMs)
+      allowed('another', address(1_000)).cancel()
+    },
+  )
 
-  it('slows and locks one user after eight times the failures of a pair', () => {
+  it('one user is slowed and locked in an on-link /64 after eight times the failures of a pair', () => {
     const { begin, clock } = setUpGuard()
     const waits: number[] = []
     for (let failures = 0; failures < 40;) {
@@ -50,7 +53,7 @@ describe('a /64 on a link of this host', () => {
     expect(begin('bob', near(5_000))).toBe(900)
   })
 
-  it('lets a pair through that has succeeded before, also while the whole and the user are locked', () => {
+  it('a pair that has succeeded before may try while its /64 and the user are locked', () => {
     const { fail, known, begin, allowed } = setUpGuard({ userFailuresPerHour: 20 })
     known.add(`bob ${near(1)}`)
     for (let count = 0; count < 20; count += 1) fail('bob', near(100 + count))
@@ -60,14 +63,14 @@ describe('a /64 on a link of this host', () => {
     allowed('bob', near(1)).cancel()
   })
 
-  it('never lets that pair pass its own lock', () => {
+  it('a pair that has succeeded before is held to its own lock', () => {
     const { lock, known, begin } = setUpGuard()
     known.add(`bob ${near(1)}`)
     lock('bob', near(1))
     expect(begin('bob', near(1))).toBe(900)
   })
 
-  it('gives an attacker with all of its addresses no more tries, however few counters there are', () => {
+  it('an attacker with all addresses of a /64 gets no more tries, however few counters there are', () => {
     const { begin } = setUpGuard({ trackedKeys: 20 })
     let tries = 0
     for (let count = 0; count < 3_000; count += 1) {
@@ -79,7 +82,7 @@ describe('a /64 on a link of this host', () => {
     expect(tries).toBe(160)
   })
 
-  it('counts tries side by side as failures', () => {
+  it('concurrent tries in an on-link /64 count as failures', () => {
     const { begin } = setUpGuard()
     const tries = Array.from({ length: 500 }, (_, count) => begin(`user ${count}`, near(count)))
     expect(tries.filter((each) => typeof each !== 'number')).toHaveLength(160)
@@ -94,7 +97,7 @@ describe('this host', () => {
       'all that it has',
       (index: number) => ['127.0.0.1', '::1', '192.0.2.250', '2001:db8:cafe:1::250'][index % 4]!,
     ],
-  ])('is one client: %s', (_what, address) => {
+  ])('this host is one client: %s', (_what, address) => {
     const { begin } = setUpGuard()
     let tries = 0
     for (let count = 0; count < 200; count += 1) {
@@ -111,14 +114,14 @@ describe('this host', () => {
     expect(begin('another', address(7))).toBe(900)
   })
 
-  it('leaves the local socket, which root alone may open, alone', () => {
+  it('locks of this host do not apply to the local socket, which only root can open', () => {
     const { begin, fail } = setUpGuard()
     for (let count = 0; count < 20; count += 1) fail(`user ${count}`, '127.0.0.1')
     expect(begin('another', 'local')).not.toBeTypeOf('number')
   })
 })
 
-describe('what is known of earlier logins', () => {
+describe('the record of earlier logins', () => {
   const open: (() => void)[] = []
   afterEach(() => open.splice(0).forEach((close) => close()))
   const setUp = () => {
@@ -129,7 +132,7 @@ describe('what is known of earlier logins', () => {
   const client = (name: string, network?: string): Client => ({ name, network })
   const network = '2001:db8:1:2::/64'
 
-  it('is the address within an on-link /64', () => {
+  it('an earlier login in an on-link /64 is recorded by its address', () => {
     const history = setUp()
     history.record('Bob', client('2001:db8:1:2::5', network), 1)
     expect(history.isKnown('bob', client('2001:db8:1:2::5', network))).toBe(true)
@@ -139,7 +142,7 @@ describe('what is known of earlier logins', () => {
     expect(history.isKnownClient(client('2001:db8:1:2::6', network))).toBe(false)
   })
 
-  it('is the /64 until an address in it is known', () => {
+  it('an earlier login is recorded by its /64 until an address in it is known', () => {
     const history = setUp()
     history.record('bob', client(network), 1)
     expect(history.isKnown('bob', client('2001:db8:1:2::5', network))).toBe(true)

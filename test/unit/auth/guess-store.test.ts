@@ -13,7 +13,7 @@ const restart = ({ database }: ReturnType<typeof setUpGuard>, options: GuardSetU
 const clockAt = (now: number) => createTurningClock(now)
 
 describe('after a restart', () => {
-  it('a pair has the lock that it had, with the time that was left', () => {
+  it('after a restart a pair is locked for the time that was left', () => {
     const first = setUpGuard()
     first.lock('bob', '192.0.2.1')
     first.clock.turn(5 * minuteMs)
@@ -26,13 +26,13 @@ describe('after a restart', () => {
     second.allowed('bob', '192.0.2.1').cancel()
   })
 
-  it('the lock is there also where nothing but the failure was written', () => {
+  it('after a restart there is a lock of which only the failure was written', () => {
     const first = setUpGuard()
     first.lock('bob', '192.0.2.1')
     expect(restart(first).begin('bob', '192.0.2.1')).toBe(900)
   })
 
-  it('failures that are no lock yet count on, delays included', () => {
+  it('after a restart failures below the lock still count, delays included', () => {
     const first = setUpGuard()
     for (let count = 0; count < 3; count += 1) first.fail('bob', '192.0.2.1')
     const second = restart(first)
@@ -45,7 +45,7 @@ describe('after a restart', () => {
     expect(third.begin('bob', '192.0.2.1')).toBe(900)
   })
 
-  it('an address, a network and a user keep their counts', () => {
+  it('after a restart an address, a network and a user keep their counts', () => {
     let guard = setUpGuard({ userFailuresPerHour: 30 })
     const next = () => (guard = restart(guard, { userFailuresPerHour: 30 }))
     for (let count = 0; count < 20; count += 1) next().fail(`user ${count}`, '192.0.2.1')
@@ -57,7 +57,7 @@ describe('after a restart', () => {
     expect(next().begin('another', '2001:db8:cafe:1:ffff::1')).toBe(900)
   })
 
-  it('a success has ended what was counted of its pair', () => {
+  it('after a restart the counts of a pair that succeeded are gone', () => {
     const first = setUpGuard()
     for (let count = 0; count < 3; count += 1) first.fail('bob', '192.0.2.1')
     first.clock.turn(1_000)
@@ -70,7 +70,7 @@ describe('after a restart', () => {
   it.each([
     ['backwards by years', 0],
     ['forwards by years', Date.UTC(2099, 0)],
-  ])('a clock that was set %s ends no lock and makes none longer', (_what, now) => {
+  ])('after a restart a clock that was set %s neither ends a lock nor makes it longer', (_what, now) => {
     const first = setUpGuard()
     first.lock('bob', '192.0.2.1')
     first.clock.turn(4 * minuteMs)
@@ -81,7 +81,7 @@ describe('after a restart', () => {
     expect(second.begin('bob', '192.0.2.1')).not.toBeTypeOf('number')
   })
 
-  it('no lock is longer than the configuration says now, whatever stands in the file', () => {
+  it('after a restart no lock is longer than configured now, whatever is in the file', () => {
     const first = setUpGuard()
     first.lock('bob', '192.0.2.1')
     expect(restart(first, { lockMinutes: 2 }).begin('bob', '192.0.2.1')).toBe(120)
@@ -89,7 +89,7 @@ describe('after a restart', () => {
     expect(restart(first).begin('bob', '192.0.2.1')).toBe(900)
   })
 
-  it('what has come to its end is forgotten, and nothing is written any more', () => {
+  it('failures that have expired are removed, and nothing more is written', () => {
     const first = setUpGuard()
     first.lock('bob', '192.0.2.1')
     first.clock.turn(hourMs + minuteMs)
@@ -105,7 +105,7 @@ describe('after a restart', () => {
 })
 
 describe('on the disk', () => {
-  it('no name stands as it was typed', () => {
+  it('no name is stored as it was typed', () => {
     const { database, fail } = setUpGuard()
     fail('my secret password', '192.0.2.1')
     const text = JSON.stringify(database.sql.prepare('SELECT * FROM guess').all())
@@ -113,7 +113,7 @@ describe('on the disk', () => {
     expect(text).not.toContain('secret')
   })
 
-  it('there are never more rows than counters may be tracked, and what is locked goes last', () => {
+  it('there are never more rows than counters, and locked ones are removed last', () => {
     const first = setUpGuard({ trackedKeys: 60 })
     first.lock('bob', '192.0.2.1')
     for (let count = 0; count < 500; count += 1) {
@@ -126,7 +126,7 @@ describe('on the disk', () => {
     expect(restart(first, { trackedKeys: 60 }).begin('bob', '192.0.2.1')).toBe(900)
   })
 
-  it('a user who is closed to strangers stays so, whatever else was typed since', () => {
+  it('a user who is closed to unknown addresses stays so, whatever other names are typed since', () => {
     const limits = { trackedKeys: 200, userFailuresPerHour: 30 }
     const first = setUpGuard(limits)
     for (let count = 0; count < 30; count += 1) first.fail('carol', `203.0.113.${count}`)
@@ -137,7 +137,7 @@ describe('on the disk', () => {
     expect(restart(first, limits).begin('carol', '192.0.2.1')).toBe(3_540)
   })
 
-  it('who has failed often goes after who has failed once', () => {
+  it('a key with many failures is removed after one with a single failure', () => {
     const limits = { trackedKeys: 200, userFailuresPerHour: 30 }
     const first = setUpGuard(limits)
     for (let count = 0; count < 29; count += 1) first.fail('carol', `203.0.113.${count}`)
@@ -149,7 +149,7 @@ describe('on the disk', () => {
     expect(second.begin('carol', '192.0.2.2')).toBe(3_540)
   })
 
-  it('a failure that could not be written is written later, and said once', () => {
+  it('a failure that could not be written is written later, and logged once', () => {
     const { log } = captureLog()
     const database = openDatabase(':memory:', log)
     const store = createGuessStore(database, 100)

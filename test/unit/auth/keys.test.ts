@@ -7,7 +7,7 @@ const secret = Buffer.alloc(32, 7)
 const claims = { sessionUid: '0b9e1d3c-1f5a-4a4e-9d53-6f1c2b3a4d5e', generation: 3 }
 
 describe('keys', () => {
-  it('are 256 bits each, all different, and the same for the same secret', () => {
+  it('keys are 256 bits each, all different, and the same for the same secret', () => {
     const derive = () =>
       Object.values(deriveKeys(createSecrets(secret))).map((key: Buffer | KeyObject) =>
         (key instanceof KeyObject ? key.export() : key).toString('hex'),
@@ -18,7 +18,7 @@ describe('keys', () => {
     expect(all.every((key) => key.length === 64)).toBe(true)
   })
 
-  it('come from a secret that is never the same twice', () => {
+  it('no two secrets are the same', () => {
     expect(createSecret()).toHaveLength(32)
     expect(createSecret().equals(createSecret())).toBe(false)
   })
@@ -31,11 +31,11 @@ describe('a refresh token', () => {
   const sign = (text: string) =>
     `${Buffer.from(text).toString('base64url')}.${createHmac('sha256', key).update(text).digest('base64url')}`
 
-  it('gives back its session and generation', () => {
+  it('a refresh token contains its session and generation', () => {
     expect(parseRefreshToken(key, token)).toEqual(claims)
   })
 
-  it('is the same for the same session and generation, and another for the next', () => {
+  it('a refresh token is the same for the same session and generation, and another for the next', () => {
     expect(makeRefreshToken(key, claims)).toBe(token)
     expect(makeRefreshToken(key, { ...claims, generation: 4 })).not.toBe(token)
   })
@@ -55,11 +55,11 @@ describe('a refresh token', () => {
     ['more than 512 characters', `${'A'.repeat(600)}.${code}`],
     ['signed text of another form', sign('hello')],
     ['a signed negative generation', sign(`${claims.sessionUid}.-1`)],
-  ])('is refused when it is or has %s', (_what, bad) => {
+  ])('a refresh token is refused when it is or has %s', (_what, bad) => {
     expect(parseRefreshToken(key, bad)).toBeUndefined()
   })
 
-  it('is refused when any one character is another', () => {
+  it('a refresh token is refused when any one character is another', () => {
     for (let index = 0; index < body.length; index += 1) {
       const changed = `${token.slice(0, index)}${token[index] === 'A' ? 'B' : 'A'}${token.slice(index + 1)}`
       expect(parseRefreshToken(key, changed), String(index)).toBeUndefined()

@@ -13,13 +13,13 @@ function endingWith(error?: Error) {
   return { login, figures, counted }
 }
 
-it('has every outcome from the start, so that a first failure is a change', () => {
+it('the counts have every outcome from the start, so that a first failure is a change', () => {
   const { figures } = endingWith()
   expect(figures()).toHaveLength(12)
   expect(figures().every(({ count }) => count === 0)).toBe(true)
 })
 
-it('counts a login and a check for a password change apart, and hands on what they gave', async () => {
+it('logins and checks for a password change are counted apart, and their results passed on', async () => {
   const { login, counted } = endingWith()
   expect(await login.login(request, false)).toEqual({})
   await login.login(request, false)
@@ -38,7 +38,7 @@ it.each([
   ['TooManyLogins', 'busy'],
   ['PamUnavailable', 'failed'],
 ] as const satisfies [keyof typeof authErrors, string][])(
-  '%s counts as %s, and is thrown on',
+  '%s counts as %s, and is thrown again',
   async (code, outcome) => {
     const error = new AppError(authErrors[code], 'no')
     const { login, counted } = endingWith(error)
@@ -47,7 +47,7 @@ it.each([
   },
 )
 
-it('an error that nobody expected counts as failed', async () => {
+it('an unexpected error counts as failed', async () => {
   const { login, counted } = endingWith(new Error('disk'))
   await expect(login.check(request, 'x')).rejects.toThrow('disk')
   expect(counted()).toEqual([{ purpose: 'password-change', outcome: 'failed', count: 1 }])

@@ -13,7 +13,7 @@ const tooShort =
   'New password: Password change has been aborted.\npamtester: Authentication token manipulation error\n'
 
 describe('parseVerdict', () => {
-  it('takes exit code 0 for yes, whatever was written', () => {
+  it('parseVerdict accepts exit code 0, whatever was written', () => {
     expect(parseVerdict(0, wrong)).toEqual({ kind: 'accepted' })
   })
 
@@ -35,14 +35,14 @@ describe('parseVerdict', () => {
       'Password: pamtester: User not known to the underlying authentication module',
       'User not known to the underlying authentication module',
     ],
-  ])('refuses %s', (_what, stderr, reason) => {
+  ])('parseVerdict refuses %s', (_what, stderr, reason) => {
     expect(parseVerdict(1, stderr)).toEqual({ kind: 'refused', reason })
   })
 
   it.each([
     ['chage -d 0', mustChange],
     ['an aged password of a stack without a default', 'Password: pamtester: Authentication token expired\n'],
-  ])('knows an expired password: %s', (_what, stderr) => {
+  ])('parseVerdict recognises an expired password: %s', (_what, stderr) => {
     expect(parseVerdict(1, stderr).kind).toBe('password-expired')
   })
 
@@ -53,11 +53,11 @@ describe('parseVerdict', () => {
     ['silence', ''],
     ['words without an end', 'Password: '],
     ['a library that is missing', 'pamtester-x: error while loading shared libraries: libpam.so.0\n'],
-  ])('calls the stack unusable for %s', (_what, stderr) => {
+  ])('parseVerdict calls the stack unusable for %s', (_what, stderr) => {
     expect(parseVerdict(1, stderr).kind).toBe('unusable')
   })
 
-  it('calls the stack unusable when a signal ended the child', () => {
+  it('parseVerdict calls the stack unusable when a signal ended the child', () => {
     expect(parseVerdict(undefined, '').kind).toBe('unusable')
   })
 
@@ -68,7 +68,7 @@ describe('parseVerdict', () => {
       'Password for pamtester: Authentication token expired: pamtester: Authentication failure\n',
     ],
     ['as the beginning of another text', 'Password: pamtester: Authentication token expired, or not\n'],
-  ])('is not told that a password has expired %s', (_what, stderr) => {
+  ])('parseVerdict is not deceived by the text of an expired password %s', (_what, stderr) => {
     expect(parseVerdict(1, stderr).kind).toBe('refused')
   })
 })
@@ -97,7 +97,7 @@ describe('parseRefusal', () => {
       'Authentication failure',
     ],
     ['silence', '', 'the password was not changed'],
-  ])('gives the words of the modules: %s', (_what, stderr, words) => {
+  ])('parseRefusal returns the text of the modules: %s', (_what, stderr, words) => {
     expect(parseRefusal(stderr)).toBe(words)
   })
 })

@@ -30,7 +30,7 @@ function setUp(options: Partial<PamSlotsOptions> = {}) {
 const full = { code: 'TooManyLogins', retryAfterSec: 2 }
 
 describe('createPamSlots', () => {
-  it('runs as many at once as there are cores, the next one when one has ended', async () => {
+  it('as many logins run at once as there are cores; the next one starts when one has ended', async () => {
     const { run, running, settle, started } = setUp()
     for (let count = 0; count < 3; count += 1) void run()
     await settle()
@@ -40,7 +40,7 @@ describe('createPamSlots', () => {
     expect(started()).toBe(3)
   })
 
-  it('no longer counts a child that is older than 1 s, whatever it does', async () => {
+  it('a child that is older than 1 s no longer counts, whatever it does', async () => {
     const { run, started } = setUp()
     for (let count = 0; count < 4; count += 1) void run()
     await vi.advanceTimersByTimeAsync(999)
@@ -49,7 +49,7 @@ describe('createPamSlots', () => {
     expect(started()).toBe(4)
   })
 
-  it('starts no child beyond the maximum, sleeping ones included', async () => {
+  it('no child is started beyond the maximum, sleeping ones included', async () => {
     const { run, running, settle, started } = setUp({ queueLength: 10 })
     for (let count = 0; count < 8; count += 1) void run()
     await vi.advanceTimersByTimeAsync(10_000)
@@ -59,13 +59,13 @@ describe('createPamSlots', () => {
     expect(started()).toBe(6)
   })
 
-  it('refuses at once when the queue is full', async () => {
+  it('a login is refused at once when the queue is full', async () => {
     const { run } = setUp()
     for (let count = 0; count < 5; count += 1) void run()
     await expect(run()).rejects.toMatchObject(full)
   })
 
-  it('refuses whatever finds no slot when the queue is 0 long', async () => {
+  it('a login without a free slot is refused when the queue is 0 long', async () => {
     const { run, settle } = setUp({ queueLength: 0 })
     void run()
     void run()
@@ -73,7 +73,7 @@ describe('createPamSlots', () => {
     await expect(run()).rejects.toMatchObject(full)
   })
 
-  it('frees the slot of work that fails, and passes its error on', async () => {
+  it('the slot of work that fails is freed, and its error is passed on', async () => {
     const { slots, run, settle, started } = setUp({ cores: 1 })
     await expect(slots.run(stranger, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
     await expect(
@@ -86,7 +86,7 @@ describe('createPamSlots', () => {
     expect(started()).toBe(1)
   })
 
-  it('serves the queue in the order of arrival, and lets no newcomer past it', async () => {
+  it('the queue is served in the order of arrival, and a new login does not pass it', async () => {
     const { slots, settle } = setUp({ cores: 1 })
     const order: string[] = []
     const ends: (() => void)[] = []
@@ -107,7 +107,7 @@ describe('createPamSlots', () => {
     expect(order).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('says how many work, sleep and wait', async () => {
+  it('the numbers of working, sleeping and waiting logins are reported', async () => {
     const { slots, run, running, settle } = setUp({ cores: 1, maximumChildren: 2 })
     for (let count = 0; count < 3; count += 1) void run()
     await settle()
@@ -121,7 +121,7 @@ describe('createPamSlots', () => {
     expect(slots.figures()).toEqual({ working: 0, children: 0, waiting: 0 })
   })
 
-  it('counts right after a mix of short and sleeping children', async () => {
+  it('the numbers are right after a mix of short and sleeping children', async () => {
     const { run, running, started, settle } = setUp({ cores: 1, maximumChildren: 3, queueLength: 100 })
     for (let count = 0; count < 10; count += 1) void run()
     for (let round = 0; round < 20; round += 1) {
@@ -136,7 +136,7 @@ describe('createPamSlots', () => {
     expect(started()).toBe(11)
   })
 
-  it('frees the slot of a child when it begins to sleep, once', async () => {
+  it('the slot of a child is freed once, when it begins to sleep', async () => {
     const { slots, run, asleep, settle, started } = setUp({ cores: 1 })
     for (let count = 0; count < 3; count += 1) void run()
     await settle()
@@ -149,7 +149,7 @@ describe('createPamSlots', () => {
     expect(started()).toBe(3)
   })
 
-  it('looks no longer at a child that has ended', async () => {
+  it('a child that has ended is no longer observed', async () => {
     const { run, running, asleep, settle } = setUp()
     void run()
     await settle()
@@ -160,7 +160,7 @@ describe('createPamSlots', () => {
   })
 })
 
-describe('strangers that wait', () => {
+describe('unknown pairs that wait', () => {
   /** One core, which is taken; who is served notes its name and goes at once. */
   async function setUpQueue(queueLength: number) {
     const { slots, run, running, settle } = setUp({ cores: 1, queueLength })
@@ -186,27 +186,27 @@ describe('strangers that wait', () => {
     return { enter, serveAll, refused }
   }
 
-  it('take turns by client, each in the order of its logins', async () => {
+  it('unknown pairs take turns by client, each in the order of its logins', async () => {
     const { enter, serveAll } = await setUpQueue(10)
     for (const name of ['a-1', 'a-2', 'a-3', 'b-1', 'b-2', 'c-1']) void enter(name)
     expect(await serveAll()).toEqual(['a-1', 'b-1', 'c-1', 'a-2', 'b-2', 'a-3'])
   })
 
-  it('take turns by network, and within it by client', async () => {
+  it('unknown pairs take turns by network, and within it by client', async () => {
     const { enter, serveAll } = await setUpQueue(10)
     for (const name of ['a-1', 'a-2', 'b-1', 'c-1']) void enter(name, 'network')
     void enter('d-1')
     expect(await serveAll()).toEqual(['a-1', 'd-1', 'b-1', 'c-1', 'a-2'])
   })
 
-  it('let the last of the client that has most go for one of another', async () => {
+  it('a new login takes the place of the last one of the client that has most', async () => {
     const { enter, serveAll, refused } = await setUpQueue(4)
     for (const name of ['a-1', 'b-1', 'a-2', 'a-3', 'lone']) void enter(name)
     expect(await serveAll()).toEqual(['a-1', 'b-1', 'lone', 'a-2'])
     expect(refused).toEqual(['a-3'])
   })
 
-  it('let one of the network that has most go, of its client that has most', async () => {
+  it('a new login takes the place of one of the network that has most, of its client that has most', async () => {
     const { enter, serveAll, refused } = await setUpQueue(4)
     for (const name of ['a-1', 'b-1', 'b-2', 'c-1']) void enter(name, 'network')
     void enter('lone')
@@ -215,7 +215,7 @@ describe('strangers that wait', () => {
     expect(refused).toEqual(['b-2', 'c-1'])
   })
 
-  it('refuse the new one where all have as many, also one that has as many as the others', async () => {
+  it('a new login is refused where no other client has more than its own', async () => {
     const { enter, serveAll, refused } = await setUpQueue(3)
     for (const name of ['a-1', 'b-1', 'c-1', 'd-1', 'a-2']) void enter(name)
     expect(await serveAll()).toEqual(['a-1', 'b-1', 'c-1'])
@@ -226,7 +226,7 @@ describe('strangers that wait', () => {
 describe('a pair that has logged in', () => {
   const pair = (knownUser: string, name: string): LoginOrigin => ({ client: client(name), knownUser })
 
-  it('is served at once where strangers hold all slots and fill the queue', async () => {
+  it('a pair that has logged in is served at once where unknown pairs have all slots and fill the queue', async () => {
     const { slots, run, settle, started } = setUp()
     for (let count = 0; count < 5; count += 1) void run()
     void run(pair('bob', '192.0.2.9'))
@@ -235,7 +235,7 @@ describe('a pair that has logged in', () => {
     expect(slots.figures()).toEqual({ working: 3, children: 3, waiting: 3 })
   })
 
-  it('has one place; a second login stands in line with the strangers', async () => {
+  it('a pair that has logged in has one place; its second login waits with the unknown pairs', async () => {
     const { run, running, settle, started } = setUp()
     for (let count = 0; count < 2; count += 1) void run()
     void run(pair('bob', '192.0.2.9'))
@@ -250,7 +250,7 @@ describe('a pair that has logged in', () => {
     expect(started(), 'the place is free again').toBe(4)
   })
 
-  it('is one of as many at work as there are cores, so that memory stays bounded', async () => {
+  it('pairs that have logged in run at most as many as there are cores, so that memory stays bounded', async () => {
     const { slots, run, settle } = setUp({ queueLength: 100, maximumChildren: 100 })
     for (let count = 0; count < 20; count += 1) void run()
     for (let count = 0; count < 20; count += 1) void run(pair(`user ${count}`, '192.0.2.9'))

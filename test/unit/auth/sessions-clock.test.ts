@@ -8,7 +8,7 @@ describe('a clock that is set back', () => {
   // So that it stays ahead of the real clock, against which the library holds the end of a token.
   const ahead = () => createTurningClock(Date.now() + 1_500 * dayMs)
 
-  it('by 5 minutes logs nobody out', async () => {
+  it('a clock set back by 5 minutes ends no session', async () => {
     const { create, renew, clock, sessions } = await setUp()
     const { access, refresh } = create()
     clock.turn(-5 * minuteMs)
@@ -18,7 +18,7 @@ describe('a clock that is set back', () => {
     expect(await renew(refresh)).toEqual(pair)
   })
 
-  it('by years refuses access tokens, whether they were looked at before or not', async () => {
+  it('a clock set back by years refuses access tokens, checked before or not', async () => {
     const { create, clock, sessions, start } = await setUp({ clock: ahead() })
     const { access } = create()
     const seen = start()
@@ -28,7 +28,7 @@ describe('a clock that is set back', () => {
     for (const each of [sessions, seen, unseen]) expect(each.authenticate(access)).toBeUndefined()
   })
 
-  it('by years ends the sessions, and says why', async () => {
+  it('a clock set back by years ends the sessions, and the log says why', async () => {
     const { create, clock, sessions, reasons } = await setUp({ clock: ahead() })
     create()
     clock.turn(-1_400 * dayMs)
@@ -37,13 +37,16 @@ describe('a clock that is set back', () => {
     expect(reasons()).toEqual(['clock set back'])
   })
 
-  it.each(['new', 'old'])('by years refuses the %s refresh token, and ends the session', async (which) => {
-    const { create, renew, clock, sessions, reasons } = await setUp({ clock: ahead() })
-    const { refresh } = create()
-    const pair = await renew(refresh)
-    clock.turn(-1_400 * dayMs)
-    await expect(renew(which === 'new' ? pair.refresh : refresh)).rejects.toMatchObject(refused)
-    expect(sessions.list()).toEqual([])
-    expect(reasons()).toEqual(['clock set back'])
-  })
+  it.each(['new', 'old'])(
+    'a clock set back by years refuses the %s refresh token, and ends the session',
+    async (which) => {
+      const { create, renew, clock, sessions, reasons } = await setUp({ clock: ahead() })
+      const { refresh } = create()
+      const pair = await renew(refresh)
+      clock.turn(-1_400 * dayMs)
+      await expect(renew(which === 'new' ? pair.refresh : refresh)).rejects.toMatchObject(refused)
+      expect(sessions.list()).toEqual([])
+      expect(reasons()).toEqual(['clock set back'])
+    },
+  )
 })

@@ -3,11 +3,11 @@ import type { Account } from '../../../src/auth/account.ts'
 import { bob } from '../../support/test-account.ts'
 import { createTestSessions as setUp } from '../../support/test-sessions.ts'
 
-describe('a role that a renewal took, since the directory was silent', () => {
+describe('a role that a renewal removed while the directory did not answer', () => {
   const admin: Account = { ...bob, role: 'admin' }
   const unknown: Account = { ...bob, isRoleKnown: false }
 
-  it('is gone from the older access token at once, whether it was looked at before or not', async () => {
+  it('a role that a renewal removed is gone from the older access token at once, checked before or not', async () => {
     const { create, renew, sessions, start } = await setUp()
     const { access, refresh } = create(admin)
     expect(sessions.authenticate(access)?.role).toBe('admin')
@@ -15,7 +15,7 @@ describe('a role that a renewal took, since the directory was silent', () => {
     for (const each of [sessions, start()]) expect(each.authenticate(access)?.role).toBe('viewer')
   })
 
-  it('and the next one gives back does not come back in a token of before', async () => {
+  it('a role that the next renewal gives back does not return to older access tokens', async () => {
     const { create, renew, sessions } = await setUp()
     const first = create(admin)
     const second = await renew(first.refresh, false, unknown)

@@ -15,13 +15,13 @@ async function temporaryFile(): Promise<string> {
 }
 
 describe('an access token', () => {
-  it('names the user, the role and the session', async () => {
+  it('an access token names the user, the role and the session', async () => {
     const { create, sessions } = await setUp()
     const caller = sessions.authenticate(create({ ...bob, role: 'admin' }).access)
     expect(caller).toEqual({ userName: 'bob', role: 'admin', sessionUid: sessions.list()[0]?.uid })
   })
 
-  it('is good for 15 minutes, whether it was looked at before or not', async () => {
+  it('an access token is valid for 15 minutes, checked before or not', async () => {
     const { create, sessions, clock, start } = await setUp({
       clock: createTurningClock(Math.ceil(Date.now() / 1000) * 1000),
     })
@@ -38,7 +38,7 @@ describe('an access token', () => {
     }
   })
 
-  it('is refused from the moment its session ends, whether it was looked at before or not', async () => {
+  it('an access token is refused from the end of its session on, checked before or not', async () => {
     const { create, sessions, start } = await setUp()
     const { access } = create()
     const [seen, unseen] = [start(), start()]
@@ -49,7 +49,7 @@ describe('an access token', () => {
     }
   })
 
-  it('leaves the other sessions of the user alone when its own ends', async () => {
+  it('the end of a session does not end the other sessions of the user', async () => {
     const { create, sessions } = await setUp()
     const [first, second] = [create(), create()]
     const uid = sessions.authenticate(first.access)?.sessionUid ?? ''
@@ -58,7 +58,7 @@ describe('an access token', () => {
     expect(sessions.authenticate(second.access)).toBeDefined()
   })
 
-  it('does not outlive its session', async () => {
+  it('an access token is not valid after the end of its session', async () => {
     const { create, sessions, clock, renew } = await setUp()
     let pair = create()
     for (let hour = 0; hour < 7 * 24 - 1; hour += 1) {
@@ -71,14 +71,14 @@ describe('an access token', () => {
     expect(sessions.authenticate(access)).toBeUndefined()
   })
 
-  it.each(['', 'x', 'a.b', 'a.b.c', '..', ' '])('is not %j', async (token) => {
+  it.each(['', 'x', 'a.b', 'a.b.c', '..', ' '])('an access token is not %j', async (token) => {
     const { sessions } = await setUp()
     expect(sessions.authenticate(token)).toBeUndefined()
   })
 })
 
 describe('a renewal', () => {
-  it('gives a new pair, and moves the end 2 hours from now', async () => {
+  it('a renewal gives a new pair, and moves the end 2 hours from now', async () => {
     const { create, renew, clock, sessions } = await setUp()
     const pair = create()
     clock.turn(hourMs)
@@ -89,7 +89,7 @@ describe('a renewal', () => {
     expect(sessions.authenticate(renewed.access)).toBeDefined()
   })
 
-  it('is too late after 2 hours', async () => {
+  it('a renewal is refused after 2 hours', async () => {
     const { create, renew, clock, sessions } = await setUp()
     const { refresh } = create()
     clock.turn(2 * hourMs)
@@ -100,7 +100,7 @@ describe('a renewal', () => {
   it.each([
     ['of the login', true, false],
     ['of the renewal', false, true],
-  ])('moves the end 24 hours with extendedSession %s', async (_what, atLogin, atRenewal) => {
+  ])('a renewal moves the end 24 hours with extendedSession %s', async (_what, atLogin, atRenewal) => {
     const { create, renew, clock } = await setUp()
     let { refresh } = create(bob, atLogin)
     if (atRenewal) ({ refresh } = await renew(refresh, true))
@@ -108,7 +108,7 @@ describe('a renewal', () => {
     await expect(renew(refresh)).resolves.toBeDefined()
   })
 
-  it('never moves the end beyond 7 days from the login', async () => {
+  it('a renewal never moves the end beyond 7 days from the login', async () => {
     const { create, renew, clock, sessions } = await setUp()
     const loggedInAt = clock.now()
     let { refresh } = create(bob, true)
@@ -121,21 +121,21 @@ describe('a renewal', () => {
     await expect(renew(refresh, true)).rejects.toMatchObject(refused)
   })
 
-  it('gives the role that the account has now', async () => {
+  it('a renewal gives the role that the account has now', async () => {
     const { create, renew, sessions } = await setUp()
     const { refresh } = create()
     const { access } = await renew(refresh, false, { ...bob, role: 'admin' })
     expect(sessions.authenticate(access)?.role).toBe('admin')
   })
 
-  it('is refused when the account may not go on', async () => {
+  it('a renewal is refused when the account must not continue', async () => {
     const { create, sessions } = await setUp()
     const { refresh } = create()
     const renewal = sessions.renew(refresh, false, () => Promise.resolve(undefined))
     await expect(renewal).rejects.toMatchObject(refused)
   })
 
-  it('is refused when the session ended while the account was looked up', async () => {
+  it('a renewal is refused when the session ended during the check of the account', async () => {
     const { create, sessions } = await setUp()
     const { refresh } = create()
     const renewal = sessions.renew(refresh, false, () => {
@@ -146,7 +146,7 @@ describe('a renewal', () => {
     expect(sessions.list()).toEqual([])
   })
 
-  it('leaves the session as it was when the account cannot be looked up', async () => {
+  it('a renewal leaves the session unchanged when the account cannot be checked', async () => {
     const { create, sessions, renew } = await setUp()
     const { refresh } = create()
     await expect(sessions.renew(refresh, false, () => Promise.reject(new Error('down')))).rejects.toThrow(
@@ -157,7 +157,7 @@ describe('a renewal', () => {
 })
 
 describe('an old refresh token', () => {
-  it('gives the identical pair for 30 seconds, as often as it comes', async () => {
+  it('an old refresh token gives the identical pair for 30 seconds, as often as it is sent', async () => {
     const { create, renew, clock } = await setUp()
     const { refresh } = create()
     const pair = await renew(refresh)
@@ -166,7 +166,7 @@ describe('an old refresh token', () => {
     expect(await renew(refresh)).toEqual(pair)
   })
 
-  it('ends the session when it comes later', async () => {
+  it('an old refresh token ends the session when it is sent later', async () => {
     const { create, renew, clock, sessions, reasons } = await setUp()
     const { refresh } = create()
     const pair = await renew(refresh)
@@ -177,7 +177,7 @@ describe('an old refresh token', () => {
     expect(reasons()).toContain('refresh token reused')
   })
 
-  it('ends the session at once when it is two or many renewals old', async () => {
+  it('a refresh token ends the session at once when it is two or more renewals old', async () => {
     const { create, renew, sessions } = await setUp()
     const { refresh } = create()
     let newest = refresh
@@ -186,7 +186,7 @@ describe('an old refresh token', () => {
     expect(sessions.list()).toEqual([])
   })
 
-  it('of another session ends only that one', async () => {
+  it('an old refresh token of another session ends only that one', async () => {
     const { create, renew, clock, sessions } = await setUp()
     const stolen = create()
     const other = create()
@@ -196,7 +196,7 @@ describe('an old refresh token', () => {
     expect(sessions.authenticate(other.access)).toBeDefined()
   })
 
-  it('cannot revive a session that was ended', async () => {
+  it('an old refresh token cannot revive an ended session', async () => {
     const { create, renew, sessions } = await setUp()
     const { refresh } = create()
     const pair = await renew(refresh)
@@ -205,8 +205,8 @@ describe('an old refresh token', () => {
   })
 })
 
-describe('renewals side by side', () => {
-  it('with the same token all get the same pair, and count once', async () => {
+describe('concurrent renewals', () => {
+  it('concurrent renewals with the same token get the same pair, and count once', async () => {
     const { create, renew, sessions } = await setUp()
     const { refresh } = create()
     const pairs = await Promise.all(Array.from({ length: 20 }, () => renew(refresh)))
@@ -217,7 +217,7 @@ describe('renewals side by side', () => {
 })
 
 describe('sessions', () => {
-  it('of one user are at most 500: the one not renewed for longest gives way', async () => {
+  it('a user has at most 500 sessions: the one not renewed for longest is ended', async () => {
     const { create, sessions, clock } = await setUp()
     const first = create()
     const other = create({ ...bob, name: 'alice' })
@@ -230,7 +230,7 @@ describe('sessions', () => {
     expect(sessions.authenticate(other.access)).toBeDefined()
   })
 
-  it('whose time is over are taken away', async () => {
+  it('expired sessions are removed', async () => {
     const { create, sessions, clock } = await setUp()
     create()
     create(bob, true)
@@ -239,7 +239,7 @@ describe('sessions', () => {
     expect(sessions.list()).toHaveLength(1)
   })
 
-  it('are only ended where they are known: a repetition changes nothing', async () => {
+  it('only known sessions are ended: a repetition changes nothing', async () => {
     const { create, sessions, reasons } = await setUp()
     create()
     const [session] = sessions.list()
@@ -250,7 +250,7 @@ describe('sessions', () => {
 })
 
 describe('after a restart', () => {
-  it('sessions go on, with their access and refresh tokens, old ones included', async () => {
+  it('sessions continue after a restart, with their access and refresh tokens, old ones included', async () => {
     const file = await temporaryFile()
     const before = await setUp({ file })
     const { refresh } = before.create()
@@ -264,7 +264,7 @@ describe('after a restart', () => {
     await expect(after.renew(pair.refresh)).resolves.toBeDefined()
   })
 
-  it('sessions that were ended stay ended', async () => {
+  it('ended sessions stay ended after a restart', async () => {
     const file = await temporaryFile()
     const before = await setUp({ file })
     const pair = before.create()
@@ -275,7 +275,7 @@ describe('after a restart', () => {
     await expect(after.renew(pair.refresh)).rejects.toMatchObject(refused)
   })
 
-  it('a stolen token is still recognised', async () => {
+  it('a stolen token is still recognised after a restart', async () => {
     const file = await temporaryFile()
     const before = await setUp({ file })
     const { refresh } = before.create()
@@ -287,7 +287,7 @@ describe('after a restart', () => {
   })
 })
 
-it('no token stands in the database', async () => {
+it('the database contains no token', async () => {
   const { create, renew, database } = await setUp()
   const first = create()
   const second = await renew(first.refresh)

@@ -54,33 +54,36 @@ describe.each(makers)('a key and a signature of the openssl program: %s', (name,
     signature = openssl('dgst', '-sha256', '-sign', `${name}.pem`, 'content')
   })
 
-  it('is what it says', () => expect(key.kind).toBe(kind))
-  it.each([7, 4_097, 65_536, 1_000_000])('is valid, with the content in pieces of %i bytes', (pieceBytes) => {
-    expect(isValid(key, content, signature, pieceBytes)).toBe(true)
-  })
-  it('is invalid with any one bit of the signature flipped', () => {
+  it('the kind of an openssl key is recognised', () => expect(key.kind).toBe(kind))
+  it.each([7, 4_097, 65_536, 1_000_000])(
+    'an openssl signature is valid, with the content in pieces of %i bytes',
+    (pieceBytes) => {
+      expect(isValid(key, content, signature, pieceBytes)).toBe(true)
+    },
+  )
+  it('an openssl signature is invalid with any one bit of it flipped', () => {
     const step = Math.ceil((signature.length * 8) / 64)
     for (let bit = 0; bit < signature.length * 8; bit += step)
       expect(isValid(key, content, flipped(signature, bit)), `bit ${bit}`).toBe(false)
   })
-  it('is invalid with one bit of the content flipped, missing or added', () => {
+  it('an openssl signature is invalid with one bit of the content flipped, missing or added', () => {
     for (const bit of [0, 8 * 65_536, content.length * 8 - 1])
       expect(isValid(key, flipped(content, bit), signature), `bit ${bit}`).toBe(false)
     expect(isValid(key, content.subarray(1), signature)).toBe(false)
     expect(isValid(key, Buffer.concat([content, Buffer.from([0])]), signature)).toBe(false)
     expect(isValid(key, Buffer.alloc(0), signature)).toBe(false)
   })
-  it('is invalid as SHA-512 or SHA-1', () => {
+  it('an openssl signature is invalid as SHA-512 or SHA-1', () => {
     for (const digest of ['-sha512', '-sha1'])
       expect(isValid(key, content, openssl('dgst', digest, '-sign', `${name}.pem`, 'content'))).toBe(false)
   })
-  it('is invalid by another key of the same kind', () => {
+  it('an openssl signature is invalid with another key of the same kind', () => {
     openssl('genpkey', ...genpkey, '-out', `${name}-other.pem`)
     const other = openssl('dgst', '-sha256', '-sign', `${name}-other.pem`, 'content')
     expect(isValid(key, content, other)).toBe(false)
     expect(isValid(read(openssl('pkey', '-in', `${name}-other.pem`, '-pubout')), content, other)).toBe(true)
   })
-  it('is read as bytes, as hex and as base64, in lines or in one', () => {
+  it('a signature is parsed as bytes, as hex and as base64, in lines or in one', () => {
     const hex = signature.toString('hex')
     const base64 = signature.toString('base64')
     const lines = openssl('base64', '-e', '-in', writeTemporary('signature', signature))
@@ -101,21 +104,21 @@ describe('signatures made by node:crypto', () => {
   const sign = (key: Parameters<ReturnType<typeof createSign>['sign']>[0]) =>
     createSign('sha256').update(content).sign(key)
 
-  it('are valid: RSA with PKCS #1 v1.5, ECDSA in DER', () => {
+  it('signatures in RSA PKCS #1 v1.5 and in ECDSA DER are valid', () => {
     expect(isValid(read(pemOf(rsa.publicKey)), content, sign(rsa.privateKey))).toBe(true)
     expect(isValid(read(pemOf(ec.publicKey)), content, sign(ec.privateKey))).toBe(true)
   })
-  it('are invalid in another form: RSA-PSS, ECDSA as r and s side by side', () => {
+  it('signatures in RSA-PSS, or in ECDSA as r and s side by side, are invalid', () => {
     const pss = sign({ key: rsa.privateKey, padding: 6, saltLength: 32 })
     expect(isValid(read(pemOf(rsa.publicKey)), content, pss)).toBe(false)
     const sides = sign({ key: ec.privateKey, dsaEncoding: 'ieee-p1363' })
     expect(isValid(read(pemOf(ec.publicKey)), content, sides)).toBe(false)
   })
-  it('are invalid with the key of the other kind', () => {
+  it('signatures are invalid with the key of the other kind', () => {
     expect(isValid(read(pemOf(ec.publicKey)), content, sign(rsa.privateKey))).toBe(false)
     expect(isValid(read(pemOf(rsa.publicKey)), content, sign(ec.privateKey))).toBe(false)
   })
-  it('are invalid, and no exception, where they are garbage', () => {
+  it('garbage as a signature is invalid, and no exception', () => {
     const rightLength = Buffer.alloc(256, 0xff)
     const der = Buffer.from('30060201000201ff', 'hex')
     const hugeLength = Buffer.from('3084ffffffff0200', 'hex')
@@ -127,13 +130,15 @@ describe('signatures made by node:crypto', () => {
 
 describe('parseSignature', () => {
   it.each([
-    ['nothing', '', ''],
-    ['newlines alone', '\r\n \n', ''],
+    ['an empty text', '', ''],
+    ['only newlines', '\r\n \n', ''],
     ['an odd number of hex digits, which base64 can be', 'abc', '69b7'],
-    ['text that is neither, as it came', 'no signature!\n', Buffer.from('no signature!\n').toString('hex')],
-  ])('reads %s', (_, text, hex) => expect(parseSignature(Buffer.from(text)).toString('hex')).toBe(hex))
+    ['text that is neither, unchanged', 'no signature!\n', Buffer.from('no signature!\n').toString('hex')],
+  ])('parseSignature parses %s', (_, text, hex) =>
+    expect(parseSignature(Buffer.from(text)).toString('hex')).toBe(hex),
+  )
 
-  it('takes 16 KiB and refuses a byte more', () => {
+  it('parseSignature accepts 16 KiB and refuses a byte more', () => {
     expect(parseSignature(Buffer.alloc(signatureLimitBytes, 0xff))).toHaveLength(16_384)
     expect(() => parseSignature(Buffer.alloc(signatureLimitBytes + 1))).toThrow(
       expect.objectContaining({ code: 'SignatureInvalid', status: 400 }),
@@ -147,17 +152,17 @@ describe('parseSigningKey', () => {
   const readText = (base64EncodedValue: string) =>
     parseSigningKey({ base64EncodedValue, description: 'ours' })
 
-  it('finds no key in an empty value', () => {
+  it('parseSigningKey finds no key in an empty value', () => {
     expect(readText('')).toBeUndefined()
     expect(readText(' \n')).toBeUndefined()
   })
-  it('reads the PEM, its base64 in one line and in lines, and says the same PEM of each', () => {
+  it('parseSigningKey parses the PEM, its base64 in one line and in lines, to the same PEM', () => {
     const base64 = Buffer.from(pem).toString('base64')
     const lines = base64.replaceAll(/.{76}/g, '$&\n')
     for (const value of [pem, pem.trim(), `${pem}\n`, base64, `${base64}\n`, lines])
       expect(readText(value)).toMatchObject({ pem, kind: 'EC, prime256v1', description: 'ours' })
   })
-  it('reads an RSA key in its own form (PKCS #1)', () => {
+  it('parseSigningKey parses an RSA key in its own form (PKCS #1)', () => {
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey
     const own = rsa.export({ type: 'pkcs1', format: 'pem' }).toString()
     expect(readText(own)?.key.equals(rsa)).toBe(true)
@@ -204,11 +209,11 @@ describe('parseSigningKey', () => {
       /secp224r1, which is too small.*openssl genpkey/,
     ],
   ]
-  it.each(refused)('refuses %s and says what to do', (_, value, says) => {
+  it.each(refused)('parseSigningKey refuses %s and names the remedy', (_, value, says) => {
     expect(() => readText(value())).toThrow(says)
     expect(() => readText(Buffer.from(value()).toString('base64'))).toThrow(StartError)
   })
-  it('never repeats the value', () => {
+  it('parseSigningKey never repeats the value in an error', () => {
     const secret = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     let message = ''
     try {
