@@ -28,8 +28,8 @@ const intents = () =>
     .intents()
     .map(({ uid, entry }) => ({ uid, ...entry }))
 
-describe('the trail knows of a login', () => {
-  it('who it was, as what, from where, and which session it began', async () => {
+describe('the audit record of a login', () => {
+  it('the record of a login has the user, the role, the address and the session', async () => {
     await edge.login('bob')
     const session = edge.sessions.list().find(({ userName }) => userName === 'bob')
     const { metadata, spec } = await newest()
@@ -52,7 +52,7 @@ describe('the trail knows of a login', () => {
     ['b'.repeat(300), '', `${words}, unknown user: InvalidCredentials`],
     ['a password\n', '', `${words}, unknown user: InvalidCredentials`],
   ])(
-    'that failed the name that was typed only if there is such an account: %j',
+    'the record of a failed login has the typed name only if there is such an account: %j',
     async (typed, uid, message) => {
       const reply = await edge.tryLogin(typed, 'wrong')
       expect(reply.statusCode).toBe(401)
@@ -71,7 +71,7 @@ describe('the trail knows of a login', () => {
     },
   )
 
-  it('from when PAM is at work on it, so that a kill leaves a trace', async () => {
+  it('a login is recorded as soon as PAM works on it, so that a kill leaves a trace', async () => {
     edge.host.pam = 'slow'
     const calls = edge.pamCalls().length
     const asked = edge.tryLogin('bob', 'wrong')
@@ -85,7 +85,7 @@ describe('the trail knows of a login', () => {
     expect(intents()).toEqual([])
   })
 
-  it('once, where PAM fails at once', async () => {
+  it('a login for which PAM fails at once is one record', async () => {
     edge.host.pam = 'timed-out'
     const reply = await edge.tryLogin('bob', 'bob pass')
     expect(reply.statusCode).toBe(500)
@@ -97,7 +97,7 @@ describe('the trail knows of a login', () => {
     })
   })
 
-  it('only from its end where PAM is not asked, or the disk is full', async () => {
+  it('a login is recorded only at its end where PAM is not called or the disk is full', async () => {
     await edge.tryLogin('bob\n', 'wrong')
     edge.host.pam = 'slow'
     edge.database.sql.exec('PRAGMA query_only = ON')
@@ -112,7 +112,7 @@ describe('the trail knows of a login', () => {
     expect(intents()).toEqual([])
   })
 
-  it('that the guard refused whose it was, too, and nobody that there is not', async () => {
+  it('the record of a login that the guard refuses has the name only if there is such an account', async () => {
     for (const name of ['bob', 'a-password']) {
       for (let count = 0; count < 5; count += 1) {
         edge.clock.turn(60_000)
@@ -127,7 +127,7 @@ describe('the trail knows of a login', () => {
     }
   })
 
-  it.each([{ username: 5 }, [], 'text', null])('with a body like %j', async (body) => {
+  it.each([{ username: 5 }, [], 'text', null])('a login with the body %j is recorded', async (body) => {
     const reply = await edge.post(loginPath, JSON.stringify(body), {
       headers: { 'content-type': 'application/json' },
     })
@@ -219,7 +219,7 @@ describe('sessions that the daemon ends at once', () => {
     })
   })
 
-  it('with a password are counted in its record', async () => {
+  it('sessions that end with a password change are counted in its record', async () => {
     const { access } = await edge.login('bob')
     await edge.login('bob')
     const headers = { authorization: access }

@@ -58,7 +58,7 @@ describe('the records that callers without a session cause', () => {
     )
   })
 
-  it('are not those of a right password: of a login, one that has expired, and a reset', async () => {
+  it('after a right password a refusal has a record of its own: an ended login, an expired password, a reset', async () => {
     await useUp()
     const before = await count()
     const login = await edge.login('bob')
@@ -98,7 +98,7 @@ describe('the records that callers without a session cause', () => {
 })
 
 describe('the journal of a storm of refused logins', () => {
-  it('has the first ones, and one line for the rest', async () => {
+  it('of a storm of refused logins the journal has the first ones, and one line for the rest', async () => {
     for (let index = 0; index < 40; index += 1) {
       edge.clock.turn(1_000)
       await edge.tryLogin('bob', 'wrong')
@@ -115,7 +115,7 @@ describe('the journal of a storm of refused logins', () => {
     ])
   })
 
-  it('has as few where PAM gives no answer', async () => {
+  it('of logins that PAM does not answer the journal has the first ones only', async () => {
     edge.host.pam = 'timed-out'
     for (let index = 0; index < 20; index += 1) await edge.tryLogin('bob', 'wrong')
     expect(lines('login not decided')).toHaveLength(10)
@@ -133,17 +133,20 @@ describe('a password that was typed as a user name', () => {
       () => edge.post(resetPath, { username: typed, oldPassword: 'x', newPassword: 'new password' }),
     ],
     ['a login where PAM is silent', () => ((edge.host.pam = 'timed-out'), edge.tryLogin(typed, 'x'))],
-  ])('is nowhere in the journal or the trail after %s', async (_what, send) => {
-    edge.lines.length = 0
-    expect((await send()).statusCode).toBeGreaterThanOrEqual(400)
-    expect(edge.lines.length).toBeGreaterThan(1)
-    expect(JSON.stringify(edge.lines)).not.toContain(typed)
-    expect(JSON.stringify(await listAudits(edge, admin))).not.toContain(typed)
-    const metrics = await edge.app.inject('/metrics')
-    expect(metrics.body).not.toContain(typed)
-  })
+  ])(
+    'a password typed as a user name is nowhere in the journal or the trail after %s',
+    async (_what, send) => {
+      edge.lines.length = 0
+      expect((await send()).statusCode).toBeGreaterThanOrEqual(400)
+      expect(edge.lines.length).toBeGreaterThan(1)
+      expect(JSON.stringify(edge.lines)).not.toContain(typed)
+      expect(JSON.stringify(await listAudits(edge, admin))).not.toContain(typed)
+      const metrics = await edge.app.inject('/metrics')
+      expect(metrics.body).not.toContain(typed)
+    },
+  )
 
-  it('is not there either when the guard refuses it, while a name of an account is', async () => {
+  it('a login that the guard refuses is logged with the name of an account, but not with a password typed as a name', async () => {
     await edge.stop()
     edge = await createTestEdge({ guard: { lockAfterFailures: 1, delayAfterFailures: 1 } })
     for (const name of [typed, 'bob', 'root:x']) {
@@ -156,7 +159,7 @@ describe('a password that was typed as a user name', () => {
     }
   })
 
-  it('is told from the name of an account, which the journal has', async () => {
+  it('a refused login is logged with the name of an account; a password typed as a name is an unknown user', async () => {
     await edge.tryLogin('bob', 'wrong')
     await edge.tryLogin(typed, 'wrong')
     expect(lines('login refused').map(({ user, reason }) => [user, reason])).toEqual([

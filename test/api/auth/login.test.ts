@@ -16,7 +16,7 @@ afterEach(() => edge.stop())
 const good = { username: 'bob', password: 'bob pass' }
 
 describe('a login', () => {
-  it('gives both tokens and says whether it is the first of the account', async () => {
+  it('a login gives both tokens and says whether it is the first of the account', async () => {
     const first = await edge.post(loginPath, good)
     expect(first.statusCode).toBe(200)
     const body = first.json<LoginReply>()
@@ -27,7 +27,7 @@ describe('a login', () => {
     expect((await edge.login('alice')).reply.json<LoginReply>().IsFirstLogin).toBe(true)
   })
 
-  it('is answered with the headers that keep it out of caches and its type as it is', async () => {
+  it('the reply to a login is not cached, and its type is not guessed', async () => {
     const { headers } = await edge.post(loginPath, good)
     expect(headers).toMatchObject({
       'cache-control': 'no-store',
@@ -36,7 +36,7 @@ describe('a login', () => {
     })
   })
 
-  it('starts pamtester with fixed arguments, and gives the password on standard input only', async () => {
+  it('a login starts pamtester with fixed arguments, and gives the password on standard input only', async () => {
     await edge.post(loginPath, good, { remoteAddress: '::ffff:192.0.2.7' })
     expect(edge.pamCalls()).toEqual([
       {
@@ -54,7 +54,7 @@ describe('a login', () => {
     ])
   })
 
-  it('knows the client by its connection, not by what it says', async () => {
+  it('the address of a login is that of its connection, regardless of headers', async () => {
     await edge.post(loginPath, good, {
       remoteAddress: '192.0.2.7',
       headers: { 'x-forwarded-for': '127.0.0.1', forwarded: 'for=127.0.0.1', 'x-real-ip': '127.0.0.1' },
@@ -62,7 +62,7 @@ describe('a login', () => {
     expect(edge.pamCalls()[0]?.args[1]).toBe('rhost=192.0.2.7')
   })
 
-  it('makes members of the groups and uid 0 administrators, and everyone else a viewer', async () => {
+  it('members of the groups and uid 0 are administrators, everyone else is a viewer', async () => {
     for (const [name, role] of [
       ['root', 'admin'],
       ['alice', 'admin'],
@@ -74,7 +74,7 @@ describe('a login', () => {
     }
   })
 
-  it('gives each login a session and tokens of its own, whatever the client brought', async () => {
+  it('each login gets a session and tokens of its own, whatever tokens the client sends', async () => {
     const first = await edge.login('bob')
     const second = await edge.login('bob', {
       headers: { cookie: `Authorization=${first.access}; RefreshToken=${first.refresh}` },
@@ -84,7 +84,7 @@ describe('a login', () => {
     expect(edge.sessions.list()).toHaveLength(2)
   })
 
-  it('writes neither passwords nor tokens to the log', async () => {
+  it('a login writes neither passwords nor tokens to the log', async () => {
     const { access, refresh } = await edge.login('bob')
     await edge.tryLogin('bob', 'a wrong secret')
     await edge.tryLogin('typed into the wrong field\n', 'x')
@@ -95,7 +95,7 @@ describe('a login', () => {
 })
 
 describe('cookies', () => {
-  it('hold both tokens, out of the reach of scripts and other sites', async () => {
+  it('the cookies contain both tokens, and neither scripts nor other sites can use them', async () => {
     const { reply, access, refresh } = await edge.login('bob')
     const attributes = { path: '/', httpOnly: true, secure: true, sameSite: 'Strict' }
     expect(reply.cookies).toEqual([
@@ -104,18 +104,18 @@ describe('cookies', () => {
     ])
   })
 
-  it('are left out with setCookie=false', async () => {
+  it('setCookie=false sets no cookies', async () => {
     const reply = await edge.post(`${loginPath}?setCookie=false`, good)
     expect(reply.statusCode).toBe(200)
     expect(reply.headers).not.toHaveProperty('set-cookie')
   })
 
-  it('are not set by a refusal', async () => {
+  it('a refused login sets no cookies', async () => {
     expect((await edge.tryLogin('bob', 'wrong')).headers).not.toHaveProperty('set-cookie')
   })
 })
 
-describe('a body that is not a login', () => {
+describe('a malformed login', () => {
   it.each<[string, unknown, string]>([
     ['no user name', { password: 'x' }, 'username'],
     ['no password', { username: 'bob' }, 'password'],
@@ -129,7 +129,7 @@ describe('a body that is not a login', () => {
     ['a list as password', { username: 'bob', password: ['bob pass'] }, 'password'],
     ['an object as user name', { username: { toString: 'bob' }, password: 'x' }, 'username'],
     ['a list', [good], 'body'],
-  ])('with %s is a 400 that names the field', async (_what, payload, field) => {
+  ])('a login with %s is a 400 that names the field', async (_what, payload, field) => {
     const reply = await edge.post(loginPath, payload)
     expect(reply.statusCode).toBe(400)
     const { code, message, details, ref } = reply.json<ErrorReply>()
@@ -139,13 +139,16 @@ describe('a body that is not a login', () => {
     expect(edge.host.calls).toEqual([])
   })
 
-  it.each(['null', '"bob"', '5', 'true', '[]', '{}'])('%s is a 400', async (payload) => {
-    const reply = await edge.post(loginPath, payload, { headers: { 'content-type': 'application/json' } })
-    expect(reply.json<ErrorReply>().code).toBe('BadRequest')
-    expect(reply.statusCode).toBe(400)
-  })
+  it.each(['null', '"bob"', '5', 'true', '[]', '{}'])(
+    'a login with the body %s is a 400',
+    async (payload) => {
+      const reply = await edge.post(loginPath, payload, { headers: { 'content-type': 'application/json' } })
+      expect(reply.json<ErrorReply>().code).toBe('BadRequest')
+      expect(reply.statusCode).toBe(400)
+    },
+  )
 
-  it('and is not there at all is a 400', async () => {
+  it('a login without a body is a 400', async () => {
     const reply = await edge.app.inject({ method: 'POST', url: loginPath })
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([400, 'BadRequest'])
   })
@@ -159,7 +162,7 @@ describe('a body that is not a login', () => {
     ],
     ['100 000 deep', `${'['.repeat(30_000)}${']'.repeat(30_000)}`],
     ['bytes after its end', '{"username":"bob","password":"bob pass"}x'],
-  ])('%s is a 400 without a word about the inside', async (_what, payload) => {
+  ])('a login with %s is a 400 that discloses nothing about the daemon', async (_what, payload) => {
     const reply = await edge.post(loginPath, payload, { headers: { 'content-type': 'application/json' } })
     expect(reply.statusCode).toBe(400)
     expect(reply.json<ErrorReply>().code).toBe('BadRequest')
@@ -167,7 +170,7 @@ describe('a body that is not a login', () => {
     expect(edge.host.calls).toEqual([])
   })
 
-  it('takes fields that nobody knows for nothing', async () => {
+  it('unknown fields of a login are ignored', async () => {
     const reply = await edge.post(loginPath, { ...good, role: 'admin', sub: 'root', extra: { a: [1] } })
     const { Token } = reply.json<LoginReply>()
     expect((await edge.get('/v1/users/current', Token.Authorization)).json()).toMatchObject({
@@ -177,7 +180,7 @@ describe('a body that is not a login', () => {
   })
 
   it.each(['setCookie=maybe', 'extendedSession=2', 'setCookie=true&setCookie=false'])(
-    'with the query %s is a 400',
+    'a login with the query %s is a 400',
     async (query) => {
       const reply = await edge.post(`${loginPath}?${query}`, good)
       expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([400, 'BadRequest'])
@@ -185,7 +188,7 @@ describe('a body that is not a login', () => {
   )
 })
 
-describe('a content type', () => {
+describe('the content type of a login', () => {
   it.each([
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -196,7 +199,7 @@ describe('a content type', () => {
     'application/json\ttext/plain',
     ' ',
     'garbage',
-  ])('%j does not get past the schema', async (type) => {
+  ])('a login with the content type %j is refused', async (type) => {
     const payload = '{"username":["bob"],"password":5}'
     const reply = await edge.post(loginPath, payload, { headers: { 'content-type': type } })
     expect([400, 415]).toContain(reply.statusCode)
@@ -204,14 +207,14 @@ describe('a content type', () => {
   })
 
   it.each(['text/plain', 'application/x-www-form-urlencoded'])(
-    '%s, which another site can send, is a 415 even for a good body',
+    'a valid login with the content type %s, which another site can send, is a 415',
     async (type) => {
       const reply = await edge.post(loginPath, JSON.stringify(good), { headers: { 'content-type': type } })
       expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([415, 'UnsupportedMediaType'])
     },
   )
 
-  it('may name its character set', async () => {
+  it('the content type of a login may name its character set', async () => {
     const reply = await edge.post(loginPath, JSON.stringify(good), {
       headers: { 'content-type': 'application/json; charset=utf-8' },
     })

@@ -39,36 +39,39 @@ const refusals: [string, string, string][] = [
   ['a password of 512 bytes', 'bob', 'x'.repeat(512)],
 ]
 
-describe('refusals', () => {
-  it.each(refusals)('of %s look and take the same', async (_what, name, password) => {
-    const began = performance.now()
-    const reply = await edge.tryLogin(name, password)
-    const tookMs = performance.now() - began
-    const { ref, ...body } = reply.json<ErrorReply>()
-    expect(reply.statusCode).toBe(401)
-    expect(body).toEqual({ code: 'InvalidCredentials', message: 'user name or password is wrong' })
-    expect(ref).toBe(reply.headers['x-request-id'])
-    expect(reply.headers).toEqual({
-      date: expect.any(String) as string,
-      'x-request-id': ref,
-      audituid: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
-      'cache-control': 'no-store',
-      connection: 'keep-alive',
-      'content-length': String(reply.body.length),
-      'content-type': 'application/json; charset=utf-8',
-      'x-content-type-options': 'nosniff',
-    })
-    // Timers may be early by a fraction of a millisecond; the upper bound is wide, for a busy machine.
-    expect(tookMs).toBeGreaterThan(refusalDelayMs - 3)
-    expect(tookMs).toBeLessThan(900)
-  })
+describe('refused logins', () => {
+  it.each(refusals)(
+    'the refusal of %s looks like any other and takes as long',
+    async (_what, name, password) => {
+      const began = performance.now()
+      const reply = await edge.tryLogin(name, password)
+      const tookMs = performance.now() - began
+      const { ref, ...body } = reply.json<ErrorReply>()
+      expect(reply.statusCode).toBe(401)
+      expect(body).toEqual({ code: 'InvalidCredentials', message: 'user name or password is wrong' })
+      expect(ref).toBe(reply.headers['x-request-id'])
+      expect(reply.headers).toEqual({
+        date: expect.any(String) as string,
+        'x-request-id': ref,
+        audituid: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+        'cache-control': 'no-store',
+        connection: 'keep-alive',
+        'content-length': String(reply.body.length),
+        'content-type': 'application/json; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+      })
+      // Timers may be early by a fraction of a millisecond; the upper bound is wide, for a busy machine.
+      expect(tookMs).toBeGreaterThan(refusalDelayMs - 3)
+      expect(tookMs).toBeLessThan(900)
+    },
+  )
 
-  it.each(refusals.slice(6))('of %s start no child process', async (_what, name, password) => {
+  it.each(refusals.slice(6))('a login with %s starts no child process', async (_what, name, password) => {
     await edge.tryLogin(name, password)
     expect(edge.host.calls).toEqual([])
   })
 
-  it('leave at the next full second when PAM took longer than the delay', async () => {
+  it('a login is refused at the next full second when PAM took longer than the delay', async () => {
     edge.host.pam = 'slow'
     const began = performance.now()
     const reply = edge.tryLogin('bob', 'wrong')
@@ -81,7 +84,7 @@ describe('refusals', () => {
     expect(performance.now() - began).toBeGreaterThan(990)
   })
 
-  it('leave the whole delay after the body has come, so that whoever sends slowly sees no difference', async () => {
+  it('the refusal delay begins when the body is complete, so that a slow client sees no difference', async () => {
     const payload = new PassThrough()
     const reply = edge.app.inject({
       method: 'POST',
@@ -99,7 +102,7 @@ describe('refusals', () => {
     expect(tookMs).toBeLessThan(500)
   })
 
-  it('are told apart in the log', async () => {
+  it('the log names the reason of each refused login', async () => {
     for (const [, name, password] of refusals.slice(0, 6)) await edge.tryLogin(name, password)
     const reasons = edge.lines.filter(({ msg }) => msg === 'login refused').map(({ reason }) => reason)
     expect(reasons).toEqual([
@@ -114,7 +117,7 @@ describe('refusals', () => {
 })
 
 describe('an expired password', () => {
-  it('is named as such after the right password only', async () => {
+  it('an expired password is named as such after the right password only', async () => {
     const reply = await edge.tryLogin('fresh', 'fresh pass')
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([401, 'PasswordExpired'])
     expect(reply.headers).not.toHaveProperty('set-cookie')
@@ -122,8 +125,8 @@ describe('an expired password', () => {
   })
 })
 
-describe('guessing', () => {
-  it('is stopped with 429 and Retry-After, without a child process', async () => {
+describe('guessing passwords', () => {
+  it('guessing is stopped with 429 and Retry-After, without a child process', async () => {
     for (let count = 0; count < 3; count += 1) await edge.tryLogin('bob', 'wrong')
     const children = edge.host.calls.length
     const reply = await edge.tryLogin('bob', 'bob pass')
@@ -132,7 +135,7 @@ describe('guessing', () => {
     expect(edge.host.calls).toHaveLength(children)
   })
 
-  it('locks the pair after five, and no other address or user', async () => {
+  it('five wrong passwords lock the pair, and no other address or user', async () => {
     for (const waitMs of [0, 0, 0, 1_000, 2_000]) {
       edge.clock.turn(waitMs)
       expect((await edge.tryLogin('bob', 'wrong')).statusCode).toBe(401)
@@ -144,14 +147,14 @@ describe('guessing', () => {
     await edge.login('bob')
   })
 
-  it('by passwords that cannot be one, or of users that are not there, counts alike', async () => {
+  it('impossible passwords and unknown users count like wrong passwords', async () => {
     for (const name of ['nobody here', '-x', 'locked']) {
       for (let count = 0; count < 3; count += 1) await edge.tryLogin(name, 'x\n')
       expect((await edge.tryLogin(name, 'x')).statusCode).toBe(429)
     }
   })
 
-  it('side by side gets no more tries than one after the other', async () => {
+  it('concurrent guesses get no more tries than sequential ones', async () => {
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, count) => edge.tryLogin('bob', `guess ${count}`)),
     )
@@ -159,7 +162,7 @@ describe('guessing', () => {
     expect(edge.pamCalls()).toHaveLength(3)
   })
 
-  it('the old password of someone who is logged in is counted too', async () => {
+  it('a wrong old password in a password change counts too', async () => {
     const { access } = await edge.login('bob')
     const body = { oldPassword: 'wrong', newPassword: 'long enough' }
     const codes: string[] = []
@@ -174,7 +177,7 @@ describe('guessing', () => {
     expect(codes).toEqual(['OldPasswordWrong', 'OldPasswordWrong', 'OldPasswordWrong', 'TooManyAttempts'])
   })
 
-  it('is counted when only the directory fails to describe the account', async () => {
+  it('a wrong password counts although the directory does not describe the account', async () => {
     // The password was judged; that nobody could say more about the account must not make the try free.
     const { runner } = edge.host
     const run = runner.run.bind(runner)
@@ -191,7 +194,7 @@ describe('guessing', () => {
 
 describe('a PAM stack that is broken', () => {
   it.each(['module-unknown', 'silent', 'timed-out'] as const)(
-    '(%s) is a 500 of its own code',
+    'PAM that is %s is a 500 of its own code',
     async (how) => {
       edge.host.pam = how
       const reply = await edge.tryLogin('bob', 'bob pass')
@@ -206,7 +209,7 @@ describe('a PAM stack that is broken', () => {
     },
   )
 
-  it('counts for nobody as a failure', async () => {
+  it('a failure of PAM does not count as a wrong password', async () => {
     edge.host.pam = 'module-unknown'
     for (let count = 0; count < 10; count += 1) await edge.tryLogin('bob', 'bob pass')
     edge.host.pam = 'real'
@@ -215,7 +218,7 @@ describe('a PAM stack that is broken', () => {
 })
 
 describe('more logins than the host has room for', () => {
-  it('are refused at once with 429, and the others go on', async () => {
+  it('logins beyond the queue are refused at once with 429, and the others continue', async () => {
     await edge.stop()
     edge = await createTestEdge({ cores: 1, queueLength: 1 })
     edge.host.pam = 'slow'

@@ -27,7 +27,7 @@ const bearing = (token: string) => ({ headers: { authorization: token } })
 const status = async (token: string) => (await edge.get(currentPath, token)).statusCode
 
 describe('a renewal', () => {
-  it('gives a new pair, also without a valid access token', async () => {
+  it('a renewal gives a new pair, also without a valid access token', async () => {
     const { refresh } = await edge.login('bob')
     const reply = await edge.post(renewalPath, { refreshToken: refresh })
     expect(reply.statusCode).toBe(200)
@@ -37,7 +37,7 @@ describe('a renewal', () => {
     expect(reply.headers).not.toHaveProperty('set-cookie')
   })
 
-  it('gives the same pair when the reply was lost, and ends the session when the old token comes late', async () => {
+  it('a lost renewal is repeated with the same pair; the old token ends the session when it is sent late', async () => {
     const { refresh } = await edge.login('bob')
     const first = await edge.post(renewalPath, { refreshToken: refresh })
     const again = await edge.post(renewalPath, { refreshToken: refresh })
@@ -48,7 +48,7 @@ describe('a renewal', () => {
     expect(await status(first.json<Tokens>().Authorization)).toBe(401)
   })
 
-  it('takes the cookie when there is no body, and then sets both cookies anew', async () => {
+  it('a renewal without a body uses the cookie, and sets both cookies again', async () => {
     const { refresh } = await edge.login('bob')
     const reply = await edge.app.inject({
       method: 'POST',
@@ -64,22 +64,25 @@ describe('a renewal', () => {
     ['an empty token', { refreshToken: '' }],
     ['a number', { refreshToken: 5 }],
     ['a list', { refreshToken: ['x'] }],
-  ])('with %s is a 400', async (_what, body) => {
+  ])('a renewal with %s is a 400', async (_what, body) => {
     const reply = await edge.post(renewalPath, body)
     expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([400, 'BadRequest'])
   })
 
-  it.each(['x', 'x.y', 'A'.repeat(5_000), 'YQ.YQ'])('with the token %j is a 401', async (refreshToken) => {
-    expect((await edge.post(renewalPath, { refreshToken })).statusCode).toBe(401)
-  })
+  it.each(['x', 'x.y', 'A'.repeat(5_000), 'YQ.YQ'])(
+    'a renewal with the token %j is a 401',
+    async (refreshToken) => {
+      expect((await edge.post(renewalPath, { refreshToken })).statusCode).toBe(401)
+    },
+  )
 
-  it('does not take an access token, nor is a refresh token good for access', async () => {
+  it('an access token cannot renew, and a refresh token gives no access', async () => {
     const { access, refresh } = await edge.login('bob')
     expect((await edge.post(renewalPath, { refreshToken: access })).statusCode).toBe(401)
     expect(await status(refresh)).toBe(401)
   })
 
-  it('of a locked, deleted or expired account ends the session', async () => {
+  it('a renewal for a locked, deleted or expired account ends the session', async () => {
     for (const change of ['locked', 'account-expired', 'deleted'] as const) {
       const account = { name: `user-${change}`, uid: 2000, password: 'some pass' }
       edge.host.accounts.set(account.name, account)
@@ -95,7 +98,7 @@ describe('a renewal', () => {
 })
 
 describe('logout', () => {
-  it('ends the session at once: neither token is good any more, and the cookies go', async () => {
+  it('a logout ends the session at once: both tokens are refused, and the cookies are removed', async () => {
     const { access, refresh } = await edge.login('bob')
     const reply = await edge.post(logoutPath, undefined, bearing(access))
     expect([reply.statusCode, reply.json()]).toEqual([200, {}])
@@ -107,13 +110,13 @@ describe('logout', () => {
     expect((await edge.post(renewalPath, { refreshToken: refresh })).statusCode).toBe(401)
   })
 
-  it('ends only its own session', async () => {
+  it('a logout ends only its own session', async () => {
     const [one, two] = [await edge.login('bob'), await edge.login('bob')]
     await edge.post(logoutPath, undefined, bearing(one.access))
     expect(await status(two.access)).toBe(200)
   })
 
-  it('also ends access tokens of earlier renewals', async () => {
+  it('a logout also ends access tokens of earlier renewals', async () => {
     const { access, refresh } = await edge.login('bob')
     const { Authorization } = (await edge.post(renewalPath, { refreshToken: refresh })).json<Tokens>()
     await edge.post(logoutPath, undefined, bearing(Authorization))
@@ -121,16 +124,16 @@ describe('logout', () => {
   })
 })
 
-describe('the token', () => {
+describe('the access token of a request', () => {
   it.each([
     ['bare', (token: string) => token],
     ['behind Bearer', (token: string) => `Bearer ${token}`],
     ['behind bearer', (token: string) => `bearer ${token}`],
-  ])('is taken %s', async (_how, write) => {
+  ])('a token is accepted %s', async (_how, write) => {
     expect(await status(write((await edge.login('bob')).access))).toBe(200)
   })
 
-  it('in the header counts alone, even where a good cookie comes with a bad header', async () => {
+  it('a bad token in the header is refused even with a good cookie', async () => {
     const { access } = await edge.login('bob')
     for (const authorization of ['', 'garbage', 'Bearer ', 'Basic Ym9iOnBhc3M=']) {
       const reply = await edge.app.inject({
@@ -145,7 +148,7 @@ describe('the token', () => {
 describe('the list of sessions', () => {
   const list = async (token: string) => (await edge.get(sessionsPath, token)).json<SessionList>()
 
-  it('holds the own ones for a viewer, and marks the current one', async () => {
+  it('a viewer sees only its own sessions, the current one marked', async () => {
     await edge.login('alice')
     await edge.login('bob')
     const { access } = await edge.login('bob', { remoteAddress: '192.0.2.5' })
@@ -155,13 +158,13 @@ describe('the list of sessions', () => {
     expect(listmeta).toMatchObject({ count: 2, continue: '' })
   })
 
-  it('holds those of everyone for an administrator', async () => {
+  it('an administrator sees the sessions of all users', async () => {
     await edge.login('bob')
     const { access } = await edge.login('alice')
     expect((await list(access)).items.map(({ userName }) => userName).sort()).toEqual(['alice', 'bob'])
   })
 
-  it('holds nothing that a session could be taken over with', async () => {
+  it('the list of sessions contains nothing that lets a reader take over a session', async () => {
     const { access } = await edge.login('alice')
     const [item] = (await list(access)).items
     expect(Object.keys(item ?? {}).sort()).toEqual([
@@ -182,7 +185,7 @@ describe('ending a session by its uid', () => {
     (await edge.app.inject({ method: 'DELETE', url: `${sessionsPath}/${uid}`, ...bearing(token) })).statusCode
   const uidOf = (token: string) => edge.sessions.authenticate(token)?.sessionUid ?? ''
 
-  it('is possible for an own one, the current one included', async () => {
+  it('a user can end its own sessions, the current one included', async () => {
     const [one, two] = [await edge.login('bob'), await edge.login('bob')]
     expect(await remove(one.access, uidOf(two.access))).toBe(204)
     expect(await status(two.access)).toBe(401)
@@ -190,7 +193,7 @@ describe('ending a session by its uid', () => {
     expect(await status(one.access)).toBe(401)
   })
 
-  it('of someone else is possible for an administrator only', async () => {
+  it('only an administrator can end the session of another user', async () => {
     const [alice, bob] = [await edge.login('alice'), await edge.login('bob')]
     expect(await remove(bob.access, uidOf(alice.access))).toBe(403)
     expect(await status(alice.access)).toBe(200)
@@ -203,7 +206,7 @@ describe('ending a session by its uid', () => {
     ['x', 'no uid', 400],
     ['%00', 'no uid', 400],
     ['..%2f', 'no uid', 400],
-  ])('%s, which is %s, is refused', async (uid, _what, status) => {
+  ])('the uid %s, which is %s, is refused', async (uid, _what, status) => {
     expect(await remove((await edge.login('bob')).access, uid)).toBe(status)
   })
 })
@@ -211,7 +214,7 @@ describe('ending a session by its uid', () => {
 describe('a password change', () => {
   const change = { oldPassword: 'bob pass', newPassword: 'another pass' }
 
-  it('with a token ends all sessions of the user, and no others', async () => {
+  it('a password change with a token ends all sessions of the user, and no others', async () => {
     const [one, two, alice] = [await edge.login('bob'), await edge.login('bob'), await edge.login('alice')]
     const reply = await edge.post(resetPath, change, bearing(one.access))
     expect([reply.statusCode, reply.body]).toEqual([204, ''])
@@ -221,13 +224,13 @@ describe('a password change', () => {
     await edge.login('bob')
   })
 
-  it('with a user name and no token lets in an account that has to change its password', async () => {
+  it('an account with an expired password changes it with user name and old password, without a token', async () => {
     const body = { username: 'fresh', oldPassword: 'fresh pass', newPassword: 'another pass' }
     expect((await edge.post(resetPath, body)).statusCode).toBe(204)
     expect((await edge.tryLogin('fresh', 'another pass')).statusCode).toBe(200)
   })
 
-  it('gives both passwords on standard input only', async () => {
+  it('a password change gives both passwords to PAM on standard input only', async () => {
     await edge.post(resetPath, { username: 'bob', ...change }, { remoteAddress: '192.0.2.8' })
     expect(edge.pamCalls().at(-1)).toEqual({
       program: '/opt/fake/pamtester',
@@ -236,7 +239,7 @@ describe('a password change', () => {
     })
   })
 
-  it("is refused by the host's policy with PAM's own words, and nothing ends", async () => {
+  it("a new password that the host's policy refuses is refused with the text of PAM, and no session ends", async () => {
     const { access } = await edge.login('bob')
     const reply = await edge.post(resetPath, { ...change, newPassword: 'short' }, bearing(access))
     expect(reply.statusCode).toBe(400)
@@ -249,7 +252,7 @@ describe('a password change', () => {
   })
 
   it.each(['new\npass', 'new\0pass', 'new pass\r', 'x'.repeat(512)])(
-    'to what PAM cannot be given whole is a 400 before anything is asked: %j',
+    'the new password %j, which PAM cannot be given whole, is a 400 before PAM is called',
     async (newPassword) => {
       const reply = await edge.post(resetPath, { username: 'bob', oldPassword: 'bob pass', newPassword })
       expect(reply.json()).toMatchObject({ code: 'BadRequest', details: { field: 'newPassword' } })
@@ -257,7 +260,7 @@ describe('a password change', () => {
     },
   )
 
-  it('without user name and token is a 401, whatever else is right', async () => {
+  it('a password change without user name and token is a 401, whatever the passwords', async () => {
     for (const extra of [{}, bearing('garbage')]) {
       const reply = await edge.post(resetPath, change, extra)
       expect([reply.statusCode, reply.json<ErrorReply>().code]).toEqual([401, 'Unauthenticated'])
@@ -265,7 +268,7 @@ describe('a password change', () => {
     expect(edge.host.calls).toEqual([])
   })
 
-  it('of someone else looks like a login, also for an administrator', async () => {
+  it('a password change for another user is treated as a login, also from an administrator', async () => {
     const { access } = await edge.login('alice')
     const body = { username: 'bob', oldPassword: 'wrong', newPassword: 'another pass' }
     const reply = await edge.post(resetPath, body, bearing(access))
@@ -278,7 +281,7 @@ describe('a password change', () => {
     ['newPassword', ['x']],
     ['newPassword', ''],
     ['oldPassword', undefined],
-  ])('with %s being %j is a 400 that names it', async (field, value) => {
+  ])('a password change with %s being %j is a 400 that names the field', async (field, value) => {
     const reply = await edge.post(resetPath, { username: 'bob', ...change, [field]: value })
     expect(reply.json()).toMatchObject({ code: 'BadRequest', details: { field } })
   })
@@ -286,7 +289,7 @@ describe('a password change', () => {
 
 describe('an account that changes', () => {
   it.each(['locked', 'account-expired', 'deleted', 'not an administrator', 'another password'])(
-    'and is %s loses its sessions when the files are looked at',
+    'an account that is %s loses its sessions when the files are read',
     async (how) => {
       const { access } = await edge.login('alice')
       const alice = edge.host.accounts.get('alice')!
@@ -300,7 +303,7 @@ describe('an account that changes', () => {
     },
   )
 
-  it('while a login of it is being judged gets no session that outlives the change', async () => {
+  it('a login during a change of its account gets no session that outlives the change', async () => {
     for (const how of ['another password', 'locked', 'account-expired', 'deleted']) {
       const account = { name: `user ${how}`, uid: 3000, password: 'some pass' }
       edge.host.accounts.set(account.name, account)
@@ -320,7 +323,7 @@ describe('an account that changes', () => {
     }
   })
 
-  it('is noticed by itself within 2 seconds of a change of the files', async () => {
+  it('a change of the account files is noticed within 2 seconds', async () => {
     const { access } = await edge.login('bob')
     edge.watch.start()
     edge.host.accounts.get('bob')!.state = 'locked'

@@ -93,14 +93,14 @@ describe('a token is refused', () => {
     ['of 8 000 characters', () => 'A'.repeat(8_000)],
     ['of 8 000 characters in the right form', () => signed(header, claims({ sub: 'b'.repeat(6_000) }))],
     ['that is good but for a space inside', () => good.replace('.', ' .')],
-    ['twice in one header', () => `${good}, ${good}`],
+    ['that is twice in one header', () => `${good}, ${good}`],
     ['behind Bearer twice', () => `Bearer Bearer ${good}`],
     ['behind another scheme', () => `Basic ${good}`],
-  ])('%s', async (_what, make) => {
+  ])('a token %s is refused', async (_what, make) => {
     expect(await status(make())).toBe(401)
   })
 
-  it('when its parts are those of two good tokens', async () => {
+  it('a token made of the parts of two good tokens is refused', async () => {
     const other = (await edge.login('alice')).access
     const [head = '', body = '', signature = ''] = good.split('.')
     const [otherHead = '', otherBody = '', otherSignature = ''] = other.split('.')
@@ -110,7 +110,7 @@ describe('a token is refused', () => {
     expect(await status([otherHead, body, otherSignature].join('.'))).toBe(401)
   })
 
-  it('when any one bit of its signature is another', async () => {
+  it('a token with one other bit in its signature is refused', async () => {
     const [head = '', body = '', signature = ''] = good.split('.')
     for (let byte = 0; byte < 32; byte += 1) {
       const bytes = Buffer.from(signature, 'base64url')
@@ -119,14 +119,14 @@ describe('a token is refused', () => {
     }
   })
 
-  it('after its logout, although it was taken before', async () => {
+  it('an accepted token is refused after its logout', async () => {
     const { access } = await edge.login('bob')
     expect(await status(access)).toBe(200)
     await edge.post(logoutPath, undefined, { headers: { authorization: access } })
     expect(await status(access)).toBe(401)
   })
 
-  it('by a daemon with another secret, on the same records', async () => {
+  it('a token is refused by a daemon with another secret and the same records', async () => {
     const other = await createTestEdge({ host: edge.host })
     expect((await other.get(currentPath, good)).statusCode).toBe(401)
     await other.stop()
