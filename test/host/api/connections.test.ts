@@ -70,7 +70,7 @@ const states = (...clients: Client[]) => clients.map(({ closed }) => closed)
 const closes = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true))
 
 describe('limitConnections', () => {
-  it('counts connections from the accept to the close', async () => {
+  it('a connection counts from the accept to the close', async () => {
     const raw = await openTcp(port)
     const tls = await openTls(port, material.cert)
     await vi.waitFor(() => expect(connections.count()).toBe(2))
@@ -79,7 +79,7 @@ describe('limitConnections', () => {
     await vi.waitFor(() => expect(connections.count()).toBe(0))
   })
 
-  it('closes the longest idle connection of an address for a new one at its cap', async () => {
+  it('a new connection of an address at its cap closes the one idle for longest', async () => {
     const clients = [1, 2, 3].map(() => openTls(port, material.cert))
     const [one, two, three] = (await Promise.all(clients)) as [Client, Client, Client]
     // Whoever had a request is the last to have become idle.
@@ -91,7 +91,7 @@ describe('limitConnections', () => {
     expect(connections.count()).toBe(3)
   })
 
-  it('closes one that has not even begun its handshake', async () => {
+  it('a connection without a handshake is closed for a new one', async () => {
     const raw = await openTcp(port)
     const others = [await openTls(port, material.cert), await openTls(port, material.cert)]
     const fresh = await openTls(port, material.cert)
@@ -99,7 +99,7 @@ describe('limitConnections', () => {
     expect(states(...others, fresh)).toEqual([false, false, false])
   })
 
-  it('spares connections with a request in flight until it has ended', async () => {
+  it('a connection with a request in flight is not closed for a new one until the request has ended', async () => {
     const busy = await openTls(port, material.cert)
     const response = await hold(busy)
     const idle = [await openTls(port, material.cert), await openTls(port, material.cert)] as const
@@ -116,7 +116,7 @@ describe('limitConnections', () => {
     await closes(busy)
   })
 
-  it('counts pipelined requests one by one', async () => {
+  it('pipelined requests are counted one by one', async () => {
     const busy = await openTls(port, material.cert)
     busy.socket.write(ask('/wait') + ask('/wait'))
     await vi.waitFor(() => expect(waiting).toHaveLength(2))
@@ -126,7 +126,7 @@ describe('limitConnections', () => {
     expect(busy.closed).toBe(false)
   })
 
-  it('spares connections that brought a valid token', async () => {
+  it('a connection with a valid token is not closed for a new one', async () => {
     const known = await openTls(port, material.cert)
     await login(known)
     for (let i = 0; i < 5; i++) await openTls(port, material.cert)
@@ -135,7 +135,7 @@ describe('limitConnections', () => {
     expect(connections.count()).toBe(4)
   })
 
-  it('closes a connection again whose session has ended, idle or busy, and spares it after another login', async () => {
+  it('a connection whose session has ended, idle or busy, may be closed for a new one until another login', async () => {
     const idle = await openTls(port, material.cert)
     await login(idle)
     connections.markUnauthenticated(({ sessionUid }) => sessionUid === 's2')
@@ -159,7 +159,7 @@ describe('limitConnections', () => {
     await closes(busy)
   })
 
-  it('closes the new one when every other of its address is busy', async () => {
+  it('a new connection is closed when every other one of its address is busy', async () => {
     const known = await openTls(port, material.cert)
     await login(known)
     const clients = []
@@ -179,14 +179,14 @@ describe('limitConnections', () => {
     expect(next.closed).toBe(false)
   })
 
-  it('leaves other addresses alone when one is at its cap', async () => {
+  it('an address at its cap does not affect connections of other addresses', async () => {
     const other = await openTls(port, material.cert, '127.0.0.2')
     for (let i = 0; i < 6; i++) await openTls(port, material.cert)
     expect(other.closed).toBe(false)
     expect(connections.count()).toBe(4)
   })
 
-  it('closes the longest idle connection of all at the cap in all', async () => {
+  it('at the total cap the connection idle for longest is closed', async () => {
     const oldest = await openTls(port, material.cert, '127.0.0.9')
     for (const end of [1, 1, 2, 2]) await openTls(port, material.cert, `127.0.0.${end}`)
     expect(connections.count()).toBe(5)
@@ -196,7 +196,7 @@ describe('limitConnections', () => {
     expect(connections.count()).toBe(5)
   })
 
-  it('closes the oldest request without a login, of the address that has most, when nobody is idle', async () => {
+  it('at the total cap without idle connections, the oldest request without a login of the busiest address is closed', async () => {
     const known = await openTls(port, material.cert, '127.0.0.2')
     await login(known)
     const lone = await openTls(port, material.cert, '127.0.0.3')
@@ -219,7 +219,7 @@ describe('limitConnections', () => {
     expect(states(many[1]!, many[2]!)).toEqual([false, false])
   })
 
-  it('ends, when asked to, every connection without a request in flight, and the others with their reply', async () => {
+  it('closeIdle closes every connection without a request in flight, and the others after their reply', async () => {
     const raw = await openTcp(port)
     const silent = await openTls(port, material.cert, '127.0.0.2')
     const half = await openTls(port, material.cert, '127.0.0.2')
@@ -236,7 +236,7 @@ describe('limitConnections', () => {
     expect(busy.received).toContain('late')
   })
 
-  it('lets a known client in while a flood of raw connections comes', async () => {
+  it('a logged-in client can connect during a flood of raw connections', async () => {
     const known = await openTls(port, material.cert)
     await login(known)
     const flood = await Promise.all(Array.from({ length: 300 }, () => openTcp(port)))
@@ -246,7 +246,7 @@ describe('limitConnections', () => {
     await vi.waitFor(() => expect(flood.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(3))
   })
 
-  it('logs a flood in two lines with its numbers', async () => {
+  it('a flood is two log lines with its numbers', async () => {
     const flood = await Promise.all(Array.from({ length: 40 }, () => openTcp(port)))
     await vi.waitFor(() => expect(flood.filter(({ closed }) => closed)).toHaveLength(37), { timeout: 5_000 })
     connections.stop()
@@ -254,7 +254,7 @@ describe('limitConnections', () => {
     expect(warnings.map(({ evicted }) => evicted)).toEqual([1, 36])
   })
 
-  it('survives handshakes that fail, and says so at debug only', async () => {
+  it('a failed handshake does no harm, and is logged at debug only', async () => {
     for (const bytes of [
       'GET / HTTP/1.0\r\n\r\n',
       '\u0016\u0003\u0001\u0000\u0002\u0001\u0000',
@@ -273,7 +273,7 @@ describe('limitConnections', () => {
 })
 
 describe('connections of a user', () => {
-  it('leave the room of their address to others', async () => {
+  it('connections of a user do not count for their address', async () => {
     for (let i = 0; i < 3; i++) await login(await openTls(port, material.cert))
     const others = []
     for (let i = 0; i < 2; i++) {
@@ -285,7 +285,7 @@ describe('connections of a user', () => {
     expect(connections.count()).toBe(5)
   })
 
-  it('are spared up to the cap of a user, from whatever address; one more gives way as others do', async () => {
+  it('connections up to the cap of a user are not closed, from any address; one more may be', async () => {
     const known = []
     for (const end of [1, 2, 3]) {
       const client = await openTls(port, material.cert, `127.0.0.${end}`)
@@ -302,7 +302,7 @@ describe('connections of a user', () => {
     expect(states(...known, other)).toEqual([false, false, false, false])
   })
 
-  it('make room for the next of that user when they end', async () => {
+  it('a closed connection of a user makes room for the next', async () => {
     const known = []
     for (let i = 0; i < 3; i++) {
       const client = await openTls(port, material.cert)
@@ -318,7 +318,7 @@ describe('connections of a user', () => {
   })
 })
 
-describe('an on-link /64', () => {
+describe('the connections of an on-link /64', () => {
   let neighbours: Connections
   beforeEach(() => {
     connections.stop()
@@ -333,7 +333,7 @@ describe('an on-link /64', () => {
   })
   const near = (end: number) => openTls(port, material.cert, `127.0.1.${end}`)
 
-  it('has eight times the connections of a client, and closes its longest idle one beyond', async () => {
+  it('an on-link /64 has eight times the connections of a client; one more closes its longest idle one', async () => {
     const clients = []
     for (let end = 1; end <= networkFactor; end += 1) clients.push(await near(end))
     const elsewhere = await openTls(port, material.cert, '127.0.2.1')
@@ -344,7 +344,7 @@ describe('an on-link /64', () => {
     expect(neighbours.count()).toBe(networkFactor + 1)
   })
 
-  it('lets a newcomer in also where nobody in it is idle', async () => {
+  it('a new connection of a full on-link /64 is accepted also where none in it is idle', async () => {
     const clients = []
     for (let end = 1; end <= networkFactor; end += 1) {
       const client = await near(end)
@@ -359,7 +359,7 @@ describe('an on-link /64', () => {
     expect(states(...clients.slice(1), fresh, elsewhere)).not.toContain(true)
   })
 
-  it('has room again when those in it are logged in: they count by their user', async () => {
+  it('logged-in connections count by user, no longer by their on-link /64', async () => {
     for (let end = 1; end <= networkFactor; end += 1) {
       user = `user ${end}`
       await login(await near(end))

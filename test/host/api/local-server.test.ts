@@ -98,7 +98,7 @@ const actors = (edge: TestEdge) =>
     .map(({ actor }) => actor)
 
 describe('the socket', () => {
-  it('lets its owner read and write and nobody else, from its first moment', async () => {
+  it('only its owner can read and write the local socket, from its first moment', async () => {
     const local = makeLocal()
     const before = process.umask(0)
     undo.push(
@@ -181,7 +181,7 @@ describe('the socket', () => {
     )
   })
 
-  it.skipIf(!isRoot)('is refused to another user by the kernel', async () => {
+  it.skipIf(!isRoot)('the kernel refuses the local socket to another user', async () => {
     const local = makeLocal(join(folder, 'edgehostd.sock'))
     undo.push(() => local.close())
     await local.listen((_request, reply) => reply.end('open'))
@@ -299,7 +299,7 @@ describe('a request over the socket', () => {
     expect(renewal.status).toBe(400)
   })
 
-  it('may log somebody in, whom PAM then takes for local', async () => {
+  it('a login over the local socket is possible, and PAM gets it as local', async () => {
     const { edge } = await startEdge()
     const reply = await ask('POST', loginPath, { body: { username: 'bob', password: 'bob pass' } })
     expect(reply.status).toBe(200)
@@ -372,7 +372,7 @@ describe('the close', () => {
 })
 
 describe('a port that cannot be had', () => {
-  it('is a start error with the command that finds who has it, and leaves no socket behind', async () => {
+  it('an occupied port is a start error with the command that finds the owner, and leaves no socket behind', async () => {
     const other = createServer()
     other.listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -390,7 +390,7 @@ describe('a port that cannot be had', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  it('is a start error that names the address where this host does not have it', async () => {
+  it('an address that this host does not have is a start error that names it', async () => {
     const local: LocalServer = makeLocal('')
     const edge = await createTestEdge()
     undo.push(() => edge.stop())

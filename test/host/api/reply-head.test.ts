@@ -60,7 +60,7 @@ it.each([
     () => request('POST', loginPath, 'Content-Type: application/json', 'Content-Length: 900'),
     408,
   ],
-])('%s says every field once, and none of pages', async (_what, text, status) => {
+])('%s has every header field once, and none of pages', async (_what, text, status) => {
   const reply = await onTheWire(text())
   expect(reply.status).toBe(status)
   const names = reply.fields.map(([name]) => name)
@@ -72,7 +72,7 @@ it.each([
   if (reply.ref !== undefined) expect(fields['x-request-id']).toBe(reply.ref)
 })
 
-it('says how much is left of the rate, and the id that the client sent', async () => {
+it('a reply has the remaining rate, and the request id that the client sent', async () => {
   const text = request('GET', settingsPath, 'X-Request-Id: find-me')
   const first = await onTheWire(text)
   expect(first.status).toBe(401)
@@ -89,7 +89,7 @@ it('says how much is left of the rate, and the id that the client sent', async (
   expect(second.ref).toBe('find-me')
 })
 
-it('says what a request without a connection is told too', async () => {
+it('a reply to a request without a connection has the same fields', async () => {
   const url = '/v1/ping'
   const { fields } = await onTheWire(request('GET', url, 'X-Request-Id: same'))
   const { headers } = await wire.edge.app.inject({ url, headers: { host: 'box', 'x-request-id': 'same' } })

@@ -63,7 +63,7 @@ async function expectRefused(client: Client): Promise<void> {
 }
 
 describe('an upload', () => {
-  it('is told to continue once, also where its session ends', async () => {
+  it('an upload gets 100 Continue once, also where its session ends', async () => {
     const edge = await start()
     const { access } = await edge.login('alice')
     const client = await upload(access, 600)
@@ -73,7 +73,7 @@ describe('an upload', () => {
     expect(client.received.split('HTTP/1.1 100 ')).toHaveLength(2)
   })
 
-  it('whose session logs out in the middle gets 401 though no byte comes any more, and nothing stays', async () => {
+  it('an upload whose session logs out midway gets 401 although no byte arrives any more, and leaves nothing', async () => {
     const edge = await start()
     const { access } = await edge.login('alice')
     const client = await upload(access, 600)
@@ -85,7 +85,7 @@ describe('an upload', () => {
     await closed(client)
   })
 
-  it('whose session another administrator ends gets 401, and the session that ended it goes on', async () => {
+  it('an upload whose session another administrator ends gets 401, and the session of that administrator continues', async () => {
     const edge = await start()
     const [uploader, other] = [await edge.login('alice'), await edge.login('alice')]
     const [{ uid } = { uid: '' }] = edge.sessions.list()
@@ -102,7 +102,7 @@ describe('an upload', () => {
     expect(edge.sessions.list()).toHaveLength(1)
   })
 
-  it('of an account that is locked ends with it', async () => {
+  it('an upload ends when its account is locked', async () => {
     const edge = await start()
     const { access } = await edge.login('alice')
     const client = await upload(access, 600)
@@ -113,7 +113,7 @@ describe('an upload', () => {
     await expectRefused(client)
   })
 
-  it('of an administrator who is one no longer ends with the role', async () => {
+  it('an upload ends when its user loses the role of administrator', async () => {
     const edge = await start()
     const { access, refresh } = await edge.login('alice')
     const client = await upload(access, 600)
@@ -125,7 +125,7 @@ describe('an upload', () => {
     await expectRefused(client)
   })
 
-  it('that is whole ends while it is checked', async () => {
+  it('a complete upload ends with its session while it is checked', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'edgehostd-slow-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const slow = join(folder, 'examine.cjs')
@@ -140,7 +140,7 @@ describe('an upload', () => {
     await expectRefused(client)
   })
 
-  it('goes on when another session of the same user ends', async () => {
+  it('an upload continues when another session of the same user ends', async () => {
     const edge = await start()
     const { access } = await edge.login('alice')
     const other = await edge.login('alice')
@@ -153,7 +153,7 @@ describe('an upload', () => {
 })
 
 describe('a request', () => {
-  it('whose body is on its way when its session ends gets 401', async () => {
+  it('a request whose session ends while its body arrives gets 401', async () => {
     const edge = await start()
     const { access } = await edge.login('bob')
     const client = await openTls(wire.port, wire.cert)
@@ -168,7 +168,7 @@ describe('a request', () => {
     await closed(client)
   })
 
-  it('that ends its own session gets its reply, and its connection lives on', async () => {
+  it('a request that ends its own session gets its reply, and its connection stays open', async () => {
     const edge = await start({ longRequestMs: 0 })
     const { access } = await edge.login('bob')
     const client = await openTls(wire.port, wire.cert)
@@ -196,7 +196,7 @@ describe('a reply', () => {
   }
   const isCut = (client: Client) => expect(client.received.length).toBeLessThan(size)
 
-  it('that has lasted longer than the limit is cut off with its session', async () => {
+  it('a reply older than the limit is cut off when its session ends', async () => {
     const edge = await start({ hostBody, longRequestMs: 0 })
     const { access } = await edge.login('bob')
     const client = await slowReader(access)
@@ -206,7 +206,7 @@ describe('a reply', () => {
     isCut(client)
   })
 
-  it('that is younger is cut off when it gets as old', async () => {
+  it('a reply younger than the limit is cut off when it reaches it', async () => {
     const edge = await start({ hostBody, longRequestMs: 500 })
     const { access } = await edge.login('bob')
     const client = await slowReader(access)
@@ -220,7 +220,7 @@ describe('a reply', () => {
   const connectionsOf = () =>
     new Promise<number>((resolve) => wire.edge.app.server.getConnections((_error, count) => resolve(count)))
 
-  it('that is younger than a minute comes to its end', async () => {
+  it('a reply younger than a minute is completed', async () => {
     const edge = await start({ hostBody })
     const { access } = await edge.login('bob')
     const client = await slowReader(access)
@@ -231,7 +231,7 @@ describe('a reply', () => {
   })
 })
 
-it('after a logout a connection is one without a login again, and gives way to others', async () => {
+it('after a logout a connection counts as one without a login again, and may be closed for others', async () => {
   const edge = await start({}, { maximum: 10, maximumPerAddress: 3 })
   const { access } = await edge.login('bob')
   const client = await openTls(wire.port, wire.cert)

@@ -48,7 +48,7 @@ it.each([
     'HeadersTooLarge',
   ],
 ])(
-  '%s gets the one error body, with a reference that finds the journal line',
+  '%s gets the standard error body, with a reference that finds the journal line',
   async (_what, text, status, code) => {
     const { server, port, stop } = await startServer(material, () => undefined, {
       ...generous,
@@ -69,7 +69,7 @@ it.each([
 )
 
 it.each([
-  ['that is still owed its reply gets it first', ask, '200 '],
+  ['that waits for its reply gets it first', ask, '200 '],
   [
     'whose own body cannot be read gets the refusal',
     `${ask.trim()}\r\nTransfer-Encoding: chunked\r\n\r\n`,
@@ -92,13 +92,13 @@ it.each([
 })
 
 describe.concurrent('timeouts', () => {
-  it('close a TCP connection that never begins TLS', async () => {
+  it('a TCP connection that never begins TLS is closed', async () => {
     const { port, stop } = await startServer(material, () => undefined, { ...generous, handshakeMs: 500 })
     expect(await lifeOf(await openTcp(port))).toBeGreaterThan(400)
     await stop()
   })
 
-  it('close it too when the application answers what could not be read', async () => {
+  it('a connection that never begins TLS is closed too when the application replies to unreadable input', async () => {
     const { server, port, stop } = await startServer(material, () => undefined, {
       ...generous,
       handshakeMs: 500,
@@ -114,13 +114,13 @@ describe.concurrent('timeouts', () => {
     await stop()
   })
 
-  it('close a TLS connection that never sends a header', async () => {
+  it('a TLS connection that never sends a header is closed', async () => {
     const { port, stop } = await startServer(material, () => undefined, { ...generous, headersMs: 500 })
     await lifeOf(await openTls(port, material.cert))
     await stop()
   })
 
-  it('close a request whose header drips, with 408', async () => {
+  it('a request whose header arrives byte by byte is closed with 408', async () => {
     const { port, stop } = await startServer(material, () => undefined, { ...generous, headersMs: 500 })
     const client = await openTls(port, material.cert)
     client.socket.write('GET / HTTP/1.1\r\n')
@@ -131,7 +131,7 @@ describe.concurrent('timeouts', () => {
     await stop()
   })
 
-  it('close a connection that is idle after a request', async () => {
+  it('a connection that is idle after a request is closed', async () => {
     const { port, stop } = await startServer(material, (_request, response) => response.end('hello'), {
       ...generous,
       idleMs: 500,
@@ -143,7 +143,7 @@ describe.concurrent('timeouts', () => {
     await stop()
   })
 
-  it('leave a request alone that takes longer than header and idle time', async () => {
+  it('a request that takes longer than header and idle time is not closed', async () => {
     const { port, stop } = await startServer(
       material,
       (request, response) => {
@@ -164,7 +164,7 @@ describe.concurrent('timeouts', () => {
     await stop()
   })
 
-  it('refuse header fields over 16 KiB with 431', async () => {
+  it('header fields over 16 KiB are refused with 431', async () => {
     const { port, stop } = await startServer(material, (_request, response) => response.end('hello'))
     const fits = await openTls(port, material.cert)
     fits.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\na: ${'x'.repeat(15_000)}\r\n\r\n`)
@@ -178,7 +178,7 @@ describe.concurrent('timeouts', () => {
 })
 
 // Alone, since encrypting it keeps the loop from everything else for a second.
-it('timeouts close a connection whose client does not read its answer', async () => {
+it('a connection whose client does not read its reply is closed', async () => {
   const timeouts = { ...generous, stalledMs: 500 }
   const { promise: ended, resolve } = Promise.withResolvers<boolean>()
   const { port, stop } = await startServer(

@@ -66,36 +66,36 @@ describe.each([
     lax.close()
   })
 
-  it.each(allowed(kind))('speaks TLS 1.2 with %s', async (suite) => {
+  it.each(allowed(kind))('the server speaks TLS 1.2 with %s', async (suite) => {
     const agreed = await handshake(served.port, '-tls1_2', '-cipher', suite)
     expect(agreed?.suite).toBe(suite)
   })
 
-  it('refuses every other suite of TLS 1.2, which this client can speak', async () => {
+  it('the server refuses every other suite of TLS 1.2 that this client can speak', async () => {
     const flags = ['-tls1_2', '-cipher', everythingBut(kind)]
     expect(await handshake(laxPort, ...flags)).toBeDefined()
     expect(await handshake(served.port, ...flags)).toBeUndefined()
   })
 
-  it.each(['-tls1', '-tls1_1'])('refuses %s, which this client can speak', async (version) => {
+  it.each(['-tls1', '-tls1_1'])('the server refuses %s, which this client can speak', async (version) => {
     const flags = [version, '-cipher', 'ALL:@SECLEVEL=0']
     expect(await handshake(laxPort, ...flags)).toBeDefined()
     expect(await handshake(served.port, ...flags)).toBeUndefined()
   })
 
   it.each(['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'])(
-    'speaks TLS 1.3 with %s',
+    'the server speaks TLS 1.3 with %s',
     async (suite) => {
       const agreed = await handshake(served.port, '-tls1_3', '-ciphersuites', suite)
       expect(agreed?.suite).toBe(suite)
     },
   )
 
-  it('refuses the CCM suites of TLS 1.3', async () => {
+  it('the server refuses the CCM suites of TLS 1.3', async () => {
     expect(await handshake(served.port, '-tls1_3', '-ciphersuites', 'TLS_AES_128_CCM_SHA256')).toBeUndefined()
   })
 
-  it('agrees on X25519, P-256 and P-384 and on no other curve', async () => {
+  it('the server agrees on X25519, P-256 and P-384 and on no other curve', async () => {
     for (const curve of ['X25519', 'P-256', 'P-384']) {
       expect(await handshake(served.port, '-groups', curve)).toBeDefined()
     }
@@ -103,28 +103,28 @@ describe.each([
       expect(await handshake(served.port, '-groups', curve)).toBeUndefined()
   })
 
-  it('lets the client choose the suite', async () => {
+  it('the server lets the client choose the suite', async () => {
     for (const suites of [allowed(kind), allowed(kind).toReversed()]) {
       const agreed = await handshake(served.port, '-tls1_2', '-cipher', suites.join(':'))
       expect(agreed?.suite).toBe(suites[0])
     }
   })
 
-  it('refuses to renegotiate', async () => {
+  it('the server refuses to renegotiate', async () => {
     const flags = ['s_client', '-connect', `127.0.0.1:${served.port}`, '-tls1_2']
     const { all } = await execa('openssl', flags, { reject: false, input: 'R\n', all: true })
     expect(all).toContain('RENEGOTIATING')
     expect(all).toContain('no renegotiation')
   })
 
-  it('agrees on http/1.1 with a client that offers more', async () => {
+  it('the server agrees on http/1.1 with a client that offers more', async () => {
     const agreed = await handshake(served.port, '-alpn', 'h2,http/1.1')
     expect(agreed?.text).toContain('ALPN protocol: http/1.1')
   })
 })
 
 describe('setSecureContext', () => {
-  it('gives new connections the new certificate while an open one lives on', async () => {
+  it('new connections get the new certificate while an open one continues', async () => {
     const [before, after] = [await makeMaterial(), await makeMaterial()]
     const { server, port, stop } = await startServer(before, (_request, response) => response.end('hello'))
     const old = await openTls(port, before.cert)

@@ -51,7 +51,7 @@ it('200 blobs are read from one address at once, while the limits of the API bes
   expect(count(401) + count(429)).toBe(60)
 })
 
-it('a parameter holds slashes, encoded or not, and the other one does not', async () => {
+it('a wildcard parameter may contain slashes, encoded or not, and the other one may not', async () => {
   const { headers } = await ask('registry', 'GET', path)
   expect(headers).toMatchObject({
     repository: 'factory/line-7/app',
@@ -63,7 +63,7 @@ it('a parameter holds slashes, encoded or not, and the other one does not', asyn
   expect(JSON.parse(upload.body)).toEqual({ name: 'factory/app', id: '7' })
 })
 
-it('HEAD has the fields of GET and no body', async () => {
+it('HEAD has the header fields of GET and no body', async () => {
   const { status, headers, body } = await ask('registry', 'HEAD', path)
   expect(status).toBe(200)
   expect(headers).toMatchObject({ 'content-length': String(blob.length), repository: 'factory/line-7/app' })
@@ -85,7 +85,7 @@ it.each([
   expect(reply.headers.allow?.split(', ').sort().join(', ')).toBe(allow)
 })
 
-it('each app has its own fields, and counts its own requests', async () => {
+it('each app has its own header fields, and counts its own requests', async () => {
   const [ofBlob, ofError, ofApi] = await Promise.all([
     ask('registry', 'GET', path),
     ask('registry', 'GET', '/v2/nothing'),
@@ -130,7 +130,7 @@ it('each listener has its own rules for connections', async () => {
   )
 })
 
-it('an app behind a path of the listener of another one serves pages, with the policy for these', async () => {
+it("an app behind a path of another app's listener serves pages, with the policy for pages", async () => {
   const { log } = captureLog()
   const common = {
     ...{ log, bodyLimitBytes: 1_000, mode: 'airgap' as const },

@@ -53,7 +53,7 @@ it('tar unpacks the download into lines whose chain can be verified without the 
   expect(previous).toBe(hex(store.head().hash))
 })
 
-it('is read only as fast as the client takes it', async () => {
+it('a download is read only as fast as the client accepts it', async () => {
   let slices = 0
   const counted = {
     ...store,
@@ -71,7 +71,7 @@ it('is read only as fast as the client takes it', async () => {
   expect(slices).toBe(1_000 / 25 + Math.ceil(203 / 25))
 })
 
-it('holds nothing that came after it began', async () => {
+it('a download contains nothing that was added after it began', async () => {
   const chunks = await downloadTrail(store, 10).toArray()
   expect(lineCount(Buffer.concat(chunks.slice(1, 2) as Buffer[]).toString())).toBe(10)
 })

@@ -40,7 +40,7 @@ describe.skipIf(process.getuid?.() !== 0)('on a disk that is really full', () =>
   const change = (token: string, newPassword: string) =>
     edge.post(resetPath, { oldPassword: 'bob pass', newPassword }, { headers: { authorization: token } })
 
-  it('logins and reads go on, changes are a 507 and are not made, until there is room again', async () => {
+  it('on a full disk logins and reads continue; changes are a 507 and not made until there is space again', async () => {
     const admin = (await edge.login('alice')).access
     fillDisk()
     const bob = await edge.login('bob')

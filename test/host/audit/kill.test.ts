@@ -35,7 +35,7 @@ async function floodAndKill(file: string, atLeast: number): Promise<string[]> {
   return output.slice(0, output.lastIndexOf('\n')).split('\n')
 }
 
-it('kill -9 within a flood: every uid that was given out has its record after the next start', async () => {
+it('after kill -9 during a flood, every uid that was replied has its record', async () => {
   const file = join(folder, 'edgehostd.db')
   for (let round = 1; round <= 3; round += 1) {
     const uids = await floodAndKill(file, 200)

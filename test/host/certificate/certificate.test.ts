@@ -32,7 +32,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('signCertificate', () => {
-  it('names the host, all its addresses and loopback', async () => {
+  it('a certificate names the host, all its addresses and loopback', async () => {
     const certificate = await certificateOf(built)
     for (const name of ['box', 'localhost']) expect(certificate.checkHost(name)).toBe(name)
     for (const ip of [
@@ -50,25 +50,25 @@ describe('signCertificate', () => {
     expect(certificate.checkIP('192.0.2.9')).toBeUndefined()
   })
 
-  it('begins at the build date and lasts 825 days from now', async () => {
+  it('a certificate begins at the build date and lasts 825 days from now', async () => {
     const certificate = await certificateOf(built + 40 * day)
     expect(certificate.validFromDate.getTime()).toBe(built)
     expect(certificate.validToDate.getTime()).toBe(built + 865 * day)
   })
 
-  it('is valid today when it was made by a clock that stood in 1970', async () => {
+  it('a certificate made by a clock in 1970 is valid today', async () => {
     const certificate = await certificateOf(0)
     expect(certificate.validFromDate.getTime()).toBe(built)
     expect(certificate.validToDate.getTime()).toBe(built + 825 * day)
   })
 
-  it('has a positive serial number of 128 bits, another one each time', async () => {
+  it('a certificate has a positive serial number of 128 bits, another one each time', async () => {
     const [one, two] = [await certificateOf(built), await certificateOf(built)]
     expect(one.serialNumber).toMatch(/^[4-7][0-9A-F]{31}$/)
     expect(two.serialNumber).not.toBe(one.serialNumber)
   })
 
-  it('satisfies openssl as a server certificate by its strict rules', async () => {
+  it('openssl accepts the certificate as that of a server by its strict rules', async () => {
     const now = Date.now()
     const file = join(folder, 'strict.pem')
     writeFileSync(file, (await certificateOf(now, names, now - day)).toString())
@@ -91,7 +91,7 @@ describe('signCertificate', () => {
     expect(text).toMatch(/Extended Key Usage: \s+TLS Web Server Authentication\n/)
   })
 
-  it('is accepted by curl --cacert and by by Node with ca', async () => {
+  it('the certificate is accepted by curl --cacert and by Node with ca', async () => {
     const material = await makeMaterial()
     const file = join(folder, 'ca.pem')
     writeFileSync(file, material.cert)
@@ -117,7 +117,7 @@ describe('signCertificate', () => {
     ['böx', 'xn--bx-fka'],
     ['BOX.', 'box'],
     ['x'.repeat(63) + '.example.org', 'x'.repeat(63) + '.example.org'],
-  ])('keeps the odd host name %s as %s', async (hostName, expected) => {
+  ])('a certificate has the odd host name %s as %s', async (hostName, expected) => {
     const certificate = await certificateOf(built, { hostName, addresses: [] })
     expect(certificate.subjectAltName).toContain(`DNS:${expected},`)
     expect(certificate.subject.length).toBeLessThanOrEqual('CN='.length + 64)
@@ -136,7 +136,7 @@ describe('signCertificate', () => {
     '*',
     '😀',
     '*.a',
-  ])('makes a certificate for localhost when the host name is %j', async (hostName) => {
+  ])('a certificate is for localhost when the host name is %j', async (hostName) => {
     const of = { hostName, addresses: ['not an address', ''] }
     const certificate = await certificateOf(built, of)
     const { dns, ip } = subjectNames(of)
@@ -170,12 +170,12 @@ describe('needsRenewal', () => {
     ['with another link-local address', 0, { addresses: ['fe80::2%eth1', '169.254.9.9'] }, false],
     ['with the host name in capitals', 0, { hostName: 'BOX' }, false],
   ]
-  it.each(table)('%s, after %i days', async (_what, days, change, expected) => {
+  it.each(table)('needsRenewal is right %s, after %i days', async (_what, days, change, expected) => {
     const question = { names: { ...names, ...change }, now: built + days * day, buildDate: built }
     expect(needsRenewal(await certificateOf(built), question)).toBe(expected)
   })
 
-  it('does not ask for ever when the daemon was built long ago', async () => {
+  it('needsRenewal does not stay true when the daemon was built long ago', async () => {
     const now = built + 3_000 * day
     expect(needsRenewal(await certificateOf(now), { names, now, buildDate: built })).toBe(false)
   })
@@ -192,9 +192,12 @@ describe('needsRenewal', () => {
     ['in 1970', 'is right, a month after the build', 0, built + 30 * day, false],
     ['in 1970', 'is right, two years after the build', 0, built + 730 * day, true],
   ]
-  it.each(clocks)('made by a clock that was %s, when it %s', async (_was, _is, then, now, expected) => {
-    expect(needsRenewal(await certificateOf(then), { names, now, buildDate: built })).toBe(expected)
-  })
+  it.each(clocks)(
+    'needsRenewal is right for a certificate made by a clock that was %s, when it %s',
+    async (_was, _is, then, now, expected) => {
+      expect(needsRenewal(await certificateOf(then), { names, now, buildDate: built })).toBe(expected)
+    },
+  )
 })
 
 describe('certs/make-certificate', () => {
@@ -204,7 +207,7 @@ describe('certs/make-certificate', () => {
     })
   const made = () => new X509Certificate(readFileSync(join(folder, 'certificate.pem')))
 
-  it('makes what the daemon would make and keeps the key at the next call', () => {
+  it('make-certificate makes what the daemon would make, and keeps the key at the next call', () => {
     make('box', '192.0.2.7', '2001:db8::7')
     const first = made()
     const storedKey = parseKey(readFileSync(join(folder, 'key.pem'), 'utf8'))
@@ -219,11 +222,11 @@ describe('certs/make-certificate', () => {
 })
 
 describe('parseKey', () => {
-  it('reads back what generateKey made', () => {
+  it('parseKey parses what generateKey made', () => {
     expect(parseKey(key.export({ type: 'pkcs8', format: 'pem' }).toString()).equals(key)).toBe(true)
   })
 
-  it('refuses what is no EC P-256 key', () => {
+  it('parseKey refuses what is not an EC P-256 key', () => {
     const other = execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519'], { encoding: 'utf8' })
     expect(() => parseKey(other)).toThrow('P-256')
     expect(() => parseKey('')).toThrow()

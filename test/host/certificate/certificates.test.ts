@@ -50,7 +50,7 @@ const create = (own?: { certificateFile: string; keyFile: string }, directory = 
   })
 
 describe("the daemon's own certificate", () => {
-  it('is made on the first start: key 0600, certificate 0644, fingerprint logged', async () => {
+  it('a certificate is made on the first start: key 0600, certificate 0644, fingerprint logged', async () => {
     const certificates = create()
     expect(() => certificates.material()).toThrow('ensure')
     expect(await certificates.ensure()).toBe(true)
@@ -67,7 +67,7 @@ describe("the daemon's own certificate", () => {
     expect(JSON.stringify(logged.lines)).not.toContain('PRIVATE KEY')
   })
 
-  it('stays the same over starts and looks, silently', async () => {
+  it('a certificate stays the same over starts and checks, without a log line', async () => {
     const first = create()
     await first.ensure()
     logged.lines.length = 0
@@ -85,7 +85,7 @@ describe("the daemon's own certificate", () => {
     ['when it is missing', () => rmSync(at('certificate.pem'))],
     ['when it is damaged', () => writeFileSync(at('certificate.pem'), 'nonsense')],
     ['when it is empty', () => writeFileSync(at('certificate.pem'), '')],
-  ])('is renewed %s, with the same key', async (_when, change) => {
+  ])('a certificate is renewed %s, with the same key', async (_when, change) => {
     const certificates = create()
     await certificates.ensure()
     const before = { ...certificates.material(), fingerprint: certificates.fingerprint() }
@@ -98,7 +98,7 @@ describe("the daemon's own certificate", () => {
     expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(next.material().cert)
   })
 
-  it('is renewed while the daemon runs, with the same key', async () => {
+  it('a certificate is renewed while the daemon runs, with the same key', async () => {
     const certificates = create()
     await certificates.ensure()
     const { cert } = certificates.material()
@@ -109,7 +109,7 @@ describe("the daemon's own certificate", () => {
     expect(await certificates.ensure()).toBe(false)
   })
 
-  it('is made once, and is the one in the file, when several look after it at once', async () => {
+  it('concurrent checks make one certificate, the one in the file', async () => {
     const certificates = create()
     const looks = () => Promise.all([certificates.ensure(), certificates.ensure(), certificates.reload()])
     const made = () => logged.lines.filter(({ msg }) => msg === 'a certificate was made').length
@@ -125,7 +125,7 @@ describe("the daemon's own certificate", () => {
     const made = () => logged.lines.filter(({ msg }) => msg === 'a certificate was made').length
     const advertise = (count: number) => (addresses = [...addresses, `2001:db8:${count}::7`])
 
-    it('is made once an hour at most, however many come, and then for all of them', async () => {
+    it('for new addresses a certificate is made at most once an hour, and then for all of them', async () => {
       const certificates = create()
       await certificates.ensure()
       for (let count = 1; count <= 300; count += 1) {
@@ -145,7 +145,7 @@ describe("the daemon's own certificate", () => {
       expect(made()).toBe(2)
     })
 
-    it('waits over restarts too', async () => {
+    it('for new addresses the hour lasts over restarts too', async () => {
       await create().ensure()
       advertise(1)
       for (let starts = 0; starts < 11; starts += 1) {
@@ -158,7 +158,7 @@ describe("the daemon's own certificate", () => {
       expect(made()).toBe(2)
     })
 
-    it('is made at once on a reload, and for a host name', async () => {
+    it('for new addresses a certificate is made at once on a reload, and for a new host name', async () => {
       const certificates = create()
       await certificates.ensure()
       advertise(1)
@@ -169,7 +169,7 @@ describe("the daemon's own certificate", () => {
       expect(made()).toBe(3)
     })
 
-    it('is made at once where the first start was before there was a network', async () => {
+    it('for new addresses a certificate is made at once when the first start had no network', async () => {
       addresses = ['fe80::7', '169.254.1.2']
       const certificates = create()
       await certificates.ensure()
@@ -182,21 +182,24 @@ describe("the daemon's own certificate", () => {
     it.each([
       ['back', -700 * day],
       ['back to 1970', -built - day],
-    ])('waits an hour and no longer where the clock was set %s', async (_where, byMs) => {
-      await create().ensure()
-      advertise(1)
-      time += byMs
-      monotonic = 0
-      const certificates = create()
-      await certificates.ensure()
-      monotonic = hour - 1
-      expect(await certificates.ensure()).toBe(false)
-      monotonic = hour
-      expect(await certificates.ensure()).toBe(true)
-    })
+    ])(
+      'for new addresses a certificate waits exactly an hour where the clock was set %s',
+      async (_where, byMs) => {
+        await create().ensure()
+        advertise(1)
+        time += byMs
+        monotonic = 0
+        const certificates = create()
+        await certificates.ensure()
+        monotonic = hour - 1
+        expect(await certificates.ensure()).toBe(false)
+        monotonic = hour
+        expect(await certificates.ensure()).toBe(true)
+      },
+    )
   })
 
-  it('is looked after again when a look failed', async () => {
+  it('a failed check of the certificate is repeated', async () => {
     const certificates = create()
     await certificates.ensure()
     rmSync(at('certificate.pem'))
@@ -210,7 +213,7 @@ describe("the daemon's own certificate", () => {
     expect(readFileSync(at('certificate.pem'), 'utf8')).toBe(certificates.material().cert)
   })
 
-  it('comes back to the disk as it is when its files go away while the daemon runs', async () => {
+  it('certificate and key are written again unchanged when their files are removed while the daemon runs', async () => {
     const certificates = create()
     await certificates.ensure()
     const { cert, key } = certificates.material()
@@ -223,7 +226,7 @@ describe("the daemon's own certificate", () => {
     ])
   })
 
-  it('is made anew with the old key when it belongs to another', async () => {
+  it('a certificate that does not belong to the key is replaced, and the key kept', async () => {
     const certificates = create()
     await certificates.ensure()
     writeFileSync(at('certificate.pem'), (await makeMaterial()).cert)
@@ -232,7 +235,7 @@ describe("the daemon's own certificate", () => {
     expect(String(logged.lines.at(-1)!.reason)).toContain('does not belong to the key')
   })
 
-  it('is made anew when what stands behind it is one that TLS refuses', async () => {
+  it('a certificate is replaced when its chain is one that TLS refuses', async () => {
     await create().ensure()
     const cert = readFileSync(at('certificate.pem'), 'utf8')
     writeFileSync(
@@ -247,7 +250,7 @@ describe("the daemon's own certificate", () => {
   })
 
   it.each(['', 'nonsense', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n'])(
-    'gets a new pair, and a warning that says why, when the key is %j',
+    'certificate and key are replaced, with a warning that names the reason, when the key is %j',
     async (text) => {
       await create().ensure()
       const before = readFileSync(at('certificate.pem'), 'utf8')
@@ -261,7 +264,7 @@ describe("the daemon's own certificate", () => {
     },
   )
 
-  it('gets a new pair when the key is missing', async () => {
+  it('certificate and key are replaced when the key is missing', async () => {
     await create().ensure()
     rmSync(at('key.pem'))
     const certificates = create()
@@ -269,7 +272,7 @@ describe("the daemon's own certificate", () => {
     expect(keyOf(certificates.material().cert)).toBe(keyOf(readFileSync(at('key.pem'), 'utf8')))
   })
 
-  it('closes a key that others could read, and says so', async () => {
+  it('a key that others can read gets mode 0600, with a warning', async () => {
     await create().ensure()
     chmodSync(at('key.pem'), 0o644)
     await create().ensure()
@@ -277,7 +280,7 @@ describe("the daemon's own certificate", () => {
     expect(logged.lines.at(-1)).toMatchObject({ level: 40, mode: '644' })
   })
 
-  it('is served from memory, with an error in the log, when the disk does not take it', async () => {
+  it('a certificate that cannot be written is served from memory, with an error in the log', async () => {
     // Nobody can make a folder there, root included.
     const certificates = create(undefined, '/proc/tls')
     await certificates.ensure()
@@ -286,7 +289,7 @@ describe("the daemon's own certificate", () => {
     expect(await certificates.ensure()).toBe(false)
   })
 
-  it('never writes through a link', async () => {
+  it('a certificate is never written through a link', async () => {
     mkdirSync(join(folder, 'tls'))
     writeFileSync(join(folder, 'elsewhere'), 'kept')
     symlinkSync(join(folder, 'elsewhere'), at('certificate.pem'))
@@ -304,7 +307,7 @@ describe("an administrator's own certificate", () => {
     return material
   }
 
-  it('is used as it is, and nothing is made', async () => {
+  it("an administrator's certificate is used as it is, and none is made", async () => {
     time = Date.now()
     const material = await put()
     const certificates = create(own())
@@ -313,7 +316,7 @@ describe("an administrator's own certificate", () => {
     expect(() => statSync(join(folder, 'tls'))).toThrow('ENOENT')
   })
 
-  it('is read again on reload only', async () => {
+  it("an administrator's certificate is read again on reload only", async () => {
     time = Date.now()
     await put()
     const certificates = create(own())
@@ -356,7 +359,7 @@ describe("an administrator's own certificate", () => {
   ]
 
   it.each(faults)(
-    'is refused at the start when %s, naming file and reason',
+    "an administrator's certificate is refused at the start when %s, with file and reason",
     async (_what, fault, message) => {
       await put()
       await fault()
@@ -368,20 +371,23 @@ describe("an administrator's own certificate", () => {
     },
   )
 
-  it.each(faults)('stays in use at a reload when %s, and the log says so', async (_what, fault, message) => {
-    time = Date.now()
-    const material = await put()
-    const certificates = create(own())
-    await certificates.ensure()
-    await fault()
-    expect(await certificates.reload()).toBe(false)
-    expect(certificates.material()).toEqual(material)
-    const error = logged.lines.at(-1)!
-    expect(error.level).toBe(50)
-    expect(error.reason).toMatch(message)
-  })
+  it.each(faults)(
+    "an administrator's certificate stays in use at a reload when %s, and the log says so",
+    async (_what, fault, message) => {
+      time = Date.now()
+      const material = await put()
+      const certificates = create(own())
+      await certificates.ensure()
+      await fault()
+      expect(await certificates.reload()).toBe(false)
+      expect(certificates.material()).toEqual(material)
+      const error = logged.lines.at(-1)!
+      expect(error.level).toBe(50)
+      expect(error.reason).toMatch(message)
+    },
+  )
 
-  it('warns from 30 days before its end, once a day', async () => {
+  it("the end of an administrator's certificate is warned of from 30 days before, once a day", async () => {
     await put()
     const certificates = create(own())
     time = Date.now()
@@ -401,7 +407,7 @@ describe("an administrator's own certificate", () => {
     expect(logged.texts()).toHaveLength(2)
   })
 
-  it('is used with a warning when it has expired', async () => {
+  it('an expired certificate of an administrator is used with a warning', async () => {
     await put()
     time = Date.now() + 4_000 * day
     await create(own()).ensure()

@@ -19,13 +19,13 @@ describe.concurrent('the file of --data', () => {
       /^edgehostctl: --data: \/no\/where cannot be read: no such file or directory \(ENOENT\)\n$/,
     ],
     ['/etc', /^edgehostctl: --data: \/etc cannot be read: .*\(EISDIR\)\n$/],
-  ])('is named where it is %s', async (file, message) => {
+  ])('the file of --data is named where it is %s', async (file, message) => {
     const ended = await post(file)
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ended.stderr).toMatch(message)
   })
 
-  it('may be standard input', async () => {
+  it('the file of --data may be standard input', async () => {
     expect((await post('-', '{}')).exitCode).toBe(3)
   })
 })

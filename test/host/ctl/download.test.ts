@@ -36,7 +36,7 @@ const download = () =>
     timeout: 20_000,
   })
 
-it('a trail is in its file when it is whole, for this user alone', async () => {
+it('a downloaded trail is in its file when it is complete, for this user alone', async () => {
   answer = (_request, response) => response.writeHead(200).end(half)
   expect(await download()).toMatchObject({ exitCode: 0 })
   expect(readFileSync(archive())).toEqual(half)
@@ -44,7 +44,7 @@ it('a trail is in its file when it is whole, for this user alone', async () => {
   expect(left()).toEqual(['trail.tar'])
 })
 
-it('a trail that breaks off leaves nothing', async () => {
+it('a trail that breaks off leaves no file', async () => {
   answer = (_request, response) => {
     response.writeHead(200, { 'content-length': 2 * half.length }).write(half, () => response.destroy())
   }
@@ -76,18 +76,21 @@ it('a link beside the archive is not followed', async () => {
   expect(readFileSync(archive())).toEqual(half)
 })
 
-it.each(['pipe', 'nowhere/trail.tar'])('to %s ends with a sentence', async (name) => {
-  const file = join(ctl.home, name)
-  execaSync('mkfifo', [join(ctl.home, 'pipe')])
-  answer = (_request, response) => response.writeHead(200).end(half)
-  const ended = await ctl.run([`--socket=${socket()}`, 'audit', 'download', `--file=${file}`])
-  expect(ended).toMatchObject({ exitCode: 1 })
-  expect(ended.stderr).toMatch(/^edgehostctl: .* could not be written: /)
-  expect(ended.stderr).not.toContain('    at ')
-  expect(statSync(join(ctl.home, 'pipe')).isFIFO()).toBe(true)
-})
+it.each(['pipe', 'nowhere/trail.tar'])(
+  'a download that cannot write to %s ends with one sentence',
+  async (name) => {
+    const file = join(ctl.home, name)
+    execaSync('mkfifo', [join(ctl.home, 'pipe')])
+    answer = (_request, response) => response.writeHead(200).end(half)
+    const ended = await ctl.run([`--socket=${socket()}`, 'audit', 'download', `--file=${file}`])
+    expect(ended).toMatchObject({ exitCode: 1 })
+    expect(ended.stderr).toMatch(/^edgehostctl: .* could not be written: /)
+    expect(ended.stderr).not.toContain('    at ')
+    expect(statSync(join(ctl.home, 'pipe')).isFIFO()).toBe(true)
+  },
+)
 
-it('a trail of any size goes through, and of a reply that is read as a whole only 16 MiB', async () => {
+it('a trail of any size is downloaded, but a reply that is read completely only up to 16 MiB', async () => {
   const mebibyte = Buffer.alloc(1_048_576, 'a')
   let sentMebibytes = 0
   const send = (response: ServerResponse, mebibytes: number) => {

@@ -76,19 +76,22 @@ describe('a config folder that cannot be written', () => {
       () => ({ HOME: 'here' }),
       /there is no home folder.*set HOME, or XDG_CONFIG_HOME/,
     ],
-  ])('%s is named, and nothing is said of the host', async (_, prepare, message) => {
-    const env = prepare()
-    for (const command of [['status'], ['login', 'alice', '--password-stdin']]) {
-      const ended = await run(env, ...known(), ...command)
-      expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(ended.stderr).toMatch(message)
-      expect(ended.stderr).not.toMatch(/reachable|\n/)
-    }
-    expect(asked).toEqual([])
-    expect(existsSync(join(home, 'edgehostctl'))).toBe(false)
-  })
+  ])(
+    'a config folder that cannot be written, %s, is named, and the host is not blamed',
+    async (_, prepare, message) => {
+      const env = prepare()
+      for (const command of [['status'], ['login', 'alice', '--password-stdin']]) {
+        const ended = await run(env, ...known(), ...command)
+        expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+        expect(ended.stderr).toMatch(message)
+        expect(ended.stderr).not.toMatch(/reachable|\n/)
+      }
+      expect(asked).toEqual([])
+      expect(existsSync(join(home, 'edgehostctl'))).toBe(false)
+    },
+  )
 
-  it('is noticed before a password is sent, where the key is known already', async () => {
+  it('a config folder that cannot be written is noticed before a password is sent, where the key is known already', async () => {
     expect(await run({ HOME: home }, ...known(), 'api', 'get', '/v1/ping')).toMatchObject({ exitCode: 0 })
     writeFileSync(join(home, '.config/edgehostctl/sessions'), '')
     asked = []
@@ -98,7 +101,7 @@ describe('a config folder that cannot be written', () => {
     expect(asked).toEqual(['/v1/ping'])
   })
 
-  it.each(['forget', 'logout'])('is named by %s', async (command) => {
+  it.each(['forget', 'logout'])('a config folder that cannot be written is named by %s', async (command) => {
     mkdirSync(join(home, '.config/edgehostctl'), { recursive: true })
     writeFileSync(join(home, '.config/edgehostctl/sessions'), '')
     const args = command === 'forget' ? ['forget', 'box'] : [...known(), 'logout']
@@ -107,13 +110,13 @@ describe('a config folder that cannot be written', () => {
     expect(ended.stderr).toMatch(/^edgehostctl: \S+ cannot be (read|written): .*\(E\w+\)$/)
   })
 
-  it('is no concern of a command that goes to the socket', async () => {
+  it('a command over the socket needs no config folder', async () => {
     const env = { HOME: '', EDGEHOSTCTL_SOCKET: join(ctl.home, 'daemon.sock') }
     expect(await run(env, 'api', 'get', '/v1/ping')).toMatchObject({ exitCode: 0, stdout: '{"msg":"pong"}' })
   })
 })
 
-it('a folder that only its owner may write is named to others', async ({ skip }) => {
+it('a config folder that only its owner may write is named to others', async ({ skip }) => {
   if (process.getuid?.() !== 0) skip('only root can give a folder away')
   // Root without capabilities, since another user may not even reach this checkout.
   chownSync(home, 65534, 65534)

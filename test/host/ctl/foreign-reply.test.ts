@@ -58,7 +58,7 @@ describe.concurrent('a reply that is not one of edgehostd', () => {
     Object.entries(bodies).flatMap(([name, body]) =>
       commands.map((command) => [command, name, body] as const),
     ),
-  )('%s after %s says so in one line', async (command, _name, body) => {
+  )('%s reports a reply with %s as foreign, in one line', async (command, _name, body) => {
     const ended = await ctl.run([await answer(good(body)), ...command.split(' ')])
     expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
     expect(ended.stderr).toMatch(
@@ -67,7 +67,7 @@ describe.concurrent('a reply that is not one of edgehostd', () => {
   })
 
   it.each([...commands, 'api get /v1/ping', 'audit download --file=-'])(
-    '%s names the place that a redirect leads to',
+    '%s names the target of a redirect',
     async (command) => {
       const moved =
         'HTTP/1.1 301 Moved Permanently\r\nLocation: https://portal/\u00ff\r\nConnection: close\r\n'
@@ -83,7 +83,7 @@ describe.concurrent('a reply that is not one of edgehostd', () => {
     },
   )
 
-  it('api get says the status of an error without a body', async () => {
+  it('api get names the status of an error without a body', async () => {
     const socket = await answer('HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n')
     const ended = await ctl.run([socket, 'api', 'get', '/v1/ping'])
     expect(ended).toEqual({
@@ -93,7 +93,7 @@ describe.concurrent('a reply that is not one of edgehostd', () => {
     })
   })
 
-  it('an error whose fields are no texts is told by its status', async () => {
+  it('an error whose fields are not texts is reported by its status', async () => {
     const body = '{"code":"Internal","message":"no","ref":7}'
     const socket = await answer(`HTTP/1.1 500 No\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
     expect((await ctl.run([socket, 'status'])).stderr).toBe(
@@ -102,7 +102,7 @@ describe.concurrent('a reply that is not one of edgehostd', () => {
   })
 
   it.each([...commands, 'api get /v1/ping', 'audit download --file=-'])(
-    '%s ends where a different protocol is to follow',
+    '%s ends where the daemon switches to a different protocol',
     async (command) => {
       const socket = await answer(
         'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',

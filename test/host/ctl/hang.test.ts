@@ -43,9 +43,9 @@ async function timed(...args: string[]) {
   return { ...ended, seconds: (performance.now() - startedAt) / 1_000 }
 }
 
-describe.concurrent('a daemon that takes connections and answers nothing', () => {
+describe.concurrent('a daemon that accepts connections and does not reply', () => {
   it.each(['status', 'audit verify', 'audit download --file=-', 'api get /v1/ping'])(
-    'is noticed by %s after 10 seconds, and a restart is advised',
+    'a daemon that hangs is noticed by %s after 10 seconds, and a restart is advised',
     async (command) => {
       const socket = await listen(`${command.replaceAll(/\W/g, '')}.sock`, silent)
       const ended = await timed(socket, ...command.split(' '))
@@ -58,7 +58,7 @@ describe.concurrent('a daemon that takes connections and answers nothing', () =>
     },
   )
 
-  it('is noticed in the middle of an archive', async () => {
+  it('a daemon that hangs in the middle of an archive is noticed', async () => {
     const socket = await listen('half.sock', ({ url = '' }, response) => {
       if (url.endsWith('/download')) response.writeHead(200).write('half')
     })
@@ -68,7 +68,7 @@ describe.concurrent('a daemon that takes connections and answers nothing', () =>
     expect(ended.seconds).toBeLessThan(15)
   })
 
-  it('is told from one that takes its time', async () => {
+  it('a slow daemon is not taken for one that hangs', async () => {
     // The reply comes when it was asked for a sign of life.
     let finish: () => void = () => undefined
     const socket = await listen('slow.sock', ({ url }, response) => {
@@ -84,7 +84,7 @@ describe.concurrent('a daemon that takes connections and answers nothing', () =>
     })
   })
 
-  it('is noticed on another host, before TLS and behind it', async () => {
+  it('a daemon that hangs on another host is noticed, before TLS and after it', async () => {
     const mute = createTcpServer(() => undefined)
     await open(mute, 0)
     const before = timed('--host', `127.0.0.1:${(mute.address() as AddressInfo).port}`, 'status')

@@ -41,7 +41,7 @@ const commands = [
 ]
 
 describe('a standard output that is full', () => {
-  it.each(commands)('is a line and exit code 1 for %s', async (command) => {
+  it.each(commands)('a full standard output is one line and exit code 1 for %s', async (command) => {
     const { exitCode, stderr } = await shell.run(`edgehostctl ${command} > /dev/full`)
     // config check is the daemon's own.
     const name = command.startsWith('config') ? 'edgehostd' : 'edgehostctl'
@@ -54,7 +54,7 @@ describe('a standard output that is full', () => {
     'audit download --file=-',
     'completion bash',
     'api get /v1/edge-mgmt/edgehosts/current',
-  ])('is noticed also where a part of %s had room', async (command) => {
+  ])('a standard output that becomes full within %s is reported', async (command) => {
     // The first write ends at the limit and counts as written, as on a disk that gets full; the next one fails.
     const { exitCode, stderr } = await shell.run(`ulimit -f 1; edgehostctl ${command} > part`)
     expect(readFileSync(shell.at('part')).length).toBe(1_024)
@@ -63,7 +63,7 @@ describe('a standard output that is full', () => {
   })
 
   it.each(['--help', '--version', '--print-config', '--check-config'])(
-    'is told by edgehostd %s',
+    'a full standard output is reported by edgehostd %s',
     async (flag) => {
       const { exitCode, stderr } = await shell.run(
         `'${process.execPath}' main.cjs --config good.yaml ${flag} > /dev/full`,
@@ -75,7 +75,7 @@ describe('a standard output that is full', () => {
 })
 
 describe('a reader that has seen enough', () => {
-  it.each(commands)('of %s hears nothing about it', async (command) => {
+  it.each(commands)('%s prints no error to a reader that closes the pipe', async (command) => {
     // The program starts when the reader has closed its end.
     const { stderr } = await shell.run(
       `[ -p go ] || mkfifo go; (read -r < go; edgehostctl ${command}; echo "ended with $?" >&2) | { exec 0<&-; echo > go; }`,
@@ -85,7 +85,7 @@ describe('a reader that has seen enough', () => {
   })
 })
 
-it('a closed standard output is told by the installed command', async () => {
+it('a closed standard output is reported by the installed command', async () => {
   const script = join(import.meta.dirname, '../../../build/debian/edgehostctl')
   const { exitCode, stderr } = await shell.run(`sh '${script}' help >&-`)
   expect(stderr).toBe('edgehostctl: standard output cannot be written: it is closed')

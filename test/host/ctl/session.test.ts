@@ -107,7 +107,7 @@ const kept = () =>
     .join('')
 
 describe('a login', () => {
-  it('keeps the tokens in a file for this user alone and says who it is', async () => {
+  it('a login keeps the tokens in a file for this user alone and names the user', async () => {
     const ended = await logIn()
     expect(ended).toMatchObject({ exitCode: 0, stdout: '' })
     expect(ended.stderr).toMatch(/Logged in on .* as alice \(admin\); the first login/)
@@ -116,23 +116,23 @@ describe('a login', () => {
     expect(kept()).not.toContain('right pass')
   })
 
-  it('that is refused is 4 and keeps nothing', async () => {
+  it('a refused login is exit code 4 and keeps nothing', async () => {
     const ended = await logIn('wrong\n')
     expect(ended).toMatchObject({ exitCode: 4, stdout: '' })
     expect(ended.stderr).toContain('no\\u001b[31m (InvalidCredentials)')
     expect(await run('sessions', 'list')).toMatchObject({ exitCode: 4 })
   })
 
-  it('with an expired password says what to do without a terminal', async () => {
+  it('a login with an expired password names the command to type when there is no terminal', async () => {
     expect((await logIn('old one')).stderr).toMatch(/expired; log in on a terminal/)
   })
 
-  it('without a terminal and without --password-stdin is a wrong command line', async () => {
+  it('a login without a terminal and without --password-stdin is a wrong command line', async () => {
     await logIn()
     expect(await run('login', 'alice')).toMatchObject({ exitCode: 2 })
   })
 
-  it('takes the account of --user, and two different ones are a wrong command line', async () => {
+  it('a login uses the account of --user, and two different ones are a wrong command line', async () => {
     await logIn()
     const logInAs = (...words: string[]) =>
       ctl.run(['--host', `localhost:${server.port}`, 'login', '--password-stdin', ...words], 'right pass')
@@ -144,14 +144,14 @@ describe('a login', () => {
 })
 
 describe('a session', () => {
-  it('is renewed by itself', async () => {
+  it('a session is renewed automatically', async () => {
     await logIn()
     accounts.age()
     expect(await run('sessions', 'list', '--limit=1')).toMatchObject({ exitCode: 0, stderr: '' })
     expect(kept()).toContain('refresh-1')
   })
 
-  it('is renewed once by invocations that run at once, and none of them loses it', async () => {
+  it('a session is renewed once by concurrent invocations, and none of them loses it', async () => {
     await logIn()
     accounts.age()
     const ended = await Promise.all(Array.from({ length: 4 }, () => run('sessions', 'list', '--limit=1')))
@@ -160,7 +160,7 @@ describe('a session', () => {
     expect(await run('sessions', 'list', '--limit=1')).toMatchObject({ exitCode: 0 })
   })
 
-  it('that has ended is 4, with what to type, and its tokens go', async () => {
+  it('a session that has ended is exit code 4 with the command to type, and its tokens are removed', async () => {
     await logIn()
     accounts.age()
     accounts.end()
@@ -170,13 +170,13 @@ describe('a session', () => {
     expect(kept()).toBe('')
   })
 
-  it('of another account than --user is not used', async () => {
+  it('a session of another account than --user is not used', async () => {
     await logIn()
     expect(await run('--user=bob', 'sessions', 'list')).toMatchObject({ exitCode: 4 })
     expect(await run('--user=alice', 'sessions', 'list')).toMatchObject({ exitCode: 0 })
   })
 
-  it('is gone after a logout', async () => {
+  it('a session is removed by a logout', async () => {
     await logIn()
     expect(await run('logout')).toMatchObject({ exitCode: 0 })
     expect(kept()).toBe('')
@@ -185,7 +185,7 @@ describe('a session', () => {
 })
 
 describe('a list', () => {
-  it('comes over all its pages', async () => {
+  it('a list contains the items of all its pages', async () => {
     await logIn()
     const { stdout } = await run('sessions', 'list', '-o', 'json')
     const { items, listmeta } = JSON.parse(stdout) as { items: { uid: string }[]; listmeta: object }
@@ -193,7 +193,7 @@ describe('a list', () => {
     expect(listmeta).toEqual({ continue: '', count: 120, limit: 120, offset: 120 })
   })
 
-  it('ends at --limit', async () => {
+  it('a list ends at --limit', async () => {
     await logIn()
     const { stdout } = await run('sessions', 'list', '--limit=70', '-o', 'json')
     expect((JSON.parse(stdout) as { items: unknown[] }).items).toHaveLength(70)

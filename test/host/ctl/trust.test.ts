@@ -45,7 +45,7 @@ async function renewed(of: TlsMaterial): Promise<TlsMaterial> {
 }
 
 describe('a host that is not known', () => {
-  it('without a terminal is refused, with its fingerprint, and nothing was sent or kept', async () => {
+  it('an unknown host is refused without a terminal, with its fingerprint, and nothing is sent or kept', async () => {
     const ended = await get()
     expect(ended).toMatchObject({ exitCode: 5, stdout: '' })
     expect(ended.stderr).toContain(fingerprintOf(material))
@@ -53,7 +53,7 @@ describe('a host that is not known', () => {
     expect(existsSync(folder())).toBe(false)
   })
 
-  it('is accepted by exactly its fingerprint, in any spelling', async () => {
+  it('an unknown host is accepted by exactly its fingerprint, in any spelling', async () => {
     const bare = fingerprintOf(material).replaceAll(':', '').toLowerCase()
     expect(await get('--fingerprint', `sha256:${bare}`)).toMatchObject({
       exitCode: 0,
@@ -62,7 +62,7 @@ describe('a host that is not known', () => {
     expect(await get()).toMatchObject({ exitCode: 0, stderr: '' })
   })
 
-  it.each(['', 'AA:BB', 'x'])('is refused with the fingerprint %j', async (wrong) => {
+  it.each(['', 'AA:BB', 'x'])('an unknown host is refused with the fingerprint %j', async (wrong) => {
     expect(await get(`--fingerprint=${wrong}`)).toMatchObject({ exitCode: 5 })
     expect(await get(`--fingerprint=${another(fingerprintOf(material))}`)).toMatchObject({
       exitCode: 5,
@@ -70,7 +70,7 @@ describe('a host that is not known', () => {
     expect(asked).toEqual([])
   })
 
-  it('is kept for this user alone', async () => {
+  it('the key of a host is kept for this user alone', async () => {
     await accept()
     const [file = ''] = readdirSync(join(folder(), 'hosts'))
     expect(statSync(folder()).mode & 0o777).toBe(0o700)
@@ -80,13 +80,13 @@ describe('a host that is not known', () => {
 })
 
 describe('a host that is known', () => {
-  it('may renew its certificate, for other names too', async () => {
+  it('a known host may renew its certificate, for other names too', async () => {
     await accept()
     server.server.setSecureContext(tlsOptions(await renewed(material)))
     expect(await get()).toMatchObject({ exitCode: 0 })
   })
 
-  it('with another key is refused, whatever is asked, until it is forgotten', async () => {
+  it('a known host with another key is refused for every command, until it is forgotten', async () => {
     await accept()
     asked.length = 0
     const other = await makeMaterial()
@@ -106,7 +106,7 @@ describe('a host that is known', () => {
     expect(await get('--fingerprint', fingerprintOf(other))).toMatchObject({ exitCode: 0 })
   })
 
-  it('is not accepted again when its file is damaged', async () => {
+  it('a known host is not accepted when its file is damaged', async () => {
     await accept()
     const [file = ''] = readdirSync(join(folder(), 'hosts'))
     const path = join(folder(), 'hosts', file)
@@ -118,18 +118,18 @@ describe('a host that is known', () => {
 })
 
 describe('a reply', () => {
-  it('that is an error goes to standard error as it came, and is 1', async () => {
+  it('an error of the API is printed to standard error as received, with exit code 1', async () => {
     answer = (_request, response) => response.writeHead(404).end('{"code":"NotFound","message":"no"}')
     expect(await accept()).toMatchObject({ exitCode: 1, stdout: '' })
     expect((await get()).stderr).toBe('{"code":"NotFound","message":"no"}')
   })
 
-  it('of megabytes comes whole', async () => {
+  it('a reply of megabytes is printed completely', async () => {
     answer = (_request, response) => response.end(Buffer.alloc(3_000_000, 'x'))
     expect((await accept()).stdout.length).toBe(3_000_000)
   })
 
-  it('that breaks off is 3', async () => {
+  it('a reply that breaks off is exit code 3', async () => {
     answer = (_request, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('half')
       setImmediate(() => response.destroy())
@@ -138,13 +138,13 @@ describe('a reply', () => {
   })
 })
 
-it('a host that is not there is 3', async () => {
+it('a missing host is exit code 3', async () => {
   const ended = await ctl.run(['--host', 'localhost:1', 'status'])
   expect(ended).toMatchObject({ exitCode: 3, stdout: '' })
   expect(ended.stderr).toMatch(/connection refused/)
 })
 
-it('a socket that is not there is 3, one that is forbidden 4', async () => {
+it('a missing socket is exit code 3, a forbidden one 4', async () => {
   const ended = await ctl.run(['--socket', join(ctl.home, 'none'), 'status'])
   expect(ended).toMatchObject({ exitCode: 3 })
   expect(ended.stderr).toMatch(/systemctl status edgehostd\n.*journalctl -u edgehostd/s)

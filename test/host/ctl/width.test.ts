@@ -32,20 +32,23 @@ describe.each([
   'help',
   'help audit list',
 ])('%s', (command) => {
-  it.each([40, 60, 80, 100])('fits %i columns without a break inside a word that fits', async (columns) => {
-    const whole = new Set(wordsOf(await show(command)))
-    const text = await show(command, columns)
-    expect(text.length).toBeGreaterThan(100)
-    for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
-    // What is longer than a line, as a hash or a place in an archive, is broken; a fingerprint between bytes.
-    const long = [...whole].filter((word) => word.length > columns - 2 || /^([0-9A-F]{2}:){31}/.test(word))
-    for (const word of wordsOf(text)) {
-      if (!long.some((each) => each.includes(word))) expect(whole, `${word} in\n${text}`).toContain(word)
-    }
-  })
+  it.each([40, 60, 80, 100])(
+    `the text of ${command} fits %i columns without a break inside a word that fits`,
+    async (columns) => {
+      const whole = new Set(wordsOf(await show(command)))
+      const text = await show(command, columns)
+      expect(text.length).toBeGreaterThan(100)
+      for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
+      // What is longer than a line, as a hash or a place in an archive, is broken; a fingerprint between bytes.
+      const long = [...whole].filter((word) => word.length > columns - 2 || /^([0-9A-F]{2}:){31}/.test(word))
+      for (const word of wordsOf(text)) {
+        if (!long.some((each) => each.includes(word))) expect(whole, `${word} in\n${text}`).toContain(word)
+      }
+    },
+  )
 })
 
-it('COLUMNS comes before what the terminal says, and does not reach a pipe', async () => {
+it('COLUMNS overrides the width of the terminal, and does not apply to a pipe', async () => {
   const narrow = await show('audit list --limit=1', 120, { COLUMNS: '40' })
   for (const line of narrow.split('\n')) expect(line.length).toBeLessThanOrEqual(40)
   expect(await show('audit list', undefined, { COLUMNS: '40' })).toBe(await show('audit list'))

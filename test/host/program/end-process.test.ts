@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-it.each([0, 78])('a process ends with %d though a thread of it waits for a pipe', async (exitCode) => {
+it.each([0, 78])('a process ends with %d although one of its threads waits for a pipe', async (exitCode) => {
   const pipe = join(folder, 'pipe')
   execFileSync('mkfifo', [pipe])
   const script = `

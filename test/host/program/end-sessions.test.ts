@@ -15,20 +15,20 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 describe('the secret of a state folder', () => {
-  it('goes, and that there is none is no error', async () => {
+  it('the secret of a state folder is removed, and a missing one is no error', async () => {
     expect(await endSessions(folder, log)).toEqual({ wasThere: true, isRunning: false })
     expect(existsSync(join(folder, 'secret'))).toBe(false)
     expect(await endSessions(folder, log)).toEqual({ wasThere: false, isRunning: false })
   })
 
-  it('goes while a daemon has the folder, which is told', async () => {
+  it('the secret is removed while a daemon uses the folder, which is reported', async () => {
     const lock = lockState(folder, log)
     expect(await endSessions(folder, log)).toEqual({ wasThere: true, isRunning: true })
     lock.release()
     expect(existsSync(join(folder, 'secret'))).toBe(false)
   })
 
-  it('of a folder that is not there is the error of the system, and makes none', async () => {
+  it('a missing state folder is the error of the system, and is not created', async () => {
     const none = join(folder, 'none')
     await expect(endSessions(none, log)).rejects.toMatchObject({ code: 'ENOENT' })
     expect(existsSync(none)).toBe(false)

@@ -37,21 +37,21 @@ const add = ({ sql }: Database, name: string, at = 1) =>
   sql.prepare('INSERT INTO account (name, first_login_at) VALUES (?, ?)').run(name, at)
 
 describe('openDatabase', () => {
-  it('makes the file, and brings it to the newest schema', () => {
+  it('openDatabase creates the file with the newest schema', () => {
     const { sql } = open()
     expect(sql.prepare('PRAGMA user_version').get()).toEqual({ user_version: migrations.length })
     expect(sql.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
     expect(sql.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 })
   })
 
-  it('finds what was written before', () => {
+  it('a database that is opened again has what was written', () => {
     const first = open()
     add(first, 'bob')
     first.close()
     expect(names(open())).toEqual(['bob'])
   })
 
-  it('refuses a file of a newer version, and leaves it as it is', async () => {
+  it('a file of a newer version is refused and not changed', async () => {
     open().close()
     const raw = new DatabaseSync(file)
     raw.exec(`PRAGMA user_version = ${migrations.length + 1}`)
@@ -62,7 +62,7 @@ describe('openDatabase', () => {
     expect((await readdir(folder)).filter((name) => name.includes('corrupt'))).toEqual([])
   })
 
-  it('keeps a file that is no database aside, says so, and begins a new one', async () => {
+  it('a file that is not a database is kept aside with a log line, and a new one begun', async () => {
     await writeFile(file, 'no database at all '.repeat(1_000))
     const database = open()
     expect(names(database)).toEqual([])
@@ -75,7 +75,7 @@ describe('openDatabase', () => {
     add(database, 'bob')
   })
 
-  it('keeps a file with damaged pages aside', async () => {
+  it('a file with damaged pages is kept aside', async () => {
     const first = open()
     for (let count = 0; count < 500; count += 1) add(first, `user ${count}`.padEnd(200, 'x'), count)
     first.close()
@@ -86,7 +86,7 @@ describe('openDatabase', () => {
     expect((await readdir(folder)).some((name) => name.includes('corrupt'))).toBe(true)
   })
 
-  it('keeps a file that was cut off aside', async () => {
+  it('a file that was cut off is kept aside', async () => {
     const first = open()
     for (let count = 0; count < 500; count += 1) add(first, `user ${count}`.padEnd(200, 'x'), count)
     first.close()
@@ -94,19 +94,19 @@ describe('openDatabase', () => {
     expect(names(open())).toEqual([])
   })
 
-  it('takes an empty file for a new one', async () => {
+  it('an empty file becomes a new database', async () => {
     await writeFile(file, '')
     expect(open().texts()).toEqual([])
   })
 
-  it('passes on what is no damage', () => {
+  it('an error that is not damage is passed on', () => {
     file = join(folder, 'no', 'such', 'folder', 'edgehostd.db')
     expect(open).toThrow('unable to open')
   })
 })
 
 describe('a transaction', () => {
-  it('is undone by an exception, which is passed on', () => {
+  it('an exception undoes the transaction and is passed on', () => {
     const database = open()
     const work = () =>
       database.transaction(() => {
@@ -119,7 +119,7 @@ describe('a transaction', () => {
     expect(names(database)).toEqual(['alice'])
   })
 
-  it('does not hold up the event loop while somebody else writes', () => {
+  it('a transaction does not block the event loop while another process writes', () => {
     const database = open()
     const other = new DatabaseSync(file)
     other.exec('BEGIN IMMEDIATE')
@@ -132,11 +132,11 @@ describe('a transaction', () => {
     expect(names(database)).toEqual(['bob'])
   })
 
-  it('gives back what its work gives', () => {
+  it('a transaction returns the result of its work', () => {
     expect(open().transaction(() => 5)).toBe(5)
   })
 
-  it('before another waits for no disk, and all others do, whatever becomes of it', () => {
+  it('a transaction before another one is not synced to disk, and every other is, however the next one ends', () => {
     const database = open()
     const synchronous = () => database.sql.prepare('PRAGMA synchronous').get()?.synchronous
     const [normal, full] = [1, 2]
@@ -153,7 +153,7 @@ describe('a transaction', () => {
   })
 })
 
-it('kill -9 in the middle of writing loses nothing that was acknowledged, five times in a row', async () => {
+it('kill -9 during writes loses nothing that was acknowledged, five times in a row', async () => {
   const writer = join(import.meta.dirname, '../../support/database-writer.ts')
   let acknowledged = -1
   for (let round = 0; round < 5; round += 1) {

@@ -31,14 +31,14 @@ const slow = {
 }
 
 describe('a reader', () => {
-  it('gives the rows of each statement, with what was committed just before', async () => {
+  it('a reader returns the rows of each statement, with what was committed just before', async () => {
     sql.exec('INSERT INTO number VALUES (4)')
     const [rows, [total] = []] = await reader.read([greater(2), count])
     expect(rows?.map(({ n }) => n)).toEqual([3, 4])
     expect(total?.count).toBe(4)
   })
 
-  it('reads all statements of a call from one state of the database', async () => {
+  it('a reader reads all statements of a call from one state of the database', async () => {
     const reading = reader.read([count, slow, count])
     const timer = setInterval(() => sql.exec('INSERT INTO number SELECT max(n) + 1 FROM number'), 1)
     const [[before] = [], , [after] = []] = await reading
@@ -47,7 +47,7 @@ describe('a reader', () => {
     expect((await reader.read([count]))[0]?.[0]?.count).toBeGreaterThan(Number(before?.count))
   })
 
-  it('lets the event loop go on', async () => {
+  it('a reader does not block the event loop', async () => {
     await reader.read([count])
     let turns = 0
     const timer = setInterval(() => (turns += 1), 1)
@@ -56,31 +56,31 @@ describe('a reader', () => {
     expect(turns).toBeGreaterThan(10)
   })
 
-  it('answers each of many calls with its own rows', async () => {
+  it('a reader answers each of many calls with its own rows', async () => {
     const calls = Array.from({ length: 50 }, (_none, index) => reader.read([greater(index % 4)]))
     const lengths = (await Promise.all(calls)).map(([rows]) => rows?.length)
     expect(lengths).toEqual(Array.from({ length: 50 }, (_none, index) => 3 - (index % 4)))
   })
 
-  it('can only read', async () => {
+  it('a reader cannot write', async () => {
     const write = { sql: 'DELETE FROM number', values: [] }
     await expect(reader.read([write])).rejects.toThrow('readonly')
     expect(sql.prepare(count.sql).get()?.count).toBe(3)
   })
 
-  it('refuses a statement that cannot be read, and reads the next', async () => {
+  it('a reader refuses an invalid statement, and reads the next', async () => {
     await expect(reader.read([{ sql: 'SELECT missing', values: [] }])).rejects.toThrow('no such column')
     expect(await reader.read([greater(2)])).toEqual([[{ n: 3 }]])
   })
 
-  it('refuses what is still being read when it is closed, and nothing is left to wait for', async () => {
+  it('a reader that is closed refuses unfinished reads, and leaves nothing to wait for', async () => {
     const reading = reader.read([slow])
     const refused = expect(reading).rejects.toThrow('has ended')
     await reader.close()
     await refused
   })
 
-  it('ends its thread when nobody asks, and starts it anew for the next', async () => {
+  it('an idle reader ends its thread, and starts it again for the next call', async () => {
     const impatient = createReader(sql, { idleMs: 1 })
     const threads = () => process.getActiveResourcesInfo().filter((name) => name === 'Worker').length
     for (let round = 0; round < 3; round += 1) {
@@ -89,7 +89,7 @@ describe('a reader', () => {
     }
   })
 
-  it('gives a read up that takes too long, names the way out, and reads the next', async () => {
+  it('a reader ends a read that takes too long, names the remedy, and reads the next', async () => {
     const strict = createReader(sql, { limitMs: 200 })
     const long = strict.read([{ ...slow, values: [3_000_000] }])
     await expect(long).rejects.toMatchObject({
@@ -112,7 +112,7 @@ describe('a reader', () => {
     await strict.close()
   })
 
-  it('lets only so many wait, and says when to ask again', async () => {
+  it('a reader has a maximum of waiting calls, and says when to ask again', async () => {
     const narrow = createReader(sql, { maximumWaiting: 2 })
     const running = narrow.read([slow])
     const waiting = [0, 1].map((than) => narrow.read([greater(than)]))
@@ -126,7 +126,7 @@ describe('a reader', () => {
     await narrow.close()
   })
 
-  it('lets none wait longer than it may', async () => {
+  it('a call waits no longer for a reader than allowed', async () => {
     const brief = createReader(sql, { limitMs: 300 })
     const running = expect(brief.read([{ ...slow, values: [3_000_000] }])).rejects.toThrow('narrow')
     const begun = performance.now()
@@ -136,7 +136,7 @@ describe('a reader', () => {
     await brief.close()
   })
 
-  it('reads equal calls that wait once', async () => {
+  it('equal calls that wait for a reader are read once', async () => {
     const running = reader.read([slow])
     const [one, two, other] = [reader.read([count]), reader.read([count]), reader.read([greater(2)])]
     expect(two).toBe(one)
@@ -146,7 +146,7 @@ describe('a reader', () => {
     await Promise.all([running, other])
   })
 
-  it('says why when the database cannot be opened', async () => {
+  it('a reader reports why the database cannot be opened', async () => {
     const gone = new DatabaseSync(join(folder, 'gone.db'))
     await rm(join(folder, 'gone.db'))
     const other = createReader(gone)
@@ -154,7 +154,7 @@ describe('a reader', () => {
     gone.close()
   })
 
-  it('reads a database in memory through its only connection', async () => {
+  it('a database in memory is read through its only connection', async () => {
     const memory = new DatabaseSync(':memory:')
     const [rows] = await createReader(memory).read([{ sql: 'SELECT ? AS one', values: [1] }])
     expect(rows).toEqual([{ one: 1 }])

@@ -36,20 +36,20 @@ async function holder() {
 }
 
 describe('the state folder', () => {
-  it('belongs to one process; another is told the folder and what to do', async () => {
+  it('the state folder belongs to one process; another gets the folder and the remedy in the error', async () => {
     await holder()
     expect(lock).toThrow(StateInUse)
     expect(lock).toThrow(`${folder} is in use by another edgehostd: find it with systemctl status edgehostd`)
   })
 
-  it('belongs to one holder within a process, too', () => {
+  it('the state folder belongs to one holder within a process, too', () => {
     const held = lock()
     expect(lock).toThrow(StateInUse)
     held.release()
     lock().release()
   })
 
-  it('is free as soon as its process was killed, five times in a row', async () => {
+  it('the state folder is free as soon as its process is killed, five times in a row', async () => {
     for (let round = 0; round < 5; round += 1) {
       const held = await holder()
       const gone = once(held, 'exit')
@@ -59,14 +59,14 @@ describe('the state folder', () => {
     }
   })
 
-  it('is free once it was given up', async () => {
+  it('the state folder is free once it is released', async () => {
     const held = await holder()
     held.stdin.write('\n')
     await once(held.stdout, 'data')
     lock().release()
   })
 
-  it('stays free when a second holder was refused and is gone', async () => {
+  it('the state folder stays free when a second holder was refused and has ended', async () => {
     const held = lock()
     expect(lock).toThrow(StateInUse)
     const refused = spawn(
@@ -79,13 +79,13 @@ describe('the state folder', () => {
     lock().release()
   })
 
-  it('has a lock that takes no room', async () => {
+  it('the lock of the state folder takes no space', async () => {
     const held = lock()
     expect((await stat(join(folder, 'lock'))).size).toBe(0)
     held.release()
   })
 
-  it('where no lock can be made is used all the same, and the log says so', async () => {
+  it('a state folder that cannot be locked is used without a lock, and the log says so', async () => {
     await mkdir(join(folder, 'lock'))
     lock().release()
     expect(texts().at(-1)).toBe('the state folder cannot be locked; a second daemon could start on it')

@@ -42,7 +42,7 @@ const head = (length: number, type: string) =>
   `POST / HTTP/1.1\r\nHost: h\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n`
 
 describe('an upload', () => {
-  it('ends at once by its signal while nothing arrives, before its file and in it', async () => {
+  it('the signal of an upload ends it at once while nothing arrives, before and inside its file', async () => {
     const { body, type } = form(file(randomBytes(100_000)))
     for (const sent of [20, 50_000]) {
       const ended = new AbortController()
@@ -60,7 +60,7 @@ describe('an upload', () => {
   })
 
   it.each([0, 1, 524_287, 524_288, 524_289, 3_000_001])(
-    'of %i bytes is on the disk, mode 0600, with its hash',
+    'an upload of %i bytes is on the disk, mode 0600, with its hash',
     async (bytes) => {
       const content = randomBytes(bytes)
       const { status, body } = await send(file(content))
@@ -71,7 +71,7 @@ describe('an upload', () => {
       expect((await stat(path)).mode & 0o777).toBe(0o600)
     },
   )
-  it('holds what looks like its own boundary', async () => {
+  it('an upload may contain what looks like its own boundary', async () => {
     const { boundary, type } = form()
     const content = Buffer.from(`\r\n--${boundary.slice(0, -1)}\r\n--\r\n\r\n----${boundary}x`.repeat(9_000))
     const body = Buffer.concat([
@@ -87,16 +87,16 @@ describe('an upload', () => {
     ['a\u202eb\u0007.tgz', 'a?b?.tgz'],
     ['\u00e4'.repeat(300), '\u00e4'.repeat(127)],
     ['', ''],
-  ])('called %j is labelled %j', async (fileName, label) => {
+  ])('an upload with the file name %j is labelled %j', async (fileName, label) => {
     expect((await send(file('x', { fileName }))).body.fileName).toBe(label)
   })
-  it('passes over other parts, before and after', async () => {
+  it('other parts before and after the file are ignored', async () => {
     const other = (name: string) => ({ name, content: randomBytes(20_000), fileName: name })
     const content = randomBytes(100_000)
     const reply = await send({ name: 'note', content: 'hello' }, other('a'), file(content), other('b'))
     expect(reply.body.sha256).toBe(sha256(content))
   })
-  it('comes byte by byte', async () => {
+  it('an upload may arrive byte by byte', async () => {
     const content = randomBytes(2_000)
     const { type, body } = form(file(content), { name: 'signature', content: 'x' })
     const slow = (async function* () {
@@ -107,7 +107,7 @@ describe('an upload', () => {
     })()
     expect((await post(server.port, type, slow)).body.sha256).toBe(sha256(content))
   })
-  it('comes with a preamble and an epilogue, the epilogue later than the rest', async () => {
+  it('an upload may have a preamble and an epilogue, the epilogue later than the rest', async () => {
     const content = randomBytes(1_000)
     const { type, body } = form(file(content))
     const pieces = (async function* () {
@@ -119,7 +119,7 @@ describe('an upload', () => {
     })()
     expect((await post(server.port, type, pieces)).body.sha256).toBe(sha256(content))
   })
-  it('is sent by curl -F, with the signature as file and as text', async () => {
+  it('curl -F can send an upload, with the signature as file and as text', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'edgehostd-curl-'))
     try {
       const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
@@ -139,7 +139,7 @@ describe('an upload', () => {
       await rm(folder, { recursive: true })
     }
   })
-  it('of 300 MB takes no more memory than one of 60', async () => {
+  it('an upload of 300 MB takes no more memory than one of 60', async () => {
     const block = randomBytes(1_048_576)
     const { type, body } = form(file('MARK'))
     const at = body.indexOf('MARK')
@@ -182,21 +182,21 @@ describe('a signature', () => {
     ['after the file, as text field with raw bytes', [file(content), signature(good)]],
     ['before the file, as hex', [signature(`${good.toString('hex')}\n`), file(content)]],
     ['after the file, as base64', [file(content), signature(good.toString('base64'))]],
-  ])('is accepted %s', async (_, parts) => {
+  ])('a signature is accepted %s', async (_, parts) => {
     expect((await send(...parts)).body.sha256).toBe(sha256(content))
   })
   it.each<[string, Part[], string]>([
-    ['none', [file(content)], 'SignatureMissing'],
-    ['an empty one', [file(content), signature('')], 'SignatureMissing'],
-    ['one of something else', [file(content.subarray(1)), signature(good)], 'SignatureInvalid'],
+    ['missing', [file(content)], 'SignatureMissing'],
+    ['empty', [file(content), signature('')], 'SignatureMissing'],
+    ['that of another file', [file(content.subarray(1)), signature(good)], 'SignatureInvalid'],
     ['garbage', [signature('garbage!'), file(content)], 'SignatureInvalid'],
-    ['one of 20 KB', [signature(randomBytes(20_000), 's'), file(content)], 'SignatureInvalid'],
-  ])('is refused where it is %s', async (_, parts, code) => {
+    ['20 KB long', [signature(randomBytes(20_000), 's'), file(content)], 'SignatureInvalid'],
+  ])('a signature that is %s is refused', async (_, parts, code) => {
     const reply = await send(...parts)
     expect(reply).toMatchObject({ status: 400, body: { code, details: { field: 'signature' } } })
     await expectNothingLeft()
   })
-  it('is passed over where the host has no key', async () => {
+  it('a signature is ignored where the host has no key', async () => {
     server.settings.signingKey = undefined
     expect((await send(file(content), signature('anything', 's'))).status).toBe(200)
   })
@@ -206,30 +206,30 @@ describe('a form is refused', () => {
   const tiny = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ name: `part${at}`, content: 'x', fileName: 'x' }))
   it.each<[string, Part[], number, object]>([
-    ['without a file', [{ name: 'signature', content: 'x' }], 400, { field: 'uploadFile' }],
-    ['with no part at all', [], 400, { field: 'uploadFile' }],
-    ['with two files', [file('a'), file('b')], 400, { field: 'uploadFile' }],
+    ['no file', [{ name: 'signature', content: 'x' }], 400, { field: 'uploadFile' }],
+    ['no part at all', [], 400, { field: 'uploadFile' }],
+    ['two files', [file('a'), file('b')], 400, { field: 'uploadFile' }],
     [
-      'with two signatures',
+      'two signatures',
       [file('a'), { name: 'signature', content: 'a' }, { name: 'signature', content: 'a' }],
       400,
       { field: 'signature' },
     ],
-  ])('%s', async (_, parts, status, details) => {
+  ])('a form with %s is refused with 400', async (_, parts, status, details) => {
     expect(await send(...parts)).toMatchObject({ status, body: { code: 'BadRequest', details } })
     await expectNothingLeft()
   })
   it.each<[string, Part[]]>([
-    ['of 10,000 tiny parts', tiny(10_000)],
-    ['of 10,000 tiny parts behind the file', [file('x'), ...tiny(10_000)]],
-    ['with part headers of 1 MB', [file('x', { headers: `X-Long: ${'x'.repeat(1_000_000)}\r\n` })]],
-    ['with 1 MB in another part', [file('x'), { name: 'other', content: randomBytes(1_000_000) }]],
-  ])('%s', async (_, parts) => {
+    ['10,000 tiny parts', tiny(10_000)],
+    ['10,000 tiny parts behind the file', [file('x'), ...tiny(10_000)]],
+    ['part headers of 1 MB', [file('x', { headers: `X-Long: ${'x'.repeat(1_000_000)}\r\n` })]],
+    ['1 MB in another part', [file('x'), { name: 'other', content: randomBytes(1_000_000) }]],
+  ])('a form with %s is refused with 413', async (_, parts) => {
     const reply = await send(...parts)
     expect(reply).toMatchObject({ status: 413, body: { code: 'PayloadTooLarge' } })
     await expectNothingLeft()
   })
-  it('whose boundary never comes, long before its end', async () => {
+  it('a form whose boundary never arrives is refused long before its end', async () => {
     const { type } = form()
     const block = Buffer.alloc(65_536, 'x')
     const endless = (async function* () {
@@ -241,15 +241,15 @@ describe('a form is refused', () => {
     await expectNothingLeft()
   })
   it.each([
-    ['with another boundary', 'multipart/form-data; boundary=other'],
-    ['with no boundary', 'multipart/form-data'],
-    ['with an empty boundary', 'multipart/form-data; boundary='],
-  ])('%s', async (_, type) => {
+    ['another boundary', 'multipart/form-data; boundary=other'],
+    ['no boundary', 'multipart/form-data'],
+    ['an empty boundary', 'multipart/form-data; boundary='],
+  ])('a content type with %s is refused', async (_, type) => {
     const reply = await post(server.port, type, form(file('content')).body)
     expect(reply).toMatchObject({ status: 400, body: { code: 'BadRequest' } })
     await expectNothingLeft()
   })
-  it('that is cut off, wherever, though the request is whole', async () => {
+  it('a form that is cut off anywhere in a complete request is refused', async () => {
     const { type, body } = form(file(randomBytes(200)), { name: 'signature', content: 'x' })
     // The last boundary is two dashes and a line end, which need not be there.
     const cuts = Array.from({ length: Math.ceil((body.length - 4) / 7) }, (_, at) => at * 7)
@@ -262,7 +262,7 @@ describe('a form is refused', () => {
     }
     await expectNothingLeft(cuts.length)
   })
-  it('and the connection lives on where little of it was left', async () => {
+  it('the connection stays open after a refused form of which little was left', async () => {
     const { type, body } = form(file('a'), file('b'), file(randomBytes(30_000)))
     const { type: goodType, body: good } = form(file('a'))
     const socket = await server.open()
@@ -274,7 +274,7 @@ describe('a form is refused', () => {
     await vi.waitFor(() => expect(received).toContain('HTTP/1.1 200'), { timeout: 5_000 })
     socket.destroy()
   })
-  it('with 415 where a route takes JSON, as JSON is where it takes a form', async () => {
+  it('a form for a JSON route, and JSON for a form route, are a 415', async () => {
     const { type, body } = form(file('a'))
     expect((await post(server.port, type, body, { path: '/json' })).status).toBe(415)
     const json = Buffer.from('{"a":1}')
@@ -293,7 +293,7 @@ describe('limits', () => {
     }
     return { type, chunks: chunks() }
   }
-  it('refuse a byte more than they allow, and take as many', async () => {
+  it('an upload of the maximum size is accepted, and one byte more refused', async () => {
     server.settings.limitBytes = 100_000
     expect((await send(file(randomBytes(100_001)))).body).toMatchObject({
       code: 'PayloadTooLarge',
@@ -303,9 +303,9 @@ describe('limits', () => {
     expect((await send(file(randomBytes(100_000)))).status).toBe(200)
   })
   it.each([
-    ['with its length said', { 'content-length': 2_000_000_000 }],
+    ['with a Content-Length', { 'content-length': 2_000_000_000 }],
     ['chunked', {}],
-  ])('refuse 2 GB soon, and the client sees it: %s', async (_, headers) => {
+  ])('2 GB are refused early, and the client sees the refusal: %s', async (_, headers) => {
     server.settings.limitBytes = 5_000_000
     const { type, chunks } = endless(2_000_000_000)
     const reply = await post(server.port, type, chunks, { headers })
@@ -313,7 +313,7 @@ describe('limits', () => {
     expect(reply.sentBytes).toBeLessThan(40_000_000)
     await expectNothingLeft()
   })
-  it('refuse what does not fit on the disk before any of it is read', async () => {
+  it('an upload that does not fit on the disk is refused before any of it is read', async () => {
     server.settings.freeBytes = async () => 3_000_000
     server.settings.reserveBytes = 1_000_000
     const { type, chunks } = endless(2_000_000_000)
@@ -321,7 +321,7 @@ describe('limits', () => {
     expect(reply).toMatchObject({ status: 507, body: { code: 'StorageFull', details: { missingBytes: 1 } } })
     await expectNothingLeft()
   })
-  it('refuse when the room goes while the file arrives', async () => {
+  it('an upload is refused when the disk becomes full while the file arrives', async () => {
     let looks = 0
     server.settings.freeBytes = async () => [200_000_000, 200_000_000, 0][looks++]!
     server.settings.reserveBytes = 1
@@ -335,7 +335,7 @@ describe('limits', () => {
 })
 
 describe('a client that goes away', () => {
-  it('leaves nothing, wherever it stopped', async () => {
+  it('a client that disconnects leaves nothing, wherever it stopped', async () => {
     const { type, body } = form(file(randomBytes(1_200_000)), { name: 'signature', content: 'x' })
     const start = body.indexOf('\r\n\r\n') + 4
     const cuts = [0, 1, 10, 60, start - 2, start, start + 1, 70_000, 524_288, 700_000, 1_048_576 + start]
@@ -348,7 +348,7 @@ describe('a client that goes away', () => {
     }
     await expectNothingLeft(cuts.length)
   })
-  it('leaves nothing where it went before the form was looked at', async () => {
+  it('a client that disconnects before the form is read leaves nothing', async () => {
     const { type, body } = form(file('x'))
     const socket = await server.open()
     server.settings.freeBytes = async () => {
@@ -359,7 +359,7 @@ describe('a client that goes away', () => {
     socket.write(head(body.length, type))
     await expectNothingLeft()
   })
-  it('with a file of the upload\u2019s name in the way: that file stays', async () => {
+  it('an upload does not replace a file that has its name', async () => {
     await writeFile(join(server.folder, 'archive'), 'ours')
     expect((await send(file('theirs'))).status).toBe(500)
     expect(await readFile(join(server.folder, 'archive'), 'utf8')).toBe('ours')
@@ -368,7 +368,7 @@ describe('a client that goes away', () => {
 
 // Only root may mount.
 describe.skipIf(process.getuid?.() !== 0)('on a disk of 4 MB', () => {
-  it('what does not fit is a 507 and leaves nothing; what fits is taken', async () => {
+  it('an upload that does not fit on the disk is a 507 and leaves nothing; one that fits is accepted', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'edgehostd-small-'))
     await run('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'edgehostd-test', folder])
     await server.stop()
