@@ -71,18 +71,18 @@ async function ask(operation: DocumentedOperation): Promise<void> {
 }
 
 describe('the running daemon', () => {
-  it('serves the document of this checkout', () => {
+  it('the daemon serves the API document of this checkout', () => {
     expect(served.document).toEqual(readDocument().document)
   })
 
-  it('is alive at once and ready once it has looked at the host', async () => {
+  it('the daemon is alive at once and ready once it has read the host', async () => {
     expect(await host.http('GET', '/healthz')).toMatchObject({ status: 200, json: { status: 'ok' } })
     await eventually(async () =>
       expect(await host.http('GET', '/readyz')).toMatchObject({ status: 200, json: { status: 'ok' } }),
     )
   })
 
-  it('answers every operation as its document says', async () => {
+  it('the daemon answers every operation as documented', async () => {
     // The new password ends the session of whoever comes after it.
     const isLast = ({ operationId }: DocumentedOperation) => operationId === 'resetPassword'
     for (const operation of served.operations.filter((each) => !isLast(each))) await ask(operation)
@@ -91,7 +91,7 @@ describe('the running daemon', () => {
 })
 
 describe('a database that cannot be written', () => {
-  it('leaves the daemon alive and makes it not ready, until it can be again', async () => {
+  it('a database that cannot be written keeps the daemon alive and not ready, until it can be written again', async () => {
     const status = async (path: string) => (await host.http('GET', path)).status
     await host.sh(`
       systemctl stop edgehostd

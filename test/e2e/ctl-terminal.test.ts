@@ -20,7 +20,7 @@ const fingerprint = () => pair.fingerprint()
 const forgetAll = () => other.sh('rm -rf /root/.config/edgehostctl')
 
 describe('edgehostctl on a terminal', () => {
-  it('asks for the host and the password, which is not shown, and puts the terminal back', async () => {
+  it('a login asks for the host and the password, which is not shown, and restores the terminal', async () => {
     await forgetAll()
     const pane = await openPane(other, 80)
     await pane.type(`edgehostctl --host ${address} login chief`, 'Enter')
@@ -42,7 +42,7 @@ describe('edgehostctl on a terminal', () => {
     await pane.close()
   })
 
-  it('an expired password is asked for anew', async () => {
+  it('a new password is asked for when the old one has expired', async () => {
     await host.addUser({ name: 'stale', password: right })
     await host.output(['chage', '-d', '0', 'stale'])
     const pane = await openPane(other, 80)
@@ -58,7 +58,7 @@ describe('edgehostctl on a terminal', () => {
     await pane.close()
   })
 
-  it('no is no', async () => {
+  it('the answer no changes nothing', async () => {
     await forgetAll()
     const pane = await openPane(other, 80)
     await pane.type(`edgehostctl --host ${address} status; echo ended with $?`, 'Enter')
@@ -68,7 +68,7 @@ describe('edgehostctl on a terminal', () => {
     await pane.close()
   })
 
-  it.each([80, 120])('status fits %d columns, in colours', async (columns) => {
+  it.each([80, 120])('the status fits %d columns, in colours', async (columns) => {
     const pane = await openPane(host, columns)
     await pane.type('clear; edgehostctl status', 'Enter')
     await pane.until(/Next: [^]*\n\$$/)
@@ -85,7 +85,7 @@ describe('edgehostctl on a terminal', () => {
     await pane.close()
   })
 
-  it('completes with Tab', async () => {
+  it('Tab completes commands', async () => {
     const pane = await openPane(host, 80)
     await pane.type('source <(edgehostctl completion bash)', 'Enter')
     await pane.until(/\n\$ ?$/)

@@ -43,7 +43,7 @@ const online: readonly (readonly [string, RegExp])[] = [
 ]
 
 describe('on the host, as root', () => {
-  it.each(online)('%s', async (line, shown) => {
+  it.each(online)('on the host, as root: %s', async (line, shown) => {
     const ended = await here(...line.split(' '))
     expect(ended).toMatchObject({ exitCode: 0 })
     expect(ended.stdout).toMatch(shown)
@@ -56,7 +56,7 @@ describe('on the host, as root', () => {
     ['sessions list --help', /^Usage: edgehostctl sessions list/],
     ['completion bash', /^complete -F _edgehostctl edgehostctl$/m],
     ['config check', /^the configuration is good$/m],
-  ])('%s', async (line, shown) => {
+  ])('on the host, a local command: %s', async (line, shown) => {
     const ended = await here(...line.split(' '))
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
     expect(ended.stdout).toMatch(shown)
@@ -82,7 +82,7 @@ describe('on the host, as root', () => {
     }
   })
 
-  it('login and logout say that root needs none', async () => {
+  it('login and logout say that root needs no login', async () => {
     for (const command of ['login', 'logout']) {
       const ended = await here(command)
       expect(ended.exitCode).toBe(2)
@@ -90,13 +90,13 @@ describe('on the host, as root', () => {
     }
   })
 
-  it('an ordinary user is told what to do', async () => {
+  it('an ordinary user gets an error with the command to type', async () => {
     const ended = await host.run(asUser('guest', ['edgehostctl', 'status']))
     expect(ended.exitCode).toBe(4)
     expect(ended.stderr).toMatch(/permission denied.*sudo.*--host/s)
   })
 
-  it('a daemon that is down is 3, with the commands to type', async () => {
+  it('a stopped daemon is exit code 3, with the commands to type', async () => {
     await host.output(['systemctl', 'stop', 'edgehostd.socket', 'edgehostd.service'])
     const ended = await here('status')
     await host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service'])
@@ -104,7 +104,7 @@ describe('on the host, as root', () => {
     expect(ended.stderr).toMatch(/systemctl status edgehostd\n.*journalctl -u edgehostd/s)
   })
 
-  it('a daemon that hangs is noticed after 10 seconds, on either way', async () => {
+  it('a daemon that hangs is noticed after 10 seconds, over the socket and over the network', async () => {
     await host.output(['systemctl', 'kill', '--signal=SIGSTOP', 'edgehostd'])
     const [at, near, far] = [
       performance.now(),
@@ -127,7 +127,7 @@ describe('on the host, as root', () => {
     'support --file=-',
     'support -o json',
     'config check',
-  ])('a full disk behind the standard output of %s is told', async (line) => {
+  ])('a full disk behind the standard output of %s is reported', async (line) => {
     const ended = await host.run(['sh', '-c', `cd /tmp; edgehostctl ${line} > /dev/full`])
     expect(ended.exitCode).toBe(1)
     expect(ended.stderr).toMatch(/^edgehost\w+: standard output cannot be written: no space left on device/m)
@@ -150,7 +150,7 @@ describe('on the host, as root', () => {
 })
 
 describe('from another host', () => {
-  it('nothing is sent to a host that nobody has vouched for', async () => {
+  it('nothing is sent to a host whose key was not accepted', async () => {
     const ended = await there('status')
     expect(ended).toMatchObject({ exitCode: 5, stdout: '' })
     expect(ended.stderr).toContain(await fingerprint())
@@ -169,13 +169,13 @@ describe('from another host', () => {
     expect(modes.match(/^(700 directory|600 regular (empty )?file)$/gm)).toHaveLength(6)
   })
 
-  it.each(online)('%s', async (line, shown) => {
+  it.each(online)('from another host: %s', async (line, shown) => {
     const ended = await there(...line.split(' '))
     expect(ended).toMatchObject({ exitCode: 0 })
     expect(ended.stdout).toMatch(shown)
   })
 
-  it('api post, put, patch and delete', async () => {
+  it('api post, put, patch and delete work from another host', async () => {
     const reset = { username: 'nobody-here', oldPassword: right, newPassword: `${right} new` }
     const body = JSON.stringify(reset)
     const posted = await other.run(
@@ -194,7 +194,7 @@ describe('from another host', () => {
     }
   })
 
-  it('sessions revoke ends the session of another', async () => {
+  it('sessions revoke ends the session of another user', async () => {
     const login = ['edgehostctl', 'api', 'post', '/v1/users/default/login', '--data', '-']
     const body = JSON.stringify({ username: 'guest', password: right })
     expect(await host.run(login, { input: body })).toMatchObject({ exitCode: 0 })
@@ -206,7 +206,7 @@ describe('from another host', () => {
     expect((await there('sessions', 'list')).stdout).not.toContain(uid)
   })
 
-  it('sessions revoke ends one, and its owner is not logged in any more', async () => {
+  it('sessions revoke ends one session, and its owner has to log in again', async () => {
     const list = JSON.parse((await there('sessions', 'list', '-o', 'json')).stdout) as {
       items: { uid: string; isCurrent: boolean }[]
     }
@@ -227,7 +227,7 @@ describe('from another host', () => {
     expect(await there('status')).toMatchObject({ exitCode: 4 })
   })
 
-  it('a renewed certificate is no other host', async () => {
+  it('a host with a renewed certificate is the same host', async () => {
     await logIn('chief')
     const before = await fingerprint()
     await host.sh('rm /var/lib/edgehostd/tls/certificate.pem; systemctl restart edgehostd')
@@ -250,7 +250,7 @@ describe('from another host', () => {
     expect(await there('status')).toMatchObject({ exitCode: 0 })
   })
 
-  it('a host that is not there is 3', async () => {
+  it('a missing host is exit code 3', async () => {
     const ended = await other.run(['edgehostctl', '--host', '10.78.0.77', 'status'])
     expect(ended).toMatchObject({ exitCode: 3 })
   })

@@ -95,7 +95,7 @@ describe('a host with 300 veth pairs and 500 mounts of pods', () => {
 
   // Kinds that this kernel may not have; the virtual machine of machine.test.ts has them all.
   it.each(['bond', 'vlan', 'dummy'])(
-    'shows or hides a %s as it should, where the kernel has such',
+    'a %s is shown or hidden as documented, where the kernel has one',
     async (kind) => {
       const name = kind === 'dummy' ? 'kube-ipvs0' : `${kind}7`
       const make = kind === 'vlan' ? `link host0 name ${name} type vlan id 7` : `name ${name} type ${kind}`

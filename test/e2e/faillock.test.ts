@@ -56,10 +56,10 @@ const visible = ({ status, headers, json }: Reply) => ({
 })
 
 // One life of an account, told in order: each step stands on the one before.
-describe('an account that the site’s pam_faillock watches', () => {
+describe("an account under the host's pam_faillock", () => {
   let refused: Reply
 
-  it('has each failure at the API counted, with the address of the client', async () => {
+  it('faillock counts each failure at the API, with the address of the client', async () => {
     const { addresses, replies } = await fail('anna', deny)
     refused = replies[0]!
     expect(replies.map(({ status }) => status)).toEqual([401, 401, 401])
@@ -67,7 +67,7 @@ describe('an account that the site’s pam_faillock watches', () => {
   })
 
   it.each(['required', 'requisite'])(
-    'is locked by them for the right password too, in the same words and time (preauth %s)',
+    'a locked account gets the same refusal for the right password, in text and time (preauth %s)',
     async (control) => {
       await host.sh('sed -i -E "s/^(auth) \\S+ (.*preauth)/\\1 $1 \\2/" /etc/pam.d/common-auth', control)
       expect(await host.read('/etc/pam.d/common-auth')).toContain(`auth ${control} pam_faillock.so preauth`)
@@ -80,31 +80,31 @@ describe('an account that the site’s pam_faillock watches', () => {
     },
   )
 
-  it('is known to be locked in the journal, by faillock’s own words', async () => {
+  it('the journal names the lock in the text of faillock', async () => {
     expect((await host.journal('edgehostd')).map(({ message }) => message)).toContain(
       'pam_faillock(edgehostd:auth): Consecutive login failures for user anna account temporarily locked',
     )
   })
 
-  it('leaves other accounts alone', async () => {
+  it('a lock of faillock does not affect other accounts', async () => {
     expect((await loginFromElsewhere('berta', right)).status).toBe(200)
   })
 
-  it('is let in again after faillock --reset', async () => {
+  it('faillock --reset unlocks the account', async () => {
     await host.output(['faillock', '--user', 'anna', '--reset'])
     expect((await loginFromElsewhere('anna', right)).status).toBe(200)
   })
 })
 
 describe('a success at the API', () => {
-  it('takes the failures before it away', async () => {
+  it('a successful login resets the failures of faillock', async () => {
     const { addresses } = await fail('berta', 1)
     expect(await sources('berta')).toEqual(addresses)
     expect((await loginFromElsewhere('berta', right)).status).toBe(200)
     expect(await sources('berta')).toEqual([])
   })
 
-  it('takes those at another service away as well, and failures there and here are one count', async () => {
+  it('a successful login resets failures at other services too, and faillock counts them together', async () => {
     // Outside the sandbox, with all rights: the file of the counts then belongs to the account.
     const elsewhere = '/usr/lib/edgehostd/pamtester -I rhost=192.0.2.7 login carla authenticate'
     expect((await host.run(['sh', '-c', elsewhere], { input: `${wrong}\n` })).exitCode).not.toBe(0)
@@ -117,7 +117,7 @@ describe('a success at the API', () => {
 })
 
 describe('a unit whose /run is read-only', () => {
-  it('still counts failures, and takes them away', async () => {
+  it('faillock counts and resets failures in a unit whose /run is read-only', async () => {
     // systemd 252 leaves /run writable, whatever ProtectSystem=strict says, in a unit with ProtectProc= or
     // ProtectKernelTunables=. Here it is as the unit means it.
     await host.configureUnit('run', '[Service]\nReadOnlyPaths=/run\n')

@@ -36,7 +36,7 @@ describe('a storm of refusals without a session', () => {
     await Promise.all(guesses)
   })
 
-  it('is ten records and a sum a minute, and a right login has its own', async () => {
+  it('a storm of refusals is ten records and a sum a minute, and a successful login has a record of its own', async () => {
     const minutes = Math.ceil((Date.now() - began) / 60_000)
     const during = await count(session)
     expect(during - before).toBeLessThanOrEqual(11 * minutes)
@@ -49,7 +49,7 @@ describe('a storm of refusals without a session', () => {
     expect(json.items[0].spec).toMatchObject({ outcome: 'success', actor: { uid: 'chief' } })
   })
 
-  it('is a few lines of the journal, none of them with what was typed', async () => {
+  it('a storm of refusals is a few lines in the journal, none of them with what was typed', async () => {
     const lines = await host.log()
     const seconds = (Date.now() - began) / 1_000
     const refused = lines.filter(({ msg }) => msg === 'login refused')
@@ -63,7 +63,7 @@ describe('a storm of refusals without a session', () => {
     }, 90_000)
   }, 120_000)
 
-  it('meets no limit of journald that would drop a copy of a record', async () => {
+  it('a storm of refusals reaches no limit of journald that would lose a copy of a record', async () => {
     expect(await host.property('LogRateLimitIntervalUSec')).toBe('0')
   })
 })
@@ -81,12 +81,12 @@ describe('a state folder that was restored', () => {
     expect(await host.statusOf(ended.token)).toBe(401)
   })
 
-  it('brings back a session that had ended', async () => {
+  it('a restored state folder brings back a session that had ended', async () => {
     await host.sh(`${stop} ${restore} ${start}`)
     expect(await host.statusOf(ended.token)).toBe(200)
   })
 
-  it('does not where edgehostctl sessions revoke-all came before the start', async () => {
+  it('a restored state folder brings back no session after edgehostctl sessions revoke-all', async () => {
     await host.sh(`${stop} ${restore}`)
     const revoked = await host.run(['edgehostctl', 'sessions', 'revoke-all'])
     expect(revoked).toMatchObject({ exitCode: 0, stderr: '' })
@@ -104,7 +104,7 @@ describe('a state folder that was restored', () => {
     expect(await host.statusOf(token)).toBe(401)
   })
 
-  it('is nothing for another user, nor over the network', async () => {
+  it('revoke-all is refused to other users, and does not exist over the network', async () => {
     const user = await host.run(['runuser', '-u', 'chief', '--', 'edgehostctl', 'sessions', 'revoke-all'])
     expect(user).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('sudo edgehostctl') as string })
     const elsewhere = await host.run(['edgehostctl', '--host', 'box', 'sessions', 'revoke-all'])

@@ -56,22 +56,22 @@ describe('the pair of a user and an address', () => {
     childrenAfter = (await children.list()).length
   })
 
-  it('is slowed from the third failure on, by twice the time each', () => {
+  it('a pair waits from the third failure on, twice as long each time', () => {
     expect(replies.map(({ status }) => status)).toEqual([401, 401, 401, 429, 401, 429, 401])
     expect(replies.filter(({ status }) => status === 429).map(retryAfter)).toEqual([1, 2])
   })
 
-  it('is locked after the fifth, with a time to come back', () => {
+  it('a pair is locked after the fifth failure, and the refusal names the time', () => {
     expect(locked).toMatchObject({ status: 429, json: { code: 'TooManyAttempts' } })
     expect(retryAfter(locked)).toBeGreaterThan(0)
     expect(retryAfter(locked)).toBeLessThanOrEqual(lockSeconds)
   })
 
-  it('starts no child while it is locked', () => {
+  it('a locked pair starts no child', () => {
     expect(childrenAfter).toBe(childrenBefore)
   })
 
-  it('leaves the same user alone at another address, and another user at the same', async () => {
+  it('a lock affects neither the same user at another address nor another user at the same', async () => {
     const locksAgain = await lockPair('berta', address)
     expect(locksAgain.at(-1)!.status).toBe(401)
     const elsewhere = await host.newAddress()
@@ -80,7 +80,7 @@ describe('the pair of a user and an address', () => {
     expect((await host.login('carla', right, { from: address })).status).toBe(200)
   })
 
-  it('is let in again after the time of the lock', async () => {
+  it('a locked pair may log in again after the time of the lock', async () => {
     await eventually(
       async () => {
         expect((await host.login('anna', right, { from: address })).status).toBe(200)
@@ -89,14 +89,14 @@ describe('the pair of a user and an address', () => {
     )
   })
 
-  it('counts unknown names like known ones', async () => {
+  it('unknown names count like known ones', async () => {
     const from = await host.newAddress()
     const statuses = (await lockPair('nobody-at-all', from)).map(({ status }) => status)
     expect(statuses).toEqual([401, 401, 401, 429, 401, 429, 401])
     expect((await host.login('nobody-at-all', wrong, { from })).status).toBe(429)
   })
 
-  it('guards the password reset without a token as well', async () => {
+  it('failures of a password reset without a token count too', async () => {
     const from = await host.newAddress()
     await lockPair('carla', from)
     const reply = await host.http('POST', '/v1/users/default/password/reset', {
@@ -107,7 +107,7 @@ describe('the pair of a user and an address', () => {
     expect((await host.login('carla', right, { from: await host.newAddress() })).status).toBe(200)
   })
 
-  it('begins anew after a success', async () => {
+  it('a success resets the failures of a pair', async () => {
     const from = await host.newAddress()
     const statuses: number[] = []
     for (const password of [wrong, wrong, right, wrong, wrong, right]) {
@@ -127,14 +127,14 @@ describe('an address alone', () => {
     }
   }
 
-  it('is locked after twenty failures with different names, and other addresses are not', async () => {
+  it('an address is locked after twenty failures with different names, and other addresses are not', async () => {
     const from = await host.newAddress()
     await failTwentyTimes(from)
     expect(await host.login('dora', right, { from })).toMatchObject({ status: 429 })
     expect((await host.login('dora', right, { from: await host.newAddress() })).status).toBe(200)
   })
 
-  it('is a whole /64 of IPv6 elsewhere', async () => {
+  it('a remote IPv6 /64 counts as one address', async () => {
     const from = await host.newAddress('ipv6')
     const neighbour = from.replace(/::2$/, '::3')
     await host.addAddress(neighbour)
@@ -142,7 +142,7 @@ describe('an address alone', () => {
     expect((await host.login('dora', right, { from: neighbour })).status).toBe(429)
   })
 
-  it('is the one of the connection, whatever X-Forwarded-For says', async () => {
+  it('the address is that of the connection, whatever X-Forwarded-For says', async () => {
     const from = await host.newAddress()
     const statuses: number[] = []
     for (let failures = 0; failures < 4; failures += 1) {
@@ -154,7 +154,7 @@ describe('an address alone', () => {
 })
 
 describe('a user under attack from everywhere', () => {
-  it('can still come in from loopback and from an address of earlier success, not from a new one', async () => {
+  it('a user under attack can log in from loopback and from an address of an earlier login, not from a new one', async () => {
     const known = await host.newAddress()
     expect((await host.login('emil', right, { from: known })).status).toBe(200)
     for (let round = 0; round < 7; round += 1) {
@@ -176,7 +176,7 @@ describe('neighbours in the /64 of the host', () => {
     return address
   }
 
-  it('have locks of their own, and do not lock one another out', async () => {
+  it('neighbours in the /64 of the host have locks of their own, and do not lock one another out', async () => {
     const [attacker, neighbour] = [await newNeighbour(), await newNeighbour()]
     for (let group = 0; group < 4; group += 1) {
       const names = Array.from({ length: 5 }, (_, index) => `near-${group}-${index}`)
@@ -187,7 +187,7 @@ describe('neighbours in the /64 of the host', () => {
     expect(await host.login('dora', right, { from: neighbour })).toMatchObject({ status: 200 })
   })
 
-  it('are locked as a whole at one user, but for who has logged in from the same address before', async () => {
+  it('a /64 of the host is locked as a whole for one user, except addresses of earlier logins', async () => {
     const known = await newNeighbour()
     expect((await host.login('fritz', right, { from: known })).status).toBe(200)
     // Eight times the three of a pair; then the whole has to wait.
@@ -203,7 +203,7 @@ describe('neighbours in the /64 of the host', () => {
 })
 
 describe('addresses of the host itself', () => {
-  it('are one client', async () => {
+  it('all addresses of the host count as one client', async () => {
     const body = JSON.stringify({ username: 'gerda', password: wrong })
     const statuses: string[] = []
     for (const from of ['127.0.0.1', '127.9.8.7', '10.77.0.1', '127.1.2.3']) {
@@ -220,7 +220,7 @@ describe('addresses of the host itself', () => {
 })
 
 describe('a lock', () => {
-  it('outlives a kill of the daemon right after the refusal', async () => {
+  it('a lock outlives a kill of the daemon right after the refusal', async () => {
     const from = await host.newAddress()
     await lockPair('hans', from)
     const before = await host.mainPid()
@@ -243,7 +243,7 @@ describe('a lock', () => {
 })
 
 describe('more logins at once than the host has room for', () => {
-  it('wait in a short line; what does not fit is refused at once, without a child', async () => {
+  it('logins beyond the cores wait in a short queue; the others are refused at once, without a child', async () => {
     await host.sh('sed -i "1i auth optional pam_exec.so /bin/sleep 2" /etc/pam.d/common-auth')
     await host.configure('slots', 'auth: {pam: {maximumChildren: 3, queueLength: 1}}\n')
     const before = (await children.list()).length

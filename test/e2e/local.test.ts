@@ -54,13 +54,13 @@ const showIssue = async () =>
   (await host.sh(`script -qec 'agetty --show-issue' /dev/null < /dev/null`)).replaceAll('\r', '')
 
 describe('the local socket', () => {
-  it('is root’s own, in a folder of its own', async () => {
+  it('the local socket belongs to root, in a folder of its own', async () => {
     expect(await host.sh(`stat -c '%A %U %G' ${socket} /run/edgehostd`)).toBe(
       'srw------- root root\ndrwx------ root root\n',
     )
   })
 
-  it('makes root an administrator without a password', async () => {
+  it('root is an administrator on the local socket without a password', async () => {
     expect(await ask('GET', '/v1/users/current')).toMatchObject({
       status: 200,
       json: { userName: 'root', role: 'admin' },
@@ -70,7 +70,7 @@ describe('the local socket', () => {
     expect((await ask('GET', '/healthz')).status).toBe(200)
   })
 
-  it('is refused by the kernel to an ordinary user, member of an administrators group or not', async () => {
+  it('the kernel refuses the local socket to an ordinary user, an administrator or not', async () => {
     expect(await ask('GET', '/v1/ping', { user: 'anna' })).toMatchObject({ exitCode: 7, status: 0 })
     // Also where the folder lets everybody in.
     await host.sh('chmod 0755 /run/edgehostd')
@@ -79,7 +79,7 @@ describe('the local socket', () => {
     expect(refused).toMatchObject({ exitCode: 7, status: 0 })
   })
 
-  it('leads to records of root, at no address', async () => {
+  it('requests on the local socket are audited as root, without an address', async () => {
     const { token } = await host.openSession('anna', right)
     const { items } = (await ask('GET', '/v1/users/sessions')).json
     expect((await ask('DELETE', `/v1/users/sessions/${items[0].metadata?.uid ?? items[0].uid}`)).status).toBe(
@@ -91,7 +91,7 @@ describe('the local socket', () => {
     })
   })
 
-  it('is not limited, where the port is', async () => {
+  it('the local socket has no rate limit, but the port has', async () => {
     const script = `url=$1; shift
       for i in $(seq 100); do printf 'url = "%s"\\noutput = /dev/null\\n' "$url"; done |
       curl -sk -w '%{http_code}\\n' "$@" -K - | sort | uniq -c`
@@ -100,7 +100,7 @@ describe('the local socket', () => {
     expect(await host.sh(script, `https://127.0.0.1:5080${audits}`)).toMatch(/ 429$/m)
   })
 
-  it('outlives a kill: the next daemon puts its own in its place', async () => {
+  it('after a kill the next daemon replaces the local socket', async () => {
     const inode = await host.sh(`stat -c %i ${socket}`)
     const pid = await host.mainPid()
     await host.output(['kill', '-KILL', String(pid)])
@@ -110,7 +110,7 @@ describe('the local socket', () => {
     })
   })
 
-  it('goes at the stop, and its text on the console too', async () => {
+  it('a stop removes the local socket and the text on the console', async () => {
     await host.sh('systemctl stop edgehostd.socket edgehostd.service')
     expect((await host.run(['ls', socket])).exitCode).not.toBe(0)
     expect((await host.run(['ls', issueFile])).exitCode).not.toBe(0)
@@ -119,7 +119,7 @@ describe('the local socket', () => {
     expect((await ask('GET', '/v1/ping')).status).toBe(200)
   })
 
-  it('of another daemon that lives is left alone, and the journal says how to find it', async () => {
+  it('the socket of another running process is kept, and the journal says how to find that process', async () => {
     await host.sh('systemctl stop edgehostd.socket edgehostd.service')
     await host.sh(`mkdir -p -m 0700 /run/edgehostd
       systemd-run --quiet --unit=foreign /usr/lib/edgehostd/node -e "require('http').createServer((q, r) => r.end('foreign')).listen('${socket}')"`)
@@ -140,19 +140,19 @@ describe('the local socket', () => {
 })
 
 describe('the console', () => {
-  it('shows the address and the fingerprint that openssl sees on the port', async () => {
+  it('the console shows the address and the fingerprint that openssl sees on the port', async () => {
     const issue = await showIssue()
     expect(issue).toContain('edgehostd  https://10.77.0.1:5080 https://[fd77::1]:5080\n')
     expect(issue).toContain(`SHA-256    ${await fingerprintOfPort()}\n`)
   })
 
-  it('was told by the installation in the same two lines', () => {
+  it('the installation prints the same two lines as the console', () => {
     expect(printed).toMatch(
       /^edgehostd {2}https:\/\/10\.77\.0\.1:5080 https:\/\/\[fd77::1\]:5080\nSHA-256 {4}([0-9A-F]{2}:){31}[0-9A-F]{2}$/m,
     )
   })
 
-  it('follows an address that comes and goes, and a prompt that stands there too', async () => {
+  it('the console follows an address that is added and removed, also on a waiting prompt', async () => {
     await host.sh(`systemd-run --quiet --unit=terminal sh -c \
       "sleep infinity | script -qfc 'exec agetty --noclear - linux' /root/console"`)
     await eventually(async () => expect(await host.read('/root/console')).toContain('SHA-256'))
@@ -170,7 +170,7 @@ describe('the console', () => {
     await host.sh('systemctl stop terminal')
   })
 
-  it('follows a certificate that was made anew', async () => {
+  it('the console follows a certificate that was made again', async () => {
     const before = await fingerprintOfPort()
     await host.sh('rm -r /var/lib/edgehostd/tls; systemctl restart edgehostd')
     const after = await fingerprintOfPort()
@@ -179,14 +179,14 @@ describe('the console', () => {
     await host.trust()
   })
 
-  it('stays silent where the configuration says so', async () => {
+  it('the console shows nothing where the configuration says so', async () => {
     await host.configure('console', 'host: {console: {issueFile: ""}}\n')
     expect(await showIssue()).not.toContain('5080')
     await host.sh('rm /etc/edgehostd/config.d/console.yaml; systemctl restart edgehostd')
     expect(await showIssue()).toContain('5080')
   })
 
-  it('that cannot be written to is one warning, and the daemon starts', async () => {
+  it('a console that cannot be written is one warning, and the daemon starts', async () => {
     await host.sh('systemctl stop edgehostd.service; rm -r /run/issue.d; systemctl start edgehostd.service')
     expect(await host.property('ActiveState')).toBe('active')
     const warnings = (await host.log()).filter(({ msg }) => msg.startsWith('the console does not show'))
@@ -198,7 +198,7 @@ describe('the console', () => {
 })
 
 describe('the sandbox', () => {
-  it('lets the daemon write nothing of /run but its own, and what the console reads', async () => {
+  it('the sandbox lets the daemon write only its own folder in /run, and that of the console', async () => {
     const pid = String(await host.mainPid())
     const attempt = async (path: string) => {
       const inUnit = ['nsenter', '-t', pid, '-m', 'setpriv', '--no-new-privs', '--bounding-set=-all']
@@ -210,7 +210,7 @@ describe('the sandbox', () => {
     expect(await attempt('/run/issue.d')).toBe(0)
   })
 
-  it('is described without a fault', async () => {
+  it('systemd-analyze verify finds no fault in the units', async () => {
     const { exitCode, stderr } = await host.run([
       ...['systemd-analyze', 'verify', '--man=no'],
       ...['/lib/systemd/system/edgehostd.service', '/lib/systemd/system/edgehostd.socket'],
@@ -227,7 +227,7 @@ async function advice(): Promise<string> {
 }
 
 describe('what the journal advises', () => {
-  it('finds the module that is missing', async () => {
+  it('the advice in the journal finds a missing PAM module', async () => {
     await host.sh(
       'cp /etc/pam.d/edgehostd /root/; echo "auth required pam_not_there.so" > /etc/pam.d/edgehostd',
     )
@@ -236,7 +236,7 @@ describe('what the journal advises', () => {
     await host.sh('cp /root/edgehostd /etc/pam.d/')
   })
 
-  it('writes the service file that is missing', async () => {
+  it('the advice in the journal writes a missing service file', async () => {
     await host.sh('rm /etc/pam.d/edgehostd')
     const [command = ''] = /printf .*$/.exec(await advice()) ?? []
     await host.sh(command)
@@ -244,7 +244,7 @@ describe('what the journal advises', () => {
     await host.sh('cp /root/edgehostd /etc/pam.d/')
   })
 
-  it('finds that the program is missing that checks passwords', async () => {
+  it('the advice in the journal finds a missing pamtester', async () => {
     await host.sh('mv /usr/lib/edgehostd/pamtester /root/')
     expect(await advice()).toContain(
       'see ls -l /usr/lib/edgehostd/pamtester, install the package again or set auth.pam.program',

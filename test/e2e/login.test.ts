@@ -28,7 +28,7 @@ describe('a login', () => {
     first = await host.login('anna', right)
   })
 
-  it('with the right password gives an access and a refresh token', () => {
+  it('a login with the right password gives an access and a refresh token', () => {
     expect(first.status).toBe(200)
     expect(first.json).toEqual({
       Token: { Authorization: expect.any(String), RefreshToken: expect.any(String) },
@@ -36,11 +36,11 @@ describe('a login', () => {
     })
   })
 
-  it("is the account's first one only once", async () => {
+  it('only the first login of an account is its first one', async () => {
     expect((await host.login('anna', right)).json).toMatchObject({ IsFirstLogin: false })
   })
 
-  it('gives a token that reads the host', async () => {
+  it('a login gives a token that reads the host', async () => {
     const reply = await host.http('GET', '/v1/edge-mgmt/edgehosts/current', {
       token: first.json.Token.Authorization,
     })
@@ -48,14 +48,14 @@ describe('a login', () => {
     expect(reply.json.status.hostName).toBe((await host.output(['hostname'])).trim())
   })
 
-  it('gives a token that is also taken behind Bearer', async () => {
+  it('the token of a login is accepted behind Bearer too', async () => {
     const reply = await host.http('GET', '/v1/users/current', {
       token: `Bearer ${first.json.Token.Authorization}`,
     })
     expect(reply).toMatchObject({ status: 200, json: { userName: 'anna', role: 'viewer' } })
   })
 
-  it('sets cookies that scripts and other sites cannot use', () => {
+  it('a login sets cookies that scripts and other sites cannot use', () => {
     const cookies = first.headers['set-cookie'] ?? []
     expect(cookies.map((cookie) => cookie.split('=')[0])).toEqual(['Authorization', 'RefreshToken'])
     for (const cookie of cookies) {
@@ -63,7 +63,7 @@ describe('a login', () => {
     }
   })
 
-  it('sets no cookies when told so', async () => {
+  it('setCookie=false sets no cookies', async () => {
     const reply = await host.http('POST', '/v1/users/default/login?setCookie=false', {
       body: { username: 'anna', password: right },
     })
@@ -71,7 +71,7 @@ describe('a login', () => {
     expect(reply.headers['set-cookie']).toBeUndefined()
   })
 
-  it('comes from IPv6 as well', async () => {
+  it('a login over IPv6 works', async () => {
     expect((await host.login('anna', right, { from: await host.newAddress('ipv6') })).status).toBe(200)
   })
 
@@ -82,7 +82,7 @@ describe('a login', () => {
     ['password is empty', { username: 'anna', password: '' }, 'password'],
     ['username is a list', { username: ['anna'], password: right }, 'username'],
     ['password is a number', { username: 'anna', password: 4711 }, 'password'],
-  ])('is a 400 that names the field when %s', async (_, body, field) => {
+  ])('a login is a 400 that names the field when %s', async (_, body, field) => {
     const reply = await host.http('POST', '/v1/users/default/login', { body })
     expect(reply).toMatchObject({ status: 400, json: { code: 'BadRequest' } })
     expect(`${reply.json.message} ${JSON.stringify(reply.json.details)}`).toContain(field)
@@ -145,29 +145,29 @@ describe('a refused login', () => {
     started = (await children.list()).slice(before)
   })
 
-  it.each(all)('for %s says nothing but that name or password is wrong', (name) => {
+  it.each(all)('the refusal of %s says only that name or password is wrong', (name) => {
     const reply = replies.get(name)!
     expect(reply).toMatchObject({ status: 401, json: { code: 'InvalidCredentials' } })
     expect(visible(reply)).toEqual(visible(replies.get('a wrong password')!))
   })
 
-  it.each(all)('for %s leaves 3 s after the request, as every other', (name) => {
+  it.each(all)('the refusal of %s is sent 3 s after the request, like any other', (name) => {
     // Two busy cores and a new connection make it late; the client, read late itself, sees it some ms early at times.
     // `make bench` compares the moments exactly.
     expect(replies.get(name)!.waitedMs).toBeGreaterThanOrEqual(2_900)
     expect(replies.get(name)!.waitedMs).toBeLessThan(4_500)
   })
 
-  it('starts a child for every user name and password that can be one', () => {
+  it('each possible user name and password starts a child', () => {
     expect(started).toHaveLength(accounts.length)
   })
 
-  it('starts no child for those that cannot', () => {
+  it('impossible user names and passwords start no child', () => {
     const names = accounts.map(([, username]) => username).sort()
     expect(started.map((line) => line.split(' ')[3]).sort()).toEqual(names)
   })
 
-  it('gives a child nothing that varies but address and user', () => {
+  it('a child gets no varying argument but address and user', () => {
     for (const line of started) {
       expect(line).toMatch(
         /^-I rhost=10\.77\.1\.\d+ edgehostd [a-z-]+ authenticate\(PAM_DISALLOW_NULL_AUTHTOK\) acct_mgmt$/,
@@ -175,11 +175,11 @@ describe('a refused login', () => {
     }
   })
 
-  it('runs nothing of what stood in a user name', async () => {
+  it('nothing in a user name is executed', async () => {
     expect((await host.run(['ls', '/tmp/canary'])).exitCode).not.toBe(0)
   })
 
-  it('leaves its true reason in the journal alone', async () => {
+  it('the true reason of a refusal is only in the journal', async () => {
     // By now refusals are only counted.
     await host.sh('systemctl restart edgehostd.service')
     for (const name of ['nobody-has-this-name', 'locked', 'expired', 'shellless'])
@@ -194,25 +194,25 @@ describe('a refused login', () => {
     expect(reasonOf('shellless')).toMatch(/shell/)
   })
 
-  it('does not keep a password of 511 bytes from being right', async () => {
+  it('a password of 511 bytes is accepted', async () => {
     await host.addUser({ name: 'longish', password: 'y'.repeat(511) })
     expect((await host.login('longish', 'y'.repeat(511))).status).toBe(200)
   })
 
-  it('cannot be had from the empty password of passwd -d', async () => {
+  it('the empty password of passwd -d is refused', async () => {
     expect((await host.login('empty', ' ', { from: await host.newAddress() })).status).toBe(401)
   })
 })
 
-describe('an expired password', () => {
+describe('a password that has expired', () => {
   const renewed = 'renewed canary 0420'
 
-  it('is told to who knows it', async () => {
+  it('an expired password is reported to a client that knows it', async () => {
     const reply = await host.login('changed', right)
     expect(reply).toMatchObject({ status: 401, json: { code: 'PasswordExpired' } })
   })
 
-  it('is not changed for who does not know it', async () => {
+  it('an expired password is not changed for a client that does not know it', async () => {
     const reply = await host.http('POST', '/v1/users/default/password/reset', {
       from: await host.newAddress(),
       body: { username: 'changed', oldPassword: 'wrong canary 0421', newPassword: renewed },
@@ -221,7 +221,7 @@ describe('an expired password', () => {
     expect(reply.waitedMs).toBeGreaterThanOrEqual(2_990)
   })
 
-  it('is changed without a token, and then lets in', async () => {
+  it('an expired password is changed without a token, and the new one is accepted', async () => {
     const reply = await host.http('POST', '/v1/users/default/password/reset', {
       body: { username: 'changed', oldPassword: right, newPassword: renewed },
     })
@@ -241,11 +241,11 @@ describe("the site's access.conf", () => {
     )
   })
 
-  it('lets an account in from the address it names', async () => {
+  it('access.conf lets an account in from the address it names', async () => {
     expect((await host.login('dora', right, { from: office })).status).toBe(200)
   })
 
-  it.each(['loopback', 'another address'])('keeps the account out from %s', async (where) => {
+  it.each(['loopback', 'another address'])('access.conf keeps the account out from %s', async (where) => {
     const from = where === 'loopback' ? where : await host.newAddress()
     expect(await host.login('dora', right, { from })).toMatchObject({
       status: 401,
@@ -253,13 +253,13 @@ describe("the site's access.conf", () => {
     })
   })
 
-  it('does not take the network for the local console', async () => {
+  it('access.conf does not take the network for the local console', async () => {
     expect((await host.login('berta', right, { from: await host.newAddress() })).status).toBe(200)
   })
 })
 
 describe("the site's modules", () => {
-  it('are each asked once for a login', async () => {
+  it('each PAM module of the site is asked once for a login', async () => {
     await host.sh(
       'cp /etc/pam.d/common-auth /root/; echo "auth optional pam_warn.so" >> /etc/pam.d/common-auth',
     )
@@ -272,11 +272,11 @@ describe("the site's modules", () => {
   })
 })
 
-describe('a PAM that cannot answer', () => {
+describe('a PAM stack that cannot answer', () => {
   it.each([
     ['a module is missing', 'echo "auth required pam_not_there.so" > /etc/pam.d/edgehostd'],
     ['the service file is missing', 'rm /etc/pam.d/edgehostd'],
-  ])('is a 500 of its own when %s', async (_, breakIt) => {
+  ])('a login is a 500 of its own code when %s', async (_, breakIt) => {
     await host.sh(`cp /etc/pam.d/edgehostd /root/pam; ${breakIt}`)
     try {
       const reply = await host.login('anna', right, { from: await host.newAddress() })
@@ -289,14 +289,14 @@ describe('a PAM that cannot answer', () => {
 })
 
 describe('the search for secrets', () => {
-  it('finds a password that someone wrote down', async () => {
+  it('the search for secrets finds a password in a file', async () => {
     const planted = 'planted canary 0424'
     await host.write('/tmp/note', `it is ${planted}!`)
     await host.output(['systemd-cat', 'echo', planted])
     expect(await findLeaks(host, [planted])).toEqual(expect.arrayContaining(['journal', '/tmp/note']))
   })
 
-  it('finds no password and no token in journal, state or any process', async () => {
+  it('no password and no token is in journal, state or any process', async () => {
     await host.login('anna', 'wrong canary 0422', { from: await host.newAddress() })
     await host.http('GET', `/v1/users/current?token=${encodeURIComponent('query canary 0423')}`)
     expect(await findLeaks(host)).toEqual([])

@@ -46,13 +46,13 @@ async function run(program: string, args: readonly string[], path = pinned) {
 const ctl = (...args: string[]) => run(join(prefix(), 'bin/edgehostctl'), args)
 
 describe('edgehostctl, installed by npm from its tarball without a registry', () => {
-  it('runs, with its manual page beside it', async () => {
+  it('the npm package runs, with its manual page beside it', async () => {
     expect(await ctl('version')).toMatchObject({ exitCode: 0, stderr: '' })
     expect((await ctl('help')).stdout).toContain('Usage: edgehostctl')
     expect(existsSync(join(prefix(), 'share/man/man1/edgehostctl.1'))).toBe(true)
   })
 
-  it('builds, inspects and validates a definition', async () => {
+  it('the npm package builds, inspects and validates a definition', async () => {
     const built = await ctl(
       'definition',
       'build',
@@ -68,16 +68,16 @@ describe('edgehostctl, installed by npm from its tarball without a registry', ()
     expect(await ctl('definition', 'validate', 'd.tar.zst')).toMatchObject({ exitCode: 0 })
   })
 
-  it('talks to a host that is not there as everywhere', async () => {
+  it('the npm package reports a missing host like the installed edgehostctl', async () => {
     expect(await ctl('--host', 'localhost:1', 'status')).toMatchObject({ exitCode: 3 })
   })
 
-  it('keeps keys and tokens, which needs what Node alone has under node:', async () => {
+  it('the npm package keeps keys and tokens, for which it needs modules only under node:', async () => {
     const ended = await ctl('forget', 'box')
     expect(ended).toMatchObject({ exitCode: 1, stdout: '', stderr: 'edgehostctl: no key of box is saved' })
   })
 
-  it.each(['config check', 'support'])('says that %s is for the host', async (command) => {
+  it.each(['config check', 'support'])('the npm package says that %s is for the host', async (command) => {
     const ended = await ctl(...command.split(' '))
     expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
     expect(ended.stderr).toMatch(/^edgehostctl: this command works on the host .* run it on the host/)
@@ -92,7 +92,7 @@ describe.skipIf(!isOld(machinesNode))('a Node that is too old', () => {
   const dist = () => dirname(inject('deb'))
 
   it.each(['definition validate x', 'definition', 'status', 'help', 'config check'])(
-    'is told by edgehostctl %s',
+    'a Node that is too old is reported by edgehostctl %s',
     async (command) => {
       const ended = await run(machinesNode, [join(dist(), 'edgehostctl.cjs'), ...command.split(' ')])
       expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
@@ -100,13 +100,13 @@ describe.skipIf(!isOld(machinesNode))('a Node that is too old', () => {
     },
   )
 
-  it('is told by the command that npm installed', async () => {
+  it('a Node that is too old is reported by the command that npm installed', async () => {
     const ended = await run(join(prefix(), 'bin/edgehostctl'), ['help'], dirname(machinesNode))
     expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
     expect(ended.stderr).toMatch(line)
   })
 
-  it('is told by the daemon', async () => {
+  it('a Node that is too old is reported by the daemon', async () => {
     const ended = await run(machinesNode, [join(dist(), 'main.cjs'), '--version'])
     expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
     expect(line.exec(ended.stderr)?.[1]).toBe('edgehostd')

@@ -179,7 +179,7 @@ const type = (script: string) =>
     env: { HOME: '/root', TERM: 'dumb', PAGER: 'cat' },
   })
 
-it('every command of the document is tried here, or has a reason why not, and nothing else is', async () => {
+it('every command of the operations document is tried here, or has a reason why not, and nothing else is', async () => {
   const programs = [...new Set(spans.map((span) => span.split(' ')[0]!))].filter((word) =>
     /^[a-z]+$/.test(word),
   )
@@ -195,7 +195,7 @@ it('every command of the document is tried here, or has a reason why not, and no
 })
 
 describe('on a fresh installation', () => {
-  it('there is a folder for drop-ins', async () => {
+  it('a fresh installation has a folder for drop-ins', async () => {
     expect((await host.output(['stat', '-c', '%a %U %F', '/etc/edgehostd/config.d'])).trim()).toBe(
       '755 root directory',
     )
@@ -204,7 +204,7 @@ describe('on a fresh installation', () => {
   const tried = Object.entries(commands).flatMap(([command, trial]) =>
     typeof trial === 'string' ? [] : [[command, trial] as const],
   )
-  it.each(tried)('%s', async (command, trial) => {
+  it.each(tried)('the operations command works: %s', async (command, trial) => {
     const typed = Object.entries(trial.with ?? {}).reduce(
       (text, [what, by]) => text.replaceAll(what, by),
       command,
@@ -236,7 +236,7 @@ const beside: Readonly<Record<string, string>> = {
 }
 
 describe('a drop-in of the document', () => {
-  it.each(dropIns)('%s is taken', async (path, text) => {
+  it.each(dropIns)('the documented drop-in %s is accepted', async (path, text) => {
     const key = (await type(`${newKey}; openssl pkey -in key.pem -pubout | base64 -w 0`)).stdout
     const written = text.replace('LS0tLS1...', key)
     const script = `
@@ -252,7 +252,7 @@ describe('a drop-in of the document', () => {
 })
 
 describe('the block for one NIC or another port', () => {
-  it('moves the daemon there', async () => {
+  it('the documented block for one NIC or another port moves the daemon there', async () => {
     const { text } = blocks.find((block) => block.text.startsWith('systemctl edit edgehostd.socket\n'))!
     const typed = text.split('\n').filter((line) => line.startsWith('# '))
     const commandLines = text.split('\n').filter((line) => line !== '' && !line.startsWith('# '))

@@ -80,7 +80,7 @@ async function copyPamtester(tree: string): Promise<void> {
 }
 
 describe('each package', () => {
-  it('is the same to the byte at another path, under another umask, time zone, language and time', async () => {
+  it('a package is the same to the byte at another path, under another umask, time zone, language and time', async () => {
     const hashes: string[][] = []
     for (const circumstances of [here, there]) {
       const made = await makePackages(circumstances)

@@ -21,14 +21,14 @@ const facts = (token: string) => host.http('GET', '/v1/edge-mgmt/edgehosts/curre
 
 // One life of a package, told in order: each step stands on the one before.
 describe('the package in a minimal Debian without a route', () => {
-  it('finds no bus, no curl, no Node, no pamtester and no route there', async () => {
+  it('the minimal Debian has no bus, no curl, no Node, no pamtester and no route', async () => {
     for (const program of ['dbus-daemon', 'curl', 'node', 'pamtester', 'openssl', 'ip']) {
       expect((await host.run(['sh', '-c', `command -v ${program}`])).stdout).toBe('')
     }
     expect((await host.output(['cat', '/proc/net/route'])).trim().split('\n')).toHaveLength(1)
   })
 
-  it('installs from its one file, and is active by its own word when dpkg is done', async () => {
+  it('the package installs from its one file, and its unit is active when dpkg is done', async () => {
     await installPackage(host, await readFile(inject('deb')))
     expect(await host.property('ActiveState')).toBe('active')
     expect(await host.property('SubState')).toBe('running')
@@ -36,11 +36,11 @@ describe('the package in a minimal Debian without a route', () => {
     await host.trust()
   })
 
-  it('lets a real account in', async () => {
+  it('a real account can log in after the installation', async () => {
     session = await host.openSession('anna', right)
   })
 
-  it('says what the host is', async () => {
+  it('the package describes the host', async () => {
     const reply = await facts(session.token)
     expect(reply).toMatchObject({
       status: 200,
@@ -50,7 +50,7 @@ describe('the package in a minimal Debian without a route', () => {
     expect(hostId).toMatch(/^edge-[0-9a-f]{32}$/)
   })
 
-  it('limits how often it may be asked, as it is shipped', async () => {
+  it('the rate limits are on as shipped', async () => {
     const path = '/v1/edge-mgmt/edgehosts/current'
     const load = await host.startLoad({ path, token: session.token, clients: 4, pauseMs: 0, keepAlive: true })
     await eventually(async () =>
@@ -71,7 +71,7 @@ describe('the package in a minimal Debian without a route', () => {
     await eventually(async () => expect((await facts(session.token)).status).toBe(200))
   })
 
-  it('comes up by itself after a reboot, the same host with the same sessions', async () => {
+  it('the daemon starts after a reboot, as the same host with the same sessions', async () => {
     await host.reboot()
     await eventually(async () => {
       expect(await host.property('ActiveState')).toBe('active')
@@ -79,7 +79,7 @@ describe('the package in a minimal Debian without a route', () => {
     expect(await facts(session.token)).toMatchObject({ status: 200, json: { metadata: { id: hostId } } })
   })
 
-  it('lets a fresh account of chage -d 0 in, once it has set its password', async () => {
+  it('an account of chage -d 0 can log in once it has set its password', async () => {
     const renewed = 'renewed canary 1102'
     await host.addUser({ name: 'fresh', password: right })
     await host.output(['chage', '-d', '0', 'fresh'])
@@ -91,7 +91,7 @@ describe('the package in a minimal Debian without a route', () => {
     expect((await host.login('fresh', renewed)).status).toBe(200)
   })
 
-  it('needs nothing that a minimal Debian does not have', async () => {
+  it('the package needs nothing that a minimal Debian does not have', async () => {
     expect((await host.output(['dpkg', '--audit'])).trim()).toBe('')
     const depends = await host.output(['dpkg-query', '-W', '-f', '${Depends}', 'edgehostd'])
     for (const name of depends
@@ -102,7 +102,7 @@ describe('the package in a minimal Debian without a route', () => {
     }
   })
 
-  it('treats its configuration as the administrator’s', async () => {
+  it('the configuration of the package belongs to the administrator', async () => {
     const conffiles = await host.output(['dpkg-query', '-W', '-f', '${Conffiles}', 'edgehostd'])
     expect(conffiles).toContain('/etc/edgehostd/config.yaml')
     expect(conffiles).toContain('/etc/pam.d/edgehostd')
@@ -110,7 +110,7 @@ describe('the package in a minimal Debian without a route', () => {
     expect((await host.run(['sh', '-c', 'ls /usr/share/man/man8/edgehostd.8*'])).exitCode).toBe(0)
   })
 
-  it('keeps state and configuration over an upgrade, without a closed port', async () => {
+  it('an upgrade keeps state and configuration, without a closed port', async () => {
     await host.write('/etc/edgehostd/config.d/site.yaml', 'host: {name: press-17}\n')
     await host.sh('echo "# of this site" >> /etc/edgehostd/config.yaml')
     await host.configure('load', unlimited)
@@ -129,7 +129,7 @@ describe('the package in a minimal Debian without a route', () => {
     expect(reply).toMatchObject({ status: 200, json: { metadata: { id: hostId, name: 'press-17' } } })
   })
 
-  it('stops at its removal, and keeps state and configuration', async () => {
+  it('a removal stops the daemon, and keeps state and configuration', async () => {
     await host.output(['dpkg', '--remove', 'edgehostd'])
     expect((await host.http('GET', '/v1/ping')).status).toBe(0)
     expect(
@@ -141,14 +141,14 @@ describe('the package in a minimal Debian without a route', () => {
     expect(await host.read('/etc/edgehostd/config.yaml')).toMatch(/# of this site/)
   })
 
-  it('is the same host again when it comes back', async () => {
+  it('the host is the same again after a new installation', async () => {
     await installPackage(host, await readFile(inject('deb')))
     await eventually(async () => {
       expect((await facts(session.token)).json.metadata.id).toBe(hostId)
     })
   })
 
-  it('takes its state away at the purge', async () => {
+  it('a purge removes the state', async () => {
     await host.output(['dpkg', '--purge', 'edgehostd'])
     const left = await host.run([
       'ls',

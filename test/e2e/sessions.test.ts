@@ -46,7 +46,7 @@ async function renewed(refreshToken: string): Promise<Session> {
 }
 
 describe('a role', () => {
-  it.each(['sudo', 'wheel', 'edgehostd-admin'])('is admin for a member of %s', async (group) => {
+  it.each(['sudo', 'wheel', 'edgehostd-admin'])('a member of %s is an administrator', async (group) => {
     await host.addUser({ name: `in-${group}`, password: right, groups: [group] })
     const { token } = await host.openSession(`in-${group}`, right)
     expect(await current(token)).toMatchObject({
@@ -55,18 +55,18 @@ describe('a role', () => {
     })
   })
 
-  it('is admin for uid 0', async () => {
+  it('uid 0 is an administrator', async () => {
     await host.output(['chpasswd'], { input: `root:${right}\n` })
     const { token } = await host.openSession('root', right)
     expect(await current(token)).toMatchObject({ json: { userName: 'root', role: 'admin' } })
   })
 
-  it('is viewer for everyone else', async () => {
+  it('every other user is a viewer', async () => {
     const { token } = await host.openSession('viewer', right)
     expect(await current(token)).toMatchObject({ json: { userName: 'viewer', role: 'viewer' } })
   })
 
-  it('lets an administrator see and end the sessions of others, a viewer only its own', async () => {
+  it('an administrator can see and end the sessions of others, a viewer only its own', async () => {
     const chief = await host.openSession('chief', right)
     const viewer = await host.openSession('viewer', right)
     expect(await usersSeenBy(viewer)).toEqual(new Set(['viewer']))
@@ -82,7 +82,7 @@ describe('a role', () => {
 })
 
 describe('a renewal', () => {
-  it('gives a new pair that works', async () => {
+  it('a renewal gives a new pair that works', async () => {
     const { token, refreshToken } = await host.openSession('viewer', right)
     const next = await renewed(refreshToken)
     expect(next.refreshToken).not.toBe(refreshToken)
@@ -90,13 +90,13 @@ describe('a renewal', () => {
     expect(await host.statusOf(next.token)).toBe(200)
   })
 
-  it('whose reply was lost can be had again, the same', async () => {
+  it('a lost renewal is repeated with the same pair', async () => {
     const { refreshToken } = await host.openSession('viewer', right)
     const first = await renewed(refreshToken)
     expect(await renewed(refreshToken)).toEqual(first)
   })
 
-  it('with an old token, later, ends the session of thief and owner', async () => {
+  it('a renewal with an old token, later, ends the session of thief and owner', async () => {
     const { refreshToken } = await host.openSession('viewer', right)
     const next = await renewed(refreshToken)
     await new Promise((resolve) => setTimeout(resolve, replaySeconds * 1_000 + 100))
@@ -106,14 +106,14 @@ describe('a renewal', () => {
     expect((await host.renew(next.refreshToken)).status).toBe(401)
   })
 
-  it('is refused for what is no refresh token', async () => {
+  it('a renewal with what is not a refresh token is refused', async () => {
     const { token } = await host.openSession('viewer', right)
     for (const refreshToken of ['x', token, 'a.b', '..', 'x'.repeat(10_000)]) {
       expect((await host.renew(refreshToken)).status).toBe(401)
     }
   })
 
-  it('by cookie has to prove its origin', async () => {
+  it('a renewal by cookie has to prove its origin', async () => {
     const { refreshToken } = await host.openSession('viewer', right)
     const renewal = (headers: Record<string, string>) =>
       host.http('POST', '/v1/users/default/token/renewal', {
@@ -126,7 +126,7 @@ describe('a renewal', () => {
 })
 
 describe('a cookie', () => {
-  it('reads as the header does, and changes only from the same origin', async () => {
+  it('a cookie can read as the header can, and change only from the same origin', async () => {
     const { token } = await host.openSession('viewer', right)
     const headers = { Cookie: `Authorization=${token}` }
     const logout = (more: Record<string, string>) =>
@@ -140,7 +140,7 @@ describe('a cookie', () => {
 })
 
 describe('a logout', () => {
-  it('ends this session at once, and no other', async () => {
+  it('a logout ends this session at once, and no other', async () => {
     const ended = await host.openSession('viewer', right)
     const other = await host.openSession('viewer', right)
     expect((await host.http('POST', '/v1/users/default/logout', { token: ended.token })).status).toBeLessThan(
@@ -156,7 +156,7 @@ describe('a password change', () => {
   const reset = (token: string, oldPassword: string, newPassword: string) =>
     host.http('POST', '/v1/users/default/password/reset', { token, body: { oldPassword, newPassword } })
 
-  it('is refused with a wrong old password', async () => {
+  it('a password change with a wrong old password is refused', async () => {
     await host.addUser({ name: 'mistaken', password: right })
     const { token } = await host.openSession('mistaken', right)
     const reply = await reset(token, wrong, 'renewed canary 0602')
@@ -165,9 +165,9 @@ describe('a password change', () => {
   })
 
   it.each([
-    ['one that is too short', 'ab', /too short|longer/i],
-    ['the same one again', right, /not been changed|unchanged|same/i],
-  ])('to %s is refused with the words of PAM', async (_, newPassword, words) => {
+    ['too short', 'ab', /too short|longer/i],
+    ['the same again', right, /not been changed|unchanged|same/i],
+  ])('a new password that is %s is refused with the text of PAM', async (_, newPassword, words) => {
     const { token } = await host.openSession('viewer', right)
     const reply = await reset(token, right, newPassword)
     expect(reply).toMatchObject({ status: 400, json: { code: 'PasswordRefused' } })
@@ -176,7 +176,7 @@ describe('a password change', () => {
     expect((await host.login('viewer', right)).status).toBe(200)
   })
 
-  it('before the minimum age of chage -m is refused with the words of PAM', async () => {
+  it('a password change before the minimum age of chage -m is refused with the text of PAM', async () => {
     await host.addUser({ name: 'hasty', password: right })
     await host.output(['chage', '-m', '7', 'hasty'])
     const { token } = await host.openSession('hasty', right)
@@ -186,14 +186,14 @@ describe('a password change', () => {
   })
 
   it.each(['a\nb canary 0604', 'c\0d canary 0604', 'e'.repeat(512)])(
-    'to what PAM cannot be given is refused',
+    'a new password that PAM cannot be given is refused',
     async (odd) => {
       const { token } = await host.openSession('viewer', right)
       expect(await reset(token, right, odd)).toMatchObject({ status: 400, json: { code: 'BadRequest' } })
     },
   )
 
-  it('ends every session of the user, and only the new password lets in', async () => {
+  it('a password change ends every session of the user, and only the new password is accepted', async () => {
     await host.addUser({ name: 'tidy', password: right })
     const renewed = 'renewed canary $HOME %n 0605'
     const here = await host.openSession('tidy', right)
@@ -212,11 +212,11 @@ describe('a session', () => {
   it.each([
     ['passwd -l', 'passwd -l "$1"'],
     ['chage -E 0', 'chage -E 0 "$1"'],
-    ['a password that nobody changed in time', 'chage -M 1 -I 0 -d 2020-01-01 "$1"'],
+    ['a password that was not changed in time', 'chage -M 1 -I 0 -d 2020-01-01 "$1"'],
     ['usermod -s nologin', 'usermod -s /usr/sbin/nologin "$1"'],
     ['userdel', 'userdel "$1"'],
     ['gpasswd -d from the administrators', 'gpasswd -d "$1" sudo'],
-  ])('ends within 2 s of %s', async (_, command) => {
+  ])('a session ends within 2 s of %s', async (_, command) => {
     const name = `gone${Math.random().toString(36).slice(2, 8)}`
     await host.addUser({ name, password: right, groups: ['sudo'] })
     const { token, refreshToken } = await host.openSession(name, right)
@@ -230,7 +230,7 @@ describe('a session', () => {
     expect((await host.renew(refreshToken)).status).toBe(401)
   })
 
-  it('lives on when another account changes', async () => {
+  it('a session continues when another account changes', async () => {
     const { token } = await host.openSession('viewer', right)
     await host.addUser({ name: 'newcomer', password: right })
     await host.sh('passwd -l newcomer')
@@ -238,7 +238,7 @@ describe('a session', () => {
     expect(await host.statusOf(token)).toBe(200)
   })
 
-  it('lives on over a restart, and what had ended stays ended', async () => {
+  it('a session continues over a restart, and an ended one stays ended', async () => {
     const alive = await host.openSession('viewer', right)
     const loggedOut = await host.openSession('viewer', right)
     await host.http('POST', '/v1/users/default/logout', { token: loggedOut.token })
@@ -249,7 +249,7 @@ describe('a session', () => {
     expect((await host.renew(loggedOut.refreshToken)).status).toBe(401)
   })
 
-  it('of an account that was locked while the daemon was down has ended when it is back', async () => {
+  it('a session of an account that was locked while the daemon was down has ended', async () => {
     await host.addUser({ name: 'meanwhile', password: right })
     const { token, refreshToken } = await host.openSession('meanwhile', right)
     await host.sh(
@@ -259,7 +259,7 @@ describe('a session', () => {
     expect((await host.renew(refreshToken)).status).toBe(401)
   })
 
-  it('leaves no password and no token in journal, state or any process', async () => {
+  it('sessions leave no password and no token in journal, state or any process', async () => {
     expect(await findLeaks(host)).toEqual([])
   })
 })

@@ -38,14 +38,14 @@ const hs256 = { alg: 'HS256', typ: 'JWT' }
 const now = () => Math.floor(Date.now() / 1_000)
 
 describe('an access token', () => {
-  it('holds who, which session, from when, until when and the role, and nothing else', () => {
+  it('an access token has the user, the session, the times and the role, and nothing else', () => {
     expect(decode(parts(token)[0])).toMatchObject({ alg: 'HS256' })
     expect(Object.keys(claims()).sort()).toEqual(['exp', 'iat', 'jti', 'role', 'sub'])
     expect(claims()).toMatchObject({ sub: 'anna', role: 'admin' })
     expect((claims().exp as number) - (claims().iat as number)).toBe(15 * 60)
   })
 
-  it('made by hand as the daemon makes it is taken: the attacks below fail for what they change', async () => {
+  it("a token made by hand like the daemon's is accepted, so that the attacks below fail for their change", async () => {
     expect(await host.statusOf(forge(hs256, { ...claims(), iat: now() - 1, exp: now() + 60 }))).toBe(200)
   })
 
@@ -82,7 +82,7 @@ describe('an access token', () => {
     'no end': () => forge(hs256, { ...claims(), exp: undefined }),
     'no beginning': () => forge(hs256, { ...claims(), iat: undefined }),
     'no role': () => forge(hs256, { ...claims(), role: undefined }),
-    'a role that is none': () => forge(hs256, { ...claims(), role: 'root' }),
+    'an unknown role': () => forge(hs256, { ...claims(), role: 'root' }),
     'an end that is text': () => forge(hs256, { ...claims(), exp: String(now() + 600) }),
     'an end that is now': () => forge(hs256, { ...claims(), iat: now() - 900, exp: now() }),
     'an end in the past': () => forge(hs256, { ...claims(), iat: now() - 1_800, exp: now() - 900 }),
@@ -108,13 +108,13 @@ describe('an access token', () => {
     certificate = await readFile(host.cacert, 'utf8')
   })
 
-  it.each(Object.entries(attacks))('with %s is refused', async (_, attack) => {
+  it.each(Object.entries(attacks))('a token with %s is refused', async (_, attack) => {
     const reply = await host.http('GET', '/v1/users/current', { token: attack() })
     expect(reply).toMatchObject({ status: 401, json: { code: 'Unauthenticated' } })
     expect(await host.statusOf(token)).toBe(200)
   })
 
-  it('that was revoked is refused, at once and after a restart', async () => {
+  it('a revoked token is refused, at once and after a restart', async () => {
     const revoked = (await host.openSession('berta', right)).token
     expect((await host.http('POST', '/v1/users/default/logout', { token: revoked })).status).toBeLessThan(300)
     expect(await host.statusOf(revoked)).toBe(401)
@@ -123,7 +123,7 @@ describe('an access token', () => {
     expect(await host.statusOf(token)).toBe(200)
   })
 
-  it('says nothing that opens a door without one', async () => {
+  it('other spellings of a path give no access without a token', async () => {
     for (const path of ['/v1/users/current', '/v1/users/sessions', '/v1/edge-mgmt/edgehosts/current']) {
       for (const target of [
         path,
@@ -138,7 +138,7 @@ describe('an access token', () => {
     }
   })
 
-  it('comes from a secret that only root can read', async () => {
+  it('the secret of the tokens is readable by root only', async () => {
     const stat = await host.output(['stat', '-c', '%a %U %s', '/var/lib/edgehostd/secret'])
     expect(stat.trim()).toBe('600 root 32')
   })
