@@ -1,4 +1,4 @@
-# The front door. `make help` lists the targets.
+# `make help` lists the targets.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -6,20 +6,20 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
-# A PC is emulated on PCs alone.
+# Some e2e tests boot an emulated PC, on x64 only.
 EMULATOR := $(if $(filter x64,$(ARCH)),qemu-system-x86 kmod)
 # What `make package` makes packages for.
 ARCHITECTURES ?= amd64 arm64
-# The pinned Node, and the npm that lays out everything else; the machine's own npm, whatever its age, lays out these two.
+# The pinned Node, and the pinned npm that installs all other packages. The machine's own npm, even an old one, installs these two.
 TOOLCHAIN := .cache/toolchain/node_modules
-# Not its .bin: npm 9 leaves out a program that packages of two architectures bring.
+# Not the folder .bin: npm 9 makes no link there for a program that packages of two architectures contain.
 RUNTIME := $(TOOLCHAIN)/node-linux-$(ARCH)/bin
 export PATH := $(CURDIR)/$(RUNTIME):$(CURDIR)/$(TOOLCHAIN)/.bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
-# The unit's. V8 refuses a code cache that was made with others.
+# V8's flags from the unit. V8 refuses a code cache that was made with other flags.
 export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' systemd/edgehostd.service)
 
-# npm's own record of what it laid out; older than the lockfile, or gone, it means: install.
+# npm's own record of the installed packages. If it is missing or older than the lockfile, they are installed.
 DEPENDENCIES := node_modules/.package-lock.json
 SOURCES := $(shell find src build docs/openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
 
@@ -34,7 +34,7 @@ run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0
 	@exec build/run
 
 test: $(DEPENDENCIES) ## unit, API and host tests
-	@build/debian-packages pamtester openssl curl zstd iproute2 || echo "make test: the tests that need them are left out"
+	@build/debian-packages pamtester openssl curl zstd iproute2 || echo "make test: without these packages the tests that need them are skipped"
 	vitest run --project unit
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
@@ -91,16 +91,16 @@ clean: ## remove everything that was made here, except Debian packages
 
 $(DEPENDENCIES): package-lock.json package.json | $(TOOLCHAIN)/.package-lock.json
 	npm ci --loglevel=error
-	@# What npm itself and editors start by the name node is the pinned one as well.
+	@# So that npm and editors, which start `node` from this folder, use the pinned Node too.
 	@ln -sf ../../$(RUNTIME)/node node_modules/.bin/node
 	@touch $@
 
-# Laid out beside its place: the npm that does it may be the one that is replaced.
+# Installed into another folder first: the npm that runs here may be the one that is replaced.
 $(TOOLCHAIN)/.package-lock.json: $(addprefix build/toolchain/,package.json package-lock.json .npmrc)
 	@rm -rf .cache/toolchain.new && mkdir -p .cache/toolchain.new
 	@cp $^ .cache/toolchain.new
 	cd .cache/toolchain.new && npm ci --loglevel=error
-	@# It is optional only so that the other architecture's is left out.
+	@# Node is an optional dependency, so that npm skips the one of the other architecture; this one has to be there.
 	@.cache/toolchain.new/node_modules/node-linux-$(ARCH)/bin/node --version >/dev/null
 	@rm -rf .cache/toolchain && mv .cache/toolchain.new .cache/toolchain
 	@touch $@

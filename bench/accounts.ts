@@ -19,14 +19,14 @@ export interface Accounts {
 }
 
 /**
- * Makes them; the caller removes them, also after a failure. Needs root.
- * @param serviceFile the PAM file that ships, so that what the site has set up counts, its failure delay included
+ * Makes the accounts and the PAM service; the caller removes them, also after a failure. Needs root.
+ * @param serviceFile the PAM file of the package; it includes the rules of this machine, such as the failure delay
  */
 export function makeAccounts(serviceFile: string): Accounts {
   const service = `edgehostd-bench-${process.pid}`
   const made: string[] = []
   const remove = () => {
-    // --force: a shell of another program in the account must not keep it here.
+    // --force: the account is removed even when a process still runs in it.
     for (const name of made.splice(0)) run('userdel', ['--force', name])
     rmSync(`/etc/pam.d/${service}`, { force: true })
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ratioFigure, type Measure } from './figure.ts'
 import { spread } from './numbers.ts'
 
-/** From the start of the command line to its end, for what asks no host, against a Node that does nothing. */
+/** Run time of edgehostctl, for commands that contact no host, against `node -e 0`. */
 export const measureCtlStart: Measure = async (rig) => {
   const program = join(import.meta.dirname, '..', 'dist', 'edgehostctl.cjs')
   const rounds = rig.isQuick ? 5 : 40

@@ -7,7 +7,7 @@ import type { Settings } from './rig.ts'
 import type { Account } from './accounts.ts'
 import type { ServerProcess } from './server-process.ts'
 import type { UploadArgs, UploadResult } from './upload-client.ts'
-import { forgetPeak, readPeakMiB } from './usage.ts'
+import { resetPeak, readPeakMiB } from './usage.ts'
 
 const path = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
 const client = join(import.meta.dirname, 'upload-client.ts')
@@ -19,7 +19,7 @@ export const administrator = ({ userName }: Account): Settings => ({ 'auth.admin
 export type Sending = Omit<UploadArgs, 'port' | 'path'>
 
 /**
- * Sends a file to the daemon, or to a server that takes whatever comes, from a process of its own.
+ * Sends a file to the daemon, or to the baseline that accepts every body, from a process of its own.
  * @throws Error when the answer is not 201
  */
 export async function sendDefinition(
@@ -33,18 +33,18 @@ export async function sendDefinition(
   return result
 }
 
-/** An upload, and the most memory that was resident meanwhile. */
+/** An upload, and the peaks of resident memory during it. */
 export interface WatchedUpload extends UploadResult {
   readonly daemonMiB: number
-  /** Of the process in which the daemon has the archive examined. */
+  /** Of `examine.cjs`, in which the daemon has the archive examined. */
   readonly examineMiB: number
 }
 
-/** Uploads to the daemon while another process looks at its memory. */
+/** Uploads to the daemon while another process reads the memory of `examine.cjs`. */
 export async function uploadDefinition(daemon: ServerProcess, sending: Sending): Promise<WatchedUpload> {
   const { pid } = daemon
   const probe = await startProbe<ExamineResult>('examine-probe.ts', { pid } satisfies ExamineArgs)
-  forgetPeak(pid)
+  resetPeak(pid)
   const result = await sendDefinition(daemon, sending)
   const daemonMiB = readPeakMiB(pid)
   const { peakMiB: examineMiB } = await probe.stop()

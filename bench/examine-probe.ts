@@ -8,9 +8,9 @@ export interface ExamineArgs {
   readonly pid: number
 }
 
-/** The process in which the daemon has an archive examined. */
+/** Memory of `examine.cjs`, in which the daemon has an archive examined. */
 export interface ExamineResult {
-  /** Resident memory; 0 when there was none to look at. */
+  /** Resident memory; 0 when no such process was seen. */
   readonly peakMiB: number
 }
 
@@ -22,13 +22,13 @@ const isExamine = (child: number): boolean => {
   try {
     return readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('examine.cjs')
   } catch {
-    // It has gone since.
+    // The process has ended meanwhile.
     return false
   }
 }
 
 await runProbe({
-  async look() {
+  async sample() {
     for (const child of childrenOf(pid).filter(isExamine)) peakMiB = Math.max(peakMiB, readPeakMiB(child))
     await sleep(betweenMs)
   },

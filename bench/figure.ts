@@ -4,10 +4,10 @@ import type { Rig } from './rig.ts'
 /** One line of the table. */
 export interface Figure {
   readonly name: string
-  /** Nothing when it could not be told; `note` says why. */
+  /** Undefined when the measurements were too noisy; `note` says why. */
   readonly value: Spread | undefined
   readonly unit: '' | 's' | 'ms' | 'MiB' | '%' | 'us' | 'req/s' | 'MB/s'
-  /** As issue and documents put them; nothing for a line that only explains another. */
+  /** Text of the limit that the value should keep; undefined for a line that only explains another. */
   readonly target?: string
   readonly note?: string
 }
@@ -15,10 +15,10 @@ export interface Figure {
 /** Takes the measurements behind a few lines of the table. */
 export type Measure = (rig: Rig) => Promise<Figure[]>
 
-/** What a line may say beside its value. */
+/** The optional parts of a line. */
 export type Remarks = Pick<Figure, 'target' | 'note'>
 
-/** The line of a ratio, measured in pairs; without a value when the baseline alone moved too much to tell. */
+/** The line of a ratio, measured in pairs; it has no value when the baseline alone varied too much. */
 export function ratioFigure(
   name: string,
   own: readonly number[],
@@ -27,6 +27,6 @@ export function ratioFigure(
 ): Figure {
   const noise = noiseOf(base)
   if (noise === undefined) return { name, value: spread(pairedRatios(own, base)), unit: '', ...remarks }
-  const note = `too noisy to tell: the baseline alone moved by a factor of ${noise.toFixed(1)}`
+  const note = `too noisy: the baseline alone varied by a factor of ${noise.toFixed(1)}`
   return { name, value: undefined, unit: '', ...remarks, note }
 }

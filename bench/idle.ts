@@ -4,14 +4,14 @@ import { single } from './numbers.ts'
 import { logIn } from './rig.ts'
 import { readCpuMs } from './usage.ts'
 
-/** Processor time of the daemon and its children while no request comes and one session lives. */
+/** Processor time of the daemon and its children without requests, with one session. */
 export const measureIdle: Measure = async (rig) => {
   const seconds = rig.isQuick ? 30 : 300
   const daemon = await rig.startDaemon()
   const client = rig.client(daemon)
   await logIn(client, rig.accounts.good)
   client.close()
-  // What a start leaves to do is not idling: garbage collection, and the inventory, which is first read a minute later.
+  // The work that follows a start does not count: garbage collection, and the inventory, which is first read a minute later.
   await sleep(rig.isQuick ? 10_000 : 90_000)
   rig.say(`idle: ${seconds} s`)
   const startedAt = performance.now()

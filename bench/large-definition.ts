@@ -9,9 +9,9 @@ const packCount = 20
 const chunk = Buffer.alloc(1_048_576)
 
 /**
- * Builds a definition as definitions are: little text, and charts and images that are packed already, of so many bytes.
- * The same bytes on every machine.
- * @param folder is there; holds the definition twice for a while, and the archive alone in the end
+ * Builds a typical definition: little text, and charts that are compressed already. The same bytes on every machine.
+ * @param folder an existing folder; it contains the definition twice for a while, and only the archive at the end
+ * @param contentBytes size of all charts together
  * @returns path of the archive
  */
 export async function buildLargeDefinition(folder: string, contentBytes: number): Promise<string> {
@@ -53,7 +53,7 @@ function writePack(folder: string, name: string, chartBytes: number) {
   return { name, path }
 }
 
-/** Bytes that nothing can compress, from a cipher: it makes them faster than the disk takes them. */
+/** Writes bytes that cannot be compressed. They come from a cipher, which makes them faster than a disk writes. */
 function writeNoise(path: string, seed: string, sizeBytes: number): void {
   const cipher = createCipheriv('aes-128-ctr', seed.padEnd(16), Buffer.alloc(16))
   const file = openSync(path, 'wx')

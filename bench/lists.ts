@@ -30,7 +30,7 @@ export const measureLists: Measure = async (rig) => {
   const read = (parameters: ListParameters) => parseListQuery(parameters, auditList, { tokens })
   const lastToken = read({}).tokenAfter([51], size - 50)
 
-  /** Microseconds of processor a page. */
+  /** Processor time of a page, microseconds. */
   const cost = async (parameters: ListParameters) => {
     const begin = process.cpuUsage()
     for (let page = 0; page < pages; page += 1) await list.page(read(parameters))
@@ -38,7 +38,7 @@ export const measureLists: Measure = async (rig) => {
   }
   const first: number[] = []
   const last: number[] = []
-  // One more, which warms the code and the cache and does not count.
+  // Round -1 warms the code and the cache and does not count.
   for (let round = -1; round < rounds; round += 1) {
     rig.say(`lists: round ${round + 1} of ${rounds}`)
     const figures = [await cost({}), await cost({ continue: lastToken })] as const

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pinned } from './server-process.ts'
 
-/** What a slice of load has seen. */
+/** Result of one run of a load generator. */
 export interface LoadResult {
   readonly requests: number
   readonly perSecond: number
@@ -30,9 +30,9 @@ export interface LoadGenerator {
 const execute = promisify(execFile)
 const root = join(import.meta.dirname, '..')
 
-/** wrk where it is installed: it costs little, so that the server is what is measured. Else autocannon. */
+/** wrk where it is installed, since it takes little processor time from the server. Otherwise autocannon. */
 export async function findLoadGenerator(): Promise<LoadGenerator> {
-  // Without arguments it says how it is used, with exit code 1.
+  // wrk ends with exit code 1 here; only a missing program is ENOENT.
   const hasWrk = await execute('wrk', ['--version']).then(
     () => true,
     (error: unknown) => (error as NodeJS.ErrnoException).code !== 'ENOENT',
@@ -47,7 +47,7 @@ async function runWrk(order: LoadOrder): Promise<LoadResult> {
   return parseWrk(output)
 }
 
-/** Reads what wrk 4 prints. */
+/** Parses the output of wrk 4. */
 export function parseWrk(text: string): LoadResult {
   const failures = /^\s*(Non-2xx.*|Socket errors:.*)$/m.exec(text)?.[1]
   if (failures !== undefined) throw new Error(`the load failed: ${failures}`)
@@ -55,7 +55,7 @@ export function parseWrk(text: string): LoadResult {
   const [, perSecond] = /Requests\/sec:\s+([\d.]+)/.exec(text) ?? []
   const [, p99, unit] = /\b99%\s+([\d.]+)(us|ms|s)/.exec(text) ?? []
   if (requests === undefined || perSecond === undefined || p99 === undefined) {
-    throw new Error(`wrk says something else than expected: ${text}`)
+    throw new Error(`the output of wrk is not that of version 4: ${text}`)
   }
   const factor = unit === 'us' ? 0.001 : unit === 's' ? 1_000 : 1
   return { requests: Number(requests), perSecond: Number(perSecond), p99Ms: Number(p99) * factor }
@@ -79,7 +79,7 @@ async function runAutocannon(order: LoadOrder): Promise<LoadResult> {
   return parseAutocannon(output)
 }
 
-/** Reads what `autocannon --json` prints. */
+/** Parses the output of `autocannon --json`. */
 export function parseAutocannon(text: string): LoadResult {
   const result = JSON.parse(text) as {
     requests: { total: number }

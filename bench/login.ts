@@ -4,7 +4,7 @@ import { ratioFigure, type Measure } from './figure.ts'
 import { spread } from './numbers.ts'
 import { logIn, type Rig } from './rig.ts'
 
-/** A login with the right password on a living connection against the same pamtester started by Node alone. */
+/** A login with the right password on an open connection, against the same pamtester started by Node alone. */
 export const measureLogin: Measure = async (rig) => {
   const pairs = rig.isQuick ? 7 : 41
   const daemon = await rig.startDaemon()

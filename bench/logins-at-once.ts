@@ -9,12 +9,12 @@ import type { Rig } from './rig.ts'
 import type { ServerProcess } from './server-process.ts'
 
 const logins = 200
-// All come from this host, which is one client.
+// All logins come from this host, which counts as one client.
 const settings = { 'api.connections.maximumPerAddress': 2 * logins }
 
 /**
- * Two hundred logins at the same moment, each on a new connection. Memory and the time of other routes are looked at
- * in bursts of their own, since reading /proc takes time that a reply would wait for.
+ * Two hundred logins at the same moment, each on a new connection. Memory and the time of a ping are measured in separate
+ * bursts, since reading /proc would delay the replies.
  */
 export const measureLoginsAtOnce: Measure = async (rig) => {
   const { good } = rig.accounts
@@ -32,7 +32,7 @@ async function measure(rig: Rig, name: string, account: Account, bursts: number)
   const extra: number[] = []
   const pings: number[][] = []
   let mostChildren = 0
-  // The first burst alone grows the daemon's own memory to what it needs; it counts as well.
+  // Only the first burst lets the daemon's own memory grow; it counts as well.
   for (let burst = 0; burst < bursts; burst += 1) {
     rig.say(`logins at once, ${name}: burst ${burst + 1} of ${bursts}`)
     const memory = await startProbe<MemoryResult>('memory-probe.ts', { pid: daemon.pid } satisfies MemoryArgs)
@@ -53,7 +53,7 @@ async function measure(rig: Rig, name: string, account: Account, bursts: number)
   }
   await daemon.stop()
 
-  const told = [...outcomes].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`)
+  const statuses = [...outcomes].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`)
   const count = pings.flat().length
   return [
     {
@@ -61,7 +61,7 @@ async function measure(rig: Rig, name: string, account: Account, bursts: number)
       value: spread(extra),
       unit: 'MiB',
       target: '≤ 150 MiB',
-      note: `${2 * bursts} bursts, at most ${mostChildren} children, ${told.join(', ')}`,
+      note: `${2 * bursts} bursts, at most ${mostChildren} children, ${statuses.join(', ')}`,
     },
     {
       name: `${logins} logins at once, ${name}: p99 of GET /v1/ping`,

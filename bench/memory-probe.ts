@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readProbeArgs, runProbe } from './probe.ts'
-import { countBelow, readTreeMiB } from './usage.ts'
+import { countChildren, readTreeMiB } from './usage.ts'
 
 export interface MemoryArgs {
   readonly pid: number
@@ -20,9 +20,9 @@ let peakMiB = 0
 let mostChildren = 0
 
 await runProbe({
-  async look() {
+  async sample() {
     peakMiB = Math.max(peakMiB, readTreeMiB(pid))
-    mostChildren = Math.max(mostChildren, countBelow(pid))
+    mostChildren = Math.max(mostChildren, countChildren(pid))
     await sleep(betweenMs)
   },
   finish: (): MemoryResult => ({ beforeMiB, peakMiB, mostChildren }),

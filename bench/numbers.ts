@@ -1,13 +1,13 @@
-// What is said about a row of measurements. Pure.
+// Statistics of a series of measurements. Pure.
 
-/** Median and range of a row. */
+/** Median and range of a series. */
 export interface Spread {
   readonly median: number
   readonly min: number
   readonly max: number
 }
 
-/** The value below which this share of the row lies, by the nearest rank. */
+/** The quantile of a series, by the nearest rank: 0.99 for p99. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   const rank = Math.max(1, Math.ceil(share * sorted.length))
@@ -35,17 +35,17 @@ export function pairedRatios(candidate: readonly number[], baseline: readonly nu
   return candidate.map((value, index) => value / (baseline[index] ?? Number.NaN))
 }
 
-// A baseline that moves more than this between its own rounds says nothing about a candidate.
+// A baseline whose largest value is more than this times its smallest says nothing about a candidate.
 const largestBaselineSpread = 3
 
-/** How much too much the baseline moved, or nothing when a ratio to it may be told. */
+/** Largest ÷ smallest value of a baseline that varies too much for a ratio; undefined for a usable one. */
 export function noiseOf(baseline: readonly number[]): number | undefined {
   const { min, max } = spread(baseline)
   return max > largestBaselineSpread * min ? max / min : undefined
 }
 
 /**
- * Probability that two rows differ as much as they do by chance: Mann-Whitney, two-sided, by the normal
+ * Probability that two series differ by chance as much as these two: Mann-Whitney test, two-sided, by the normal
  * approximation, good from about 20 values each.
  */
 export function chanceOfSame(a: readonly number[], b: readonly number[]): number {

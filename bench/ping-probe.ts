@@ -17,7 +17,7 @@ const client = createClient({ port, ca: readFileSync(certificate, 'utf8') })
 const durations: number[] = []
 
 await runProbe({
-  async look() {
+  async sample() {
     const { durationMs, status } = await client.send('GET', '/v1/ping')
     if (status !== 200) throw new Error(`the ping answers ${status}`)
     durations.push(durationMs)
@@ -25,7 +25,7 @@ await runProbe({
   },
   finish(): PingResult {
     client.close()
-    // The first one made the connection.
+    // The first ping includes the handshake of the connection.
     return durations.slice(1)
   },
 })

@@ -9,13 +9,13 @@ const path = '/v1/edge-mgmt/edgehosts/current'
 const connections = 32
 
 interface Slice extends LoadResult {
-  /** Of the server, in both modes. */
+  /** Of the server, user and system time. */
   readonly cpuUsPerRequest: number
 }
 
 /**
- * `GET …/edgehosts/current` with a token against bare Fastify that replies the very same bytes as a constant
- * buffer: alternating slices of one run, so that both see the same weather.
+ * `GET …/edgehosts/current` with a token, against bare Fastify that sends the same bytes from a constant buffer. The two
+ * alternate in slices of one run, so that both meet the same conditions.
  */
 export const measureReads: Measure = async (rig) => {
   const { rounds, seconds } = rig.isQuick ? { rounds: 3, seconds: 1 } : { rounds: 9, seconds: 2 }

@@ -6,8 +6,8 @@ import { chanceOfSame, median, single, spread } from './numbers.ts'
 const kinds = ['wrong', 'unknown', 'locked'] as const
 type Kind = (typeof kinds)[number]
 
-// The daemon lets as many children work as there are cores, for a second each at most. Refusals that come more
-// slowly than that never wait for one another, which would be another thing than the reason of a refusal.
+// The daemon runs as many PAM children at once as there are cores, and a child counts for at most a second. At this interval no
+// refusal waits for another one: only the reason of a refusal can change its duration.
 const betweenMs = 700
 
 /** How long a refused login takes: a wrong password, an unknown user, and a locked account with its right password. */
@@ -26,12 +26,12 @@ export const measureRefusals: Measure = async (rig) => {
 
   const tryOnce = async (kind: Kind) => {
     const client = free.pop() ?? rig.client(daemon)
-    // A connection of its own handshake first; then only the refusal is measured.
+    // The ping does the handshake of a new connection, so that only the refusal is measured.
     await client.send('GET', '/v1/ping')
     const reply = await client.send('POST', '/v1/users/default/login', { body: bodies[kind] })
     if (reply.status !== 401) throw new Error(`${kind}: ${reply.status} ${reply.body.toString()}`)
     times[kind].push(reply.durationMs)
-    replies.add(withoutRef(reply))
+    replies.add(comparable(reply))
     free.push(client)
   }
   const pending: Promise<void>[] = []
@@ -62,7 +62,7 @@ export const measureRefusals: Measure = async (rig) => {
   ]
 }
 
-/** Every order of the three in turn, so that none is always the first. */
+/** The orders of the three kinds in turn, so that no kind is always the first. */
 function orderOf(round: number): Kind[] {
   const [a, b, c] = kinds
   const orders = [
@@ -76,15 +76,15 @@ function orderOf(round: number): Kind[] {
   return orders[round % orders.length] ?? [a, b, c]
 }
 
-/** Settles only when one of them fails. */
+/** Rejects when one of the promises fails, and never resolves. */
 const failureOf = (pending: readonly Promise<void>[]) =>
   new Promise<never>((_resolve, reject) => pending.forEach((each) => void each.catch(reject)))
 
-/** What a client could compare, without what differs in every reply anyway. */
-function withoutRef({ status, headers, body }: Reply): string {
-  const told = JSON.parse(body.toString()) as Record<string, unknown>
+/** The reply without the values that differ in every reply: what is left must not tell the reason of a refusal. */
+function comparable({ status, headers, body }: Reply): string {
+  const error = JSON.parse(body.toString()) as Record<string, unknown>
   const form = (name: string) => String(headers[name]).replaceAll(/[0-9a-f]/g, 'x')
-  // Ids, of which the form is compared, the time, and what is left of the limit.
+  // Only the form of the ids is compared; the time and the rest of the rate limit are left out.
   const own = { 'x-request-id': form('x-request-id'), audituid: form('audituid'), ratelimit: '', date: '' }
-  return JSON.stringify([status, { ...headers, ...own }, { ...told, ref: '' }])
+  return JSON.stringify([status, { ...headers, ...own }, { ...error, ref: '' }])
 }

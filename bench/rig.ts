@@ -9,29 +9,29 @@ import { findPort, startServer, type ServerProcess } from './server-process.ts'
 /** How thorough a run is. */
 export interface Pace {
   readonly isQuick: boolean
-  /** Tells a person what is being done; nothing of it is a result. */
+  /** Shows the progress to the user; it is no part of the results. */
   readonly say: (message: string) => void
 }
 
-/** What every figure is measured with. All of it is gone after `dispose`. */
+/** What every figure is measured with. `dispose` removes all of it. */
 export interface Rig extends Pace {
   readonly accounts: Accounts
   /** The pamtester that the daemon runs. */
   readonly pamtester: string
   /** Processors for the server and for the load; nothing where there is only one. */
   readonly cores: { readonly server: number; readonly load: number } | undefined
-  /** Everything is here that is made for this run. */
+  /** Temporary folder for the files of this run. */
   readonly folder: string
   /** V8's flags as the unit gives them. */
   readonly flags: readonly string[]
-  /** Starts the daemon as it ships. Its state is kept from start to start. */
+  /** Starts the daemon with the shipped configuration. All starts share one state folder. */
   startDaemon(options?: {
     readonly core?: number | undefined
     readonly settings?: Settings
   }): Promise<ServerProcess>
   /** Starts bare Fastify with the daemon's certificate. */
   startBare(options?: { readonly core?: number | undefined; readonly body?: Buffer }): Promise<ServerProcess>
-  /** A client of either. */
+  /** A client of such a server. */
   client(server: ServerProcess): Client
   /** Certificate that clients trust, a PEM file. */
   readonly certificate: string
@@ -48,7 +48,7 @@ export interface RigOptions extends Pace {
 
 const root = join(import.meta.dirname, '..')
 
-/** @throws Error saying what is missing; then nothing is left behind */
+/** @throws Error that names what is missing; then nothing is left behind */
 export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Rig> {
   const pamtester = find('pamtester')
   const flags = readUnitFlags(join(root, 'systemd', 'edgehostd.service'))
@@ -56,7 +56,7 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
   const started: Promise<ServerProcess>[] = []
   const undo = [() => rmSync(folder, { recursive: true, force: true })]
   const dispose = async () => {
-    // One that is just starting is waited for, or it would outlive this; stopping one again does nothing.
+    // A server that is still starting is waited for, so that it does not outlive this process. A second stop does nothing.
     await Promise.allSettled(started.map(async (server) => (await server).stop()))
     for (const step of undo.splice(0).reverse()) step()
   }
@@ -132,7 +132,7 @@ export async function logIn(client: Client, { userName: username, password }: Ac
   return (JSON.parse(reply.body.toString()) as { Token: { Authorization: string } }).Token.Authorization
 }
 
-/** The shipped configuration, and as flags what a bench needs: a place of its own, and limits that no request meets. */
+/** Flags beside the shipped configuration: a state folder of its own, and limits that no request reaches. */
 function settingsOf(directory: string, service: string, program: string): Settings {
   const never = 1_000_000
   return {

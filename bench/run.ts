@@ -30,9 +30,9 @@ const figures: Readonly<Record<string, Measure>> = {
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]
 
-figures: ${Object.keys(figures).join(', ')}; all without one
---quick       few rounds: whether it works, not how fast it is
---json        for programs
+figures: ${Object.keys(figures).join(', ')}; all of them if none is named
+--quick       few rounds: shows whether the benchmark works, not how fast the daemon is
+--json        prints the results as JSON
 --entry=FILE  measure this program instead of dist/main.cjs
 `
 
@@ -56,10 +56,10 @@ if (values.help) {
   process.exit(0)
 }
 const unknown = positionals.filter((name) => !(name in figures))
-if (unknown.length > 0) refuse(`there is no figure ${unknown.join(', ')}\n${help}`)
+if (unknown.length > 0) refuse(`unknown figure: ${unknown.join(', ')}\n${help}`)
 if (process.getuid?.() !== 0)
   refuse('needs root: it makes accounts and a PAM service, and removes them again')
-if (!existsSync(values.entry)) refuse(`${values.entry} is not there; make build makes it`)
+if (!existsSync(values.entry)) refuse(`${values.entry} does not exist; run: make build`)
 
 const rig = await createRig({
   entry: values.entry,

@@ -11,7 +11,7 @@ export interface ServerProcess {
   readonly port: number
   /** From the start of the process to the end of the first 200. */
   readonly startMs: number
-  /** File of what it writes. */
+  /** File with its standard output and standard error. */
   readonly log: string
   /** Asks it to end and waits until it has. */
   stop(): Promise<void>
@@ -21,21 +21,21 @@ export interface ServerOrder {
   /** Program and arguments. */
   readonly command: readonly [string, ...string[]]
   readonly port: number
-  /** File of the certificate that its clients trust; read when the server is there. */
+  /** File of the certificate that its clients trust; read when the server listens. */
   readonly certificate: string
-  /** Answers 200 as soon as it is there. */
+  /** Path of a request that is answered with 200 as soon as the server listens. */
   readonly path: string
-  /** What it writes goes here. */
+  /** File for its standard output and standard error. */
   readonly log: string
   readonly environment?: NodeJS.ProcessEnv
-  /** Processor it may use; all of them without. */
+  /** The only processor that it may use; undefined for all. */
   readonly core?: number | undefined
 }
 
 const startLimitMs = 20_000
 const stopLimitMs = 15_000
 
-/** @throws Error when it ends, or does not answer in time; then it is no longer there */
+/** @throws Error when the server ends or does not answer in time; then its process has ended */
 export async function startServer(order: ServerOrder): Promise<ServerProcess> {
   const { port, path, log } = order
   const [program, ...args] = pinned(order.command, order.core)
@@ -85,7 +85,7 @@ export async function findPort(): Promise<number> {
   return port
 }
 
-/** The command, on one processor only when one is named. taskset(1) becomes the program it starts. */
+/** The command, limited to the given processor if there is one. taskset(1) becomes the program, so the process id is the same. */
 export function pinned(
   command: readonly [string, ...string[]],
   core: number | undefined,

@@ -7,8 +7,8 @@ import type { ServerProcess } from './server-process.ts'
 import { readRssMiB } from './usage.ts'
 
 /**
- * From the start of the process to the first 200 over HTTPS, as it ships: bundle, primed compile cache, the flags of
- * the unit, state there; against bare Fastify from node_modules. Then what both hold in memory when nothing happens.
+ * Time from the start of the process to the first 200 over HTTPS, with the bundle, a primed compile cache, the flags of
+ * the unit and existing state, against bare Fastify from node_modules. Then the memory of both at rest.
  */
 export const measureStart: Measure = async (rig) => {
   const rounds = rig.isQuick ? 3 : 15

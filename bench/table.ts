@@ -11,7 +11,7 @@ export interface Machine {
   readonly node: string
 }
 
-/** What the figures were measured on. */
+/** The machine on which the figures were measured. */
 export function readMachine(): Machine {
   const model = /^model name\s*:\s*(.+)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1]
   return {
@@ -23,7 +23,7 @@ export function readMachine(): Machine {
   }
 }
 
-/** The table as a person reads it. */
+/** The figures as a text table, each note below its line. */
 export function renderTable(machine: Machine, figures: readonly Figure[]): string {
   const rows = [
     ['figure', 'median', 'range', 'target'],
@@ -44,7 +44,7 @@ export function renderTable(machine: Machine, figures: readonly Figure[]): strin
       .trimEnd(),
   )
   const [title = '', ...rest] = lines
-  const told = rest.flatMap((line, index) => {
+  const withNotes = rest.flatMap((line, index) => {
     const note = figures[index]?.note
     return note === undefined ? [line] : [line, `    ${note}`]
   })
@@ -54,7 +54,7 @@ export function renderTable(machine: Machine, figures: readonly Figure[]): strin
     '',
     title,
     '-'.repeat(title.length),
-    ...told,
+    ...withNotes,
     '',
   ].join('\n')
 }
@@ -63,7 +63,7 @@ const range = ({ min, max }: Spread) => `[${show(min)} .. ${show(max)}]`
 
 const suffix = (unit: Figure['unit']) => (unit === '' ? '' : ` ${unit}`)
 
-/** Three digits that mean something. */
+/** Three significant digits. */
 function show(value: number): string {
   if (!Number.isFinite(value)) return '?'
   const size = Math.abs(value)

@@ -45,7 +45,7 @@ const upload = request({
 })
 const replied = readReply(upload)
 upload.write(head)
-// A server that refuses stops reading.
+// A server that refuses the upload stops reading it, so the reply is waited for too.
 await Promise.race([
   replied,
   pipeline(createReadStream(file, { highWaterMark: 262_144 }), upload, { end: false }),

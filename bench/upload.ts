@@ -13,16 +13,16 @@ import { readCpuMs, readRssMiB } from './usage.ts'
 interface Sent<Result extends UploadResult = UploadResult> {
   readonly result: Result
   readonly megabytesPerSecond: number
-  /** Of the server and the processes it has started for this. */
+  /** Processor time of the server and of the processes that it started for the upload. */
   readonly cpuMs: number
 }
 
-/** Upload of a definition, checked and on the disk, ÷ a server that only hashes the body and writes it. */
+/** Upload of a definition, until it is checked and on the disk, against a server that only hashes and writes the body. */
 export const measureUpload: Measure = async (rig): Promise<Figure[]> => {
   const { rounds, contentBytes } = rig.isQuick
     ? { rounds: 2, contentBytes: 200_000_000 }
     : { rounds: 3, contentBytes: 2_000_000_000 }
-  // The archive, an upload in its slot, the next one beside it, and what the baseline has written.
+  // The archive, an upload in its slot, the next upload, and the file of the baseline.
   requireRoom(rig.folder, 4.1 * contentBytes + 1e9)
   rig.say('upload: building a definition')
   const file = await buildLargeDefinition(rig.folder, contentBytes)
@@ -44,7 +44,7 @@ export const measureUpload: Measure = async (rig): Promise<Figure[]> => {
   try {
     for (let round = 0; round < rounds; round += 1) {
       rig.say(`upload: round ${round + 1} of ${rounds}`)
-      // Neither is always the one that comes second.
+      // The order changes each round.
       for (const send of round % 2 === 0 ? sides : sides.toReversed()) await send()
       rmSync(bareFile)
     }
@@ -85,7 +85,7 @@ async function weigh<Result extends UploadResult>(
   { pid }: ServerProcess,
   send: () => Promise<Result>,
 ): Promise<Sent<Result>> {
-  // What the other side has left to be written is not for this one to wait for.
+  // So that this upload does not wait for bytes of the one before that are not yet on the disk.
   execFileSync('sync')
   const before = readCpuMs(pid, { children: true })
   const result = await send()

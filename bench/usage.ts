@@ -23,14 +23,14 @@ export function readRssMiB(pid: number): number {
   return Number(kib) / 1_024
 }
 
-/** The most resident memory that a process has had since its start, or since `forgetPeak`, MiB; 0 for one that has gone. */
+/** The most resident memory that a process has had since its start, or since `resetPeak`, MiB; 0 for a process that has ended. */
 export function readPeakMiB(pid: number): number {
   const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readOrEmpty(`/proc/${pid}/status`))?.[1]
   return Number(kib ?? 0) / 1_024
 }
 
-/** Has the kernel take what is resident now for the peak, proc_pid_clear_refs(5). */
-export function forgetPeak(pid: number): void {
+/** Sets the peak to the memory that is resident now, proc_pid_clear_refs(5). */
+export function resetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }
 
@@ -42,13 +42,13 @@ export function readTreeMiB(pid: number): number {
   return readPssMiB(pid) + childrenOf(pid).reduce((sum, child) => sum + readTreeMiB(child), 0)
 }
 
-/** Processes that the main thread of this one has started and that are still there. */
+/** The running processes that the main thread of this one has started. */
 export function childrenOf(pid: number): number[] {
   return readWords(`/proc/${pid}/task/${pid}/children`).map(Number)
 }
 
-/** How many processes stand below this one. */
-export function countBelow(pid: number): number {
+/** Number of children of a process. */
+export function countChildren(pid: number): number {
   return childrenOf(pid).length
 }
 
@@ -59,7 +59,7 @@ function readPssMiB(pid: number): number {
 
 const readWords = (file: string) => readOrEmpty(file).split(/\s+/).filter(Boolean)
 
-/** Empty for a process that has gone. */
+/** Empty for a process that has ended. */
 function readOrEmpty(file: string): string {
   try {
     return readFileSync(file, 'utf8')

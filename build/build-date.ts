@@ -1,17 +1,17 @@
 import { execFileSync } from 'node:child_process'
 
-// For a tree that is neither in git nor told: still a fixed moment, so that two builds are the same.
+// Used without git and without SOURCE_DATE_EPOCH. It is fixed, so that two builds have the same bytes.
 const fallbackSeconds = Date.UTC(2026, 10, 21) / 1000
 
 /**
- * The moment a build counts as made, in seconds: SOURCE_DATE_EPOCH (reproducible-builds.org), else the commit time
- * of HEAD, else a fixed date. Never the clock.
+ * The date of a build, in seconds since 1970: SOURCE_DATE_EPOCH (reproducible-builds.org), otherwise the commit time
+ * of HEAD, otherwise a fixed date. Never the clock.
  */
 export function readBuildDate(): number {
-  const told = process.env.SOURCE_DATE_EPOCH
-  if (told !== undefined) {
-    if (!/^\d{1,12}$/.test(told)) throw new Error(`SOURCE_DATE_EPOCH is not a number of seconds: ${told}`)
-    return Number(told)
+  const epoch = process.env.SOURCE_DATE_EPOCH
+  if (epoch !== undefined) {
+    if (!/^\d{1,12}$/.test(epoch)) throw new Error(`SOURCE_DATE_EPOCH is not a number of seconds: ${epoch}`)
+    return Number(epoch)
   }
   try {
     const args = ['-C', `${import.meta.dirname}/..`, 'log', '-1', '--format=%ct']

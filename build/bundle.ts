@@ -1,9 +1,12 @@
-// Bundles the daemon: dist/daemon.cjs, everything of src and the packages that its start needs in one file, and
-// dist/main.cjs, which loads it with V8's compile cache (docs/adr/0005 says why); its command line,
-// dist/edgehostctl.cjs; the programs of `edgehostctl support` and `edgehostctl definition`, dist/support.cjs and
-// dist/definition.cjs; the program that checks archives for the daemon, dist/examine.cjs; the keeper of commands that outlive the
-// daemon, dist/keeper.cjs; the program that reads the inventory of the hardware, dist/inventory.cjs; and packages that they load
-// only when they need them, each in a file of its own.
+// Bundles the programs into dist/:
+// - daemon.cjs: the daemon and the packages that its start needs;
+// - main.cjs: loads daemon.cjs with V8's compile cache (docs/adr/0005 says why);
+// - edgehostctl.cjs: the command line;
+// - support.cjs and definition.cjs: the programs of `edgehostctl support` and `edgehostctl definition`;
+// - examine.cjs: checks archives for the daemon;
+// - keeper.cjs: runs a command that outlives the daemon;
+// - inventory.cjs: reads the inventory of the hardware;
+// - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { build, type BuildOptions } from 'esbuild'
@@ -14,16 +17,16 @@ const root = `${import.meta.dirname}/..`
 const output = `${root}/dist`
 const { version } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string }
 
-// Package -> its file. Large, and loaded by few commands, or by the daemon only after its start: V8 walks the whole text
-// of a program more than once before the first line runs.
-const apart: Readonly<Record<string, string>> = {
+// Package -> its file. These packages are large, and few commands need them, or the daemon only after its start. They are not
+// in the bundles, since V8 reads the whole text of a program more than once before its first line runs.
+const separatePackages: Readonly<Record<string, string>> = {
   execa: './execa.cjs',
   re2js: './re2js.cjs',
   '@peculiar/x509': './x509.cjs',
   yaml: './yaml.cjs',
 }
 
-const alone = {
+const baseOptions = {
   absWorkingDir: root,
   bundle: true,
   format: 'cjs',
@@ -38,23 +41,23 @@ const alone = {
   write: false,
 } as const satisfies BuildOptions
 
-const program = {
-  ...alone,
-  alias: apart,
-  external: Object.values(apart),
-  // A require is enough and does not load Node's loader of modules.
+const programOptions = {
+  ...baseOptions,
+  alias: separatePackages,
+  external: Object.values(separatePackages),
+  // A dynamic import becomes a require, which does not load Node's loader of ES modules.
   supported: { 'dynamic-import': false },
   define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
 } as const satisfies BuildOptions
 
 const inputs = new Set<string>()
 
-// CommonJS, since only a classic script can be compiled from a cache that holds its lazy functions too.
+// CommonJS, since V8 compiles only a classic script from a cache that contains functions compiled after the load.
 const daemon = await bundle({
-  ...program,
+  ...programOptions,
   entryPoints: ['src/main.ts'],
   define: {
-    ...program.define,
+    ...programOptions.define,
     __BUILD_DATE__: String(readBuildDate() * 1000),
     'import.meta.url': '__bundleUrl',
     'import.meta.filename': '__filename',
@@ -64,12 +67,12 @@ const daemon = await bundle({
 // The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
 if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle contains characters outside ASCII')
 
-// Classic too: Node's loader of modules costs 20 ms before the first line of ours.
+// CommonJS too: Node's loader of ES modules takes 20 ms before our first line runs.
 const loader = await bundle({
-  ...startedByPeople('edgehostd'),
+  ...startedByUsers('edgehostd'),
   entryPoints: ['build/loader.ts'],
   define: {
-    ...program.define,
+    ...programOptions.define,
     // V8 compares a cache with its source by length only, so the cache is named after the content.
     __BUNDLE_HASH__: JSON.stringify(createHash('sha256').update(daemon).digest('hex').slice(0, 16)),
   },
@@ -78,15 +81,15 @@ const loader = await bundle({
 const files: Record<string, string> = {
   'daemon.cjs': daemon,
   'main.cjs': loader,
-  'edgehostctl.cjs': await bundle({ ...startedByPeople('edgehostctl'), entryPoints: ['src/ctl/main.ts'] }),
-  'support.cjs': await bundle({ ...program, entryPoints: ['src/support/main.ts'] }),
-  'definition.cjs': await bundle({ ...program, entryPoints: ['src/authoring/main.ts'] }),
-  'examine.cjs': await bundle({ ...program, entryPoints: ['src/definition/examination/main.ts'] }),
-  'keeper.cjs': await bundle({ ...program, entryPoints: ['src/system/lasting/main.ts'] }),
-  'inventory.cjs': await bundle({ ...program, entryPoints: ['src/inventory/program/main.ts'] }),
+  'edgehostctl.cjs': await bundle({ ...startedByUsers('edgehostctl'), entryPoints: ['src/ctl/main.ts'] }),
+  'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),
+  'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
+  'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),
+  'keeper.cjs': await bundle({ ...programOptions, entryPoints: ['src/system/lasting/main.ts'] }),
+  'inventory.cjs': await bundle({ ...programOptions, entryPoints: ['src/inventory/program/main.ts'] }),
 }
-for (const [name, file] of Object.entries(apart))
-  files[file] = await bundle({ ...alone, entryPoints: [name] })
+for (const [name, file] of Object.entries(separatePackages))
+  files[file] = await bundle({ ...baseOptions, entryPoints: [name] })
 
 mkdirSync(output, { recursive: true })
 for (const name of readdirSync(output)) {
@@ -95,15 +98,16 @@ for (const name of readdirSync(output)) {
 for (const [name, text] of Object.entries(files)) writeFileSync(`${output}/${name}`, text)
 writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
 
-/** Options of a program that may be started by any Node. */
-function startedByPeople(name: string) {
-  // The oldest Node of these knows no node: prefix; the ones that get as far need it, since node:sqlite has no other name.
+/** Options of a program that a user may start with any Node, even one that is too old. */
+function startedByUsers(name: string) {
+  // esbuild would remove the prefix `node:`, which the oldest of these does not know. But an old Node ends in the banner, before
+  // any import, and a newer one needs the prefix, since node:sqlite has no other name.
   const supported = {
-    ...program.supported,
+    ...programOptions.supported,
     'node-colon-prefix-import': true,
     'node-colon-prefix-require': true,
   }
-  return { ...program, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
+  return { ...programOptions, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
 }
 
 /** The text of a program; its sources are recorded for the list of licenses. */
@@ -115,7 +119,7 @@ async function bundle(options: BuildOptions & { write: false; metafile: true }):
   return file.text
 }
 
-/** The terms of every package whose code is in the bundle. */
+/** The licenses of all packages whose code is in a bundle, as one text. */
 function collectLicenses(inputs: readonly string[]): string {
   const folders = inputs.flatMap((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [])
   return [...new Set(folders)]

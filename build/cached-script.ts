@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 import vm from 'node:vm'
 
 /**
- * Compiles a CommonJS program as Node does, from V8's cache where there is one: unlike Node's own compile cache it may
- * hold functions that were compiled after the load.
+ * Compiles a CommonJS program as Node does. `cachedData` is a cache of V8: unlike Node's own compile cache, it may contain
+ * functions that were compiled after the load.
  */
 export function compileProgram(program: string, cachedData: Buffer | undefined): vm.Script {
   return new vm.Script(

@@ -1,4 +1,4 @@
-/** An app whose routes are only read, for the documents: it has no users, writes no log and answers no request. */
+/** An app that only collects the routes, for the documents: it has no users, writes no log and answers no request. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'

@@ -40,10 +40,7 @@ function apiPage({ paths }: ApiDocument): string {
   lines.push(
     '`https://<host>:5080`. Bodies are JSON. Send the token of a login in the header `Authorization`. Every error',
   )
-  lines.push(
-    'has the body of [errors.md](errors.md). The same as a document for programs: `GET /openapi.json`.',
-    '',
-  )
+  lines.push('has the body of [errors.md](errors.md). Programs can read the same in `GET /openapi.json`.', '')
   lines.push('| Method | Path | Who | What |', '|---|---|---|---|')
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -130,9 +127,12 @@ function errorPage(): string {
     'Every refusal and failure has one body: `{ "code", "message", "details"?, "ref"? }`. `code` is stable, `message` is for',
   )
   lines.push(
-    'people, `details.field` names the field that is wrong, and `ref` finds the line in the journal, of a refused read at `log.level: debug`:',
+    'people, `details.field` names the field that is wrong, and `ref` is also in the line of the journal:',
   )
-  lines.push('`journalctl -u edgehostd | grep <ref>`.', '')
+  lines.push(
+    '`journalctl -u edgehostd | grep <ref>`. A refused read has a line at `log.level: debug` only.',
+    '',
+  )
   lines.push('| Code | HTTP | Meaning | What to do |', '|---|---|---|---|')
   for (const [code, { status, meaning, action }] of Object.entries(errorTable).sort(([a], [b]) =>
     a.localeCompare(b),
@@ -178,20 +178,20 @@ function metricsPage(): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Keyword `accepts` is for messages alone: readers of a published schema may refuse one that they do not know. */
-const withoutWords = (key: string, value: unknown): unknown =>
+/** Our keyword `accepts` is only for our messages: other validators may refuse a keyword that they do not know. */
+const withoutAccepts = (key: string, value: unknown): unknown =>
   key === 'accepts' && typeof value === 'string' ? undefined : value
 
 const { declared, document } = await describeApi()
 const outputs = {
-  'docs/openapi.json': `${JSON.stringify(document, withoutWords, 2)}\n`,
+  'docs/openapi.json': `${JSON.stringify(document, withoutAccepts, 2)}\n`,
   'docs/api.md': apiPage(declared),
   'docs/errors.md': errorPage(),
   'docs/metrics.md': metricsPage(),
   'docs/edgehostctl.md': manualMarkdown(),
   'systemd/config.yaml': defaultConfigFile(),
   'docs/definition-problems.md': definitionProblemPage(),
-  'docs/definition.schema.json': `${JSON.stringify(formatDocument, withoutWords, 2)}\n`,
+  'docs/definition.schema.json': `${JSON.stringify(formatDocument, withoutAccepts, 2)}\n`,
 }
 
 let stale = 0
@@ -200,7 +200,7 @@ for (const [name, text] of Object.entries(outputs)) {
   if (!process.argv.includes('--check')) {
     writeFileSync(file, text)
   } else if (readFileSync(file, 'utf8') !== text) {
-    console.error(`${name} is out of date; make it with: make docs`)
+    console.error(`${name} is out of date; run: make docs`)
     stale += 1
   }
 }

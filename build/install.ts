@@ -10,12 +10,12 @@ const folder = destination === '' ? '/' : destination
 if (action === 'install') {
   layOutHost(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
   console.log(`installed below ${folder}`)
-  // Enables and starts it, and prints address and fingerprint, as the package does.
+  // Enables and starts the daemon, and prints address and fingerprint, as the package does.
   if (folder === '/' && existsSync('/run/systemd/system')) {
     execFileSync('sh', [join(import.meta.dirname, 'debian/postinst'), 'configure'], { stdio: 'inherit' })
   }
 } else if (action === 'uninstall') {
-  // While its program is there, so that it ends in order.
+  // The daemon is stopped before its program is removed, so that it can finish what is in flight.
   if (folder === '/' && existsSync('/run/systemd/system')) {
     execFileSync('systemctl', ['disable', '--now', 'edgehostd.socket', 'edgehostd.service'], {
       stdio: 'inherit',

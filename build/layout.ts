@@ -24,7 +24,7 @@ export interface HostFile {
 export const version = (JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string })
   .version
 
-/** Paths of everything that `listHostFiles` makes, without making it. */
+/** Paths of the files that `listHostFiles` returns, except the configuration. */
 export const programPaths = [
   'usr/lib/edgehostd/node',
   'usr/lib/edgehostd/pamtester',
@@ -56,6 +56,7 @@ export const programPaths = [
 /** Empty folders of the package. */
 const emptyFolders = ['etc/edgehostd/config.d'] as const
 
+/** Paths of the files that belong to the administrator once they exist. */
 export const configurationPaths = ['etc/edgehostd/config.yaml', 'etc/pam.d/edgehostd'] as const
 
 /** Every file of an installed host; needs a finished `make build`. */

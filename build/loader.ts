@@ -1,6 +1,6 @@
 // dist/main.cjs: runs daemon.cjs beside it, compiled from a V8 cache where there is one. Node's own compile cache
-// holds only what was compiled at load; this one is taken from a daemon that has answered a request, which saves
-// a third of the start. Without a cache, or with one of another Node, the daemon starts all the same.
+// contains only the code that was compiled at load; this one is taken from a daemon that has answered a request, which saves
+// a third of the start. Without a cache, or with one of another Node, the daemon starts too, only more slowly.
 import { readFileSync, statSync } from 'node:fs'
 import type { Script } from 'node:vm'
 import { createFailedStarts } from '../src/program/failed-starts.ts'
@@ -14,7 +14,7 @@ const program = `${import.meta.dirname}/daemon.cjs`
 const cacheFile = `${process.env.CACHE_DIRECTORY ?? import.meta.dirname}/daemon-${__BUNDLE_HASH__}.cache`
 const isPriming = process.argv[2] === '--prime-cache'
 
-// Fastify loads node:dns, which opens this file at once, and waits for ever if it is a pipe without a writer.
+// Fastify loads node:dns, which opens this file at once. If it is a pipe without a writer, the open never returns.
 const nameServers = '/etc/resolv.conf'
 
 if (isPipe(nameServers))
@@ -37,7 +37,7 @@ function isPipe(path: string): boolean {
 }
 
 function refuse(reason: string): void {
-  // The level is for systemd, sd-daemon(3).
+  // systemd reads the log level from the prefix, sd-daemon(3).
   process.stderr.write(`<2>${reason}\n`)
   setTimeout(() => process.exit(1), createFailedStarts(process.env.RUNTIME_DIRECTORY).add())
 }
@@ -49,7 +49,7 @@ async function prime(script: Script): Promise<void> {
   await writeCache(script, cacheFile)
 }
 
-/** The cache without its checksum; a damaged one would crash V8, which does not check it. */
+/** The cache without its checksum, or undefined: V8 does not check a cache, and a damaged one would crash it. */
 function readCache(): Buffer | undefined {
   try {
     const file = readFileSync(cacheFile)

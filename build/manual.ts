@@ -1,4 +1,4 @@
-// edgehostctl(1) and docs/edgehostctl.md, from the table that the program reads its own command line by.
+// edgehostctl(1) and docs/edgehostctl.md, from the table of commands by which the program parses its command line.
 import type { Command } from '../src/ctl/command.ts'
 import { exitCodes } from '../src/ctl/exit-codes.ts'
 import { flags, synopsis } from '../src/ctl/help.ts'
@@ -9,8 +9,8 @@ const introduction =
   'Shows and manages an edge host. On the host itself it talks to the daemon over a socket that root alone may open: being root is the login. With --host it talks to any host over HTTPS, after a login with an account of that host.'
 
 const trust = [
-  'On the first contact with a host its certificate is shown by its SHA-256 fingerprint, and nothing is sent before a person has confirmed that it matches the one on the console of the host (above its login prompt, and in sudo edgehostctl status). Without a terminal, --fingerprint has to name it.',
-  'From then on the public key of the host counts: its certificate may be renewed, a different key is refused with exit code 5. A host that was reinstalled has a new key: edgehostctl forget HOST.',
+  'On the first contact with a host the SHA-256 fingerprint of its certificate is shown, and nothing is sent before the user has confirmed that it matches the one on the console of the host (above its login prompt, and in sudo edgehostctl status). Without a terminal, --fingerprint has to give the fingerprint.',
+  'From then on the public key of the host is compared: a renewed certificate with the same key is accepted, a different key is refused with exit code 5. A host that was reinstalled has a new key: edgehostctl forget HOST.',
 ]
 
 const files: readonly (readonly [string, string])[] = [
@@ -20,9 +20,9 @@ const files: readonly (readonly [string, string])[] = [
 ]
 
 const environment: readonly (readonly [string, string])[] = [
-  ['EDGEHOSTCTL_HOST', 'Stands for --host.'],
-  ['EDGEHOSTCTL_SOCKET', 'Stands for --socket.'],
-  ['NO_COLOR', 'Not empty: no colours.'],
+  ['EDGEHOSTCTL_HOST', 'The host if --host is not given.'],
+  ['EDGEHOSTCTL_SOCKET', 'The socket if --socket is not given.'],
+  ['NO_COLOR', 'If it is not empty, the output has no colours.'],
 ]
 
 const { commands, options } = commandTable
@@ -74,7 +74,7 @@ export function manualPage(): string {
 const examples: readonly (readonly [string, string])[] = [
   ['sudo edgehostctl status', 'Show the state of this host.'],
   ['edgehostctl --host box login alice', 'Log in on the host box.'],
-  ['edgehostctl --host box audit list --limit=200 -o json', 'The last 200 records for a program.'],
+  ['edgehostctl --host box audit list --limit=200 -o json', 'The last 200 audit records as JSON.'],
   [
     'edgehostctl --host box --fingerprint "$SHA256" login alice --password-stdin < password',
     'The first login of a script.',
@@ -113,7 +113,7 @@ export function manualMarkdown(): string {
       [...options].map(([name, option]) => [flags(name, option), option.summary]),
     ),
     '',
-    '## Whom it trusts',
+    '## Trust',
     '',
     trust.join('\n\n'),
     '',
@@ -136,7 +136,7 @@ export function manualMarkdown(): string {
   ].join('\n')}\n`
 }
 
-/** Text as roff takes it literally, groff_char(7): a hyphen that can be copied, no escape, no request. */
+/** Escapes a text for roff, groff_char(7): hyphens can be copied, and nothing in it is an escape or a request. */
 const roff = (text: string) =>
   text
     .replaceAll('\\', '\\e')

@@ -1,4 +1,4 @@
-// Makes dist/edgehostctl-<version>.tgz, the command line for workstations that are not Debian: `npm install -g FILE` takes
+// Makes dist/edgehostctl-<version>.tgz, the command line for workstations that are not Debian: `npm install -g FILE` installs
 // it. The same bytes on every machine.
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,14 +12,14 @@ import { neededNode } from './needed-node.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
-// It does not contain the programs of support and config check, which work on the host they run on; the Debian package does.
+// The tarball does not contain the programs of support and config check, which work on the host they run on. The Debian package does.
 const manifest = {
   name: 'edgehostctl',
   version,
   description: 'Shows and manages edge hosts: the command line of edgehostd',
   license: 'UNLICENSED',
   engines: { node: `>=${neededNode}` },
-  // One program becomes another by execve(2).
+  // `definition` needs execve(2), which Windows does not have.
   os: ['!win32'],
   bin: { edgehostctl: 'edgehostctl.cjs' },
   man: ['edgehostctl.1'],

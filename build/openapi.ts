@@ -60,7 +60,7 @@ export interface Operation {
 /** The life of an operation that is not in production. */
 export type Stage = Exclude<Lifecycle, { phase: 'production' }>
 
-/** The parts of the document that our own programs look at. */
+/** The parts of the document that our own programs read. */
 export interface ApiDocument {
   openapi: string
   info: Record<string, unknown>
@@ -68,14 +68,14 @@ export interface ApiDocument {
   paths: Record<string, Record<string, Operation>>
 }
 
-/** Bodies as they were sent and came, recorded by a test. */
+/** Bodies of requests and replies, recorded by a test. */
 export interface Examples {
   readonly operations: Readonly<Record<string, { readonly request?: unknown; readonly reply?: unknown }>>
   /** By status. */
   readonly errors: Readonly<Record<string, unknown>>
 }
 
-/** Adds the plugin that collects the routes; before the rooms. */
+/** Adds the plugin that collects the routes. Must be called before the rooms add theirs. */
 export async function collectDocument(app: FastifyInstance, version: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -85,7 +85,7 @@ export async function collectDocument(app: FastifyInstance, version: string): Pr
         version,
         description:
           'The API of an edge host. Every refusal and failure has the body Error; every reply carries X-Request-Id. ' +
-          'What cannot be read as HTTP is 400, 408 or 431 at every path.',
+          'A request that is not valid HTTP is answered with 400, 408 or 431 at every path.',
       },
       servers: [
         {
@@ -116,11 +116,11 @@ export async function collectDocument(app: FastifyInstance, version: string): Pr
   })
 }
 
-/** What the edge does for a route on its own, added to what its room declares. */
+/** Adds what the room `api` does for every such route (session, refusals) to the schema that the route declares. */
 function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
   const { access = 'viewer', optionalSession, airgapOnly, lifecycle, limited, audit } = route.config ?? {}
   const isOpen = access === 'open'
-  // Fastify reads the body of every change, asked for or not.
+  // Fastify reads the body of every change, even where the route declares none.
   const isChange = route.method !== 'GET'
   const statuses = [
     ...(schema.querystring || isChange ? [400] : []),
@@ -149,7 +149,7 @@ function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
   } as FastifySchema
 }
 
-/** The finished document: shared parts once, replies in words, examples where one was recorded. */
+/** The finished document: shared schemas and errors as references, descriptions of replies, recorded examples. */
 export function finishDocument(declared: ApiDocument, examples: Examples): ApiDocument {
   const document = structuredClone(declared)
   const schemas: Record<string, unknown> = {}
@@ -180,7 +180,7 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
           continue
         }
         if (reply.description === 'Default Response') reply.description = STATUS_CODES[code] ?? ''
-        reply.headers = { ...edgeHeaders(code, operation), ...lifeHeaders(operation) }
+        reply.headers = { ...commonHeaders(code, operation), ...lifeHeaders(operation) }
         for (const media of Object.values(reply.content ?? {})) {
           media.schema = share(media.schema) as Schema
           if (known?.reply !== undefined) media.example = known.reply
@@ -197,11 +197,11 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
 
 const headerRef = (name: string) => ({ $ref: `#/components/headers/${name}` })
 
-// Header fields that cannot be read are refused before anyone knows whose they are.
+// A request whose header fields cannot be read is refused before its route is known.
 const isUnread = (status: number) => status === 431
 
-/** What the edge adds to a reply of an operation. */
-const edgeHeaders = (status: number, operation: Operation) => ({
+/** Header fields that the room `api` adds to a reply of an operation. */
+const commonHeaders = (status: number, operation: Operation) => ({
   'X-Request-Id': headerRef('RequestId'),
   ...(operation['x-audited'] && !isUnread(status) ? { AuditUid: headerRef('AuditUid') } : {}),
   ...(operation['x-limited'] && !isUnread(status)
@@ -209,7 +209,7 @@ const edgeHeaders = (status: number, operation: Operation) => ({
     : {}),
 })
 
-/** Of the reply that all operations share whose errors carry the same headers. */
+/** Name of an error reply. Operations whose errors have the same header fields share one. */
 const errorName = (status: number, { 'x-audited': isAudited, 'x-limited': isLimited }: Operation) =>
   isUnread(status)
     ? `${status}`
@@ -223,18 +223,22 @@ const header = (description: string, example: unknown, required = false) => ({
 })
 
 const headers = {
-  RequestId: header("Id of the request: the client's own, if acceptable, else a new one.", 'build-42', true),
+  RequestId: header(
+    "Id of the request: the client's own if it is valid, otherwise a new one.",
+    'build-42',
+    true,
+  ),
   AuditUid: header(
     'The record of this request in the audit trail.',
     '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44',
     true,
   ),
   RateLimit: header(
-    'What is left of which limit, and in how many seconds that flows in again; said once less than half is left.',
+    'Name of the limit, requests left (`r`), and seconds in which as many are refilled (`t`); sent once less than half is left.',
     '"users";r=49;t=5',
   ),
   RateLimitPolicy: header(
-    'The limit: requests at once, and seconds until they are there again; said beside RateLimit.',
+    'Name of the limit, requests at once (`q`), and seconds in which as many are refilled (`w`); sent with RateLimit.',
     '"users";q=50;w=5',
   ),
   RetryAfter: header('Seconds to wait.', 3),
@@ -244,9 +248,14 @@ function lifeHeaders({ 'x-lifecycle': life }: Operation) {
   if (!life) return {}
   const day = lifecycleHeaders(life)
   return {
-    Deprecation: header('When it is or was deprecated (RFC 9745).', day.deprecation),
-    ...(day.sunset ? { Sunset: header('Until when it works as ever (RFC 8594).', day.sunset) } : {}),
-    ...(day.link ? { Link: header('What takes its place.', day.link) } : {}),
+    Deprecation: header(
+      'The day since or from which the operation is deprecated (RFC 9745).',
+      day.deprecation,
+    ),
+    ...(day.sunset
+      ? { Sunset: header('The day until which the operation works unchanged (RFC 8594).', day.sunset) }
+      : {}),
+    ...(day.link ? { Link: header('The operation that replaces it.', day.link) } : {}),
   }
 }
 
@@ -255,7 +264,7 @@ function errorReply(status: number, operation: Operation, example: unknown): Rep
   return {
     description: `${STATUS_CODES[status] ?? ''}: ${codes.map(([code]) => code).join(', ')}.`,
     headers: {
-      ...edgeHeaders(status, operation),
+      ...commonHeaders(status, operation),
       ...([429, 503].includes(status) ? { 'Retry-After': headerRef('RetryAfter') } : {}),
     },
     content: {

@@ -11,7 +11,8 @@ const root = resolve(import.meta.dirname, '..')
 const scripts = ['postinst', 'prerm', 'postrm'] as const
 
 for (const architecture of process.argv.slice(2)) {
-  if (architecture !== 'amd64' && architecture !== 'arm64') throw new Error(`no package for ${architecture}`)
+  if (architecture !== 'amd64' && architecture !== 'arm64')
+    throw new Error(`there is no package for ${architecture}; name amd64 or arm64`)
   const folder = `${root}/.cache/package-${architecture}`
   const target = `${root}/dist/edgehostd_${version}_${architecture}.deb`
   rmSync(folder, { recursive: true, force: true })
@@ -32,7 +33,7 @@ for (const architecture of process.argv.slice(2)) {
   console.log(`${hash}  ${target.slice(root.length + 1)}  ${Math.round(statSync(target).size / 2 ** 20)} MiB`)
 }
 
-/** dpkg-deb brings down what is younger than the build date; on a machine whose clock is behind it, nothing is. */
+/** Sets all times to the build date. dpkg-deb lowers only later times, and a machine whose clock is wrong makes earlier ones. */
 function setTimes(folder: string): void {
   const date = readBuildDate()
   for (const name of ['', ...readdirSync(folder, { recursive: true, encoding: 'utf8' })]) {

@@ -8,10 +8,10 @@ import { basename, resolve } from 'node:path'
 const root = resolve(import.meta.dirname, '..')
 const cache = `${root}/.cache`
 
-/** Architecture in Debian's words. */
+/** Architecture by Debian's name. */
 export type Architecture = 'amd64' | 'arm64'
 
-/** A program and the terms it comes with. */
+/** A program and the text of its license. */
 export interface Part {
   readonly program: Buffer
   readonly license: string
@@ -19,7 +19,7 @@ export interface Part {
 
 /**
  * The Node runtime from its npm package, in the version of build/toolchain/package-lock.json.
- * @throws Error when the package is not what the lockfile's integrity says
+ * @throws Error when the hash of the package is not the one in the lockfile
  */
 export function fetchRuntime(architecture: Architecture): Part {
   const name = `node-linux-${architecture === 'amd64' ? 'x64' : architecture}`
@@ -29,7 +29,7 @@ export function fetchRuntime(architecture: Architecture): Part {
   const locked = lock.packages[`node_modules/${name}`]
   if (!locked?.integrity?.startsWith('sha512-'))
     throw new Error(`build/toolchain/package-lock.json does not pin ${name}`)
-  // `make` has laid out the one of this machine, and npm checked it against the same hash.
+  // `make` has installed the runtime of this machine, and npm compared it with the same hash.
   const installed = `${cache}/toolchain/node_modules/${name}`
   if (existsSync(`${installed}/bin/node`)) return readRuntime(installed)
   const archive = `${cache}/${name}-${locked.version}.tgz`
@@ -46,7 +46,7 @@ export function fetchRuntime(architecture: Architecture): Part {
     )
   }
   requireHash(archive, 'sha512', 'base64', locked.integrity.slice('sha512-'.length))
-  return unpacked(`runtime-${architecture}`, (folder) => {
+  return unpack(`runtime-${architecture}`, (folder) => {
     const members = ['package/bin/node', 'package/LICENSE']
     execFileSync('tar', ['-xzf', archive, '-C', folder, ...members])
     return readRuntime(`${folder}/package`)
@@ -58,8 +58,8 @@ function readRuntime(folder: string): Part {
 }
 
 /**
- * pamtester from Debian's archive, by the machine's apt, whose architectures and lists are left as they are.
- * @throws Error when the file is not the one of pamtester.lock
+ * pamtester from Debian's archive, by the machine's apt. The architectures and lists of apt do not change.
+ * @throws Error when the hash of the file is not the one in pamtester.lock
  */
 export function fetchPamtester(architecture: Architecture): Part {
   const line = readFileSync(`${import.meta.dirname}/pamtester.lock`, 'utf8')
@@ -89,7 +89,7 @@ export function fetchPamtester(architecture: Architecture): Part {
     )
   }
   requireHash(archive, 'sha256', 'hex', sha256)
-  return unpacked(`pamtester-${architecture}`, (folder) => {
+  return unpack(`pamtester-${architecture}`, (folder) => {
     execFileSync('dpkg-deb', ['--extract', archive, folder])
     return {
       program: readFileSync(`${folder}/usr/bin/pamtester`),
@@ -98,7 +98,7 @@ export function fetchPamtester(architecture: Architecture): Part {
   })
 }
 
-/** Where this machine gets Debian from: what apt would fetch its own pamtester from, up to the pool. */
+/** URL of the Debian archive from which apt would fetch the pamtester of this machine, up to the pool. */
 function findArchive(): string {
   const ask = (options: readonly string[]) => {
     try {
@@ -111,18 +111,18 @@ function findArchive(): string {
   }
   const known = ask([])
   if (known !== undefined) return known
-  // The machine has no lists: read them into a folder of our own.
+  // apt has no package lists yet: fetch them into a folder of our own.
   const state = `${cache}/apt`
   mkdirSync(`${state}/lists/partial`, { recursive: true })
   mkdirSync(`${state}/archives/partial`, { recursive: true })
   const own = ['-o', `Dir::State::Lists=${state}/lists`, '-o', `Dir::Cache=${state}`]
   execFileSync('apt-get', [...own, '-qq', 'update'], { stdio: ['ignore', 'ignore', 'inherit'] })
   const found = ask(own)
-  if (found === undefined) throw new Error("apt does not know pamtester: are Debian's sources configured?")
+  if (found === undefined) throw new Error("apt does not find pamtester: add Debian's sources to /etc/apt")
   return found
 }
 
-function unpacked(name: string, read: (folder: string) => Part): Part {
+function unpack(name: string, read: (folder: string) => Part): Part {
   const folder = `${cache}/${name}`
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
@@ -135,7 +135,7 @@ function requireHash(file: string, algorithm: string, encoding: 'hex' | 'base64'
   const actual = createHash(algorithm).update(readFileSync(file)).digest(encoding)
   if (actual === expected) return
   rmSync(file)
-  throw new Error(`${basename(file)} is not the pinned one: ${algorithm} ${actual}, expected ${expected}`)
+  throw new Error(`${basename(file)} has ${algorithm} ${actual}, not the pinned ${expected}, and was removed`)
 }
 
 const say = (message: string) => process.stderr.write(`${message}\n`)

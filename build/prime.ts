@@ -11,18 +11,18 @@ import type { Script } from 'node:vm'
 import { checksumOf } from './checksum.ts'
 
 const deadlineMs = 30_000
-// The daemon begins its first look at the host a second after its start; what that needs belongs into the cache too. A
-// host that cannot be looked at has its cache without it.
-const firstLookMs = 3_000
+// The daemon first reads the facts of the host a second after its start; that code belongs into the cache too. Where the facts
+// cannot be read in this time, the cache is written without it.
+const firstReadingMs = 3_000
 
 /**
- * Sets this process's environment and arguments so that the daemon starts beside any other. Called without a folder
- * it never returns: it makes one and starts itself in it twice, since what the first start alone needs (making a
- * certificate) would only burden the cache.
+ * Sets this process's environment and arguments so that its daemon can start beside a running one. Without a folder it
+ * never returns: it makes a folder and starts this program with it twice, so that the cache of the second start does not
+ * contain the code that only a first start needs (making a certificate).
  */
 export async function prepareDaemon(folder: string | undefined): Promise<void> {
   if (folder === undefined) return primeTwice()
-  // Nothing of a unit, and nothing of the host's configuration, may reach this one.
+  // Neither the environment of a unit nor the configuration of the host may reach this daemon.
   for (const name of Object.keys(process.env)) {
     if (/^(EDGEHOSTD_|LISTEN_|NOTIFY_|WATCHDOG_|RUNTIME_DIRECTORY)/.test(name))
       Reflect.deleteProperty(process.env, name)
@@ -56,12 +56,12 @@ function primeTwice(): never {
   process.exit(0)
 }
 
-/** Waits until the daemon has looked at the host, writes the cache with a checksum behind it, and ends the process. */
+/** Waits until the daemon has read the facts of the host, writes the cache and its checksum, and ends the process. */
 export async function writeCache(script: Script, file: string): Promise<void> {
   const port = Number(process.argv.find((argument) => argument.startsWith('--api.port='))?.split('=')[1])
   if (!(await answersWithin(port, '/v1/ping', deadlineMs)))
     throw new Error(`the daemon did not answer within ${deadlineMs} ms`)
-  await answersWithin(port, '/readyz', firstLookMs)
+  await answersWithin(port, '/readyz', firstReadingMs)
   const data = script.createCachedData()
   const folder = dirname(file)
   mkdirSync(folder, { recursive: true })
@@ -85,7 +85,7 @@ async function answersWithin(port: number, path: string, ms: number): Promise<bo
 
 function isAnswering(port: number, path: string): Promise<boolean> {
   return new Promise((resolve) => {
-    // Ourselves, over the loopback: there is no peer to verify.
+    // The peer is this process itself, so its certificate need not be verified.
     const options = { host: '127.0.0.1', port, path, rejectUnauthorized: false, agent: false }
     request(options, (reply) => {
       reply.resume()
