@@ -71,7 +71,10 @@ export interface Sessions {
    * @param isOwnDecision true when the daemon decides, false when a caller asked for it
    */
   end(sessions: readonly SessionRecord[], reason: string, isOwnDecision?: boolean): void
-  /** Ends expired sessions, and sessions from a time in the future. */
+  /**
+   * Ends expired sessions, and sessions from a time in the future, and removes ended sessions that could not be removed from
+   * the disk before. Call it each minute.
+   */
   expire(): void
 }
 
@@ -116,7 +119,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (isOwnDecision) options.onEnded?.(known, reason)
   }
 
-  // A full disk must not keep a session alive. After a restart it would, so the removal is retried each minute.
+  // A full disk must not keep a session alive. After a restart it would, so `expire` tries the removal again.
   function removeEnded(): void {
     if (undeleted.size === 0) return
     try {
@@ -274,6 +277,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     expire() {
       const byReason = Map.groupBy(sessions.values(), (session) => reasonOfTime(session, clock.now()))
       for (const [reason, ended] of byReason) if (reason) end(ended, reason, true)
+      removeEnded()
     },
   }
 }

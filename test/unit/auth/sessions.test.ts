@@ -247,6 +247,17 @@ describe('sessions', () => {
     sessions.end([session!], 'again')
     expect(reasons()).toEqual(['logout'])
   })
+
+  it('an ended session that could not be removed from the disk is removed by the next check', async () => {
+    const { create, sessions, database, start } = await setUp()
+    create()
+    database.sql.exec('PRAGMA query_only = ON')
+    sessions.end(sessions.list(), 'test')
+    expect(start().list()).toHaveLength(1)
+    database.sql.exec('PRAGMA query_only = OFF')
+    sessions.expire()
+    expect(start().list()).toHaveLength(0)
+  })
 })
 
 describe('after a restart', () => {
