@@ -9,7 +9,10 @@ import { checkReferencedFiles, configSchema, pairs, type Config } from './declar
 export type LoadedConfig = load.Loaded<Config>
 
 export interface LoadConfigOptions extends Omit<load.LoadConfigOptions, 'schema' | 'pairs' | 'inspect'> {
-  /** Set to check the keys and files that the configuration names too. Called for each file that only root may read. */
+  /**
+   * If set, the cryptographic keys and files that the configuration names are checked too. Called for each file that could not
+   * be checked, because only root may read it.
+   */
   readonly onUnseen?: (file: string) => void
 }
 

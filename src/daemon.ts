@@ -50,7 +50,7 @@ export interface Daemon {
   }
 }
 
-// Requests come first. A request for host facts starts their first reading itself.
+// Background work waits, so that the first requests are answered fast. A request for host facts starts their first reading itself.
 const backgroundAfterMs = 1_000
 
 /** Builds every room in start order. Only this file knows all rooms. */
@@ -63,6 +63,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const stopping = stop.signal
   const systemd = createServiceManager({ runner, environment: edges.environment, pid: process.pid })
   const { runtimeDirectory } = systemd
+  /** Runs commands outside the sandbox of the daemon's unit. */
   const outside = (more: Partial<TransientUnitOptions> = {}) =>
     runtimeDirectory === undefined ? runner : createTransientUnitRunner({ runner, runtimeDirectory, ...more })
   const privileged = outside()

@@ -55,7 +55,7 @@ export type Config = {
     : never
 }
 
-/** Checks all keys and files that a configuration names, as their rooms do at the start. */
+/** Checks all cryptographic keys and files that a configuration names, as their rooms do at the start. */
 export async function checkReferencedFiles(check: ReferenceCheck): Promise<readonly Finding[]> {
   const found: Finding[] = []
   for (const each of declarations) found.push(...((await each.checkReferencedFiles?.(check)) ?? []))

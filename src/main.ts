@@ -133,7 +133,7 @@ function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger):
       .then(() => daemon.stop())
       .then(
         () => endProcess(exitCodes.ok),
-        (error: unknown) => die(error, 'the daemon could not stop in order'),
+        (error: unknown) => die(error, 'the daemon did not stop cleanly'),
       )
   }
   const die = (error: unknown, message: string) => {
@@ -146,7 +146,10 @@ function superviseProcess(daemon: Daemon, starting: Promise<void>, log: Logger):
     daemon
       .reload()
       .catch((error: unknown) =>
-        log.error({ err: error }, 'the certificate or the token of the metrics could not be read again'),
+        log.error(
+          { err: error },
+          'the reload failed; correct the cause given in err, then: systemctl reload edgehostd',
+        ),
       )
   })
   process.on('uncaughtException', (error) => die(error, 'uncaught error'))

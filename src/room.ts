@@ -48,7 +48,7 @@ export interface Job {
   readonly run: () => Promise<void> | void
 }
 
-/** A condition of health. */
+/** A health check. */
 export interface Check {
   /** The journal uses this name when the check fails. */
   readonly name: string
@@ -79,7 +79,7 @@ export interface Finding {
   readonly message: string
 }
 
-/** What a check of the keys and files named in a configuration works with. */
+/** The input of a check of the cryptographic keys and files that a configuration names. */
 export interface ReferenceCheck {
   /** Effective value of a key by its dotted path; `undefined` where only the default applies. */
   readonly value: (path: string) => unknown
@@ -98,7 +98,7 @@ export interface SupportSource {
   readonly masks?: readonly string[]
 }
 
-/** What a factory gets whose room uses no other room beside the ground. */
+/** The common options of the factories of rooms. A room that calls no other room needs only these. */
 export interface Ground<Sections = unknown> {
   /** The effective configuration; a room reads only its own sections. */
   readonly config: Sections
@@ -129,7 +129,7 @@ export interface Declaration {
   readonly config?: Readonly<Record<string, Section>>
   /** Keys that only make sense together. */
   readonly pairs?: readonly (readonly [string, string])[]
-  /** Checks the keys and files that its sections name, as the start does. */
+  /** Checks the cryptographic keys and files that its sections name, as the start does. */
   readonly checkReferencedFiles?: (check: ReferenceCheck) => Promise<readonly Finding[]>
   readonly families?: Readonly<Record<string, Family>>
   /** Tags of its routes in the API document, with their descriptions. */

@@ -46,7 +46,7 @@ export async function openState({ settings: { directory }, clock, log }: StateOp
   await sweepTemporary(directory)
   await sweepTemporary(join(directory, 'tls'))
   const databaseFile = join(directory, 'edgehostd.db')
-  // SQLite reports anything that is not a regular file in the same way.
+  // SQLite reports a pipe or a folder at this path with the same words.
   requireRegularIfPresent(databaseFile)
   const database = openDatabase(databaseFile, log)
   const reader = createReader(database.sql)

@@ -83,8 +83,8 @@ declare module 'fastify' {
     /** Whether this refusal is only counted; `undefined` until `hasOwnRecord` or the record needs to know. */
     isCounted: boolean | undefined
     /**
-     * Whether the refusal of this request gets a record of its own, and thereby lines in the journal; of a flood, both only
-     * get a sum. To be called once it is certain that the request is refused.
+     * Whether the refusal of this request gets a record of its own, and thereby lines in the journal; in a flood, record and
+     * lines are only summed up. To be called once it is certain that the request is refused.
      */
     hasOwnRecord: () => boolean
   }
@@ -111,7 +111,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
   })
   /** Decided once, by the first call. */
   const isCounted = (request: FastifyRequest): boolean => {
-    // After the intent of a user the change may have been made in part.
+    // Once the intent of a logged-in user is on the disk, the change may have been made in part.
     const isAlone = request.isProven || (request.caller && request.auditBegun)
     return (request.isCounted ??= !isAlone && !audit.admit(Boolean(request.caller)))
   }
@@ -168,15 +168,15 @@ function isRecorded({ method, routeOptions: { config } }: FastifyRequest): boole
 
 const subjectOf = (schema: RouteOptions['schema'], url: string) => schema?.summary ?? url
 
-/** Records a request that met no route, and names the record. */
+/** Records a request that matches no route, and names the record in the reply. */
 export type UnroutedAudit = (request: FastifyRequest, reply: FastifyReply, error: AppError) => Promise<void>
 
 const name = (reply: FastifyReply, uid: string) => void reply.header('AuditUid', uid)
 
-// Not its path, which may contain something that must not be in the trail.
+// Without the path, which may contain something that must not be in the trail.
 const unrouted: AuditWords = { action: 'action', kind: 'unknown' }
 
-// A test fails for such a route; its requests are recorded all the same.
+// For a route that changes something and declares no audit: a test fails for it, but its requests are recorded all the same.
 const undeclared = ({ url }: RouteOptions): AuditWords => ({ action: 'action', kind: url })
 
 function describe(request: FastifyRequest, words: AuditWords, what: string): AuditedRequest {

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 
 /**
  * Compiles request schemas. Bodies are validated as they are: no coercion, no removal, no defaults, because Fastify's
- * own settings would accept 5 or ["a"] for a string. Paths and queries are text on the wire; `textReader` parses it.
+ * own settings would accept 5 or ["a"] for a string. Paths and queries are text on the wire; `textParser` parses it.
  *
  * A schema is compiled by the first request that needs it: compiling all of them takes longer than the rest of the
  * start. Our own schemas are not validated against the meta-schema for the same reason; a test does that.
@@ -25,10 +25,10 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
   return ({ schema, httpPart }) => {
     const isText = httpPart !== 'body'
     const compiled = once(() => (isText ? texts() : bodies()).compile(schema))
-    const readTexts = isText ? textReader(schema) : undefined
+    const parseTexts = isText ? textParser(schema) : undefined
     const validate = (data: unknown): boolean => {
       const check = compiled()
-      readTexts?.(data as Record<string, unknown>)
+      parseTexts?.(data as Record<string, unknown>)
       const isValid = check(data)
       // Fastify reads the errors from a property of the function.
       ;(validate as Partial<ValidateFunction>).errors = check.errors ?? null
@@ -44,7 +44,7 @@ const booleans: Readonly<Record<string, boolean>> = { true: true, false: false }
  * Parses the integers and booleans among the texts of a query or a path, in place; empty means not set. A number that is
  * spelled in another way, `0x10` or `1e1`, stays text, and the schema refuses it.
  */
-function textReader({ properties = {} }: { properties?: Record<string, TSchema> }) {
+function textParser({ properties = {} }: { properties?: Record<string, TSchema> }) {
   const entries = Object.entries(properties) as [string, { type?: string }][]
   const typed = entries.filter(([, { type }]) => type === 'integer' || type === 'boolean')
   return (data: Record<string, unknown>): void => {

@@ -43,17 +43,24 @@ export function apiSection(limited: readonly string[]) {
             ),
           ),
           keyFile: Type.Optional(
-            path('/etc/edgehostd/tls/server.key', 'Its private key, PEM. Needs certificateFile.'),
+            path(
+              '/etc/edgehostd/tls/server.key',
+              'The private key of the certificate, PEM. Needs certificateFile.',
+            ),
           ),
         },
         strict,
       ),
       timeouts: Type.Object(
         {
-          handshakeMs: positive(5_000, 600_000, 'For the TLS handshake.'),
-          headersMs: positive(5_000, 600_000, 'For the header fields of a request.'),
-          idleMs: positive(30_000, 3_600_000, 'For a connection between two requests.'),
-          stalledMs: positive(120_000, 3_600_000, 'For a connection on which no data is sent or received.'),
+          handshakeMs: positive(5_000, 600_000, 'Time limit for the TLS handshake.'),
+          headersMs: positive(5_000, 600_000, 'Time limit for the header fields of a request.'),
+          idleMs: positive(30_000, 3_600_000, 'Time after which a connection without a request is closed.'),
+          stalledMs: positive(
+            120_000,
+            3_600_000,
+            'Time after which a connection on which no data is sent or received is closed.',
+          ),
         },
         strict,
       ),

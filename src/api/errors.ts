@@ -45,7 +45,7 @@ export interface ErrorReplyOptions {
 
 /**
  * Turns every error that a handler throws into the one error body; a 500 discloses nothing about the daemon.
- * @returns sends the reply for an error that Fastify passes to no error handler
+ * @returns a function that sends the reply for an error that Fastify passes to no error handler
  */
 export function addErrorReplies(
   app: FastifyInstance,

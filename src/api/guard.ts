@@ -22,7 +22,7 @@ const minuteMs = 60_000
  * The session guard: checks the token when a request begins, before its body is read. A token that is valid
  * then is good for the whole request, as long as its session lasts. Each route gets a guard of its own, so that its
  * declaration is read once and not for every request.
- * @returns ends the requests in flight whose session is gone
+ * @returns a function that ends the requests in flight whose session is gone
  */
 export function addGuard(
   app: FastifyInstance,
@@ -33,7 +33,9 @@ export function addGuard(
   app.addHook('onRoute', (route) => {
     const { access = 'open', optionalSession = false, airgapOnly = false, bypass } = route.config ?? {}
     if (access === 'open' && airgapOnly)
-      throw new Error(`the route ${route.url} is open and airgapOnly; the token comes before the mode`)
+      throw new Error(
+        `the route ${route.url} is open and airgapOnly; the mode is checked after the token, so the route must require one`,
+      )
     if (bypass && airgapOnly)
       throw new Error(
         `the route ${route.url} has bypass and airgapOnly; a caller that bypasses the session also bypasses the mode`,

@@ -13,7 +13,7 @@ export function matcherOf(pattern: string): RegExp {
 
 /**
  * The router ends a parameter at the next slash. For a route whose parameter `name` may contain slashes, returns a function that
- * encodes them in a path; the router decodes them again. Of `/v2/a/b/blobs/x` for `/v2/:name/blobs/:digest` it makes
+ * encodes them in a path; the router decodes them again. For `/v2/:name/blobs/:digest` it turns `/v2/a/b/blobs/x` into
  * `/v2/a%2Fb/blobs/x`. A path that does not match stays as it is.
  * @returns `undefined` for a pattern without that parameter
  */

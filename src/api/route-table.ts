@@ -11,7 +11,7 @@ export interface DeclaredRoute {
   readonly url: string
   readonly access: Access
   /** Whether the route accepts some requests without a session, by its own rule `bypass`. */
-  readonly hasOtherDoor: boolean
+  readonly hasBypass: boolean
   /** Refused in connected mode. */
   readonly airgapOnly: boolean
   /** API version, for example `v1`; the few paths for machines have none. */
@@ -46,7 +46,7 @@ export function collectRoutes(app: FastifyInstance, slashParameter?: string): Ro
     const declared = {
       url,
       access,
-      hasOtherDoor: bypass !== undefined,
+      hasBypass: bypass !== undefined,
       airgapOnly,
       version: versionOf(url),
       phase: lifecycle.phase,

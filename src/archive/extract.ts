@@ -105,7 +105,7 @@ async function unpack({
     await mkdir(join(folder, path), { recursive: true, mode: 0o700 })
     folders.add(path)
   }
-  // Without strict, it would accept a damaged header, a missing end and bytes after the end.
+  // Without strict, the library would accept a damaged header, a missing end and bytes after the end.
   const decoder = createTarDecoder({ strict: true })
   const frames = framed(decompress(source, limits, onFlow), limits)
   const failure: { error?: unknown } = {}

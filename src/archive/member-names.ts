@@ -74,7 +74,7 @@ function checkName(name: string, limits: ArchiveLimits): string {
   const bytes = Buffer.byteLength(name)
   if (bytes > limits.nameBytes)
     throw refuse('NameTooLong', name, `is a name of ${bytes} bytes; ${limits.nameBytes} are allowed`)
-  if (name === '') throw refuse('MemberName', name, 'has a member without a name')
+  if (name === '') throw refuse('MemberName', undefined, 'has a member without a name; build it again')
   if (forbidden.test(name))
     throw refuse(
       'MemberName',

@@ -24,9 +24,9 @@ const kinds: Readonly<Record<string, string>> = {
 
 /**
  * The rules for headers, checked on the raw bytes: regular files and folders, sizes in plain octal, no setuid and
- * setgid, short records before a member. The library that unpacks decodes names leniently, treats an unknown type as a
+ * setgid, short records before a member. The unpacking library decodes names leniently, treats an unknown type as a
  * file and lets records override a size, so that two readers may see two archives. None of that reaches the library.
- * Format: ustar and pax of POSIX.1-2024, pax(1); long names of GNU tar, its tar(5).
+ * Format: ustar and pax of POSIX.1-2024, pax(1); long names of GNU tar, tar(5).
  */
 export function createTarFrames(limits: ArchiveLimits): TarFrames {
   const header = Buffer.alloc(blockBytes)
@@ -59,7 +59,7 @@ export function createTarFrames(limits: ArchiveLimits): TarFrames {
         throw refuse(
           'MemberMode',
           name,
-          'is setuid or setgid; clear that with chmod ug-s before it is packed',
+          'is setuid or setgid; run chmod ug-s on the file and build the archive again',
         )
       for (const [from, length] of [
         [0, 100],

@@ -9,7 +9,7 @@ import type { Trail } from './trail.ts'
  * intent on the disk from then on.
  */
 export interface Flood {
-  /** Whether one more refusal may have a record of its own, and counts that record; otherwise call `count`. */
+  /** Whether one more refusal may have a record of its own. `true` uses up one such record; after `false`, call `count`. */
   admit(): boolean
   /**
    * Counts a refusal.

@@ -19,7 +19,7 @@ export interface RequestAudit {
    */
   admit(hasSession: boolean): boolean
   /**
-   * Records on the disk what a request is about to do.
+   * Writes the intent of a request to the disk, before the request changes something.
    * @returns the uid for `end`; undefined when the disk cannot be written
    */
   begin(request: AuditedRequest): string | undefined

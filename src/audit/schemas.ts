@@ -20,9 +20,9 @@ const Text = (description: string) => Type.Optional(Type.String({ maxLength: 256
 
 /** Parameters that select records, in addition to those of every list. */
 export const AuditsQuery = Type.Object({
-  startTime: Time('RFC 3339: records from then on.'),
-  endTime: Time('RFC 3339: records up to then.'),
-  userUid: Text('Name of the account. Refused logins have one only if there is such an account.'),
+  startTime: Time('Only records from this time on, RFC 3339.'),
+  endTime: Time('Only records up to this time, RFC 3339.'),
+  userUid: Text('Name of the account. A refused login has it only if the account exists.'),
   resourceKind: Text('For example session; audits/filters lists them.'),
   actionType: Type.Optional(
     Type.Enum([...actionTypes, ''], {

@@ -24,13 +24,13 @@ export interface Trail {
    * Records an event. If it cannot be written, it goes to the journal only and is counted, and a later record reports
    * that once the disk can be written again.
    * @param uid uid of the record, if it was returned to a client already; see `newUid`
-   * @param also written in the same transaction
+   * @param also called within the same transaction
    * @returns the uid of the record, written or not
    */
   append(entry: AuditEntry, uid?: string, also?: (record: AuditRecord) => void): string
   /**
-   * Records on the disk that a change is about to be made. In any case a record follows: from `finish`, or as `unknown`
-   * after the next start.
+   * Writes the intent of a change to the disk, before the change is made. A record always follows: from `finish`, or with the
+   * outcome `unknown` after the next start.
    * @returns the uid of the future record; undefined when the disk cannot be written
    */
   begin(entry: AuditEntry): string | undefined

@@ -36,7 +36,7 @@ export interface AccountWatchOptions {
 const watchedFiles = new Set(['passwd', 'shadow', 'group', 'shells', 'nsswitch.conf'])
 // useradd and similar programs replace several files one after the other.
 const settleMs = 200
-// A round runs every minute, see the table of jobs.
+// The job `accounts` starts a round every minute.
 const longestWaitMs = 120_000
 // A query to a directory that does not answer takes 10 s; after this time of a round no further query starts.
 const roundMs = 30_000
@@ -68,7 +68,7 @@ export function createAccountWatch({
   }
 
   /** @returns the users that need an NSS query */
-  function lookIntoFiles(): string[] {
+  function checkFiles(): string[] {
     sessions.expire()
     clearTimeout(expiryTimer)
     nextExpiry = Infinity
@@ -134,12 +134,12 @@ export function createAccountWatch({
     if (queue.length > 0 && !isStopped)
       log.warn(
         { accounts: queue.length },
-        'the directory of accounts is too slow to query all accounts in one round; the sessions of the others continue; see how long it takes with: getent passwd <user>',
+        'the directory of accounts is too slow to query all accounts in one round; the sessions of the other accounts continue; see how long it takes with: getent passwd <user>',
       )
   }
 
   async function check(): Promise<void> {
-    const unsettled = lookIntoFiles()
+    const unsettled = checkFiles()
     if (unsettled.length > 0)
       round ??= askRound(unsettled).finally(() => {
         round = undefined
@@ -197,7 +197,7 @@ export function createAccountWatch({
     start() {
       // Watch first, so that no change is missed in between.
       startWatching()
-      lookIntoFiles()
+      checkFiles()
     },
     check,
     checkInBackground,

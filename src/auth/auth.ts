@@ -86,7 +86,7 @@ export async function createAuth(options: AuthOptions): Promise<Auth> {
   })
   const history = createLoginHistory(database)
   const pam = createPam({ runner, privileged, ...settings.pam })
-  const onSleep = (pid: number, told: () => void) => watchForSleep({ pid, quietMs, onSleep: told })
+  const onSleep = (pid: number, report: () => void) => watchForSleep({ pid, quietMs, onSleep: report })
   const slots = createPamSlots({ cores: options.cores, onSleep, ...settings.pam })
   const guard = createGuessGuard({
     ...{ clock, log, store: createGuessStore(database, settings.guard.trackedKeys), userKey: keys.guess },

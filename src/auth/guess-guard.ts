@@ -49,7 +49,7 @@ export interface GuessGuard {
    * @throws AppError TooManyAttempts with the seconds to wait
    */
   begin(userName: string, client: Client): Attempt
-  /** Writes the current time, and everything that could not be written before; call it each minute and at the stop. */
+  /** Writes the current time, and everything that could not be written before; call it regularly and at the stop. */
   flush(): void
 }
 
@@ -115,7 +115,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
     }
   }
 
-  // A full disk must neither let guesses through nor delay an answer: counting continues in memory, and `keep` writes
+  // A full disk must neither let guesses through nor delay an answer: counting continues in memory, and `flush` writes
   // everything later.
   function write(work: () => void): void {
     try {
@@ -152,7 +152,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
   }
 
   // A key without failures for the time of a lock is forgotten, so that two typing errors a day never add up.
-  function look({ level: { counters }, key }: CountedBy): Readonly<Counter> | undefined {
+  function findCounter({ level: { counters }, key }: CountedBy): Readonly<Counter> | undefined {
     const counter = counters.get(key)
     if (!counter || counter.pending > 0 || nowMs() < counter.forgetAt) return counter
     counters.delete(key)
@@ -160,7 +160,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
   }
 
   function refusalOf(counted: readonly CountedBy[], now: number): AppError | undefined {
-    const found = counted.map((each) => ({ ...each, counter: look(each) }))
+    const found = counted.map((each) => ({ ...each, counter: findCounter(each) }))
     const blockedUntil = Math.max(...found.map(({ counter }) => counter?.blockedUntil ?? 0), 0)
     if (blockedUntil > now) return refuse(blockedUntil, 'too many failed logins; try again later')
     const busy = found.find(

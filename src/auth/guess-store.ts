@@ -19,7 +19,7 @@ export interface KeptGuess {
 export interface GuessStore {
   /** The last stored time of the clock, and all counters stored until then, the oldest first. */
   read(): { readonly now: number; readonly kept: readonly KeptGuess[] }
-  /** Survives a kill immediately, and a power cut from the next sync on: that for the record of the refusal. */
+  /** A kill does not lose it. A power cut does, until the next sync, which comes with the audit record of the refusal. */
   put(kept: readonly KeptGuess[], now: number): void
   remove(key: string): void
   /** Removes what is to be forgotten, and stores the current time; writes nothing when nothing is stored. */
@@ -27,8 +27,8 @@ export interface GuessStore {
 }
 
 /**
- * @param maximumRows beyond it, rows are removed that are not blocked, have the fewest failures and would be forgotten
- * next
+ * @param maximumRows above it, rows are removed: first those that are not blocked, of these those with the fewest failures,
+ *   and of these those that would be forgotten next
  */
 export function createGuessStore(database: Database, maximumRows: number): GuessStore {
   const { sql, transactionBeforeNext } = database

@@ -41,7 +41,7 @@ export function makeRefreshToken(key: KeyObject, { sessionUid, generation }: Ref
 /** The session named in a refresh token; not verified. */
 export function sessionOfRefreshToken(token: string): string | undefined {
   if (token.length > longestRefreshToken) return undefined
-  return readClaims(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString())?.sessionUid
+  return parseClaims(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString())?.sessionUid
 }
 
 /** The session named in an access token (RFC 7519, claim `jti`); not verified. */
@@ -59,14 +59,14 @@ export function parseRefreshToken(key: KeyObject, token: string): RefreshClaims 
   const given = Buffer.from(code, 'base64url')
   const expected = codeOf(key, claims)
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-  return readClaims(claims)
+  return parseClaims(claims)
 }
 
 const longestRefreshToken = 512
 // The name of an account may have 256 bytes; JSON and base64url double that.
 const longestAccessToken = 2_048
 
-function readClaims(claims: string): RefreshClaims | undefined {
+function parseClaims(claims: string): RefreshClaims | undefined {
   const [, sessionUid, generation] = /^([0-9a-f-]{36})\.(\d{1,9})$/.exec(claims) ?? []
   return sessionUid && generation ? { sessionUid, generation: Number(generation) } : undefined
 }

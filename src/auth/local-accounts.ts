@@ -46,7 +46,7 @@ export interface AccountFiles {
   has(name: string): boolean
   /**
    * Reads the current files, for one answer only; do not keep the result.
-   * @throws when a file cannot be read: that says nothing about its accounts
+   * @throws when a file cannot be read, which does not mean that its accounts are missing
    */
   read(): LocalAccounts
 }
@@ -114,7 +114,7 @@ export function createAccountFiles(options: AccountFilesOptions): AccountFiles {
 // Enough for more than a hundred thousand accounts.
 const accountFileBytes = 16_777_216
 
-// Only a missing file says something about its accounts. Only root can read shadow.
+// Files other than passwd may be missing. A file that cannot be read may have accounts. Only root can read shadow.
 function readText(etc: string, name: string): string | undefined {
   try {
     return readRegularFileSync(join(etc, name), accountFileBytes).bytes.toString()

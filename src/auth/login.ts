@@ -73,7 +73,7 @@ type Finding =
   | { readonly account: Account; readonly isExpired: boolean }
   | { readonly refusal: string; readonly words?: string }
 
-/** With how long the request waited before PAM started; undefined when PAM did not start. */
+/** A finding, and how long the request waited before PAM started; undefined when PAM did not start. */
 type Outcome = Finding & { readonly waitedMs?: number }
 
 /** The journal line of a login. */
@@ -176,7 +176,7 @@ export function createLogin(options: LoginOptions): Login {
     } catch (error) {
       attempt.cancel()
       if (error instanceof AppError && hasOwnRecord(request))
-        anonymousLog.warn({ ...line, reason: error.code }, 'login not decided')
+        anonymousLog.warn({ ...line, reason: error.code }, 'login could not be decided')
       throw error
     }
     if ('refusal' in outcome) {

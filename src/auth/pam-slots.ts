@@ -14,7 +14,7 @@ export interface PamSlotsOptions extends PamLimits {
    * Reports when a child only sleeps.
    * @returns a function that stops the observation
    */
-  readonly onSleep: (pid: number, told: () => void) => () => void
+  readonly onSleep: (pid: number, report: () => void) => () => void
 }
 
 /** The origin of a login. */
@@ -119,7 +119,7 @@ function createPool({ cores, maximumChildren, queueLength, onSleep }: PamSlotsOp
   return {
     async run<T>(waiter: Waiter, work: PamWork<T>): Promise<T> {
       await enter(waiter)
-      const slot: { isWorking: boolean; stopLooking?: () => void } = { isWorking: true }
+      const slot: { isWorking: boolean; stopWatching?: () => void } = { isWorking: true }
       const rest = () => {
         if (!slot.isWorking) return
         slot.isWorking = false
@@ -128,10 +128,10 @@ function createPool({ cores, maximumChildren, queueLength, onSleep }: PamSlotsOp
       }
       const timer = setTimeout(rest, longestMs)
       try {
-        return await work((pid) => (slot.stopLooking = onSleep(pid, rest)))
+        return await work((pid) => (slot.stopWatching = onSleep(pid, rest)))
       } finally {
         clearTimeout(timer)
-        slot.stopLooking?.()
+        slot.stopWatching?.()
         children -= 1
         if (slot.isWorking) rest()
         else admit()

@@ -30,7 +30,7 @@ const niceness = 5
 export interface Pam {
   /**
    * Checks a password and the account behind it.
-   * @param onStarted told the process id of the child
+   * @param onStarted called with the process id of the child
    * @throws AppError PamUnavailable
    */
   verify(

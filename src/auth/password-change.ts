@@ -29,9 +29,13 @@ export function createPasswordChange({ login, pam, sessions, log }: PasswordChan
   return {
     async change({ newPassword, ...request }, isLoggedIn) {
       if (!isPossiblePassword(newPassword)) {
-        throw new AppError(generalErrors.BadRequest, 'newPassword may have 511 bytes and no NUL, CR or LF', {
-          details: { field: 'newPassword' },
-        })
+        throw new AppError(
+          generalErrors.BadRequest,
+          'newPassword must have at most 511 bytes and no NUL, CR or LF',
+          {
+            details: { field: 'newPassword' },
+          },
+        )
       }
       const account = await login.check(request, 'password change', isLoggedIn ? oldPasswordWrong : undefined)
       const words = await pam.changePassword({ ...request, userName: account.name, newPassword })

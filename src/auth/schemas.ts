@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 // Wire names of the published API.
 
 const UserName = Type.String({ minLength: 1, description: 'An operating-system account of the host.' })
-const Password = Type.String({ minLength: 1, description: 'Its password.' })
+const Password = Type.String({ minLength: 1, description: 'The password of the account.' })
 
 export const LoginBody = Type.Object({ username: UserName, password: Password })
 

@@ -29,7 +29,7 @@ export interface SessionRecord {
 /** Sessions on disk. */
 export interface SessionStore {
   list(): SessionRecord[]
-  /** Survives a kill immediately, and a power cut from the next sync on: that for the record of the request. */
+  /** A kill does not lose it. A power cut does, until the next sync, which comes with the audit record of the request. */
   put(record: SessionRecord): void
   /** On the disk when it returns. */
   remove(uids: readonly string[]): void

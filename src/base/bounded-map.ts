@@ -36,7 +36,7 @@ export function createBoundedMap<Value>(options: BoundedMapOptions<Value>): Boun
   function sweep(count: number, now: number): string | undefined {
     let found: string | undefined
     let least = Infinity
-    for (let looked = 0; looked < count; looked += 1) {
+    for (let checked = 0; checked < count; checked += 1) {
       let next = cursor.next()
       if (next.done) {
         cursor = entries.entries()

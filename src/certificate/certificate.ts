@@ -25,8 +25,9 @@ export interface SubjectNames {
 const dayMs = 86_400_000
 const lifeDays = 825
 const renewalDays = lifeDays / 3
-// The clock of a board without a battery is behind at each start, which must not produce a certificate at each start.
-// With this tolerance it is not behind the build date, and no build stays in use for longer.
+// How much too far away the end of a certificate may be. The clock of a board without a battery is behind at each start, so
+// the end of its certificate seems too far away; that must not renew the certificate at each start. Since times before the
+// build date count as the build date, the clock is behind by the age of the build at most, and no build is in use this long.
 const clockLagDays = 3_650
 // LDH labels, and the underscore that some factories use; 63 and 253 are the limits of RFC 1035, 2.3.4.
 const dnsName =

@@ -50,7 +50,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
   let lastWarning = -Infinity
   /** Monotonic time from which a certificate may be replaced for an address; undefined before the first certificate. */
   let earliest: number | undefined
-  let lastTold: number | undefined
+  let lastReported: number | undefined
   // A job, a new address and a reload may arrive at once: without this, the file could have one certificate and the
   // server use another.
   const inTurn = serialize()
@@ -96,12 +96,12 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     earliest ??= earliestAfter(certificate)
     const minutes = Math.ceil((earliest - clock.monotonic()) / 60_000)
     if (minutes <= 0) return false
-    if (lastTold !== earliest)
+    if (lastReported !== earliest)
       log.info(
         { minutes },
-        'the certificate lacks a new address of this host; a new certificate is made after these minutes, or at once with: systemctl reload edgehostd',
+        `the certificate lacks a new address of this host; a new certificate is made after ${minutes} min, or at once with: systemctl reload edgehostd`,
       )
-    lastTold = earliest
+    lastReported = earliest
     return true
   }
 

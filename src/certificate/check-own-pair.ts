@@ -1,6 +1,6 @@
 import { isForRoot } from '../errors/unreadable.ts'
 import type { Finding, ReferenceCheck } from '../room.ts'
-import { lookAtOwnPair } from './pair.ts'
+import { inspectOwnPair } from './pair.ts'
 
 const certificateKey = 'api.tls.certificateFile'
 const keyKey = 'api.tls.keyFile'
@@ -10,7 +10,7 @@ export async function checkOwnPair({ value, onUnseen }: ReferenceCheck): Promise
   const [certificateFile, keyFile] = [value(certificateKey), value(keyKey)]
   // A missing half is reported elsewhere, by the check of paired keys.
   if (typeof certificateFile !== 'string' || typeof keyFile !== 'string') return []
-  const found = await lookAtOwnPair({ certificateFile, keyFile })
+  const found = await inspectOwnPair({ certificateFile, keyFile })
   if (!('problems' in found)) return []
   return found.problems.flatMap((error) => {
     if (!isForRoot(error))

@@ -32,13 +32,13 @@ export class CertificateUnusable extends ConfigurationError {
  * @throws CertificateUnusable when a file cannot be read, or TLS does not accept the two as a pair
  */
 export async function readOwnPair(files: CertificateFiles): Promise<Pair> {
-  const found = await lookAtOwnPair(files)
+  const found = await inspectOwnPair(files)
   if ('problems' in found) throw found.problems[0]
   return found
 }
 
 /** Reads an administrator's own pair, or returns all problems, those of the certificate first. */
-export async function lookAtOwnPair(
+export async function inspectOwnPair(
   files: CertificateFiles,
 ): Promise<Pair | { readonly problems: readonly [CertificateUnusable, ...CertificateUnusable[]] }> {
   const [cert, key] = [await read(files.certificateFile), await read(files.keyFile)]

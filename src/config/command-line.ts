@@ -35,7 +35,7 @@ export function parseCommandLine(argv: readonly string[], schema: SchemaNode): C
   const asked = new Set<string>()
   let configFile: string | undefined
 
-  for (const token of readTokens(argv, keys)) {
+  for (const token of parseTokens(argv, keys)) {
     if (token.kind === 'positional') {
       const message = `unexpected argument; settings are given as --section.key=value`
       problems.push({ place: `argument ${printable(token.value)}`, message })
@@ -66,7 +66,7 @@ export function parseCommandLine(argv: readonly string[], schema: SchemaNode): C
   return { action, configFile, settings, mentioned, problems }
 }
 
-function readTokens(argv: readonly string[], keys: ReadonlyMap<string, { schema: { type?: string } }>) {
+function parseTokens(argv: readonly string[], keys: ReadonlyMap<string, { schema: { type?: string } }>) {
   const options: NonNullable<ParseArgsConfig['options']> = { config: { type: 'string' } }
   for (const [path, { schema }] of keys)
     options[path] = { type: schema.type === 'boolean' ? 'boolean' : 'string' }

@@ -38,8 +38,8 @@ function wrap(text: string, prefix: string): string[] {
 
 const introduction = `# Configuration of edgehostd, YAML 1.2. See edgehostd(8).
 #
-# Every key stands here with its default. To change one, take the # away from its line and from the lines of
-# the sections it stands in, or write it into a file of your own in config.d, which upgrades never touch:
+# This file lists every key with its default. To change one, remove the # from its line and from the lines of
+# its sections, or write the key into a file of your own in config.d, which upgrades never touch:
 #
 #     # /etc/edgehostd/config.d/10-site.yaml
 #     log:
@@ -47,6 +47,6 @@ const introduction = `# Configuration of edgehostd, YAML 1.2. See edgehostd(8).
 #
 # Stronger than this file are config.d/*.yaml in order of their names, then the environment
 # (EDGEHOSTD_LOG_LEVEL=debug), then flags (--log.level=debug). Sections merge, lists are replaced.
-# edgehostd --check-config lists every problem, edgehostd --print-config where each value came from.
+# edgehostd --check-config lists every problem; edgehostd --print-config shows each value and its source.
 # A change takes effect with: systemctl restart edgehostd
 `

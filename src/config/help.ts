@@ -21,8 +21,8 @@ Options:
   --config PATH     Read this file in place of /etc/edgehostd/config.yaml (also: EDGEHOSTD_CONFIG).
                     Drop-ins are read from config.d/*.yaml beside it.
   --check-config    Check the configuration and exit: 0 when it is good, 78 when it is not.
-  --print-config    Print the effective configuration, each value with where it came from, and exit.
-  --end-sessions    Remove the secret that all tokens depend on, so that everyone has to log in again, and exit.
+  --print-config    Print the effective configuration, each value with its source, and exit.
+  --end-sessions    Remove the secret that all tokens depend on, so that all users have to log in again, and exit.
                     For a state folder that was restored. A daemon that runs has to be restarted.
   --prime-cache     Compile the program into CACHE_DIRECTORY for faster starts, and exit. Must come first.
   --version         Print the version and exit.

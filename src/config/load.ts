@@ -40,7 +40,7 @@ interface Layers {
 }
 
 /** The results of the layers so far. Later settings override earlier ones. */
-interface Findings {
+interface Collected {
   readonly settings: Setting[]
   readonly mentioned: Map<string, string>
   readonly problems: Problem[]
@@ -55,35 +55,35 @@ interface Findings {
 export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   const { schema, commandLine, environment, defaultFile = '/etc/edgehostd/config.yaml' } = options
   const layers = { schema, keys: listKeys(schema) }
-  const findings: Findings = { settings: [], mentioned: new Map(), problems: [], understood: true }
+  const collected: Collected = { settings: [], mentioned: new Map(), problems: [], understood: true }
 
   const named = commandLine.configFile ?? (environment[fileVariable] || undefined)
   const file = named ?? defaultFile
-  await addFile(findings, layers, file, named === undefined)
-  await addDropIns(findings, layers, join(dirname(file), 'config.d'))
-  addEnvironment(findings, layers.keys, environment)
-  findings.settings.push(...commandLine.settings)
-  findings.problems.push(...commandLine.problems)
-  for (const [path, place] of commandLine.mentioned) findings.mentioned.set(path, place)
-  if (findings.understood) findings.problems.push(...checkPairs(options.pairs, findings.mentioned))
+  await addFile(collected, layers, file, named === undefined)
+  await addDropIns(collected, layers, join(dirname(file), 'config.d'))
+  addEnvironment(collected, layers.keys, environment)
+  collected.settings.push(...commandLine.settings)
+  collected.problems.push(...commandLine.problems)
+  for (const [path, place] of commandLine.mentioned) collected.mentioned.set(path, place)
+  if (collected.understood) collected.problems.push(...checkPairs(options.pairs, collected.mentioned))
 
-  const effective = new Map(findings.settings.map((setting) => [setting.key.path, setting]))
+  const effective = new Map(collected.settings.map((setting) => [setting.key.path, setting]))
   const inspected = await options.inspect?.((path) => effective.get(path)?.value)
   for (const { path, message } of inspected ?? [])
-    findings.problems.push({ place: effective.get(path)?.source ?? path, message })
-  if (findings.problems.length > 0) throw new ConfigInvalid(findings.problems)
+    collected.problems.push({ place: effective.get(path)?.source ?? path, message })
+  if (collected.problems.length > 0) throw new ConfigInvalid(collected.problems)
   const sources = new Map<string, string>()
   return { config: complete(schema, '', effective, sources), sources }
 }
 
-async function addFile(findings: Findings, layers: Layers, file: string, mayBeMissing: boolean) {
+async function addFile(collected: Collected, layers: Layers, file: string, mayBeMissing: boolean) {
   const place = escapeInvisible(file)
   const read = readConfigFile(file)
   if ('reason' in read) {
     if (read.missing && mayBeMissing) return
-    findings.understood = false
+    collected.understood = false
     const line = read.line !== undefined ? `:${read.line}:1` : ''
-    findings.problems.push({ place: place + line, message: read.reason })
+    collected.problems.push({ place: place + line, message: read.reason })
     return
   }
   if (isBlank(read.text)) return
@@ -91,10 +91,10 @@ async function addFile(findings: Findings, layers: Layers, file: string, mayBeMi
   // everything else here.
   const { parseYaml } = await import('./parse-yaml.ts')
   const parsed = parseYaml(place, read.text, layers.schema, layers.keys)
-  findings.settings.push(...parsed.settings)
-  findings.problems.push(...parsed.problems)
-  for (const [path, place] of parsed.mentioned) findings.mentioned.set(path, place)
-  findings.understood &&= parsed.understood
+  collected.settings.push(...parsed.settings)
+  collected.problems.push(...parsed.problems)
+  for (const [path, place] of parsed.mentioned) collected.mentioned.set(path, place)
+  collected.understood &&= parsed.understood
 }
 
 /** Whether a text has only blank lines and comments. */
@@ -102,18 +102,18 @@ function isBlank(text: string): boolean {
   return text.split('\n').every((line) => /^[ \t\r]*(#|$)/.test(line))
 }
 
-async function addDropIns(findings: Findings, layers: Layers, directory: string) {
+async function addDropIns(collected: Collected, layers: Layers, directory: string) {
   const found = listDropIns(directory)
   if ('names' in found) {
-    for (const name of found.names) await addFile(findings, layers, join(directory, name), false)
+    for (const name of found.names) await addFile(collected, layers, join(directory, name), false)
   } else if (!found.missing) {
-    findings.understood = false
-    findings.problems.push({ place: escapeInvisible(directory), message: found.reason })
+    collected.understood = false
+    collected.problems.push({ place: escapeInvisible(directory), message: found.reason })
   }
 }
 
 function addEnvironment(
-  findings: Findings,
+  collected: Collected,
   keys: readonly Key[],
   environment: LoadConfigOptions['environment'],
 ) {
@@ -124,18 +124,18 @@ function addEnvironment(
     const source = `environment ${printable(name)}`
     const key = byName.get(name)
     if (key !== undefined) {
-      findings.mentioned.set(key.path, source)
+      collected.mentioned.set(key.path, source)
       const value = parseText(key.schema, text)
       const messages = checkValue(key, value)
-      findings.problems.push(...messages.map((message) => ({ place: source, message })))
-      if (messages.length === 0) findings.settings.push({ key, value, source })
+      collected.problems.push(...messages.map((message) => ({ place: source, message })))
+      if (messages.length === 0) collected.settings.push({ key, value, source })
     } else if (name === fileVariable) {
       if (text === '')
-        findings.problems.push({ place: source, message: 'is empty; it must be the path of a file' })
+        collected.problems.push({ place: source, message: 'is empty; it must be the path of a file' })
     } else {
       const near = nearestName(name, [fileVariable, ...byName.keys()])
       const suggestion = near === undefined ? '' : `; did you mean ${near}?`
-      findings.problems.push({ place: source, message: `unknown variable${suggestion}` })
+      collected.problems.push({ place: source, message: `unknown variable${suggestion}` })
     }
   }
 }

@@ -21,7 +21,7 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   let outputFile: string | undefined
   // The list that words belong to until the next option.
   let list: string[] | undefined
-  for (const token of readTokens(argv, table)) {
+  for (const token of parseTokens(argv, table)) {
     if (token.kind === 'positional') (list ?? words).push(token.value)
     else list = undefined
     if (token.kind !== 'option') continue
@@ -99,7 +99,7 @@ export function findCommand(words: readonly string[], table: CommandTable): Comm
   throw refuse(`unknown command ${first} ${printable(second)}${suggest(second, seconds, `${first} `)}`, first)
 }
 
-function readTokens(argv: readonly string[], { options }: CommandTable) {
+function parseTokens(argv: readonly string[], { options }: CommandTable) {
   const known: NonNullable<ParseArgsConfig['options']> = {}
   for (const [name, option] of options) {
     const type = option.value === undefined ? 'boolean' : 'string'

@@ -33,7 +33,7 @@ export function bashCompletion(table: CommandTable): string {
 _edgehostctl() {
   local word=\${COMP_WORDS[COMP_CWORD]} before= command= each index skip= candidates=
   ((COMP_CWORD > 0)) && before=\${COMP_WORDS[COMP_CWORD - 1]}
-  # bash takes --output=json apart at the =.
+  # bash splits --output=json at the =.
   if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then before=\${COMP_WORDS[COMP_CWORD - 2]}; fi
   case $before in
 ${values.join('\n')}
@@ -44,7 +44,7 @@ ${values.join('\n')}
       [[ $each == = ]] || skip=
       continue
     fi
-    # And host:5080 at the colon.
+    # bash also splits host:5080 at the colon.
     if [[ $each == : ]]; then
       skip=yes
       continue

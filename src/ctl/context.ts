@@ -5,7 +5,7 @@ import type { Output } from './output.ts'
 import type { Target } from './target.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What the program of a command on a host works with. `Name`: the options that it reads beside the global ones. */
+/** The objects that the program of a command on a host uses. `Name`: the options that it reads beside the global ones. */
 export interface Context<Name extends string = never> {
   readonly line: CommandLine<Name>
   readonly client: Client

@@ -12,7 +12,7 @@ export type Mood = 'good' | 'warning' | 'bad'
 
 const colours: Readonly<Record<Mood, string>> = { good: '32', warning: '33', bad: '31' }
 
-/** What text is laid out for. */
+/** The output that a text is laid out for. */
 export interface Paper {
   /** Infinity when the output is not a terminal. */
   readonly columns: number

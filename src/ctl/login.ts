@@ -35,7 +35,7 @@ export async function login(context: Context<'password-stdin'>): Promise<undefin
   }
   if (reply.status !== 200) throw toFailure(reply)
   const { Token, IsFirstLogin } = parseBody<LoginAnswer>(reply, ['Token'])
-  await sessions.keep({ user, tokens: requireFields<Tokens>(Token, tokenFields) })
+  await sessions.put({ user, tokens: requireFields<Tokens>(Token, tokenFields) })
   const current = await client.get<Static<typeof CurrentUser>>('/v1/users/current', ['role', 'userName'])
   const first = IsFirstLogin ? '; the first login of this account on this host' : ''
   const account = understand(() => `${oneLine(current.userName)} (${oneLine(current.role)})`)
@@ -82,7 +82,7 @@ async function askNewPassword({ line, terminal, output }: Context<'password-stdi
   const first = await terminal.askSecretly('New password: ')
   const again = await terminal.askSecretly('Repeat the new password: ')
   if (first === undefined || first === '' || first !== again)
-    throw new Failure('failed', 'the two passwords differ; nothing was changed')
+    throw new Failure('failed', 'the two passwords are empty or differ; nothing was changed, try again')
   return first
 }
 
@@ -96,7 +96,7 @@ export async function logout({ client, output, target: anyTarget }: Context): Pr
     if (status >= 500)
       output.note(`edgehostctl: ${target.name} could not end the session now; it will expire`)
   } finally {
-    await sessions.forget()
+    await sessions.remove()
   }
   output.note(`Logged out on ${target.name}.`)
   return undefined
@@ -106,7 +106,7 @@ export async function logout({ client, output, target: anyTarget }: Context): Pr
 export async function forget({ line, output, folder }: Context): Promise<undefined> {
   const target = parseHost(line.arguments[0] ?? '', folder())
   // The tokens first, so that none are left without their key.
-  await createSessions(target).forget()
+  await createSessions(target).remove()
   if (!removePrivate(target.keyFile)) throw new Failure('failed', `no key of ${target.name} is saved`)
   output.note(`The key of ${target.name} has been removed.`)
   return undefined

@@ -23,9 +23,9 @@ export interface Sessions {
   read(): Session | undefined
   /** To be called before a password is asked for. @throws Failure if tokens could not be stored */
   prepare(): Promise<void>
-  keep(session: Session): Promise<void>
+  put(session: Session): Promise<void>
   /** @returns whether there was a session */
-  forget(): Promise<boolean>
+  remove(): Promise<boolean>
   /**
    * Replaces a refused access token: the session with a valid one, or `undefined` when the session has ended.
    * A refresh token is valid once: of two invocations the second uses the tokens that the first has received.
@@ -38,8 +38,8 @@ export function createSessions({ sessionFile, lockFile }: HostTarget): Sessions 
   return {
     read,
     prepare: () => withLock(lockFile, async () => undefined),
-    keep: (session) => withLock(lockFile, async () => writePrivate(sessionFile, session)),
-    forget: () => withLock(lockFile, async () => removePrivate(sessionFile)),
+    put: (session) => withLock(lockFile, async () => writePrivate(sessionFile, session)),
+    remove: () => withLock(lockFile, async () => removePrivate(sessionFile)),
     renew: (refused, send) =>
       withLock(lockFile, async () => {
         const present = read()

@@ -44,7 +44,7 @@ export function wrap(text: string, columns: number): string[] {
 /** Columns of the widest word of a text. */
 export const longestWord = (text: string): number => Math.max(...text.split(' ').map(displayWidth))
 
-/** The lines of a text that stands below its label: indented where its words fit so. */
+/** The lines of a text that is placed below its label: indented if its longest word then still fits. */
 export function wrapBelow(text: string, columns: number): string[] {
   const indent = longestWord(text) <= columns - 2 ? '  ' : ''
   return wrap(text, columns - indent.length).map((line) => indent + line)

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { formParts } from '../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../upload/multipart.ts'
-import { holds } from '../api/etag.ts'
+import { matchesEtag } from '../api/etag.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
 import {
   AcceptedResponseWithMessage,
@@ -47,7 +47,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
         },
       },
       async (request, reply) => {
-        const details = await slots.details(slot, (etag) => holds(request, etag))
+        const details = await slots.details(slot, (etag) => matchesEtag(request, etag))
         void reply.header('etag', details.etag)
         if (!details.reply) return reply.code(304).send(undefined as never)
         const { sizeBytes, content } = details.reply

@@ -3,7 +3,7 @@ import { StartError } from './start-error.ts'
 /** What to do when nothing can be written; used at the end of a message. */
 export const seeDisk = 'see what is full or read-only with: df -h; findmnt -O ro'
 
-// Of open(2), mkdir(2), rename(2), FileRefused of system/regular-file.ts; SQLite's primary result codes, https://www.sqlite.org/rescode.html
+// Error codes of open(2), mkdir(2), rename(2), FileRefused of system/regular-file.ts; SQLite's primary result codes, https://www.sqlite.org/rescode.html
 const inTheWay = ['EEXIST', 'EISDIR', 'ELOOP']
 const unwritable = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']
 const sqliteUnwritable = [8, 10, 13]

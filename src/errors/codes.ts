@@ -30,13 +30,13 @@ export const generalErrors = defineErrors({
   NotReady: {
     status: 503,
     meaning:
-      'The daemon is starting, stopping, or cannot do its work now. healthz and readyz say this, and uploads that a stop ends.',
+      'The daemon is starting, stopping, or cannot do its work now. healthz and readyz return it, and so does an upload that a stop of the daemon interrupts.',
     action: 'Wait; the journal says what is missing. See docs/operations.md, "Health".',
   },
   InsufficientStorage: {
     status: 507,
     meaning:
-      'Nothing was changed: the disk is full or cannot be written, so that the change could not be recorded. Logins and reads still work.',
+      'Nothing was changed: the disk is full or cannot be written, so the change could not be recorded. Logins and reads still work.',
     action: 'Make room in the state folder (df), or see journalctl -u edgehostd -p err.',
   },
   StorageFull: {
@@ -46,7 +46,7 @@ export const generalErrors = defineErrors({
   },
   Internal: {
     status: 500,
-    meaning: 'The daemon failed; the reference leads to the line of the journal.',
-    action: 'journalctl -u edgehostd | grep the ref.',
+    meaning: 'The daemon failed; the ref of the reply is also in the journal line that names the cause.',
+    action: 'Find that line with journalctl -u edgehostd | grep REF.',
   },
 })

@@ -15,7 +15,7 @@ export const storageFull = (missingBytes?: number, cause?: unknown) =>
 export const noInodes = () =>
   new AppError(
     generalErrors.StorageFull,
-    'the file system of the state folder has hardly an inode left (see: df -i); remove files and send it again',
+    'the file system of the state folder has almost no inodes left (see: df -i); remove files and send it again',
   )
 
 /** @throws AppError StorageFull for a full disk or an exceeded quota; any other error is thrown unchanged */

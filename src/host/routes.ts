@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { holds } from '../api/etag.ts'
+import { matchesEtag } from '../api/etag.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
 import { EdgeHostInfo, Settings } from './schemas.ts'
 import type { Snapshot, SnapshotReply } from './snapshot.ts'
@@ -70,6 +70,6 @@ function sendAfter(look: Promise<void>, reply: FastifyReply, answer: () => void)
 function send(request: FastifyRequest, reply: FastifyReply, current: SnapshotReply | undefined) {
   if (current === undefined) throw new Error('the facts of the host were read, but there is no reply')
   void reply.header('etag', current.etag)
-  if (holds(request, current.etag)) return reply.code(304).send()
+  if (matchesEtag(request, current.etag)) return reply.code(304).send()
   return reply.header('content-type', 'application/json; charset=utf-8').send(current.body)
 }

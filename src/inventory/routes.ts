@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { hash } from 'node:crypto'
 import { Type } from 'typebox'
-import { holds } from '../api/etag.ts'
+import { matchesEtag } from '../api/etag.ts'
 import { errorReplies, notModified } from '../api/schemas.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
@@ -59,7 +59,7 @@ export const inventoryRoutes: FastifyPluginAsyncTypebox<InventoryRoutesOptions> 
       }
       const etag = `"${hash('sha256', JSON.stringify(inventory)).slice(0, 32)}"`
       void reply.header('etag', etag)
-      if (holds(request, etag)) return reply.code(304).send(null)
+      if (matchesEtag(request, etag)) return reply.code(304).send(null)
       return inventory
     },
   )

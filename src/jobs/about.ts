@@ -8,7 +8,7 @@ export const about = {
   families: {
     edgehostd_job_runs_total: {
       type: 'counter',
-      help: 'Runs of a recurring job that ended, well or not.',
+      help: 'Runs of a recurring job that ended, successful or not.',
       labels,
     },
     edgehostd_job_failures_total: {
@@ -23,7 +23,7 @@ export const about = {
     },
     edgehostd_job_success_age_seconds: {
       type: 'gauge',
-      help: 'Time since the last run of a recurring job that ended well.',
+      help: 'Time since the last successful run of a recurring job.',
       labels,
     },
   },

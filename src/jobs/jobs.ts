@@ -15,13 +15,13 @@ const longestWaitMs = 30_000
 export interface Jobs extends Room {
   background(): void
   stop(): void
-  /** False while a job is stuck; the watchdog is then not fed. */
+  /** False while a job is stuck, or no job has started for too long; the watchdog is then not fed. */
   isAlive(): boolean
   figures(): FiguresOf<typeof about.families>
 }
 
 interface Count {
-  /** Runs that ended, well or not. */
+  /** Runs that ended, successful or not. */
   runs: number
   failures: number
   /** Of the last run that ended. */
@@ -39,7 +39,7 @@ interface Plan {
 
 /**
  * The table of recurring work: node-cron says when each job is due, by the wall clock, and runs it. A job never overlaps
- * itself, and its error ends nothing. A missed run is not made up for, since the next one is soon enough.
+ * itself, and its error stops neither the schedule nor the daemon. A missed run is skipped, since the next one is soon enough.
  *
  * node-cron's own timers are not used. They continue from the time they waited for: when the clock is set forward, they walk
  * over every time in between, without a pause and until the memory is full; when it is set back, they wait until it reaches
@@ -94,7 +94,8 @@ export function createJobs(
   }
 
   function runUnlessRunning({ job, task }: Plan): void {
-    if (runningSince.has(job.name)) log.debug({ job: job.name }, 'job still runs, and is not begun again')
+    if (runningSince.has(job.name))
+      log.debug({ job: job.name }, 'the job is still running, so this run is skipped')
     else void task.execute()
   }
 
@@ -124,7 +125,7 @@ export function createJobs(
       plans = []
       lastBegunAt = undefined
     },
-    isAlive: isAlive,
+    isAlive,
     checks: [{ name: 'jobs', kind: 'alive', holds: isAlive }],
     figures() {
       const each = (value: (count: Count) => number | undefined) =>

@@ -14,7 +14,7 @@ export interface ContinueTokens {
   /** @throws AppError BadRequest when a value is too long for a token, far longer than a field to order by should be */
   make(query: string, position: Position): string
   /** @returns undefined for a token that was altered or belongs to another query */
-  read(query: string, token: string): Position | undefined
+  parse(query: string, token: string): Position | undefined
 }
 
 /** Maximum length of a token in characters: five ordered fields of 256 bytes, escaped, in base64. */
@@ -44,7 +44,7 @@ export function createContinueTokens(secret: Buffer): ContinueTokens {
       return token
     },
 
-    read(query, token) {
+    parse(query, token) {
       const [body, code, ...rest] = token.split('.')
       if (!body || !code || rest.length > 0 || token.length > longestToken) return undefined
       const given = Buffer.from(code)

@@ -28,16 +28,16 @@ export function parseFilter(text: string, resource: ListResource): Filter {
   let word: string | undefined = 'OR'
   let count = 0
   for (let at = 0; word !== undefined;) {
-    const { path, valueAt } = readPath(text, at, resource)
+    const { path, valueAt } = parsePath(text, at, resource)
     const { value, end } =
-      text[valueAt] === '"' ? readQuoted(text, valueAt) : readBare(text, valueAt, separator)
+      text[valueAt] === '"' ? parseQuoted(text, valueAt) : parseBare(text, valueAt, separator)
     count += 1
     if (count > maximumConditions)
       throw refuse('filters', `filters may hold at most ${maximumConditions} conditions`)
     const condition = { path, value: toValue(value, path, fieldAt(resource, path).type) }
     if (word === 'OR') alternatives.push([condition])
     else alternatives.at(-1)?.push(condition)
-    word = readSeparator(text, end, separator)
+    word = parseSeparator(text, end, separator)
     at = end + (word?.length ?? 0)
   }
   return alternatives
@@ -48,7 +48,7 @@ const separatorBefore = (paths: readonly string[]) => {
   return new RegExp(`(?:AND|OR)(?=(?:${names})=)`, 'g')
 }
 
-function readPath(text: string, at: number, resource: ListResource) {
+function parsePath(text: string, at: number, resource: ListResource) {
   const equals = text.indexOf('=', at)
   const path = text.slice(at, equals === -1 ? undefined : equals)
   if (equals !== -1 && findField(resource, path)) return { path, valueAt: equals + 1 }
@@ -62,13 +62,13 @@ function readPath(text: string, at: number, resource: ListResource) {
   )
 }
 
-function readBare(text: string, at: number, separator: RegExp) {
+function parseBare(text: string, at: number, separator: RegExp) {
   separator.lastIndex = at
   const end = separator.exec(text)?.index ?? text.length
   return { value: text.slice(at, end), end }
 }
 
-function readQuoted(text: string, at: number) {
+function parseQuoted(text: string, at: number) {
   const quoted = /"((?:[^"\\]|\\.)*)"/sy
   quoted.lastIndex = at
   const [all, inside = ''] = quoted.exec(text) ?? []
@@ -77,24 +77,27 @@ function readQuoted(text: string, at: number) {
 }
 
 /** The separator at `end`, or undefined at the end of the text. */
-function readSeparator(text: string, end: number, separator: RegExp): string | undefined {
+function parseSeparator(text: string, end: number, separator: RegExp): string | undefined {
   if (end === text.length) return undefined
   separator.lastIndex = end
   const word = separator.exec(text)
   if (word?.index === end) return word[0]
-  throw refuse('filters', 'filters may have only AND or OR and an indexed path after a quoted value')
+  throw refuse(
+    'filters',
+    'after a quoted value, filters must end, or continue with AND or OR and one of the paths',
+  )
 }
 
 const booleans: Readonly<Record<string, FieldValue>> = { true: 1, false: 0 }
 
 function toValue(text: string, path: string, type: FieldType): FieldValue {
-  const value = readValue(text, type)
+  const value = parseValue(text, type)
   if (value !== undefined) return value
   const words = { text: 'text', integer: 'an integer', boolean: 'true or false', time: 'an RFC 3339 time' }
   throw refuse('filters', `filters must compare ${path} with ${words[type]}`)
 }
 
-function readValue(text: string, type: FieldType): FieldValue | undefined {
+function parseValue(text: string, type: FieldType): FieldValue | undefined {
   switch (type) {
     case 'text':
       return text

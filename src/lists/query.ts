@@ -95,7 +95,7 @@ export function parseListQuery(
     order.map(({ path, direction }) => [path, direction]),
     bound.map((value) => value ?? null),
   ])
-  const position = token ? tokens.read(identity, token) : undefined
+  const position = token ? tokens.parse(identity, token) : undefined
   if (token && !position)
     throw refuse('continue', 'continue is not a token of this query; start again without it')
   return {

@@ -35,8 +35,8 @@ export interface ListResource<Field extends ListField = ListField> {
   /** Path of a field that is unique among the items; it is the last term of every order. */
   readonly key: string
   /**
-   * The order without `orderBy`; by default the key alone. Choose fields that do not change: a client that pages would
-   * see an item that moves twice or never.
+   * The order without `orderBy`; by default the key alone. Choose fields that do not change: if a field changes while a
+   * client pages, the client sees that item twice or not at all.
    */
   readonly defaultOrder?: readonly OrderTerm[]
   /** Schema of an item. With it, `fields` that do not exist are refused. */

@@ -45,7 +45,7 @@ export async function readScrapeAccess(file: string | undefined, log: Logger): P
         if (!(error instanceof TokenFileUnusable)) throw error
         log.error(
           { reason: error.message },
-          'the new token of the metrics cannot be used; the old one stays valid',
+          'the new token of the metrics cannot be used; the old one stays valid; correct the cause given in reason, then: systemctl reload edgehostd',
         )
       }
     },

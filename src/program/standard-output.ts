@@ -4,10 +4,7 @@ import { systemReason } from '../errors/system-reason.ts'
 /** Writing to standard output failed. */
 export class OutputFailed extends Error {
   override readonly name = 'OutputFailed'
-  /**
-   * The reader has closed the pipe, as in `edgehostctl …
-   * head`; programs do not report that.
-   */
+  /** The reader has closed the pipe, as in `edgehostctl … | head`; programs do not report this. */
   readonly isClosed: boolean
 
   constructor(cause: NodeJS.ErrnoException) {

@@ -5,7 +5,7 @@ import type { Logger } from '../system/log.ts'
 export interface Health {
   /** Whether the daemon is alive; if not, a restart helps. */
   isAlive(): boolean
-  /** The same without a line in the journal, for the watchdog. */
+  /** The same as `isAlive`, without a line in the journal, for the watchdog. */
   mayFeedWatchdog(): boolean
   /** Whether the daemon can do all its work now. */
   isReady(): boolean

@@ -1,6 +1,6 @@
 import type { CommandRunner } from '../system/runner.ts'
 
-/** systemd as the manager of this process. Outside a unit, every verb does nothing. */
+/** systemd as the manager of this process. Outside a unit, every function does nothing. */
 export interface ServiceManager {
   /** Runtime folder of the unit; undefined when systemd did not start this very process. */
   readonly runtimeDirectory: string | undefined
@@ -8,8 +8,8 @@ export interface ServiceManager {
   readonly listenFds: number
   /** Notifies systemd, see sd_notify(3): `READY=1`, `STOPPING=1`, `STATUS=…`. */
   notify(...assignments: string[]): Promise<void>
-  /** Feeds the watchdog at half its timeout while `isMoving` is true. */
-  startWatchdog(isMoving: () => boolean): void
+  /** Feeds the watchdog at half its timeout while `isAlive` is true. */
+  startWatchdog(isAlive: () => boolean): void
   stopWatchdog(): void
 }
 
@@ -51,12 +51,12 @@ export function createServiceManager({
     runtimeDirectory: SYSTEMD_EXEC_PID === String(pid) ? RUNTIME_DIRECTORY : undefined,
     listenFds: LISTEN_PID === String(pid) ? Number(LISTEN_FDS) || 0 : 0,
     notify,
-    startWatchdog(isMoving) {
+    startWatchdog(isAlive) {
       if (!WATCHDOG_USEC || (WATCHDOG_PID && WATCHDOG_PID !== String(pid))) return
       const halfMs = Number(WATCHDOG_USEC) / 2_000
       watchdog = setInterval(() => {
         // A lost notification does no harm: the next one is sent before the timeout.
-        if (isMoving()) notify('WATCHDOG=1').catch(() => undefined)
+        if (isAlive()) notify('WATCHDOG=1').catch(() => undefined)
       }, halfMs)
       watchdog.unref()
     },

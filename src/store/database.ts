@@ -10,8 +10,8 @@ export interface Database {
   /** Runs `work` in one transaction, or as a part of the open one; an exception rolls back and is rethrown. */
   transaction<T>(work: () => T): T
   /**
-   * Like `transaction`, for a commit that a synchronous commit soon follows: that one writes both to the disk, so that
-   * there is one sync instead of two. Between the two, only a power cut loses the first; a kill of the daemon does not.
+   * Like `transaction`, but without a sync of its own: the caller soon makes another commit, whose sync writes both to the
+   * disk. A power cut before that sync loses this commit; a kill of the daemon does not.
    */
   transactionBeforeNext<T>(work: () => T): T
   /** Path of the damaged file, if this database replaced one. */

@@ -3,7 +3,7 @@
  * Times are milliseconds since 1970, UTC.
  */
 export const migrations: readonly string[] = [
-  // 1: identity of the host, accounts that have been here, sessions
+  // identity of the host, accounts that have logged in, sessions
   `
   CREATE TABLE host (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -37,7 +37,7 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX session_user ON session (user_name);
   `,
-  // audit trail: the chain, what retention took off its begin, and changes that have begun
+  // audit trail: the chain, the last record that retention removed, and changes that have begun
   `
   CREATE TABLE audit (
     seq INTEGER PRIMARY KEY,
@@ -98,7 +98,7 @@ export const migrations: readonly string[] = [
     since INTEGER NOT NULL
   ) STRICT;
   `,
-  // where the account of a session came from; NSS is asked about those of before
+  // where the account of a session came from; for sessions of older versions NSS is asked
   `
   ALTER TABLE session ADD COLUMN account_source TEXT NOT NULL DEFAULT 'directory';
   ALTER TABLE session ADD COLUMN role_source TEXT NOT NULL DEFAULT 'directory';
@@ -126,7 +126,7 @@ export const migrations: readonly string[] = [
   UPDATE OR REPLACE account_address SET address = 'host' WHERE address GLOB '127.*' OR address = '::/64';
   UPDATE OR REPLACE account_address SET address = 'fe80::/10' WHERE address = 'fe80::/64';
   `,
-  // the intent of a change goes with the commit of its record now, not behind it
+  // the commit of a record now also removes the intent of its change; older versions removed it in a later commit
   `
   DELETE FROM audit_intent WHERE uid IN (SELECT uid FROM audit);
   `,

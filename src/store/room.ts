@@ -15,7 +15,7 @@ export interface StoreRoomOptions {
   readonly log: Logger
 }
 
-/** The metrics of the database. */
+/** The metrics and the health check of the database. */
 export function createStoreRoom(options: StoreRoomOptions): Room {
   const { directory, databaseFile, database, clock, log } = options
   return {

@@ -16,7 +16,7 @@ export async function askDaemon(socketPath: string, path: string, timeoutMs = an
   const [reply] = (await once(question, 'response')) as [IncomingMessage]
   const bytes = createGrowingBuffer(answerLimitBytes)
   for await (const chunk of reply as AsyncIterable<Buffer>)
-    if (!bytes.add(chunk)) throw new Error(`its answer is larger than ${answerLimitBytes} bytes`)
+    if (!bytes.add(chunk)) throw new Error(`the reply is larger than ${answerLimitBytes} bytes`)
   const body = bytes.bytes().toString()
   if (reply.statusCode !== 200)
     throw new Error(`the daemon answered with status ${reply.statusCode ?? 0}: ${body.slice(0, 500)}`)

@@ -100,7 +100,7 @@ async function runWhole(
     ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
   })
   if (exitCode !== 0)
-    throw new Error(stderr.trim().split('\n')[0] || `it ended with ${exitCode ?? 'a signal'}`)
+    throw new Error(stderr.trim().split('\n')[0] || `the program ended with ${exitCode ?? 'a signal'}`)
   return stdout
 }
 

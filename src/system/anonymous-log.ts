@@ -16,7 +16,7 @@ export interface AnonymousLog extends Lines {
 }
 
 const windowMs = 1_000
-// Of ten lines a second. Three are reserved for errors, since an operator has to act on them, and the tenth for lines
+// At most ten lines a second. Three of them are reserved for errors, since an operator has to act on them, and one for lines
 // that are not limited: the summaries of what was left out.
 const mostInWindow = { debug: 6, info: 6, warn: 6, error: 9 } as const satisfies Record<Level, number>
 
@@ -31,7 +31,7 @@ export function createAnonymousLog(log: Logger, monotonic: () => number): Anonym
   const leftOut = createTally((counts) =>
     log.warn(
       { counts },
-      'lines about callers without a session were left out, being more than the journal takes in a second',
+      'lines about callers without a session were left out, since there were more than ten in a second',
     ),
   )
   const lineOf =

@@ -39,7 +39,7 @@ export const childOptions = {
 
 const killAfterMs = 1_000
 
-/** Loads execa with the first program that is started: that is after the daemon has answered its first request. */
+/** Loads execa when the first program is started, which is after the daemon has answered its first request. */
 export const loadExeca = async () => (loaded ??= (await import('execa')).execa)
 let loaded: typeof Execa | undefined
 
@@ -65,7 +65,7 @@ export async function startChild<T extends Options>(
     ...(signal ? { cancelSignal: signal } : {}),
     ...output,
   })
-  if (niceness !== undefined && child.pid !== undefined) giveWay(child.pid, niceness)
+  if (niceness !== undefined && child.pid !== undefined) setNiceness(child.pid, niceness)
   if (child.pid !== undefined) onStarted?.(child.pid)
   const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
   const stopWatching = boundPipes([child.stdout, child.stderr], timeoutMs, signal)
@@ -99,7 +99,7 @@ function boundPipes(pipes: readonly (Readable | null)[], timeoutMs: number, sign
 
 const longestDelayMs = 2 ** 31 - 1
 
-function giveWay(pid: number, niceness: number): void {
+function setNiceness(pid: number, niceness: number): void {
   try {
     setPriority(pid, niceness)
   } catch {

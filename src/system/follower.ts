@@ -6,7 +6,7 @@ import type { Logger } from './log.ts'
 export interface FollowOptions {
   /** One line of standard output as it comes, without its end. */
   readonly onLine: (line: string) => void
-  /** The program was started (again); it has not reported what happened before. */
+  /** The program was started, or started again; it does not report events from before its start. */
   readonly onStart?: () => void
   /** The program ended, with the reason; it is started again after a pause. */
   readonly onEnd?: (reason: string) => void

@@ -25,7 +25,7 @@ const redactedPaths = [
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`])
 
 /**
- * The daemon's logger: JSON lines, each behind its sd-daemon(3) priority.
+ * The daemon's logger: JSON lines, each with its sd-daemon(3) priority in front.
  * @param level lowest level written
  * @param output where lines are written; standard output by default
  */

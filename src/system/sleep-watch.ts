@@ -9,21 +9,21 @@ export interface SleepWatchOptions {
 
 /**
  * Watches a program and its children until all of them sleep or have ended.
- * @returns stops the watch
+ * @returns a function that stops the watch
  */
 export function watchForSleep({ pid, quietMs, onSleep }: SleepWatchOptions): () => void {
   // All readings have to fall within the quiet time, so they are taken at fractions of it.
-  const looks = 2
+  const readings = 2
   let last: string | undefined
   let quiet = 0
   const timer = setInterval(() => {
     const now = activityOf(pid)
     quiet = now !== undefined && now === last ? quiet + 1 : 0
     last = now
-    if (quiet < looks) return
+    if (quiet < readings) return
     clearInterval(timer)
     onSleep()
-  }, quietMs / looks)
+  }, quietMs / readings)
   timer.unref()
   return () => clearInterval(timer)
 }

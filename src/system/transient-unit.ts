@@ -62,7 +62,7 @@ export function createTransientUnitRunner(options: TransientUnitOptions): Comman
               runOptions,
             )
       } catch (error) {
-        // systemd-run has ended before its unit, which lives on.
+        // systemd-run has ended before its unit, which is still running.
         if (error instanceof CommandFailed && error.reason !== 'not-started') await stopUnit(runner, unit)
         throw error
       }

@@ -13,7 +13,7 @@ export const uploadErrors = defineErrors({
     meaning:
       "The signature does not match the uploaded file and the host's public key; the upload was discarded.",
     action:
-      'Sign exactly the file that is sent, SHA-256, with the private key of GET /v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key.',
+      'Sign exactly the file that is sent, SHA-256, with the private key that belongs to the public key of GET /v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key.',
   },
   TooManyUploads: {
     status: 503,

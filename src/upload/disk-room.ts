@@ -24,7 +24,7 @@ export function createDiskRoom({ folder, reserveBytes }: DiskRoomOptions): DiskR
   const kept = reserveBytes + Math.min(marginBytes, Math.floor(reserveBytes / 64))
   let left = 0
 
-  async function look(bytes: number): Promise<void> {
+  async function check(bytes: number): Promise<void> {
     const space = await statfs(folder).catch(() => undefined)
     // File systems that create inodes on demand report 0 of 0.
     if (space && space.files > 0 && space.ffree < Math.min(reservedInodes, space.files / 20)) throw noInodes()
@@ -34,7 +34,7 @@ export function createDiskRoom({ folder, reserveBytes }: DiskRoomOptions): DiskR
   }
 
   const take = async (bytes: number): Promise<void> => {
-    if (left < bytes) await look(bytes)
+    if (left < bytes) await check(bytes)
     left -= bytes
   }
   return { take, takeFile: () => take(blockBytes) }

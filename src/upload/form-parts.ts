@@ -78,7 +78,7 @@ export async function* formParts(
       if (current.fieldname === fileField) file ??= current
       const { fieldname, filename, file: content } = current
       yield { fieldName: fieldname, fileName: filename, content: chunksOf(content) }
-      // The parser continues only then; the amount is bounded.
+      // The parser continues only when the content was read; `count` bounds it.
       if (!content.destroyed) await drain(chunksOf(content))
     }
     finished = true
@@ -101,7 +101,7 @@ export async function* formParts(
   }
 }
 
-/** Marks errors of the body, to distinguish them from errors of its reader. */
+/** Converts errors of the body, and only those: errors of its reader stay as they are. */
 async function* chunksOf(content: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of content as AsyncIterable<Buffer>) yield chunk

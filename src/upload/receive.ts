@@ -60,8 +60,9 @@ export interface Upload {
 
 // A form is slightly larger than its file.
 const formBytes = 524_288
-// A check takes a millisecond at most. A program that unpacks at the same time writes several times as much.
-const betweenLooksBytes = 1_048_576
+// The free space is checked after this many bytes, which takes a millisecond at most. Meanwhile a program that unpacks the
+// archive may write several times as much.
+const betweenChecksBytes = 1_048_576
 
 /**
  * Writes the file of a form to the disk while it arrives, with constant memory. It hashes the file and checks its
@@ -72,7 +73,7 @@ const betweenLooksBytes = 1_048_576
 export async function receiveUpload(options: UploadOptions): Promise<Upload> {
   const { parts, folder, limitBytes, expectedBytes = 0, signingKey } = options
   if (expectedBytes > limitBytes + formBytes) throw tooLarge(limitBytes)
-  await lookAtRoom(options, 0)
+  await checkFreeBytes(options, 0)
   const hash = createHash('sha256')
   const check = signingKey && createSignatureCheck(signingKey)
   const file = join(folder, 'archive')
@@ -122,16 +123,16 @@ async function readFile(
   options: UploadOptions,
 ): Promise<number> {
   let sizeBytes = 0
-  let lookAt = betweenLooksBytes
+  let checkAt = betweenChecksBytes
   for await (const chunk of content) {
     options.signal?.throwIfAborted()
     sizeBytes += chunk.length
     if (sizeBytes > options.limitBytes) throw tooLarge(options.limitBytes)
     await archive.write(chunk)
     letBuffersGo(chunk.length)
-    if (sizeBytes < lookAt) continue
-    lookAt = sizeBytes + betweenLooksBytes
-    await lookAtRoom(options, sizeBytes)
+    if (sizeBytes < checkAt) continue
+    checkAt = sizeBytes + betweenChecksBytes
+    await checkFreeBytes(options, sizeBytes)
   }
   return sizeBytes
 }
@@ -142,7 +143,7 @@ async function readSignature(content: AsyncIterable<Buffer>): Promise<Buffer> {
   return parseSignature(signature.bytes())
 }
 
-async function lookAtRoom(
+async function checkFreeBytes(
   { freeBytes, reserveBytes, expectedBytes = 0 }: UploadOptions,
   writtenBytes: number,
 ): Promise<void> {

@@ -37,7 +37,7 @@ const makeKey =
   'openssl pkey -in key.pem -pubout | base64 -w 0'
 
 /**
- * Reads the public key of the configuration.
+ * Parses the public key of the configuration.
  * @param base64EncodedValue base64 of a PEM public key (SubjectPublicKeyInfo, or PKCS #1 for RSA), or the PEM itself;
  * RSA of at least 2,048 bits, or EC on a named curve of at least 256 bits
  * @returns undefined when the value is empty: uploads are not checked then

@@ -42,7 +42,7 @@ it('the open routes are these and no others', () => {
 })
 
 it('the routes with a door of their own are these and no others', () => {
-  const declared = edge.routes.routes.filter(({ hasOtherDoor }) => hasOtherDoor)
+  const declared = edge.routes.routes.filter(({ hasBypass: hasOtherDoor }) => hasOtherDoor)
   expect(declared.map(({ method, url }) => `${method} ${url}`).sort()).toEqual(otherDoors)
 })
 

@@ -24,7 +24,7 @@ interface Body {
  * has arrived, the time does not count: then the host is slow, not the client.
  * The reader of the body is notified (`body-refusal.ts`) and replies; if nothing reads the body, this function replies 408.
  * @param replies form of that reply
- * @returns stops watching
+ * @returns a function that stops watching
  */
 export function watchBodyRate(
   server: Server<typeof GatheredRequest>,
@@ -33,7 +33,7 @@ export function watchBodyRate(
 ): () => void {
   const bodies = new Set<Body>()
   const windowMs = windowSeconds * 1_000
-  const message = `The body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds.`
+  const message = `the body arrived below ${minimumBytesPerSecond} bytes a second over ${windowSeconds} seconds; send it faster`
   let timer: NodeJS.Timeout | undefined
 
   function onRequest(request: GatheredRequest, response: ServerResponse): void {

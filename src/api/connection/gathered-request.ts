@@ -20,7 +20,7 @@ export class GatheredRequest extends IncomingMessage {
       this.release()
       return super.push(chunk)
     }
-    // At false Node stops reading the connection, but still pushes the chunks that it has read before.
+    // When this returns false, Node stops reading the connection, but still pushes the chunks that it has read before.
     this.waiting ??= createGrowingBuffer(Infinity)
     this.waiting.add(chunk)
     return this.waitingBytes < this.readableHighWaterMark

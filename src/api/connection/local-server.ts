@@ -145,6 +145,6 @@ async function isAnswered(path: string): Promise<boolean> {
 const refuseBecause = (path: string, error: unknown) =>
   new StartError(
     `the local socket ${path} cannot be created (${(error as NodeJS.ErrnoException).code ?? String(error)}): ` +
-      `see namei -l ${dirname(path)} and df -h ${dirname(path)}, set api.socket.path to another place or to "" for none`,
+      `see namei -l ${dirname(path)} and df -h ${dirname(path)}, or set api.socket.path to another path, or to "" for no socket`,
     { cause: error },
   )

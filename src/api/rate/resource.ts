@@ -4,7 +4,7 @@ import type { Rate } from './bucket.ts'
 export const otherResource = 'other'
 
 /**
- * The resource as which a path counts: the first segment after `/v1/`, under `/v1/edge-mgmt/` the next one. Sub-resources
+ * The resource that requests to a path count for: the first segment after `/v1/`, under `/v1/edge-mgmt/` the next one. Sub-resources
  * thus count together (API conventions, "Limits").
  */
 export function resourceOf(url: string): string {

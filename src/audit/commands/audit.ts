@@ -32,7 +32,7 @@ export const audit: Noun = [
   }),
   defineCommand({
     name: 'audit download',
-    summary: 'The whole audit trail as a tar archive of NDJSON files',
+    summary: 'Save the whole audit trail as a tar archive of NDJSON files',
     options: { file },
     load: onHost(async () => (await import('./download.ts')).downloadAudits),
   }),

@@ -4,7 +4,7 @@ export const config: Noun = [
   defineCommand({
     name: 'config check',
     arguments: ['[FILE]'],
-    summary: 'Every problem of the configuration of this host, with file and line',
+    summary: 'List every problem of the configuration of this host, with file and line',
     details: 'The same as edgehostd --check-config; FILE is checked instead of /etc/edgehostd/config.yaml.',
     completes: 'file',
     load: async () => (await import('./check.ts')).checkConfig,

@@ -4,7 +4,7 @@ import { createLineSplitter } from '../../base/lines.ts'
 
 const pauseMs = 200
 // Checking whether the keeper lives starts a program.
-const lookEveryMs = 5_000
+const checkEveryMs = 5_000
 
 /**
  * Hands over the lines of a file that another process appends to.
@@ -37,12 +37,12 @@ export async function followOutput<T>({
       splitter.add(chunk.subarray(0, bytesRead))
     }
   }
-  for (let lookAt = 0; ;) {
+  for (let checkAt = 0; ;) {
     signal?.throwIfAborted()
     // Checked before the rest is read: after the end of the run no more output is written.
-    const isDue = performance.now() >= lookAt
+    const isDue = performance.now() >= checkAt
     const ended = isDue || (await hasExit()) ? await end() : undefined
-    if (isDue) lookAt = performance.now() + lookEveryMs
+    if (isDue) checkAt = performance.now() + checkEveryMs
     await readOn()
     if (ended !== undefined) {
       splitter.end()

@@ -5,14 +5,14 @@ import { maxOutputBytes } from './run-files.ts'
 
 /** The file that receives the output of a command. */
 export interface OutputFile {
-  /** @returns writes a chunk from a pipe of the command; lines of two pipes are not mixed */
+  /** @returns a function that writes a chunk from a pipe of the command; lines of two pipes are not mixed */
   addPipe(): (chunk: Uint8Array) => void
   /** Writes the rest and syncs the file. @returns how many bytes were left out, since the file or the disk is full */
   finish(): number
 }
 
 const longestPiece = 65_536
-// Characters, in UTF-8 at most four bytes each: with its heading well below the room that is reserved for it.
+// Characters of at most four bytes in UTF-8, so the last lines and their heading need well below `roomForTail`.
 const tailLength = 65_536
 const roomForTail = 524_288
 

@@ -9,7 +9,7 @@ export interface Place {
   /** Process id of the keeper, 0 where it is not known yet; undefined where no keeper runs. */
   findKeeper(run: Pick<PlacedRun, 'name' | 'lock'>): Promise<number | undefined>
   boot(): Promise<Boot>
-  /** How an operator finds out why a keeper did not begin. */
+  /** How an operator finds out why a keeper did not begin or end. */
   advice(name: string): string
 }
 

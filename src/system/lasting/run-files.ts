@@ -43,7 +43,7 @@ export interface RunFiles {
   readonly order: string
   /** Standard input of the command; removed by the keeper before the command reads it. */
   readonly input: string
-  /** Holds the process id of the keeper once it has begun, and blanks until then; locked in a session, flock(1). */
+  /** Holds the process id of the keeper once it has begun, and blanks until then; locked, flock(1), where keepers run in sessions. */
   readonly lock: string
 }
 

@@ -47,7 +47,7 @@ export interface RunFollowOptions {
   readonly signal?: AbortSignal
 }
 
-/** A verb of a run was refused, with the reason. */
+/** An operation on a run was refused, with the reason. */
 export class RunRefused extends Error {
   override readonly name = 'RunRefused'
   readonly reason: 'bad-name' | 'bad-timeout' | 'running' | 'unknown' | 'not-started' | 'not-ended'
@@ -62,7 +62,7 @@ export class RunRefused extends Error {
 export interface LastingRuns {
   /**
    * Starts a command; the files of an ended run of this name are removed.
-   * @param name 1 to 64 lower-case letters, digits and hyphens, the first no hyphen
+   * @param name 1 to 64 lower-case letters, digits and hyphens; it does not begin with a hyphen
    * @param program absolute path, or a name looked up in the system folders
    * @param args passed as they are, no shell; never a secret
    * @throws RunRefused while a run of this name lasts; the system's error as it is where its files cannot be written
@@ -113,12 +113,12 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
   const { runner, folder, program: keeper, asUnits, bootIdFile = '/proc/sys/kernel/random/boot_id' } = options
   const kernelBoot = async () => (await readFile(bootIdFile, 'utf8')).trim()
   const place: Place = asUnits ? createUnits(runner, kernelBoot) : createSessions(runner, kernelBoot)
-  // A run that is being started has its files before its keeper runs: it must not be taken for one that is gone.
+  // A run that is being started has its files before its keeper runs: it must not be reported as gone.
   const inTurn = serialize()
 
   function filesOf(name: string): RunFiles {
     if (safeName.test(name)) return runFiles(join(folder, name))
-    const rule = '1 to 64 lower-case letters, digits and hyphens, the first no hyphen'
+    const rule = 'use 1 to 64 lower-case letters, digits and hyphens, and begin with a letter or digit'
     throw new RunRefused('bad-name', `a run cannot be named ${JSON.stringify(name)}: ${rule}`)
   }
   const findKeeper = (files: RunFiles) => place.findKeeper({ name: basename(files.folder), lock: files.lock })
@@ -196,7 +196,10 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
       inTurn(async () => {
         const files = filesOf(name)
         if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > longestTimeoutMs)
-          throw new RunRefused('bad-timeout', `timeoutMs of the run ${name}: 1 to ${longestTimeoutMs}`)
+          throw new RunRefused(
+            'bad-timeout',
+            `timeoutMs of the run ${name} must be an integer from 1 to ${longestTimeoutMs}`,
+          )
         await refuseWhileRunning(name, files)
         const { id: bootId } = await place.boot()
         const order = { program, args, environment, timeoutMs, bootId, startedAt: Date.now() }
@@ -218,7 +221,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
         const order = await readJson<RunOrder>(files.order)
         if (!order) return undefined
         const end = await endOf(files, order)
-        // A run that never began has not removed its input.
+        // The keeper of a run that never began has not removed the input.
         if (end) await rm(files.input, { force: true })
         return { program: order.program, args: order.args, startedAt: order.startedAt, end }
       }),

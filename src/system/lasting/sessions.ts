@@ -48,7 +48,7 @@ export function createSessions(runner: CommandRunner, kernelBoot: () => Promise<
       return commandLine.split('\0').includes(dirname(lock)) ? pid : 0
     },
     boot: async () => ({ id: await kernelBoot(), isEnding: false }),
-    advice: () => 'start it by hand to see why',
+    advice: () => 'run its command by hand to see why',
   }
   return sessions
 }

@@ -18,7 +18,7 @@ export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<str
         `--description=edgehostd: ${name}`,
         '--collect',
         '--quiet',
-        // The start ends when the keeper was executed.
+        // systemd-run returns once the keeper was executed.
         '--service-type=exec',
         // SIGTERM goes to the keeper alone, which passes it on; processes that remain after its end are killed.
         '--property=KillMode=mixed',

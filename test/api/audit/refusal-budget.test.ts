@@ -118,7 +118,7 @@ describe('the journal of a storm of refused logins', () => {
   it('of logins that PAM does not answer the journal has the first ones only', async () => {
     edge.host.pam = 'timed-out'
     for (let index = 0; index < 20; index += 1) await edge.tryLogin('bob', 'wrong')
-    expect(lines('login not decided')).toHaveLength(10)
+    expect(lines('login could not be decided')).toHaveLength(10)
     expect(lines('request failed')).toHaveLength(10)
   })
 })

@@ -25,6 +25,6 @@ it('an endless reply is an error, and is not read further', async () => {
     }
     more()
   })
-  await expect(askDaemon(socket, '/')).rejects.toThrow('its answer is larger than 16777216 bytes')
+  await expect(askDaemon(socket, '/')).rejects.toThrow('the reply is larger than 16777216 bytes')
   expect(sent).toBeLessThan(100)
 })

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createHostFiles } from '../../../src/host/files.ts'
 import { readConfigFile } from '../../../src/config/read-file.ts'
 import { createAccountFiles } from '../../../src/auth/local-accounts.ts'
-import { lookAtOwnPair } from '../../../src/certificate/pair.ts'
+import { inspectOwnPair } from '../../../src/certificate/pair.ts'
 import { readPrivate } from '../../../src/ctl/folder.ts'
 import { readOrMakeSecret } from '../../../src/secrets/secret-file.ts'
 import { readRegularFile, readRegularFileSync } from '../../../src/system/regular-file.ts'
@@ -44,7 +44,7 @@ const readers: Record<string, () => unknown> = {
     if ('reason' in read) throw new Error(read.reason)
   },
   'of a certificate': async () => {
-    const found = await lookAtOwnPair({ certificateFile: file, keyFile: file })
+    const found = await inspectOwnPair({ certificateFile: file, keyFile: file })
     if ('problems' in found) throw found.problems[0]
   },
   'of a secret of the daemon': () => readOrMakeSecret(file, 32, () => Buffer.alloc(32)),

@@ -11,18 +11,18 @@ const [body = '', code = ''] = token.split('.')
 
 describe('a continue token', () => {
   it('a continue token contains the end of a page, and needs no escape in a URL', () => {
-    expect(tokens.read('query', token)).toEqual(position)
+    expect(tokens.parse('query', token)).toEqual(position)
     expect(token).toMatch(/^[\w.-]+$/)
   })
 
   it('a continue token may contain any text', () => {
     const values = ['\0', '\u{10ffff}', '', '__proto__', "'; DROP TABLE thing; --", 0]
-    expect(tokens.read('q', tokens.make('q', { values, offset: 0 }))?.values).toEqual(values)
+    expect(tokens.parse('q', tokens.make('q', { values, offset: 0 }))?.values).toEqual(values)
   })
 
   it('a continue token is valid only for its query and under its key', () => {
-    expect(tokens.read('another', token)).toBeUndefined()
-    expect(createContinueTokens(Buffer.alloc(32, 2)).read('query', token)).toBeUndefined()
+    expect(tokens.parse('another', token)).toBeUndefined()
+    expect(createContinueTokens(Buffer.alloc(32, 2)).parse('query', token)).toBeUndefined()
   })
 
   it('a continue token is refused when any one character is changed', () => {
@@ -30,7 +30,7 @@ describe('a continue token', () => {
       for (const letter of ['A', 'B', '_', '.', '=']) {
         if (token[index] === letter) continue
         const changed = `${token.slice(0, index)}${letter}${token.slice(index + 1)}`
-        expect(tokens.read('query', changed), `${index}: ${letter}`).toBeUndefined()
+        expect(tokens.parse('query', changed), `${index}: ${letter}`).toBeUndefined()
       }
     }
   })
@@ -49,7 +49,7 @@ describe('a continue token', () => {
     ],
     ['5,000 characters', `${'A'.repeat(5_000)}.${code}`],
   ])('a continue token is refused when it is or has %s', (_what, bad) => {
-    expect(tokens.read('query', bad)).toBeUndefined()
+    expect(tokens.parse('query', bad)).toBeUndefined()
   })
 
   it('a continue token of five texts of 256 bytes stays within its limit, and a longer text makes none', () => {
