@@ -50,7 +50,7 @@ export interface Api extends Room {
   useCertificate(material: TlsMaterial): void
   /** Ends the requests in flight whose session is gone; their connections count as those without a login again. */
   endSessions(isGone: IsGone): void
-  /** @param inherited how many sockets systemd holds for us */
+  /** @param inherited how many sockets systemd has passed to the daemon */
   listen(inherited: number): Promise<AddressInfo>
   /** Finishes the requests in flight, then closes all connections. */
   close(): Promise<void>

@@ -54,10 +54,10 @@ const longestMs = 1_000
 /**
  * Limits the cost of logins: at most one working child per core, a bounded number of sleeping ones, and a short queue
  * in which clients take turns. Pairs of user and client that have succeeded before have the same number of extra slots,
- * one for each pair: logins of strangers do not delay them.
+ * one for each pair: logins of other pairs do not delay them.
  */
 export function createPamSlots(options: PamSlotsOptions): PamSlots {
-  const strangers = createPool(options)
+  const unknown = createPool(options)
   const known = createPool(options)
   const pairs = new Set<string>()
 
@@ -65,7 +65,7 @@ export function createPamSlots(options: PamSlotsOptions): PamSlots {
     async run({ client, knownUser }, work) {
       const waiter = { group: client.network ?? client.name, member: client.name }
       const pair = knownUser === undefined ? undefined : `${client.name} ${knownUser}`
-      if (pair === undefined || pairs.has(pair)) return strangers.run(waiter, work)
+      if (pair === undefined || pairs.has(pair)) return unknown.run(waiter, work)
       pairs.add(pair)
       try {
         return await known.run(waiter, work)
@@ -74,7 +74,7 @@ export function createPamSlots(options: PamSlotsOptions): PamSlots {
       }
     },
     figures() {
-      const [a, b] = [strangers.figures(), known.figures()]
+      const [a, b] = [unknown.figures(), known.figures()]
       return {
         working: a.working + b.working,
         children: a.children + b.children,

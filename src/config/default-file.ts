@@ -45,8 +45,9 @@ const introduction = `# Configuration of edgehostd, YAML 1.2. See edgehostd(8).
 #     log:
 #       level: debug
 #
-# Stronger than this file are config.d/*.yaml in order of their names, then the environment
-# (EDGEHOSTD_LOG_LEVEL=debug), then flags (--log.level=debug). Sections merge, lists are replaced.
+# The files config.d/*.yaml override this file, in the order of their names. The environment
+# (EDGEHOSTD_LOG_LEVEL=debug) overrides the files, and flags (--log.level=debug) override the environment.
+# Sections merge, lists are replaced.
 # edgehostd --check-config lists every problem; edgehostd --print-config shows each value and its source.
 # A change takes effect with: systemctl restart edgehostd
 `

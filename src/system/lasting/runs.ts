@@ -158,7 +158,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
-  /** Asks repeatedly until there is an answer. @returns undefined where there is none in time */
+  /** Calls `ask` repeatedly until it returns a value. @returns undefined when the time is over */
   async function within<T>(timeoutMs: number, ask: () => Promise<T | undefined>): Promise<T | undefined> {
     const until = performance.now() + timeoutMs
     for (;;) {
