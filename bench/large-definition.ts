@@ -11,7 +11,7 @@ const chunk = Buffer.alloc(1_048_576)
 /**
  * Builds a typical definition: little text, and charts that are compressed already. The same bytes on every machine.
  * @param folder an existing folder; it contains the definition twice for a while, and only the archive at the end
- * @param contentBytes size of all charts together
+ * @param contentBytes total size of the charts
  * @returns path of the archive
  */
 export async function buildLargeDefinition(folder: string, contentBytes: number): Promise<string> {

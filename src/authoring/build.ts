@@ -6,11 +6,12 @@ import { Failure, type ExitName } from '../ctl/exit-codes.ts'
 import { renderFacts } from '../ctl/facts.ts'
 import { plural } from '../ctl/text.ts'
 import { describeContents, megabytes } from './contents.ts'
-import type { Desk } from './desk.ts'
+import type { CommandContext } from './command-context.ts'
 import { renderProblems, sortProblems } from './problems.ts'
 import { createProgress } from './progress.ts'
 
-export interface BuildWish {
+/** The options of `edgehostctl definition build`. */
+export interface BuildRequest {
   readonly profiles: readonly string[]
   readonly packs: readonly string[]
   /** `PACK:NAME` each. */
@@ -22,8 +23,8 @@ export interface BuildWish {
 
 /** `edgehostctl definition build`. */
 export async function build(
-  desk: Desk,
-  { profiles, packs, presets, file, name, release }: BuildWish,
+  context: CommandContext,
+  { profiles, packs, presets, file, name, release }: BuildRequest,
 ): Promise<ExitName> {
   if (profiles.length === 0)
     throw new Failure(
@@ -43,14 +44,14 @@ export async function build(
       : await checkPlan({ plan, name, version: release, limits: defaultLimits })
   if (found.length > 0) {
     const problems = sortProblems(found)
-    await desk.output.show({ file, problems }, (paper) => renderProblems(problems, paper))
+    await context.output.show({ file, problems }, (paper) => renderProblems(problems, paper))
     throw new Failure('failed', `${plural(problems.length, 'problem')}; nothing was built`)
   }
-  const progress = createProgress('packing', desk.errors)
+  const progress = createProgress('packing', context.errors)
   const built = await buildArchive({
     ...{ plan, file, name, version: release },
-    onBegin: desk.onBreak,
-    onProgress: progress.say,
+    onBegin: context.removeOnSignal,
+    onProgress: progress.report,
   }).finally(progress.clear)
   const contents = {
     profiles: plan.profiles.length,
@@ -58,7 +59,7 @@ export async function build(
     members: built.memberCount,
     bytes: built.contentBytes,
   }
-  await desk.output.show({ ...built, profiles: plan.profiles }, (paper) =>
+  await context.output.show({ ...built, profiles: plan.profiles }, (paper) =>
     renderFacts(
       [
         { label: 'File', lines: [file] },
@@ -69,7 +70,7 @@ export async function build(
       paper,
     ),
   )
-  if (desk.output.format === 'table')
-    desk.output.note(`Check its content: edgehostctl definition validate ${file}`)
+  if (context.output.format === 'table')
+    context.output.note(`Check its content: edgehostctl definition validate ${file}`)
   return 'ok'
 }

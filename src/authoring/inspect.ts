@@ -10,7 +10,7 @@ import { renderTable, type Column } from '../ctl/table.ts'
 import { plural } from '../ctl/text.ts'
 import { masked } from '../base/mask.ts'
 import { describeContents, megabytes } from './contents.ts'
-import type { Desk } from './desk.ts'
+import type { CommandContext } from './command-context.ts'
 import { openArchive } from './opened.ts'
 
 interface PackRow {
@@ -82,8 +82,8 @@ const variableColumns: readonly Column<VariableRow>[] = [
 ]
 
 /** `edgehostctl definition inspect FILE`. */
-export async function inspect(desk: Desk, file: string): Promise<ExitName> {
-  const { definition, problems, extracted, sizeBytes, sha256 } = await openArchive(desk, file)
+export async function inspect(context: CommandContext, file: string): Promise<ExitName> {
+  const { definition, problems, extracted, sizeBytes, sha256 } = await openArchive(context, file)
   const packs = listPacks(definition)
   const images = packs.flatMap(listImages)
   const dependencies = definition.packs.flatMap(({ name: pack, dependencies: all }) =>
@@ -107,7 +107,7 @@ export async function inspect(desk: Desk, file: string): Promise<ExitName> {
     description: profile.description,
   }))
   const whole = { archive, formatVersion, name, version, description, profiles, packs, variables, problems }
-  await desk.output.show(whole, (paper) => {
+  await context.output.show(whole, (paper) => {
     const facts = renderFacts(
       [
         { label: 'File', lines: [file] },
@@ -136,8 +136,8 @@ export async function inspect(desk: Desk, file: string): Promise<ExitName> {
       ...(variables.length === 0 ? [] : [`\n${renderTable(variables, variableColumns, paper.columns)}`]),
     ].join('')
   })
-  if (problems.length > 0 && desk.output.format === 'table')
-    desk.output.note(`${plural(problems.length, 'problem')}; see: edgehostctl definition validate ${file}`)
+  if (problems.length > 0 && context.output.format === 'table')
+    context.output.note(`${plural(problems.length, 'problem')}; see: edgehostctl definition validate ${file}`)
   return 'ok'
 }
 

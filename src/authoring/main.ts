@@ -7,7 +7,7 @@ import { AppError } from '../errors/app-error.ts'
 import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { OutputFailed, writeError } from '../program/standard-output.ts'
 import { build } from './build.ts'
-import type { Desk } from './desk.ts'
+import type { CommandContext } from './command-context.ts'
 import { inspect } from './inspect.ts'
 import { validate } from './validate.ts'
 
@@ -27,19 +27,19 @@ async function main(): Promise<ExitName> {
     },
   })
   const [verb, file = ''] = positionals
-  const desk = createDesk(values.output as Format, values['no-color'])
+  const context = createContext(values.output as Format, values['no-color'])
   if (verb === 'build') {
     const { profile: profiles, pack: packs, preset: presets, name, release } = values
-    return build(desk, { profiles, packs, presets, file: values.file, name, release })
+    return build(context, { profiles, packs, presets, file: values.file, name, release })
   }
-  return verb === 'inspect' ? inspect(desk, file) : validate(desk, file)
+  return verb === 'inspect' ? inspect(context, file) : validate(context, file)
 }
 
-function createDesk(format: Format, noColor: boolean): Desk {
+function createContext(format: Format, noColor: boolean): CommandContext {
   return {
     output: createOutput({ format, paper: readPaper(process.env, noColor) }),
     errors: process.stderr,
-    onBreak: removeOnSignal(),
+    removeOnSignal: removeOnSignal(),
   }
 }
 

@@ -8,11 +8,11 @@ import { readDefinition, type ReadDefinition } from '../definition/read/read-def
 import { isReadWhole } from '../definition/read/read-pack.ts'
 import { Failure } from '../ctl/exit-codes.ts'
 import { systemReason } from '../errors/system-reason.ts'
-import type { Desk } from './desk.ts'
+import type { CommandContext } from './command-context.ts'
 import { createProgress } from './progress.ts'
 
 /** An archive that was read. */
-export interface Opened extends ReadDefinition {
+export interface OpenedArchive extends ReadDefinition {
   readonly extracted: ExtractedDefinition
   readonly sizeBytes: number
   /** Of the archive, hex. */
@@ -23,11 +23,11 @@ export interface Opened extends ReadDefinition {
  * Reads an archive. It is unpacked into a temporary folder (in TMPDIR), which is removed afterwards.
  * @throws AppError if the archive is refused
  */
-export async function openArchive(desk: Desk, file: string): Promise<Opened> {
+export async function openArchive(context: CommandContext, file: string): Promise<OpenedArchive> {
   const sizeBytes = sizeOf(file)
-  const progress = createProgress('reading', desk.errors)
+  const progress = createProgress('reading', context.errors)
   const temporary = mkdtempSync(join(tmpdir(), 'edgehostctl-definition-'))
-  desk.onBreak(temporary)
+  context.removeOnSignal(temporary)
   try {
     const hash = createHash('sha256')
     const chunks = createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>
@@ -35,7 +35,7 @@ export async function openArchive(desk: Desk, file: string): Promise<Opened> {
       source: Readable.from(hashed(chunks, hash), { objectMode: false }),
       folder: join(temporary, 'staging'),
       isKept: isReadWhole,
-      onFlow: ({ compressedBytes }) => progress.say(compressedBytes, sizeBytes),
+      onFlow: ({ compressedBytes }) => progress.report(compressedBytes, sizeBytes),
     })
     return { ...(await readDefinition(extracted)), extracted, sizeBytes, sha256: hash.digest('hex') }
   } finally {

@@ -4,7 +4,7 @@ import { megabytes } from './contents.ts'
 /** Shows the progress of long work, on a terminal only and not in the first second. */
 export interface Progress {
   /** @param done bytes. @param total bytes; 0 if unknown */
-  say(done: number, total: number): void
+  report(done: number, total: number): void
   /** Removes the line. */
   clear(): void
 }
@@ -12,7 +12,7 @@ export interface Progress {
 const quietMs = 1_000
 const pauseMs = 100
 
-/** @param what stands before the figures, for example `packing` */
+/** @param what the word before the figures, for example `packing` */
 export function createProgress(
   what: string,
   stream: MaybeTerminal,
@@ -21,7 +21,7 @@ export function createProgress(
   const line = createStatusLine(stream)
   let nextAt = now() + quietMs
   return {
-    say(done, total) {
+    report(done, total) {
       if (now() < nextAt) return
       nextAt = now() + pauseMs
       const share = total > 0 ? ` of ${megabytes(total)}, ${Math.floor((100 * done) / total)} %` : ''

@@ -27,7 +27,7 @@ const slotTexts = {
 
 /** Cluster definitions: `/v1/edge-mgmt/clusters/archive/...`, their upload, and their variables. */
 export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions> = async (app, options) => {
-  const { slots, receive: take } = options
+  const { slots, receive } = options
   const tags = ['clusters']
   const archive = '/v1/edge-mgmt/clusters/archive'
 
@@ -128,7 +128,7 @@ export const definitionRoutes: FastifyPluginAsyncTypebox<DefinitionRoutesOptions
       },
       async (request, reply) => {
         const length = request.headers['content-length']
-        const definition = await take({
+        const definition = await receive({
           parts: (signal) => formParts(request, 'uploadFile', signal),
           expectedBytes: length === undefined ? undefined : Number(length),
           // No bytes move on the connection while the rest is checked. With a listener for 'timeout', Node does not close it.

@@ -16,7 +16,7 @@ const Partition = Type.Object({
 
 const Disk = Type.Object({
   controller: text('Bus of the disk: SCSI, NVME, SATA, VIRTIO, USB or MMC.'),
-  partitions: Type.Array(Partition, { description: 'Every mounted file system that lives on the disk.' }),
+  partitions: Type.Array(Partition, { description: 'Every mounted file system on the disk.' }),
   size: Type.Integer({ minimum: 0, description: 'Whole GiB.' }),
   vendor: text('As the disk reports it.'),
 })

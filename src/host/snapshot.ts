@@ -86,7 +86,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
 
   const noteChange = ({ spec, status }: HostDocument): Date => {
     const parts = JSON.stringify([settings.name, spec, status], (key, value: unknown) =>
-      passing.has(key) ? undefined : value,
+      ignoredKeys.has(key) ? undefined : value,
     )
     try {
       return record.putFacts(sha256(parts))
@@ -109,24 +109,24 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     for (const listener of listeners) listener()
   }
 
-  // Before the first complete reading there is no reply: a client could take a part for the whole.
-  let hasLooked = false
+  // Before the first complete reading there is no reply: a client could mistake a part for the whole.
+  let isComplete = false
   const known = Promise.withResolvers<undefined>()
-  const tell = (isWhole: boolean) => {
-    hasLooked ||= isWhole
-    if (hasLooked) {
+  const show = (isWhole: boolean) => {
+    isComplete ||= isWhole
+    if (isComplete) {
       publish()
       known.resolve(undefined)
     }
     announceNames()
   }
-  const look = async (scopes: ReadonlySet<RefreshScope>) => {
+  const read = async (scopes: ReadonlySet<RefreshScope>) => {
     const isWhole = scopes.has('all')
     // A slow fact does not delay the others.
-    const early = setTimeout(() => tell(isWhole), patienceMs)
+    const early = setTimeout(() => show(isWhole), publishAfterMs)
     await facts.refresh(scopes)
     clearTimeout(early)
-    tell(isWhole)
+    show(isWhole)
   }
 
   let current: Promise<void> | undefined
@@ -139,9 +139,9 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     const scopes = new Set(wanted)
     const begin = async () => {
       // The reading under way may have begun before the caller's change. A reading that hangs is not waited for.
-      if (current) await Promise.race([current, sleep(patienceMs, undefined, { ref: false })])
+      if (current) await Promise.race([current, sleep(publishAfterMs, undefined, { ref: false })])
       next = undefined
-      const mine = look(scopes)
+      const mine = read(scopes)
       current = mine
       await mine
       if (current === mine) current = undefined
@@ -174,11 +174,12 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
 }
 
-// Far longer than a reading takes, even on a small board; facts that take longer are shown when they are read.
-const patienceMs = 1_000
+// Far longer than most facts take, even on a small board. The reply is then published without waiting for the slow ones,
+// which are added when they are read.
+const publishAfterMs = 1_000
 
 // Keys whose values do not count as a change of the host.
-const passing = new Set(['usedSpace', 'freeSpace', 'conditions'])
+const ignoredKeys = new Set(['usedSpace', 'freeSpace', 'conditions'])
 
 function sha256(data: string): string {
   return createHash('sha256').update(data).digest('hex')

@@ -31,7 +31,7 @@ export interface Reader {
 }
 
 /** Time limit of the whole program; each of its children has 10 s. */
-export const longestMs = 300_000
+export const programTimeoutMs = 300_000
 
 const maxOutputBytes = 4_194_304
 const retryMs = 600_000
@@ -47,9 +47,9 @@ export function createReader(options: ReaderOptions): Reader {
     // Before the reading, so that a device that is added meanwhile counts as a change.
     const devices = await listDevices(files)
     const { stdout, stderr } = await runner.run(process.execPath, [program], {
-      ...{ timeoutMs: longestMs, maxOutputBytes, signal: stopping },
+      ...{ timeoutMs: programTimeoutMs, maxOutputBytes, signal: stopping },
     })
-    // Not its exit code: a tool that hangs in the kernel outlives the program, and systemd takes that for a failure of the unit.
+    // The exit code is not checked: when a tool that hangs in the kernel outlives the program, systemd reports a failed unit.
     if (stdout === '') throw new Error(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? 'the program was ended')
     stored.put({ readAt: clock.now(), devices, hardware: parseHardware(stdout) })
     await onRead()

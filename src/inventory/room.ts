@@ -40,9 +40,9 @@ export const inventoryUnit = {
       'NoNewPrivileges=yes',
     ],
     ...['ProtectSystem=strict', 'ProtectHome=yes', 'PrivateTmp=yes'],
-    // A tool that hangs is left behind, and may not listen to SIGTERM: systemd would wait 90 s for it, and take that for a failure.
+    // A tool that hangs may outlive the program and ignore SIGTERM: systemd would wait 90 s for it and report a failed unit.
     ...['KillSignal=SIGKILL', 'TimeoutStopSec=5'],
-    // A tool that is killed for its memory takes only its own answer along.
+    // If a tool is killed for its memory, only its own answer is lost.
     'OOMPolicy=continue',
   ],
 }

@@ -27,7 +27,7 @@ interface Row {
 }
 
 export function openStoredInventory({ sql }: Database, log: Logger): StoredInventory {
-  // Looked at when it is asked for the first time: the start of the daemon does not need it.
+  // The row is parsed at the first call of `current`, since the start of the daemon does not need it.
   let row = sql.prepare('SELECT read_at, devices, hardware FROM inventory').get() as Row | undefined
   let current: Reading | undefined
 
@@ -57,8 +57,8 @@ export function openStoredInventory({ sql }: Database, log: Logger): StoredInven
 }
 
 /**
- * Reads the text of a reading.
- * @throws when it is not JSON, or has another form than `Hardware`; the message holds nothing of the text, which has serial numbers
+ * Parses the hardware of a reading.
+ * @throws Error if the text is not JSON, or does not match `Hardware`; the message contains nothing of the text, which has serial numbers
  */
 export function parseHardware(text: string): Hardware {
   const hardware = parseJson(text)

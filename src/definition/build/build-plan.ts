@@ -132,7 +132,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
     report('--profile', 'ProfileMissing', 'is missing: a definition has at least one profile')
 
   if (presets.length > 0) {
-    applyPresets({ wishes: presets, folders: presetFolders, profiles: [...exports.values()], report })
+    applyPresets({ requested: presets, folders: presetFolders, profiles: [...exports.values()], report })
     members.forEach((member, index) => {
       const exported = exports.get(member.name)
       if (!exported) return

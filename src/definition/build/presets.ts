@@ -11,9 +11,10 @@ export interface PresetFolder {
   readonly presets: readonly Preset[]
 }
 
-export interface PresetWishes {
+/** The presets to apply, and the profiles and packs that they belong to. */
+export interface PresetOptions {
   /** `PACK:NAME` each. */
-  readonly wishes: readonly string[]
+  readonly requested: readonly string[]
   readonly folders: readonly PresetFolder[]
   /** The values of their packs are replaced when a preset is applied. */
   readonly profiles: readonly Static<typeof ProfileFile>[]
@@ -21,12 +22,12 @@ export interface PresetWishes {
 }
 
 /** Applies presets to the values that profiles give their packs or, if a profile gives none, to those of the pack folder. */
-export function applyPresets({ wishes, folders, profiles, report }: PresetWishes): void {
+export function applyPresets({ requested, folders, profiles, report }: PresetOptions): void {
   const groups = new Map<string, string>()
-  for (const wish of wishes) {
-    const colon = wish.indexOf(':')
-    const [name, wanted] = [wish.slice(0, colon), wish.slice(colon + 1)]
-    const say = (message: string) => report(`--preset ${wish}`, 'PresetInvalid', message)
+  for (const argument of requested) {
+    const colon = argument.indexOf(':')
+    const [name, wanted] = [argument.slice(0, colon), argument.slice(colon + 1)]
+    const say = (message: string) => report(`--preset ${argument}`, 'PresetInvalid', message)
     if (colon < 1) {
       say('must be written as PACK:NAME')
       continue

@@ -83,7 +83,7 @@ export const ProfileFile = object(
           object({
             name: Type.String({ minLength: 1 }),
             tag: maybe(
-              'Version of the pack; may end in .x. If missing: the field version, or else the version of the only folder of this name.',
+              'Version of the pack; may end in .x. If missing: the field version, otherwise the version of the only folder of this name.',
             ),
             version: maybe('The version that a tag such as 1.25.x meant at the export.'),
             annotations: Type.Optional(Type.Record(Type.String(), Type.Unknown())),

@@ -59,8 +59,8 @@ export function createSystemMacros(facts: SystemFacts, profiles: readonly Profil
   /** Finds the value for a text of a profile. @returns undefined if there is no such macro */
   const find = (profile: Profile, name: string): SystemValue | undefined => {
     if (ofCluster.has(name)) return { by: 'host', text: ofCluster.get(name) }
-    const tell = ofProfile.get(name)
-    if (tell) return { by: 'host', text: tell(profile) }
+    const read = ofProfile.get(name)
+    if (read) return { by: 'host', text: read(profile) }
     return platform.has(name) ? { by: 'platform' } : undefined
   }
   return { names, find }

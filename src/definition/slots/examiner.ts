@@ -76,8 +76,8 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
     })
     if (isKilled(result)) throw tooMuch()
     if (result.exitCode !== 0) {
-      log.error({ stderr: result.stderr.slice(0, 4_096) }, 'an archive could not be examined')
-      throw new Error('an archive could not be examined; see the previous line of the journal')
+      log.error({ stderr: result.stderr.slice(0, 4_096) }, `${program} failed`)
+      throw new Error(`${program} failed; its output is in the previous line of the journal`)
     }
     return JSON.parse(result.stdout) as Finding
   }
@@ -163,7 +163,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
 }
 
 function unexpected(finding: Finding): Error {
-  if (!('refused' in finding)) return new Error('the program answered another order')
+  if (!('refused' in finding)) return new Error('examine.cjs answered a different order')
   const { kind, message, details } = finding.refused
   return new AppError(kind, message, details ? { details } : {})
 }

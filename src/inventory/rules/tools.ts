@@ -14,7 +14,7 @@ export const tools = {
 
 export type Tool = keyof typeof tools
 
-/** The condition for a tool that this machine has devices for and that is not installed. */
+/** The condition for a tool that is not installed although this machine has devices for it. */
 export function toolMissing(tool: Tool): Condition {
   const { packageName, type } = tools[tool]
   const message = `${tool} is not installed; for the rest of this part: apt install ${packageName}`
@@ -30,7 +30,7 @@ export const cannotBeRead = (type: string, message: string): Condition => ({
   message,
 })
 
-/** There are more of a kind than are read. */
+/** The condition for more devices of a kind than are read. */
 export const tooMany = (type: string, most: number, count: number): Condition => ({
   ...{ type, status: 'False', reason: 'TooMany' },
   message: `only the first ${most} of ${count} are read`,

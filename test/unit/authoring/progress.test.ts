@@ -41,7 +41,7 @@ describe('progress', () => {
     const stream = terminal(true, 80)
     let time = 0
     const progress = createProgress('packing', stream, () => time)
-    for (time = 0; time < 1_200; time += 50) progress.say(time * 1_000, 4e6)
+    for (time = 0; time < 1_200; time += 50) progress.report(time * 1_000, 4e6)
     progress.clear()
     const lines = ['1.0 MB of 4.0 MB, 25 %', '1.1 MB of 4.0 MB, 27 %'].map(
       (text) => `${erase}packing ${text}`,
@@ -54,7 +54,7 @@ describe('progress', () => {
     let time = 0
     const progress = createProgress('reading', stream, () => time)
     time = 1_000
-    progress.say(12_340, 0)
+    progress.report(12_340, 0)
     expect(stream.written).toEqual([`${erase}reading 12.3 kB`])
   })
 })

@@ -1,11 +1,11 @@
 import type { Output } from '../ctl/output.ts'
 import type { MaybeTerminal } from '../program/status-line.ts'
 
-/** What the verbs of `edgehostctl definition` share. */
-export interface Desk {
+/** Output and cleanup that the commands of `edgehostctl definition` share. */
+export interface CommandContext {
   readonly output: Output
   /** Where progress is drawn. */
   readonly errors: MaybeTerminal
   /** Registers a file or folder that is removed when a signal ends the process. */
-  onBreak(path: string): void
+  removeOnSignal(path: string): void
 }
