@@ -18,13 +18,13 @@ export interface ObservedReply {
 export interface ReadDocument {
   readonly document: ApiDocument
   readonly operations: readonly DocumentedOperation[]
-  /** What is wrong with a reply in the eyes of the document; nothing when it is as promised. */
+  /** Differences between a reply and the document; empty when there are none. */
   problemsOf(operation: DocumentedOperation, reply: ObservedReply): string[]
 }
 
 export function readDocument(text = readFileSync(join(root, 'docs/openapi.json'), 'utf8')): ReadDocument {
   const document = JSON.parse(text) as ApiDocument
-  // Replies are built by us: a field that the document does not name is a mistake in one of both.
+  // Replies are ours: a field that the document does not name is a mistake in the reply or in the document.
   const { components } = JSON.parse(text, closeObject) as ApiDocument
   const ajv = new Ajv2020({ strict: false, formats: { 'date-time': dateTime } })
   ajv.addSchema({ $id: 'api', components })
@@ -94,7 +94,7 @@ export function readDocument(text = readFileSync(join(root, 'docs/openapi.json')
   }
 }
 
-// Headers that a client is meant to look at.
+// Headers for clients.
 const toDocument = [
   'audituid',
   'ratelimit',

@@ -1,4 +1,4 @@
-// Refuses requests of one address as fast as it can and says the uid of each; for a test that kills it.
+// Refuses requests of one address as fast as it can and prints the uid of each; for a test that kills it.
 import { writeSync } from 'node:fs'
 import { createAudit } from '../../src/audit/audit.ts'
 import type { AuditedRequest } from '../../src/audit/request-audit.ts'

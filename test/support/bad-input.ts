@@ -1,7 +1,7 @@
 import type { Schema } from '../../build/openapi.ts'
 import type { Random } from './random.ts'
 
-/** Values that have broken programs before; none is right where a schema asks for something. */
+/** Values that have broken programs before; all are invalid where a schema requires something. */
 const hostile: readonly unknown[] = [
   null,
   true,
@@ -40,7 +40,7 @@ const hostile: readonly unknown[] = [
   { constructor: { prototype: { role: 'admin' } } },
 ]
 
-/** A value after a schema, wrong in some places. */
+/** A value that follows a schema, with errors in some places. */
 export function badValue(random: Random, schema: Schema, depth = 0): unknown {
   if (random.isChosen(0.2) || depth > 5) return random.pick(hostile)
   if (schema.anyOf) return badValue(random, random.pick(schema.anyOf), depth)
@@ -70,14 +70,14 @@ export function badValue(random: Random, schema: Schema, depth = 0): unknown {
   }
 }
 
-/** Text for a place where only text can stand: a query, a part of a path. */
+/** Text where only text is possible: a query, a part of a path. */
 export function badText(random: Random): string {
   const value = random.pick(hostile)
   if (typeof value === 'string') return value
   return random.isChosen(0.5) ? JSON.stringify(value) : String.fromCharCode(...bytes(random, 20))
 }
 
-/** A body that no schema knows: nearly JSON, or nothing like it. */
+/** A body of no schema: nearly JSON, or nothing like it. */
 export function garbage(random: Random): string | Buffer {
   const deep = 10_000
   return random.pick<() => string | Buffer>([

@@ -6,10 +6,10 @@ import { createCtl, type Ctl } from './ctl.ts'
 import { startDaemonSocket } from './daemon-socket.ts'
 import { exportedProfile } from './tar-bytes.ts'
 
-/** A shell in which `edgehostctl` is the program, beside a daemon on a socket that it asks. */
+/** A shell with `edgehostctl`, which uses a daemon on a socket. */
 export interface CtlShell {
   readonly ctl: Ctl
-  /** Paths that the daemon was asked for. */
+  /** Paths of the requests to the daemon. */
   readonly asked: string[]
   /** A file of the folder that scripts run in. */
   at(name: string): string
@@ -38,7 +38,7 @@ export async function createCtlShell(): Promise<CtlShell> {
           PATH: '/usr/bin:/bin',
           HOME: ctl.home,
           TERM: 'xterm',
-          // That of script(1), which gets the function too.
+          // The shell of script(1), which gets the function too.
           SHELL: '/bin/bash',
           EDGEHOSTCTL_SOCKET: at('daemon.sock'),
           BASH_ENV: '',

@@ -7,7 +7,7 @@ import { bundleProgram } from './bundle-program.ts'
 /** edgehostctl as a process of its own, bundled as it ships and without a terminal. */
 export interface Ctl {
   readonly home: string
-  /** Its file, for a test that has to hold the process itself. */
+  /** Its file, for a test that starts the process itself. */
   readonly program: string
   run(
     args: readonly string[],
@@ -23,7 +23,7 @@ export function createCtl(): Ctl {
     home,
     program,
     async run(args, input = '') {
-      // setsid: without it the terminal of whoever runs the tests would be asked.
+      // setsid: otherwise edgehostctl would ask on the terminal that runs the tests.
       const { exitCode, stdout, stderr } = await execa(
         'setsid',
         ['--wait', process.execPath, program, ...args],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Path of a socket on which every request gets this answer. */
+/** Path of a socket on which every request gets this reply. */
 export async function listen(answer: RequestListener): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-local-'))
   const path = join(folder, 'daemon.sock')

@@ -1,5 +1,5 @@
-// The daemon as a process of its own, so that a test sees whether it lives through an attack: started with a state folder,
-// it says its port.
+// The daemon as a process of its own, so that a test sees whether it survives an attack: started with a state folder,
+// it prints its port.
 import { join } from 'node:path'
 import { loadConfig, parseCommandLine } from '../../src/configuration.ts'
 import { createDaemon } from '../../src/daemon.ts'
@@ -17,7 +17,7 @@ const { config } = await loadConfig({
 })
 const lines: string[] = []
 const daemon = await createDaemon({
-  // Whichever port is free.
+  // Any free port.
   config: { ...config, api: { ...config.api, port: 0 } },
   log: createLog('info', { write: (line: string) => void lines.push(line) }),
   version: '1.2.3',

@@ -25,7 +25,7 @@ const list = (items: readonly unknown[]) => ({
 const head = { number: 50, hash: 'a'.repeat(64) }
 const current = '/v1/edge-mgmt/edgehosts/current'
 
-/** A daemon on a socket that answers what the commands of edgehostctl ask, always the same. */
+/** A daemon on a socket with constant replies to the commands of edgehostctl. */
 export async function startDaemonSocket(
   path: string,
 ): Promise<{ asked: string[]; stop: () => Promise<void> }> {

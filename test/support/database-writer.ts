@@ -1,4 +1,4 @@
-// Writes records as fast as it can and says each number once it is on the disk; for tests that kill it.
+// Writes records as fast as it can and prints each number once it is on the disk; for tests that kill it.
 import { writeSync } from 'node:fs'
 import { openDatabase } from '../../src/store/database.ts'
 import { captureLog } from './https-server.ts'

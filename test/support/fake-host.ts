@@ -20,18 +20,18 @@ export interface Call {
   readonly input: string | undefined
 }
 
-/** The operating system's edge: a folder of account files and a runner that plays pamtester. */
+/** The operating system as the daemon sees it: a folder of account files and a runner that acts as pamtester. */
 export interface FakeHost {
   readonly etc: string
   readonly runner: CommandRunner
   /** Everything that was run. */
   readonly calls: Call[]
   readonly accounts: Map<string, FakeAccount>
-  /** How pamtester behaves; `slow` judges at once and answers when released. */
+  /** How pamtester behaves; `slow` decides at once and answers when released. */
   pam: 'real' | 'module-unknown' | 'silent' | 'timed-out' | 'slow'
-  /** Gives the answers that `slow` holds back. */
+  /** Releases the answers that `slow` holds back. */
   release(): void
-  /** Writes the account files anew, after a change of `accounts`. */
+  /** Writes the account files again, after a change of `accounts`. */
   write(): Promise<void>
   remove(): Promise<void>
 }
@@ -100,7 +100,7 @@ export async function createFakeHost(): Promise<FakeHost> {
     remove: () => rm(etc, { recursive: true }),
   }
 
-  // The texts are pamtester 0.1.2's on Debian 12.
+  // The texts are those of pamtester 0.1.2 on Debian 12.
   function play(args: readonly string[], input: string): CommandResult {
     // `-I rhost=…` comes first where the client has an address.
     const [, user = '', operation = ''] = args[0] === '-I' ? args.slice(2) : args

@@ -11,12 +11,12 @@ import { createTurningClock, type TurningClock } from './turning-clock.ts'
 const own = ownAddresses(['192.0.2.250', '2001:db8:cafe:1::250', 'fe80::250'])
 
 export interface GuardSetUp extends Partial<GuessGuardOptions> {
-  /** Of a guard before this one. */
+  /** State of a guard before this one. */
   readonly database?: Database
   readonly clock?: TurningClock
 }
 
-/** A guard with the limits of the default configuration, and a clock whose hands a test turns. */
+/** A guard with the limits of the default configuration, and a clock that a test turns. */
 export function setUpGuard({ database: given, ...options }: GuardSetUp = {}) {
   const { log, lines } = captureLog()
   const database = given ?? openDatabase(':memory:', log)
@@ -52,7 +52,7 @@ export function setUpGuard({ database: given, ...options }: GuardSetUp = {}) {
     return attempt
   }
   const fail = (user: string, address: string) => allowed(user, address).fail()
-  /** Fails as soon as it may, until the pair is locked. */
+  /** Fails as soon as it is allowed to try, until the pair is locked. */
   const lock = (user: string, address: string) => {
     for (const waitMs of [0, 0, 0, 1_000, 2_000]) {
       clock.turn(waitMs)

@@ -52,7 +52,7 @@ export async function startServer(
   }
 }
 
-/** A client connection that remembers what came and whether it still stands. */
+/** A client connection, the received text and whether it is closed. */
 export interface Client {
   readonly socket: Socket
   received: string

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** How many bytes more are in use after some work, garbage aside; what the work returns is held meanwhile. */
+/** How many bytes more are in use after some work, without garbage; the result of the work stays in use. */
 export async function keptBytes(work: () => unknown): Promise<number> {
   const used = () => {
     collect()

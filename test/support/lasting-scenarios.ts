@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LastingRunOptions, LastingRuns, RunEnd } from '../../src/system/lasting/runs.ts'
 
-// What holds for lasting runs, whether they are units or sessions: test/host runs these here, test/e2e on a booted host.
+// What is true of lasting runs, whether they are units or sessions: test/host runs these here, test/e2e on a booted host.
 
 interface Given {
   readonly runs: LastingRuns
-  /** Of the runs. */
+  /** Folder of the runs. */
   readonly folder: string
 }
 
@@ -34,7 +34,7 @@ async function read({ runs }: Pick<Given, 'runs'>, name: string, since = 0) {
   return { end, lines, cursors }
 }
 
-/** The first line of a run, as soon as it is there. */
+/** The first line of a run, as soon as it exists. */
 function firstLine({ runs }: Given, name: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const reading = new AbortController()
@@ -53,7 +53,7 @@ async function until(condition: () => boolean): Promise<void> {
     await delay(20)
   }
 }
-/** Not by /proc, where the sandbox of the daemon hides it. */
+/** Without /proc, which the sandbox of the daemon hides. */
 function lives(pid: string): boolean {
   try {
     return process.kill(Number(pid), 0)
@@ -61,7 +61,7 @@ function lives(pid: string): boolean {
     return false
   }
 }
-/** How a run ended, but for the time. */
+/** How a run ended, without the time. */
 function howOf({ end }: { end: RunEnd }) {
   if (end.kind === 'gone') return end
   const { endedAt, ...how } = end

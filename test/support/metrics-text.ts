@@ -22,7 +22,7 @@ export function readMetrics(text: string): MetricLine[] {
     })
 }
 
-/** The value of one line; undefined when there is none with these labels. */
+/** The value of one line; undefined when no line has these labels. */
 export function valueOf(
   lines: readonly MetricLine[],
   name: string,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const fixture = (name: string) => join(import.meta.dirname, `../fixtures/inventory/${name}.json`)
 
-/** A program in the place of `inventory.cjs` that says what a test lays beside it, and how often it was started. */
+/** A program in place of `inventory.cjs` that prints the file of a test, and the number of its starts. */
 export function playedInventory(name = 'rack-server') {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-played-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))

@@ -7,14 +7,14 @@ export function createRandom(seed: number) {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
-  /** An integer from 0 to `end`, without it. */
+  /** An integer from 0 to `end`, exclusive. */
   const below = (end: number) => Math.floor(next() * end)
   const pick = <T>(from: readonly T[]): T => from[below(from.length)] as T
   return {
     below,
     isChosen: (chance: number) => next() < chance,
     pick,
-    /** So many pieces, one behind the other. */
+    /** The text of so many pieces. */
     text: (pieces: readonly string[], count: number): string =>
       Array.from({ length: count }, () => pick(pieces)).join(''),
     /** Up to `count` different ones in any order. */

@@ -15,7 +15,7 @@ const registryReplies: Replies = {
 
 export const blob = 'x'.repeat(1_000)
 
-/** A second app, beside the service API in the same process: blobs under names that hold slashes, on a listener of its own. */
+/** A second app, beside the service API in the same process: blobs under names with slashes, on a listener of its own. */
 export async function startRegistry(
   material: TlsMaterial,
   limits: Pick<HttpsServerOptions, 'connections'> & Partial<Pick<HttpsServerOptions, 'body'>>,

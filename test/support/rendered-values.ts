@@ -18,7 +18,7 @@ export const placesOf = (problems: readonly Problem[]) =>
 export const appDefinition = (values: string, variables: readonly Variable[] = []): Definition =>
   definitionOf([profileOf([profilePack('app', values)], variables)])
 
-/** A definition, rendered with its defaults alone unless more is given. */
+/** A definition, rendered with its defaults only unless more is given. */
 export const render = (definition: Definition, { given = [], facts = {} }: Omit<Given, 'variables'> = {}) =>
   renderDefinition(definition, { given, facts })
 

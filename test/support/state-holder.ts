@@ -1,4 +1,4 @@
-// Takes a state folder and holds it until it is killed; for tests of the lock.
+// Locks a state folder until it is killed; for tests of the lock.
 import { lockState } from '../../src/store/state-lock.ts'
 import { captureLog } from './https-server.ts'
 

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 
-// Tar by hand, POSIX.1-2024 pax(1), since tools refuse to write what has to be refused.
+// Tar by hand, POSIX.1-2024 pax(1), since tools do not write the archives that have to be refused.
 
-/** A member as it is to stand in the archive, true or not. */
+/** A member as it is written to the archive, valid or not. */
 export interface RawMember {
-  /** Text, or bytes that are none. */
+  /** Text, or bytes that are not text. */
   readonly name: string | Buffer
   readonly content?: string | Buffer
   /** `0` a file, `5` a folder, `x` records of pax, ... */
   readonly kind?: string
   readonly mode?: number
   readonly linkName?: string
-  /** What the header says, whatever the content is. */
+  /** The size in the header, whatever the content is. */
   readonly size?: number
   readonly magic?: string
 }
@@ -71,7 +71,7 @@ function definitionYaml(files: Readonly<Record<string, string | Buffer>>): strin
   return `${head}sha256: |\n${lines.join('')}`
 }
 
-/** Files with a definition.yaml that is true. */
+/** Files with a valid definition.yaml. */
 export const signedMembers = (files: Readonly<Record<string, string | Buffer>>): RawMember[] => [
   ...Object.entries(files).map(([name, content]) => ({ name, content })),
   { name: 'definition.yaml', content: definitionYaml(files) },

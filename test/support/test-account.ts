@@ -14,7 +14,7 @@ export const bob: Account = {
   mark: 'mark',
 }
 
-/** A session of his, from 1970 on. */
+/** A session of this account, from 1970 on. */
 export const bobsSession: SessionRecord = {
   uid: 'uid',
   userName: 'bob',

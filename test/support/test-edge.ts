@@ -23,38 +23,38 @@ import { createRunningClock } from './turning-clock.ts'
 export interface TestEdgeOptions {
   /** For a second edge on the same machine. */
   readonly host?: FakeHost
-  /** The state folder where it is kept beyond the edge, or is there before; without it a folder of its own. */
+  /** A state folder that outlives the edge or exists before it; by default a folder of its own. */
   readonly stateDirectory?: string
   readonly mode?: 'airgap' | 'connected'
-  /** How long a request may go on after its session. */
+  /** How long a request may continue after its session, in milliseconds. */
   readonly longRequestMs?: number
   /** Body of `GET /v1/edge-mgmt/edgehosts/current`. */
   readonly hostBody?: string
   readonly refusalDelayMs?: number
   readonly guard?: Partial<GuessLimits>
-  /** Without it one may ask as often as one likes. */
+  /** By default requests are not limited. */
   readonly rateLimits?: RateLimitSettings
-  /** Monotonic milliseconds, where the clock is not to run with the machine's. */
+  /** Monotonic milliseconds, for a clock that does not run with that of the machine. */
   readonly monotonic?: () => number
   readonly cores?: number
-  /** Of this host, beside loopback. */
+  /** Addresses of this host, beside loopback. */
   readonly ownAddresses?: readonly string[]
   readonly queueLength?: number
-  /** A token that opens the metrics. */
+  /** A token that is accepted for the metrics. */
   readonly tokenFile?: string
   readonly metricsEnabled?: boolean
   readonly definitions?: Partial<Config['definitions']>
-  /** For edges that take definitions; see `examineProgram`. */
+  /** For edges that accept definitions; see `examineProgram`. */
   readonly examineProgram?: string
   /** For edges that read the inventory; without it they cannot. */
   readonly inventoryProgram?: string
-  /** Base64 or PEM of the key that uploads are signed for. */
+  /** Base64 or PEM of the key that verifies uploads. */
   readonly signingKey?: string
   /** Profiles of a running cluster. */
   readonly running?: () => readonly ClusterProfileDetail[] | undefined
-  /** Limits of connections; wide where nothing is said. */
+  /** Limits of connections; wide by default. */
   readonly limits?: Partial<Pick<Config['api'], 'timeouts' | 'body' | 'connections'>>
-  /** Path of root's socket; without it there is none. */
+  /** Path of root's socket; by default there is no socket. */
   readonly socket?: string
 }
 
@@ -77,7 +77,7 @@ export const resetPath = '/v1/users/default/password/reset'
 export const currentPath = '/v1/users/current'
 export const sessionsPath = '/v1/users/sessions'
 
-/** How a daemon says it is. */
+/** Readiness of a daemon. */
 export const serviceStatus = (mode: 'airgap' | 'connected'): ServiceStatus => ({
   version: '0.1.0',
   mode,
@@ -100,7 +100,7 @@ export const serviceStatus = (mode: 'airgap' | 'connected'): ServiceStatus => ({
 // Thousands of requests of a test do not wait for a disk.
 const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
-/** The daemon's own root, by `inject` until it is started; only the operating system below it is played. */
+/** The daemon's own composition root, by `inject` until it is started; only the operating system below it is fake. */
 export async function createTestEdge(options: TestEdgeOptions = {}) {
   const host = options.host ?? (await createFakeHost())
   const clock = createRunningClock()
@@ -116,7 +116,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       clock: options.monotonic ? { ...clock, monotonic: options.monotonic } : clock,
       files: withAddresses(options.ownAddresses ?? []),
       facts: factsOf(options.hostBody ?? '{"metadata":{}}'),
-      // All of them, so that a test may look at each.
+      // All lines, so that a test may check each.
       anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
       etc: host.etc,
       cores: options.cores ?? 2,
@@ -156,7 +156,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     watch: auth.accountWatch,
     post,
     tryLogin,
-    /** Logs in for sure. */
+    /** A login that has to succeed. */
     async login(name: string, extra?: InjectOptions) {
       const reply = await tryLogin(name, host.accounts.get(name)?.password ?? '', extra)
       if (reply.statusCode !== 200) throw new Error(`${name}: ${reply.statusCode} ${reply.body}`)
@@ -194,7 +194,7 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
     ...config,
     api: {
       ...api,
-      // Whichever is free.
+      // Any free port.
       port: 0,
       timeouts: generous,
       body: { ...api.body, limitBytes: 65_536, minimumBytesPerSecond: 1, windowSeconds: 60 },
@@ -208,7 +208,7 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
       ...auth,
       adminGroups: ['sudo'],
       refusalDelayMs: options.refusalDelayMs ?? 50,
-      // The service must be there for real: Debian's libpam brings this one.
+      // The service file has to exist: Debian's libpam brings this one.
       pam: { ...auth.pam, program: pamtester, service: 'other', queueLength: options.queueLength ?? 16 },
       guard: { ...auth.guard, ...options.guard },
     },
@@ -228,7 +228,7 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
   }
 }
 
-/** Archives are examined for real; everything else that is run belongs to the fake host. */
+/** Archives are really examined; all other programs belong to the fake host. */
 function runnerOf({ runner }: FakeHost): CommandRunner {
   const real = createRunner()
   return {
@@ -238,7 +238,7 @@ function runnerOf({ runner }: FakeHost): CommandRunner {
   }
 }
 
-/** The files of this machine, but for its addresses. */
+/** The files of this machine, except for its addresses. */
 function withAddresses(addresses: readonly string[]): HostFiles {
   const files = createHostFiles()
   const tables: Readonly<Record<string, string>> = {

@@ -24,7 +24,7 @@ export async function createTestSessions({ file = ':memory:', clock = createTurn
     maximumDays: 7,
     replaySeconds: 30,
   }
-  /** Those of a daemon that has just started: no token has been looked at yet. */
+  /** The sessions after a restart: no token has been checked yet. */
   const start = () => createSessions({ store: createSessionStore(database), accessTokens, ...settings })
   const sessions = start()
   let isOpen = true

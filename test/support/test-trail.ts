@@ -31,7 +31,7 @@ export function createTestTrail() {
       for (let number = 1; number <= count; number += 1) opened.trail.append(entry(`record ${number}`))
       return opened
     },
-    /** As many as that, in one go. */
+    /** Adds that many records at once. */
     bulk(count: number) {
       const store = createTrailStore(database)
       database.transaction(() => {
@@ -44,14 +44,14 @@ export function createTestTrail() {
       })
       return open()
     },
-    /** Who can write the file is not held back by triggers. */
+    /** Alters the file as its owner can: without the triggers. */
     tamper(statements: string) {
       database.sql.exec('DROP TRIGGER audit_is_not_altered; DROP TRIGGER audit_is_not_removed')
       database.sql.exec(statements)
     },
     /** A forger gives an altered record the hash that it must have. */
     forge(store: TrailStore, seq: number) {
-      const record = { ...store.read(seq)!, actor: 'somebody else', previousHash: store.read(seq - 1)!.hash }
+      const record = { ...store.read(seq)!, actor: 'mallory', previousHash: store.read(seq - 1)!.hash }
       const update = database.sql.prepare(
         'UPDATE audit SET actor = ?, previous_hash = ?, hash = ? WHERE seq = ?',
       )

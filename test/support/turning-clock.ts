@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/system/clock.ts'
 
-/** A clock whose hands a test turns. */
+/** A clock that a test turns. */
 export interface TurningClock extends Clock {
-  /** Both hands, milliseconds. */
+  /** Moves wall clock and monotonic clock, in milliseconds. */
   turn(ms: number): void
 }
 

@@ -66,9 +66,9 @@ export async function startUploadServer(at?: string) {
   return {
     port,
     folder,
-    /** What the next uploads are received with. */
+    /** The settings for the next uploads. */
     settings,
-    /** What became of each upload: the result or the error. */
+    /** The result or the error of each upload. */
     outcomes,
     left: () => readdir(folder),
     connections: () => promisify(app.server.getConnections.bind(app.server))(),

@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import type { AddressInfo } from 'node:net'
 import { createTestEdge, type TestEdge, type TestEdgeOptions } from './test-edge.ts'
 
-/** An edge that is asked over real connections. */
+/** An edge that is used over real connections. */
 export interface WireEdge {
   readonly edge: TestEdge
   readonly port: number
-  /** What clients trust, PEM. */
+  /** The certificate that clients trust, PEM. */
   readonly cert: string
   stop(): Promise<void>
 }
 
-/** An edge that listens, on a free port of 127.0.0.1. Its limits are wide where nothing is said. */
+/** An edge that listens, on a free port of 127.0.0.1. Its limits are wide by default. */
 export async function createWireEdge(
   options: TestEdgeOptions,
   limits: NonNullable<TestEdgeOptions['limits']> = {},

@@ -18,7 +18,7 @@ const verbs: Readonly<Record<string, () => Promise<void>>> = {
   /** Starts the run unless it is known, and writes down each line once, over any number of lives of this process. */
   async watch() {
     const end = join(dirname(folder), `${name}.end`)
-    // As the daemon does, it finishes what it has in hand.
+    // Like the daemon, it finishes its work first.
     process.on('SIGTERM', () => setTimeout(() => process.exit(0), existsSync(end) ? 0 : 8_000))
     const seen = join(dirname(folder), `${name}.seen`)
     mkdirSync(dirname(folder), { recursive: true })
