@@ -5,7 +5,7 @@ import { createTestEdge, type ErrorReply, type TestEdge } from '../support/test-
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS'
 
-// The one list that is written by hand: whoever opens another door has to say so here.
+// The only list that is written by hand: each new open route has to be added here.
 const open = [
   'GET /healthz',
   'GET /openapi.json',
@@ -20,7 +20,7 @@ const open = [
   'POST /v1/users/default/token/renewal',
 ]
 
-// A rule of their own lets in some without a token (metrics.test.ts): whoever is on the host itself, for one.
+// Routes with a rule of their own, for example no token for clients on the host itself (metrics.test.ts).
 const otherDoors = ['GET /metrics', 'HEAD /metrics']
 
 let edge: TestEdge
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => edge.stop())
 
 const concrete = (url: string) => url.replace(/:[A-Za-z]+/g, 'some-id')
-// From elsewhere: the host's own loopback is another door.
+// Not loopback, for which /metrics has another rule.
 const remoteAddress = '192.0.2.7'
 const ask = (method: string, url: string, headers: Record<string, string> = {}) =>
   edge.app.inject({ method: method as Method, url, headers, remoteAddress })
@@ -41,8 +41,8 @@ it('the open routes are these and no others', () => {
   expect(declared.map(({ method, url }) => `${method} ${url}`).sort()).toEqual(open)
 })
 
-it('the routes with a door of their own are these and no others', () => {
-  const declared = edge.routes.routes.filter(({ hasBypass: hasOtherDoor }) => hasOtherDoor)
+it('the routes with a rule of their own are these and no others', () => {
+  const declared = edge.routes.routes.filter(({ hasBypass }) => hasBypass)
   expect(declared.map(({ method, url }) => `${method} ${url}`).sort()).toEqual(otherDoors)
 })
 
@@ -52,7 +52,7 @@ it('all rooms are in the matrix', () => {
 })
 
 describe('every route', () => {
-  it('that is not open is a 401 without a token, with garbage, with an expired and with a foreign one', async () => {
+  it('a route that is not open is a 401 without a token, with garbage, with an expired and with a foreign one', async () => {
     const { access } = await edge.login('alice')
     const claims = JSON.parse(Buffer.from(access.split('.')[1] ?? '', 'base64url').toString()) as never
     const expired = edge.accessTokens.sign({ ...(claims as object), iat: 1, exp: 2 } as never)
@@ -69,7 +69,7 @@ describe('every route', () => {
     }
   })
 
-  it('lets in who has its role, and refuses a viewer where it needs an administrator', async () => {
+  it('a route accepts a user with its role, and refuses a viewer where it needs an administrator', async () => {
     for (const { method, url, access: needed } of edge.routes.routes) {
       for (const [name, role] of [
         ['bob', 'viewer'],
@@ -86,7 +86,7 @@ describe('every route', () => {
     }
   })
 
-  it('gives nothing without a token by another spelling of its path', async () => {
+  it('another spelling of a path gives no access without a token', async () => {
     const spell: ((url: string) => string)[] = [
       (url) => `/${url}`,
       (url) => url.replaceAll('/', '//'),
@@ -121,7 +121,7 @@ describe('every route', () => {
     }
   })
 
-  it('gives nothing without a token by another method or by headers that rewrite', async () => {
+  it('another method, and headers that rewrite, give no access without a token', async () => {
     const rewriting = (path: string): Record<string, string>[] => [
       { 'x-original-url': path },
       { 'x-rewrite-url': path },
@@ -157,7 +157,7 @@ describe('a server', () => {
       onAuthenticated: () => undefined,
     }).app
 
-  it('refuses to start with a route that does not say who may use it', async () => {
+  it('a server refuses to start with a route that does not declare its access', async () => {
     const app = create()
     const start = async () => {
       await app.register(async (room) => {
@@ -168,7 +168,7 @@ describe('a server', () => {
     await expect(start()).rejects.toThrow('GET /forgotten does not declare config.access')
   })
 
-  it('lets only administrators use what is declared for them, HEAD included', async () => {
+  it('a route that is declared for administrators is refused to others, HEAD included', async () => {
     const app = create()
     app.get('/power', { config: { access: 'admin' } }, async () => ({}))
     const statusOf = async (method: 'GET' | 'HEAD', authorization?: string) =>
@@ -187,7 +187,7 @@ describe('a server', () => {
     await app.close()
   })
 
-  it('looks at the token before it reads the body', async () => {
+  it('the token is checked before the body is read', async () => {
     const app = create()
     app.post('/power', { config: { access: 'admin' } }, async () => ({}))
     const payload = 'x'.repeat(2_000)

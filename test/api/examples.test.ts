@@ -30,8 +30,8 @@ const variables = [
 ]
 const values = 'replicas: {{ .spectro.var.replicas }}\npassword: "{{ .spectro.var.password }}"\n'
 
-// The examples of the API document are what the edge said here. After a change: vitest run -u test/api/examples.test.ts
-it('the examples are what the edge answers', async () => {
+// The examples of the API document are the replies of this test. After a change: vitest run -u test/api/examples.test.ts
+it('the examples of the API document are what the edge replies', async () => {
   const cluster: { running?: readonly ClusterProfileDetail[] } = {}
   const { privateKey, publicKey } = generateKeyPairSync('ec', {
     namedCurve: 'prime256v1',
@@ -103,7 +103,7 @@ it('the examples are what the edge answers', async () => {
     undefined,
     admin,
   )
-  // Of another host and moment each time.
+  // They differ with each host and time.
   const example = serviceStatus('airgap')
   expect(Object.keys(status.json())).toEqual(Object.keys(example))
   keep('operations', 'getServiceStatus', { reply: example })
@@ -165,10 +165,10 @@ it('the examples are what the edge answers', async () => {
   )
 })
 
-/** What is another each time becomes one that is always the same. */
+/** Replaces values that differ in each run by constant ones. */
 function settle(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (key, inner: unknown) => {
-    // Of an upload; parts of a machine are larger.
+    // The size of an upload; sizes of hardware are larger.
     if (key === 'sizeBytes' && inner !== 0 && Number(inner) < 1_000_000) return 48_231
     if (typeof inner !== 'string' || inner === '') return inner
     if (key === 'archiveUploadPath' || key === 'uploadPath') return definitionPath

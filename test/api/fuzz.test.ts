@@ -26,7 +26,7 @@ const patient = {
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
-/** Bytes that are still held after everything that can go has gone. */
+/** Bytes in use after garbage collection. */
 function heldBytes(): number {
   collect()
   collect()
@@ -80,7 +80,7 @@ describe(`every operation, with seed ${seed}`, () => {
     const told = `seed ${seed}: ${asked.method} ${asked.url.slice(0, 300)} ${String(asked.payload).slice(0, 200)}`
     expect(status, told).not.toBe(500)
     expect(tookMs, told).toBeLessThan(slowestMs)
-    // A bad path may meet no route at all, and is refused all the same.
+    // A bad path may match no route at all, and is refused too.
     const isElsewhere = [404, 405, 414].includes(status)
     if (isElsewhere) expect(JSON.parse(body || '{}'), told).toHaveProperty('ref')
     else expect(problemsOf(operation, { status, headers, body }), told).toEqual([])
@@ -88,7 +88,7 @@ describe(`every operation, with seed ${seed}`, () => {
 
   async function round(times: number): Promise<void> {
     for (let time = 0; time < times; time += 1) {
-      // Whoever logged out by the way logs in again.
+      // A random request may have ended the session.
       if ((await edge.get('/v1/users/current', token)).statusCode === 401)
         token = (await edge.login('alice')).access
       await Promise.all(operations.map(askBadly))
@@ -96,7 +96,7 @@ describe(`every operation, with seed ${seed}`, () => {
     }
   }
 
-  it('answers whatever it is sent with what it documents, in time, and forgets it', async () => {
+  it('every operation replies to bad input as documented, in time, and keeps no memory of it', async () => {
     await round(10)
     const before = heldBytes()
     await round(50)
@@ -137,7 +137,7 @@ describe('the wire', () => {
     return client
   }
 
-  /** Everything that the server says to these bytes until it closes or has nothing more to say. */
+  /** Everything that the server replies to these bytes, until it closes or is silent. */
   async function ask(bytes: string | Buffer, isOver = (text: string) => text.includes('}')): Promise<string> {
     const client = await open()
     client.socket.write(bytes)
@@ -150,7 +150,7 @@ describe('the wire', () => {
 
   async function release(): Promise<void> {
     for (const { socket } of clients.splice(0)) socket.destroy()
-    // A reset that the loopback of a busy machine drops is never sent again: then it is the timeouts that close.
+    // A reset that the loopback of a busy machine drops is never sent again: then a timeout closes the connection.
     await vi.waitFor(() => expect(connectionsOf(edge)).resolves.toBe(0), { timeout: 15_000, interval: 5 })
     edge.lines.length = 0
   }
@@ -180,15 +180,15 @@ describe('the wire', () => {
       post('Content-Length: 2\r\nTransfer-Encoding: chunked', '2\r\n{}\r\n0\r\n\r\n'),
       400,
     ],
-    ['an encoding that is none', post('Transfer-Encoding: gzip', '{}'), 400],
+    ['an unknown transfer encoding', post('Transfer-Encoding: gzip', '{}'), 400],
     ['a chunk without a size', post('Transfer-Encoding: chunked', 'xyz\r\n'), 400],
     ['a chunk that is too large to be one', post('Transfer-Encoding: chunked', 'fffffffffffffffff\r\n'), 400],
     ['a body that says it is too large', post('Content-Length: 70000', ''), 413],
-    ['an expectation that nobody has', get('/v1/nothing', 'Expect: wonders\r\n'), 404],
-    ['a method that is none', 'BREW /v1/ping HTTP/1.1\r\nHost: box\r\n\r\n', 400],
+    ['an unknown expectation', get('/v1/nothing', 'Expect: wonders\r\n'), 404],
+    ['an unknown method', 'BREW /v1/ping HTTP/1.1\r\nHost: box\r\n\r\n', 400],
     ['a wish for another protocol', get('/v1/nothing', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'), 404],
     ['the path of a proxy', 'GET http://other.example/v1/nothing HTTP/1.1\r\nHost: box\r\n\r\n', 404],
-  ])('answers %s with the one error body', async (_what, bytes, status) => {
+  ])('%s gets the standard error body', async (_what, bytes, status) => {
     const [head = '', body = ''] = (await ask(bytes)).split('\r\n\r\n')
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(head).toMatch(/^x-request-id: /im)
@@ -200,12 +200,12 @@ describe('the wire', () => {
     await isAlive()
   })
 
-  it('ends a tunnel that nobody offers', async () => {
+  it('a CONNECT request is closed, since there is no tunnel', async () => {
     expect(await ask('CONNECT other.example:443 HTTP/1.1\r\nHost: other.example\r\n\r\n')).toBe('')
     await isAlive()
   })
 
-  it('answers HTTP/1.0, with a body too, and closes', async () => {
+  it('HTTP/1.0 requests get a reply, with a body too, and are closed', async () => {
     const closed = () => false
     const ping = await ask('GET /v1/ping HTTP/1.0\r\n\r\n', closed)
     expect(ping).toContain('200 OK')
@@ -217,7 +217,7 @@ describe('the wire', () => {
     expect(login).toContain('200 OK')
   })
 
-  it('reads chunks, and takes nothing from their trailers', async () => {
+  it('chunks are read, and their trailers ignored', async () => {
     const body = '{"username":"alice","password":"alice pass"}'
     const chunks = body
       .match(/./g)!
@@ -242,7 +242,7 @@ describe('the wire', () => {
     ).toMatch(/HTTP\/1\.1 (400|431) /)
   })
 
-  it('answers what is pipelined in order, until garbage comes', async () => {
+  it('pipelined requests are answered in order, until garbage arrives', async () => {
     const count = (text: string) => text.split('{"msg":"pong"}').length - 1
     const many = await ask(get('/v1/ping').repeat(500), (text) => count(text) === 500)
     expect(count(many)).toBe(500)
@@ -251,7 +251,7 @@ describe('the wire', () => {
     expect(mixed).toMatch(/HTTP\/1\.1 400 [^]*"code":"BadRequest"[^}]*\}$/)
   })
 
-  it('stops reading a body without a length once it is too large', async () => {
+  it('a body without a length is not read further once it is too large', async () => {
     const client = await open()
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
     client.socket.write(post('Transfer-Encoding: chunked', ''))
@@ -269,7 +269,7 @@ describe('the wire', () => {
     expect(sent).toBeLessThan(16 * 2 ** 20)
   })
 
-  it('closes clients that send a byte a second, head or body, and serves the others meanwhile', async () => {
+  it('clients that send a byte a second, head or body, are closed, and the others served meanwhile', async () => {
     const slow = await Promise.all(Array.from({ length: 20 }, () => open()))
     const begins = [get('/v1/ping', 'X-Slow: '), post('Content-Length: 100', '{')]
     slow.forEach(({ socket }, index) => socket.write(begins[index % 2]!.replace(/\r\n\r\n$/, '\r\n')))
@@ -292,13 +292,13 @@ describe('the wire', () => {
     }
   }
 
-  it('holds 1,000 idle connections and still answers who comes next', async () => {
+  it('the next client gets a reply although 1,000 connections are idle', async () => {
     await openThousand()
     await isAlive()
     expect(await connectionsOf(edge)).toBeLessThanOrEqual(1_000)
   })
 
-  it('forgets all of it', async () => {
+  it('all memory of closed connections is freed', async () => {
     await release()
     const after = heldBytes()
     expect(after - before).toBeLessThan(toleratedBytes)

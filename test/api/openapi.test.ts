@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => edge.stop())
 
-// With its headers, and never met.
+// With its headers; no request reaches it.
 const rate = { requestsPerSecond: 10_000, burst: 5 }
 const unmet = { ...rate, enabled: true, login: rate, resources: [], trackedKeys: 1_000 }
 
@@ -38,7 +38,7 @@ interface Ask {
   readonly headers?: Record<string, string>
 }
 
-// How each operation is asked so that it succeeds, where the path alone does not say it.
+// What each operation needs to succeed, beside its path.
 const good: Record<string, () => Promise<Ask>> = {
   login: async () => ({ payload: { username: 'alice', password: 'alice pass' } }),
   renewToken: async () => ({ payload: { refreshToken: (await edge.login('bob')).refresh } }),
@@ -89,13 +89,13 @@ async function ask(operation: DocumentedOperation, { url, payload, headers = {} 
 }
 
 describe('openapi.json', () => {
-  it('has every route that the daemon has, and no other', () => {
+  it('openapi.json has every route of the daemon, and no other', () => {
     const declared = edge.routes.routes.filter(({ method }) => method !== 'HEAD')
     const spelled = declared.map(({ method, url }) => `${method} ${url.replace(/:([A-Za-z]+)/g, '{$1}')}`)
     expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(spelled.sort())
   })
 
-  it('is what the daemon serves', async () => {
+  it('openapi.json is what the daemon serves', async () => {
     expect((await edge.get('/openapi.json')).json()).toEqual(document)
   })
 
@@ -133,7 +133,7 @@ describe('openapi.json', () => {
     }
   })
 
-  it.each(operations)('$method $path: what a token opens says so', (operation) => {
+  it.each(operations)('$method $path: the schemes of its token are documented', (operation) => {
     const needsToken = operation['x-access'] !== 'open'
     expect(operation.responses['401'] !== undefined || !needsToken).toBe(true)
     const schemes = (operation.security as Record<string, unknown>[]).flatMap((each) => Object.keys(each))
@@ -141,7 +141,7 @@ describe('openapi.json', () => {
     if (needsToken) expect(operation.security).not.toContainEqual({})
   })
 
-  it('has an example for every body it documents', () => {
+  it('openapi.json has an example for every body it documents', () => {
     const without = operations.flatMap(({ operationId, requestBody, responses }) => {
       const media = [requestBody, ...Object.values(responses)].flatMap((part) =>
         Object.entries(part?.content ?? {}),
@@ -149,13 +149,13 @@ describe('openapi.json', () => {
       const bare = media.filter(([type, each]) => type === 'application/json' && each.example === undefined)
       return bare.length > 0 ? [operationId] : []
     })
-    // The document does not hold itself.
+    // The document has no example of itself.
     expect(without).toEqual(['getOpenapi'])
   })
 })
 
 describe('the check of a reply', () => {
-  it('finds a header that is not documented, on errors too', () => {
+  it('the check of a reply finds a header that is not documented, on errors too', () => {
     const problems = (operationId: string, status: number, more: Record<string, string>) =>
       problemsOf(
         operations.find((each) => each.operationId === operationId)!,
@@ -172,7 +172,7 @@ describe('the check of a reply', () => {
     expect(problems('logout', 401, { audituid: 'x' })).toEqual([])
   })
 
-  it('knows that a read begins nothing that a full disk could stop', () => {
+  it('the document has no 507 for a read, which writes nothing', () => {
     const { responses } = operations.find(({ operationId }) => operationId === 'downloadAudits')!
     expect(Object.keys(responses)).not.toContain('507')
   })
@@ -185,12 +185,12 @@ describe('the check of a reply', () => {
     ['another type', 200, '{"msg":5}', 'must be string'],
     ['a field too few', 200, '{}', 'must have required property'],
     ['a field too many', 200, '{"msg":"pong","secret":1}', 'must NOT have additional properties'],
-  ])('finds %s', (_what, status, body, problem) => {
+  ])('the check of a reply finds %s', (_what, status, body, problem) => {
     expect(problemsOf(ping, { status, headers, body }).join()).toContain(problem)
   })
 })
 
-describe('a route on its way out', async () => {
+describe('a route in its sunset', async () => {
   const app = createDeclaringServer()
   await collectDocument(app, '1.0.0')
   const schema = { operationId: 'old', summary: 'Old', tags: ['service'], response: { 200: Type.Object({}) } }
@@ -214,7 +214,7 @@ describe('a route on its way out', async () => {
   await app.ready()
   const { paths } = finishDocument(app.swagger() as unknown as ApiDocument, { operations: {}, errors: {} })
 
-  it('is deprecated in the document, with its date and its successor', () => {
+  it('a route in its sunset is deprecated in the document, with its date and its successor', () => {
     expect(paths['/v1/old']?.get).toMatchObject({
       deprecated: true,
       'x-lifecycle': { phase: 'sunset', date: '2027-06-30', successor: '/v2/new' },
@@ -231,7 +231,7 @@ describe('a route on its way out', async () => {
     })
   })
 
-  it('leaves the others as they are', () => {
+  it('a route in its sunset does not change the documentation of others', () => {
     expect(paths['/v2/new']?.get).not.toHaveProperty('deprecated')
     const headers = Object.keys(paths['/v2/new']?.get?.responses['200']?.headers ?? {})
     expect(headers).toEqual(['X-Request-Id', 'RateLimit', 'RateLimit-Policy'])

@@ -27,7 +27,7 @@ function patternsWithoutWords(node: unknown): unknown[] {
   return [...own, ...Object.values(node).flatMap(patternsWithoutWords)]
 }
 
-it('the configuration and the files of a definition say in words what each of their patterns takes', () => {
+it('the configuration and the files of a definition describe in words what each of their patterns accepts', () => {
   expect(patternsWithoutWords([configSchema, formatDocument])).toEqual([])
 })
 
@@ -50,12 +50,12 @@ describe('the schemas of every route', async () => {
     })
   })
 
-  it.each(routes)('$name says in words what each of its patterns takes', ({ schema }) => {
+  it.each(routes)('$name describes in words what each of its patterns accepts', ({ schema }) => {
     const { body, querystring, params } = schema
     expect(patternsWithoutWords([body, querystring, params])).toEqual([])
   })
 
-  it('names each operation once', () => {
+  it('each operation has a name of its own', () => {
     const names = routes.map(({ schema }) => schema.operationId)
     expect(new Set(names).size).toBe(names.length)
   })

@@ -39,7 +39,7 @@ const tls = 'api:\n  tls:\n    certificateFile: @/own.crt\n    keyFile: @/own.ke
 const writePair = (cert: string, key: string) =>
   Promise.all([writeFile(at('own.crt'), cert), writeFile(at('own.key'), key)])
 
-it('a pair, a key and a token that can be used are nothing to speak of', async () => {
+it('a pair, a key and a token that can be used are no problem', async () => {
   const { cert, key } = await makeMaterial()
   await writePair(cert, key)
   await writeFile(at('token'), 'x'.repeat(32), { mode: 0o600 })
@@ -49,7 +49,7 @@ it('a pair, a key and a token that can be used are nothing to speak of', async (
   expect(await problemsOf(`${tls}${signing}metrics:\n  tokenFile: @/token\n`)).toEqual([])
 })
 
-it('everything is told at once, with its file and line, beside what else is wrong', async () => {
+it('all problems are reported at once, with file and line, together with those of the configuration', async () => {
   const all = `${tls}content:\n  signing:\n    publicKey:\n      base64EncodedValue: AAAA\nmetrics: {tokenFile: @/token}\nlog: {level: loud}\n`
   expect(await problemsOf(all)).toEqual([
     expect.stringMatching(/^config.yaml:\d+:\d+: log.level is "loud"/),
@@ -60,7 +60,7 @@ it('everything is told at once, with its file and line, beside what else is wron
   ])
 })
 
-it('a key of another certificate, and one that asks for a passphrase, are told', async () => {
+it('a key of another certificate, and one that asks for a passphrase, are reported', async () => {
   const [one, other] = [await makeMaterial(), await makeMaterial()]
   await writePair(one.cert, other.key)
   expect(await problemsOf(tls)).toEqual([
@@ -77,29 +77,32 @@ it('a key of another certificate, and one that asks for a passphrase, are told',
   ])
 })
 
-it('a token is not asked for where there are no metrics', async () => {
+it('a token is not required where there are no metrics', async () => {
   expect(await problemsOf('metrics: {enabled: false, tokenFile: @/token}\n')).toEqual([])
 })
 
-it.skipIf(process.getuid?.() !== 0)('a file that only root may read is left to root', async () => {
-  const { cert, key } = await makeMaterial()
-  await writePair(cert, key)
-  await chmod(at('own.key'), 0o600)
-  await chmod(folder, 0o755)
-  process.seteuid?.('nobody')
-  try {
-    expect(
-      await checkReferencedFiles({
-        value: (path) =>
-          new Map([
-            ['api.tls.certificateFile', at('own.crt')],
-            ['api.tls.keyFile', at('own.key')],
-          ]).get(path),
-        onUnseen: (file) => unseen.push(file),
-      }),
-    ).toEqual([])
-    expect(unseen).toEqual([at('own.key')])
-  } finally {
-    process.seteuid?.(0)
-  }
-})
+it.skipIf(process.getuid?.() !== 0)(
+  'a file that only root may read is not checked for other users',
+  async () => {
+    const { cert, key } = await makeMaterial()
+    await writePair(cert, key)
+    await chmod(at('own.key'), 0o600)
+    await chmod(folder, 0o755)
+    process.seteuid?.('nobody')
+    try {
+      expect(
+        await checkReferencedFiles({
+          value: (path) =>
+            new Map([
+              ['api.tls.certificateFile', at('own.crt')],
+              ['api.tls.keyFile', at('own.key')],
+            ]).get(path),
+          onUnseen: (file) => unseen.push(file),
+        }),
+      ).toEqual([])
+      expect(unseen).toEqual([at('own.key')])
+    } finally {
+      process.seteuid?.(0)
+    }
+  },
+)

@@ -53,7 +53,7 @@ const made = () =>
 const heads = () => captured.lines.filter(({ kind }) => kind === 'audit-head')
 
 describe('a start', () => {
-  it('is recorded with all that is made; the next one makes nothing', async () => {
+  it('a start is recorded with all that it makes; the next one makes nothing', async () => {
     await stop(await start())
     const first = made()
     for (const what of [
@@ -71,7 +71,7 @@ describe('a start', () => {
     expect(made()).toEqual(['action daemon Start version 1.2.3 in mode airgap', 'action daemon Stop'])
   })
 
-  it('and a stop write the head of the trail to the journal', async () => {
+  it('a start and a stop write the head of the trail to the journal', async () => {
     const daemon = await start()
     const newest = records().at(-1)
     expect(heads()).toEqual([expect.objectContaining({ seq: newest?.seq, hash: newest?.hash })])
@@ -80,7 +80,7 @@ describe('a start', () => {
     expect(heads()[1]).toMatchObject({ seq: records().at(-1)?.seq, hash: records().at(-1)?.hash })
   })
 
-  it('ends sessions of local accounts that are gone before it listens, and asks NSS for others afterwards', async () => {
+  it('a start ends sessions of deleted local accounts before it listens, and asks NSS for others afterwards', async () => {
     await stop(await start())
     const database = new DatabaseSync(join(folder, 'edgehostd.db'))
     const put = database.prepare(
@@ -103,7 +103,7 @@ describe('a start', () => {
     })
   })
 
-  it('of a second daemon is refused, and leaves the first one alone', async () => {
+  it('a second daemon is refused, and the first one keeps running', async () => {
     const daemon = await start()
     await expect(create()).rejects.toThrow(StateInUse)
     await stop(daemon)
@@ -123,7 +123,7 @@ describe('a start', () => {
     )
   })
 
-  it('over a damaged database says so first of all, in the new trail', async () => {
+  it('a start with a damaged database records that first, in the new trail', async () => {
     await stop(await start())
     await writeFile(join(folder, 'edgehostd.db'), 'no database at all '.repeat(1_000))
     captured.lines.length = 0
@@ -140,7 +140,7 @@ describe('a start', () => {
   })
 })
 
-it('a stop does not wait for a connection that has asked nothing', async () => {
+it('a stop does not wait for a connection without a request', async () => {
   const daemon = await start()
   const { port } = captured.lines.find(({ msg }) => msg === 'listening') as unknown as { port: number }
   const ca = await readFile(join(folder, 'tls', 'certificate.pem'), 'utf8')

@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-describe('what stands in the place of the database', () => {
+describe('a database path that is not a regular file', () => {
   it.each<[string, (path: string) => void, RegExp]>([
     [
       'a pipe',
@@ -31,7 +31,7 @@ describe('what stands in the place of the database', () => {
       (path) => symlinkSync(path, path),
       /ELOOP.*: look at it with ls -ld .*edgehostd\.db/,
     ],
-  ])('is named where it is %s', async (_, place, advice) => {
+  ])('%s in place of the database is named', async (_, place, advice) => {
     place(join(directory, 'edgehostd.db'))
     const options = {
       settings: { directory },
@@ -43,7 +43,7 @@ describe('what stands in the place of the database', () => {
 })
 
 // Only root may mount.
-it.skipIf(process.getuid?.() !== 0)('a state folder on a read-only disk is told as one', async () => {
+it.skipIf(process.getuid?.() !== 0)('a state folder on a read-only disk is named as the cause', async () => {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'edgehostd-test', directory])
   try {
     const options = { settings: { directory }, log: pino({ enabled: false }) } as unknown as StateOptions

@@ -26,7 +26,7 @@ describe('an error', () => {
     ],
     ['a method that is not there', 'PUT', loginPath, 405, 'MethodNotAllowed'],
     ['a method that no route has', 'TRACE', loginPath, 405, 'MethodNotAllowed'],
-    ['a method that nobody knows here', 'PROPFIND', '/v1/ping', 405, 'MethodNotAllowed'],
+    ['a method that Fastify does not know', 'PROPFIND', '/v1/ping', 405, 'MethodNotAllowed'],
     ['a method that is not there at a path that is not there', 'PATCH', '/v1/nothing', 404, 'NotFound'],
     ['no path at all', 'OPTIONS', '*', 404, 'NotFound'],
     ['a token that is missing', 'GET', '/v1/users/current', 401, 'Unauthenticated'],
@@ -80,7 +80,7 @@ describe('an error', () => {
     ['a body that is no object', 'application/json', '[]', 400, 'BadRequest'],
     ['text', 'text/plain', '{}', 415, 'UnsupportedMediaType'],
     ['a form', 'application/x-www-form-urlencoded', 'username=x', 415, 'UnsupportedMediaType'],
-    ['a content type that is none', 'nonsense', '{}', 415, 'UnsupportedMediaType'],
+    ['a malformed content type', 'nonsense', '{}', 415, 'UnsupportedMediaType'],
     ['no content type', undefined, '{}', 415, 'UnsupportedMediaType'],
   ] as const)('the refusal of %s has the error body', async (_what, type, payload, status, code) => {
     const reply = await edge.app.inject({

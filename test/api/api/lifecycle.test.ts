@@ -67,7 +67,7 @@ describe('a route', () => {
   })
 
   it.each(['tomorrow', '2027-02-30', '2027-13-01', '2027-06-30T00:00:00Z', ''])(
-    'cannot be declared with the date "%s"',
+    'a route cannot be declared with the date "%s"',
     (date) => {
       expect(() => lifecycleHeaders({ phase: 'deprecated', date })).toThrow('is not a day')
     },

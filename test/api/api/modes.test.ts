@@ -73,7 +73,7 @@ describe('a route for airgapped hosts alone', () => {
     ['connected', 'none', 'HTTP/1.1 401', 'Unauthenticated'],
     ['airgap', 'viewer', 'HTTP/1.1 403', 'Forbidden'],
   ] as const)(
-    'refuses on a host in mode %s, token %s, without a byte of the body',
+    'an airgapOnly route is refused on a host in mode %s, token %s, without a byte of the body',
     async (mode, token, line, code) => {
       const { app } = createEdge(mode)
       await app.listen({ port: 0, host: '127.0.0.1' })
@@ -127,7 +127,7 @@ describe('the mode', () => {
       const found: string[] = []
       for (const { method, url } of routes) {
         for (const token of tokens) {
-          // Whoever logs out is gone for the rest.
+          // A logout would end the session for the remaining routes.
           if (url.endsWith('/logout') && token !== undefined) continue
           for (const payload of [undefined, { username: 5 }]) {
             const { statusCode, body } = await edge.app.inject({

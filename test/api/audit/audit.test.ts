@@ -22,7 +22,7 @@ interface VerifyReply {
   problem?: { number: number; message: string }
 }
 
-// Of the secret, the id, the key and the certificate, which the start made.
+// The start made the secret, the id, the key and the certificate.
 const made = 4
 const someUid = '4bf5d3a1-0000-4000-8000-000000000001'
 
@@ -158,7 +158,7 @@ it('the trail contains neither passwords nor tokens in any field', async () => {
   const rows = edge.database.sql.prepare('SELECT * FROM audit').all()
   const intents = edge.database.sql.prepare('SELECT * FROM audit_intent').all()
   const archive = await edge.get(`${auditsPath}/download`, admin)
-  // A refused login stands in the journal with the name as it was typed, as sshd has it.
+  // The journal has the name of a refused login as it was typed, like that of sshd.
   const lines = edge.lines.filter(({ msg }) => msg !== 'login refused')
   const everything = [JSON.stringify([rows, intents, lines]), archive.body].join()
   for (const secret of [
@@ -254,7 +254,7 @@ describe('the list of audits', () => {
     expect(await count('?resourceKind=disk')).toBe(10)
     expect(await count('?actionType=create')).toBe(15 + made)
     expect(await count('?resourceKind=disk&actionType=create')).toBe(5)
-    expect(await count('?userUid=nobody')).toBe(0)
+    expect(await count('?userUid=no-such-user')).toBe(0)
     expect(await count('?userUid=&resourceKind=&actionType=&startTime=&endTime=&limit=&offset=')).toBe(
       32 + made,
     )

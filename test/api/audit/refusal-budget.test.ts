@@ -12,7 +12,7 @@ import {
 let edge: TestEdge
 let admin: string
 beforeEach(async () => {
-  // Of the guard only its refusals matter here.
+  // The guard must not refuse here.
   edge = await createTestEdge({ guard: { delayAfterFailures: 1_000, addressLockAfterFailures: 1_000 } })
   admin = (await edge.login('alice')).access
 })
@@ -26,7 +26,7 @@ const intents = () =>
     .map(({ uid }) => uid)
 const lines = (message: string) => edge.lines.filter(({ msg }) => msg === message)
 
-/** What may have records of their own in a minute is used up. */
+/** Uses up the single records of this minute. */
 const useUp = async () => {
   for (let index = 0; index < 11; index += 1) await edge.post('/v1/nowhere', {})
 }
@@ -37,7 +37,7 @@ describe('the records that callers without a session cause', () => {
     const tries = [
       () => edge.post('/v1/nowhere', {}),
       () => edge.tryLogin('bob', 'wrong'),
-      () => edge.tryLogin('nobody-there', 'wrong'),
+      () => edge.tryLogin('no-such-user', 'wrong'),
       () => edge.tryLogin('bob\n', 'wrong'),
       () => edge.post(renewalPath, { refreshToken: 'none' }),
       () => edge.post(resetPath, { username: 'bob', oldPassword: 'x', newPassword: 'new password' }),

@@ -5,7 +5,7 @@ import { CommandFailed, type CommandRunner } from '../../../src/system/runner.ts
 import { createFakeHost, pamtester } from '../../support/fake-host.ts'
 import { createTestEdge, currentPath, renewalPath, type TestEdge } from '../../support/test-edge.ts'
 
-// A host whose groups come from a directory too, which is silent.
+// A host whose groups come from a directory too, which does not answer.
 let edge: TestEdge
 let asked: string[]
 beforeEach(async () => {

@@ -76,7 +76,7 @@ describe('refused logins', () => {
     const began = performance.now()
     const reply = edge.tryLogin('bob', 'wrong')
     await expect.poll(() => edge.pamCalls().length).toBe(1)
-    // From here, not from the beginning: on a busy machine the request itself may come late to the daemon.
+    // Measured from here: on a busy machine the request itself may reach the daemon late.
     const calledAt = performance.now()
     await expect.poll(() => performance.now() - calledAt).toBeGreaterThan(refusalDelayMs + 20)
     edge.host.release()
@@ -178,7 +178,7 @@ describe('guessing passwords', () => {
   })
 
   it('a wrong password counts although the directory does not describe the account', async () => {
-    // The password was judged; that nobody could say more about the account must not make the try free.
+    // The password was checked, so the try must count although the lookup of the account fails.
     const { runner } = edge.host
     const run = runner.run.bind(runner)
     Object.assign(runner, {

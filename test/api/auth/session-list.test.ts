@@ -128,7 +128,7 @@ describe('the list of sessions', () => {
     const { access } = await edge.login('bob')
     const asked = await edge.get(`${sessionsPath}?filters=userName=alice`, access)
     expect(asked.json<SessionList>()).toMatchObject({ items: [], listmeta: { count: 0 } })
-    // A token only says where to go on; whose sessions there are is asked anew.
+    // A continue token contains only the position; the user is taken from the request.
     const { listmeta } = await list({ limit: '1' })
     const next = await edge.get(`${sessionsPath}?continue=${listmeta.continue}`, access)
     expect(new Set(next.json<SessionList>().items.map(({ userName }) => userName))).toEqual(new Set(['bob']))

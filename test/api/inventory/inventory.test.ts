@@ -52,7 +52,7 @@ it('requests during a reading share the next one', async () => {
   const { played, get } = await start()
   const replies = await Promise.all(Array.from({ length: 6 }, () => get(`${path}?refresh=true`)))
   expect(replies.map(({ statusCode }) => statusCode)).toEqual(Array(6).fill(200))
-  // The one that goes on may have looked before the last of them asked.
+  // The reading that runs may have begun before the last of these requests.
   expect(played.starts()).toBe(2)
 })
 

@@ -42,7 +42,7 @@ describe(`the list of ${size} audit records, with seed ${seed}`, () => {
   const values: Readonly<Record<string, () => string>> = {
     'metadata.number': () => String(random.below(size * 2)),
     'metadata.createTimestamp': () => new Date(1_700_000_000_000 + random.below(size) * 1_000).toISOString(),
-    'spec.actor.uid': () => random.pick(['user-3', 'nobody', 'alice']),
+    'spec.actor.uid': () => random.pick(['user-3', 'no-such-user', 'alice']),
     'spec.resource.kind': () => random.pick(['kind-3', 'session', 'nothing']),
     'spec.actionType': () => random.pick(['activity', 'create']),
   }
@@ -81,7 +81,7 @@ describe(`the list of ${size} audit records, with seed ${seed}`, () => {
     return { status, body, told }
   }
 
-  it('answers each expensive question in time, and the page behind it too', async () => {
+  it('expensive list queries are answered in time, and the page behind each too', async () => {
     for (let time = 0; time < 40; time += 1) {
       const query = question()
       const { status, body, told } = await ask(query)
@@ -93,7 +93,7 @@ describe(`the list of ${size} audit records, with seed ${seed}`, () => {
     }
   })
 
-  it('answers many at once or says when to ask again, and goes on', async () => {
+  it('concurrent list queries are answered or refused with a time to ask again, and later ones answered', async () => {
     const replies = await Promise.all(
       Array.from({ length: 40 }, () =>
         edge.get(`/v1/edge-mgmt/edgehosts/current/audits?${question().toString()}`, token),

@@ -214,7 +214,7 @@ describe('what is counted', () => {
       growth('edgehostd_logins_total', { purpose: 'login', outcome }, work)
     expect(await logins('accepted', () => edge.login('alice'))).toBe(1)
     expect(await logins('refused', () => edge.tryLogin('alice', 'wrong'))).toBe(1)
-    expect(await logins('refused', () => edge.tryLogin('nobody-there', 'wrong'))).toBe(1)
+    expect(await logins('refused', () => edge.tryLogin('no-such-user', 'wrong'))).toBe(1)
   })
 
   it('refusals at the rate limit are counted by resource', async () => {

@@ -7,7 +7,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { loginPath } from '../../support/test-edge.ts'
 
-// Of which the body limit of routes without a session lets all through; the wire carries six bytes for each.
+// All within the body limit of routes without a session; each byte takes six on the wire.
 const chunks = 130_900
 const connections = 24
 const mebibytes = 1_048_576
@@ -74,11 +74,11 @@ it.each([
       client.write(head)
       client.write(body)
     }
-    // A body that is not read to its end ends its connection.
+    // An unfinished body ends its connection.
     const isThrough = ({ closed, writableLength }: TLSSocket) => closed || writableLength === 0
     await vi.waitFor(() => expect(clients.every(isThrough)).toBe(true), patience)
     await vi.waitFor(async () => expect(await ping()).toContain('pong'), patience)
-    // Whoever answers the end of a body has taken all of it.
+    // A reply to the end of a body means that all of it was read.
     for (const client of clients) client.end('0\r\n\r\n')
     await vi.waitFor(() => expect(clients.every(({ closed }) => closed)).toBe(true), patience)
     expect(daemon.signalCode).toBeNull()

@@ -116,7 +116,7 @@ describe('watchBodyRate', () => {
     let started = 0
     handle = (request, response) => {
       started = performance.now()
-      // Four windows long nobody reads what has come; the rest cannot even leave the client.
+      // For four windows the handler does not read; the rest of the body cannot even leave the client.
       void vi
         .waitFor(() => expect(performance.now() - started).toBeGreaterThan(2_000), { timeout: 5_000 })
         .then(() => read(request, response))

@@ -31,7 +31,7 @@ let port: number
 let stop: () => Promise<void>
 let connections: Connections
 let logged: ReturnType<typeof captureLog>
-/** Whose token `/login` brings. */
+/** The user whose token `/login` has. */
 let user: string
 /** Responses of `/wait`, which the test ends. */
 let waiting: ServerResponse[]
@@ -82,7 +82,7 @@ describe('limitConnections', () => {
   it('a new connection of an address at its cap closes the one idle for longest', async () => {
     const clients = [1, 2, 3].map(() => openTls(port, material.cert))
     const [one, two, three] = (await Promise.all(clients)) as [Client, Client, Client]
-    // Whoever had a request is the last to have become idle.
+    // The connection with the request became idle last.
     one.socket.write(ask('/'))
     await vi.waitFor(() => expect(one.received).toContain('done'))
     const four = await openTls(port, material.cert)
@@ -131,7 +131,7 @@ describe('limitConnections', () => {
     await login(known)
     for (let i = 0; i < 5; i++) await openTls(port, material.cert)
     expect(known.closed).toBe(false)
-    // It no longer counts by its address.
+    // A logged-in connection no longer counts by its address.
     expect(connections.count()).toBe(4)
   })
 
@@ -145,7 +145,7 @@ describe('limitConnections', () => {
     await login(busy)
     const response = await hold(busy)
     connections.markUnauthenticated(({ sessionUid }) => sessionUid === 's1')
-    // They count by their address again, behind the two that are idle there for longer.
+    // Both count by their address again, after the two that have been idle for longer.
     for (let i = 0; i < 3; i++) await openTls(port, material.cert)
     await closes(idle)
     expect(busy.closed).toBe(false)
@@ -172,7 +172,7 @@ describe('limitConnections', () => {
     await closes(fresh)
     expect(states(known, ...clients)).toEqual([false, false, false, false])
     expect(connections.count()).toBe(4)
-    // The place is free again once somebody goes.
+    // A closed connection makes room for another one.
     clients[0]!.socket.destroy()
     await vi.waitFor(() => expect(connections.count()).toBe(3))
     const next = await openTls(port, material.cert)
@@ -211,7 +211,7 @@ describe('limitConnections', () => {
     await closes(many[0]!)
     await login(fresh)
     expect(states(known, lone, many[1]!, many[2]!, fresh)).toEqual([false, false, false, false, false])
-    // An answer in the end makes it idle again, and then it goes first.
+    // A complete reply makes it idle again, and then it is closed first.
     waiting[0]!.end('late')
     await vi.waitFor(() => expect(lone.received).toContain('late'))
     await login(await openTls(port, material.cert, '127.0.0.5'))
@@ -322,7 +322,7 @@ describe('the connections of an on-link /64', () => {
   let neighbours: Connections
   beforeEach(() => {
     connections.stop()
-    // 127.0.1.x stands for the addresses of one network; one connection each, eight in all.
+    // 127.0.1.x are the addresses of one network; one connection each, eight in all.
     neighbours = connections = limitConnections(server, {
       ...{ maximum: 100, maximumPerAddress: 1, log: logged.log },
       clientOf: (address) => {

@@ -83,7 +83,7 @@ const says = (client: Client, text: string | RegExp) =>
   vi.waitFor(() => expect(client.received).toMatch(text), waiting)
 const closes = (client: Client) => vi.waitFor(() => expect(client.closed).toBe(true), waiting)
 
-/** The stream ended by itself: the last chunk is there, and no reset was. */
+/** The stream ended properly: the last chunk arrived, and no reset. */
 async function endsInPeace(client: Client, last: RegExp) {
   const failed = vi.fn()
   client.socket.on('error', failed)
@@ -190,7 +190,7 @@ describe('a client that does not read', () => {
   it('a client that does not read loses its connection when too much waits for it', async () => {
     let sent = 0
     const edge = await start(async ({ send, signal }) => {
-      // As a source of events that happen, which nothing can hold up.
+      // Like a source of real events, which cannot be paused.
       for (; !signal.aborted && sent < 10_000; sent += 1) {
         void send({ data })
         await turn()
@@ -199,7 +199,7 @@ describe('a client that does not read', () => {
     const client = await edge.open()
     client.socket.pause()
     await vi.waitFor(() => expect(edge.streams[0]?.signal.aborted).toBe(true), { timeout: 20_000 })
-    // The kernel takes some megabytes on both sides, the daemon one.
+    // The kernel buffers some megabytes on both sides, the daemon one.
     expect(sent).toBeLessThan(320)
     client.socket.destroy()
   })

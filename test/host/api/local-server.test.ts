@@ -185,7 +185,7 @@ describe('the socket', () => {
     const local = makeLocal(join(folder, 'edgehostd.sock'))
     undo.push(() => local.close())
     await local.listen((_request, reply) => reply.end('open'))
-    // The folder is open to everybody here: what refuses is the socket's own mode.
+    // The folder is open to every user here: the mode of the socket itself refuses.
     chmodSync(folder, 0o755)
     const script = `require('node:net').connect(${JSON.stringify(join(folder, 'edgehostd.sock'))})
       .on('connect',()=>{console.log('in');process.exit()}).on('error',(e)=>console.log(e.code))`
@@ -251,7 +251,7 @@ describe('a request over the socket', () => {
     const [reply] = (await once(asked.end(), 'response')) as [IncomingMessage]
     expect(reply.statusCode).toBe(401)
     reply.destroy()
-    // A TCP connection that was reset has no address either, as those of the local socket.
+    // A TCP connection that was reset has no address either, like those of the local socket.
     for (let i = 0; i < 20; i++) {
       const raw = connect({ port, host: '127.0.0.1' })
       const socket = connectTls({ socket: raw, servername: 'localhost', ca })

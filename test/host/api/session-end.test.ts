@@ -44,7 +44,7 @@ async function upload(token: string, bytes: number): Promise<Client> {
   const client = await openTls(wire.port, wire.cert)
   const fields = [`Content-Type: ${type}`, `Content-Length: ${body.length}`, 'Expect: 100-continue']
   client.socket.write(head('POST', uploadPath, token, ...fields))
-  // Said when the form is being read.
+  // Sent when the reading of the form begins.
   await replied(client, 100)
   client.socket.write(body.subarray(0, bytes))
   return client
@@ -129,7 +129,7 @@ describe('an upload', () => {
     const folder = mkdtempSync(join(tmpdir(), 'edgehostd-slow-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const slow = join(folder, 'examine.cjs')
-    // Comes to no finding.
+    // The examination does not end.
     writeFileSync(slow, 'setInterval(() => undefined, 1000)')
     const edge = await start({ examineProgram: slow })
     const { access } = await edge.login('alice')
@@ -160,7 +160,7 @@ describe('a request', () => {
     const json = 'Content-Type: application/json'
     const length = 'Content-Length: 1000'
     client.socket.write(head('POST', logoutPath, access, json, length, 'Expect: 100-continue'))
-    // Said by whoever begins to read the body.
+    // Sent when the reading of the body begins.
     await replied(client, 100)
     client.socket.write('{"a":')
     await edge.post(logoutPath, {}, { headers: { authorization: access } })
@@ -242,7 +242,7 @@ it('after a logout a connection counts as one without a login again, and may be 
   client.received = ''
   client.socket.write(head('POST', logoutPath, access, 'Content-Length: 0'))
   await replied(client, 200)
-  // It has been idle for the shortest time: the three others of its address go first.
+  // It has been idle for the shortest time: the three others of its address are closed first.
   for (let count = 0; count < 4; count += 1) await openTls(wire.port, wire.cert)
   await closed(client)
 })

@@ -30,7 +30,7 @@ const ask = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 /**
  * Milliseconds until the connection is closed; a failure after 10 s, which is far from the 60 s of `generous` and from
- * the 30 s at which Node looks by itself. No narrower bound: client and server share one loop of a busy machine.
+ * the 30 s at which Node checks by default. No narrower bound: client and server share the event loop of a busy machine.
  */
 async function lifeOf(client: Client): Promise<number> {
   const start = performance.now()
@@ -106,7 +106,7 @@ describe.concurrent('timeouts', () => {
     server.on('clientError', createParserErrorReply({ ...parserError, lines: captureLog().log }))
     const silent = await openTcp(port)
     const half = await openTcp(port)
-    // The header of a TLS record whose content never comes.
+    // The header of a TLS record whose content never arrives.
     half.socket.write('\u0016\u0003\u0001\u0000\u0050')
     await lifeOf(silent)
     await lifeOf(half)
@@ -177,7 +177,7 @@ describe.concurrent('timeouts', () => {
   })
 })
 
-// Alone, since encrypting it keeps the loop from everything else for a second.
+// Not concurrent, since the encryption blocks the event loop for a second.
 it('a connection whose client does not read its reply is closed', async () => {
   const timeouts = { ...generous, stalledMs: 500 }
   const { promise: ended, resolve } = Promise.withResolvers<boolean>()

@@ -54,7 +54,7 @@ describe.each([
   beforeAll(async () => {
     const material = await make()
     served = await startServer(material, (_request, response) => response.end('hello'))
-    // What the refusals are measured against: a server that accepts whatever this openssl can say.
+    // For comparison with the refusals: a server that accepts everything this openssl supports.
     const options = { ...material, minVersion: 'TLSv1', ciphers: 'ALL:COMPLEMENTOFALL:@SECLEVEL=0' } as const
     lax = createTlsServer(options, (socket) => socket.on('error', () => undefined).end())
     lax.listen(0, '127.0.0.1')
@@ -141,7 +141,7 @@ describe('setSecureContext', () => {
     old.socket.write(ask)
     await vi.waitFor(() => expect(old.received.match(/hello/g)).toHaveLength(2))
     expect(old.closed).toBe(false)
-    // The policy is part of what is set.
+    // The new context keeps the policy.
     expect(await handshake(port, '-tls1_2', '-cipher', everythingBut('ECDSA'))).toBeUndefined()
     await stop()
   })

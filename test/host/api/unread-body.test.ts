@@ -34,7 +34,7 @@ const refusals = [
   ['a request over the limit', 'POST', '/v1/edge-mgmt/settings', '429'],
 ] as const
 
-// Each connection is closed two seconds after its reply: the tests of a group wait for that together.
+// Each connection is closed two seconds after its reply: the tests of a group wait concurrently.
 describe('a body that waits for 100 Continue', () => {
   it.concurrent.each(refusals)('the body of %s is neither requested nor read', async (...refusal) => {
     const [, method, path, status] = refusal
@@ -63,7 +63,7 @@ describe('a body of 200 MB', () => {
       const send = () => {
         if (client.closed || sent >= 200) return
         sent += 1
-        // It waits for `drain` each time: a chunk is more than the socket buffers.
+        // The client waits for `drain` each time: a chunk is larger than the buffer of the socket.
         client.socket.write(chunk)
       }
       client.socket.on('drain', send)
@@ -102,7 +102,7 @@ it('a client that keeps sending after a refusal is not reset before it has read 
   client.socket.on('error', failed)
   client.socket.write(head('POST', loginPath, json, 'Content-Length: 90000'))
   client.socket.pause()
-  // More than was there when the refusal went out.
+  // More bytes than had arrived when the refusal was sent.
   for (let sent = 0; sent < 9; sent += 1) {
     client.socket.write('x'.repeat(10_000))
     await new Promise((done) => setImmediate(done))
@@ -178,7 +178,7 @@ it('requests without a Host are counted too', async () => {
 })
 
 it('a body of unknown length that was read changes nothing in the reply and leaves the connection open', async () => {
-  const body = JSON.stringify({ username: 'nobody', password: '' })
+  const body = JSON.stringify({ username: 'no-such-user', password: '' })
   const fieldsOf = async (...request: string[]) => {
     const client = await openTls(wire.port, wire.cert)
     client.socket.write(request.join(''))

@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-/** Uids that were given out before the kill. */
+/** Uids that were returned before the kill. */
 async function floodAndKill(file: string, atLeast: number): Promise<string[]> {
   const program = join(import.meta.dirname, '../../support/audit-flooder.ts')
   const child = spawn(process.execPath, [program, file], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -46,7 +46,7 @@ function recordsOfYear(): { singles: number; sums: number } {
   return found
 }
 
-/** Bytes that a record takes in a database of many such, indexes included. */
+/** Bytes that a record takes in a large database, indexes included. */
 function bytesOf(name: string, entryOf: (index: number) => AuditEntry): number {
   const file = join(folder, name)
   const database = openDatabase(file, captureLog().log)

@@ -17,16 +17,16 @@ const adminGroups = ['sudo', 'domain admins']
 describe('the accounts of this machine', () => {
   const accounts = createAccounts({ runner: createRunner(), adminGroups, markKey })
 
-  it('hold root, who is an administrator by uid', async () => {
+  it('root is an account of this machine, and an administrator by uid', async () => {
     expect(await accounts.read('root')).toMatchObject({ name: 'root', role: 'admin', source: 'local' })
   })
 
   it.each(['no-such-user', '0', '+0', ' 0', '00', '0x0', 'root:x', 'ROOT', 'root ', '*', '', '-x', '--help'])(
-    'do not hold %j',
+    '%j is not an account of this machine',
     async (name) => expect(await accounts.read(name)).toBeUndefined(),
   )
 
-  it('have marks that are no password hash', async () => {
+  it('the marks of accounts are not password hashes', async () => {
     const mark = (await accounts.read('root'))?.mark ?? ''
     expect(mark).toMatch(/^[\w-]{22}$/)
     const other = createAccounts({
@@ -47,13 +47,13 @@ describe('accounts in files', () => {
   const accountsBy = (runner: CommandRunner) =>
     createAccounts({ runner, adminGroups, markKey, etc: host.etc })
 
-  it('are read without a child process', async () => {
+  it('accounts in files are read without a child process', async () => {
     expect(await accountsBy(host.runner).read('alice')).toMatchObject({ role: 'admin', hasLoginShell: true })
-    expect(await accountsBy(host.runner).read('nobody')).toBeUndefined()
+    expect(await accountsBy(host.runner).read('no-such-user')).toBeUndefined()
     expect(host.calls).toEqual([])
   })
 
-  it('are told apart by role, shell, lock and expiry', async () => {
+  it('accounts in files have their role, shell, lock and expiry', async () => {
     const accounts = accountsBy(host.runner)
     expect(await accounts.read('bob')).toMatchObject({ role: 'viewer', locked: false, expiresAt: undefined })
     expect(await accounts.read('service')).toMatchObject({ hasLoginShell: false })
@@ -61,7 +61,7 @@ describe('accounts in files', () => {
     expect(await accounts.read('gone')).toMatchObject({ expiresAt: 0 })
   })
 
-  it('change their mark with password and uid, and with nothing else', async () => {
+  it('the mark of an account changes with password and uid, and with nothing else', async () => {
     const accounts = accountsBy(host.runner)
     const mark = async () => (await accounts.read('bob'))?.mark
     const before = await mark()
@@ -80,16 +80,16 @@ describe('accounts in files', () => {
   })
 
   it.each(['passwd', 'shadow', 'group'])(
-    'that cannot be read are not said to be gone or changed: %s',
+    'accounts are not reported as deleted or changed when a file cannot be read: %s',
     async (name) => {
-      // What cannot be read is no answer, whatever the reason: here a folder in the place of the file.
+      // A file that cannot be read says nothing about accounts: here a folder replaces it.
       await rm(join(host.etc, name))
       await mkdir(join(host.etc, name))
       await expect(accountsBy(host.runner).read('alice')).rejects.toThrow('is a folder, not a regular file')
     },
   )
 
-  it('without a passwd file are not said to be gone', async () => {
+  it('accounts are not reported as deleted when there is no passwd file', async () => {
     await rm(join(host.etc, 'passwd'))
     await expect(accountsBy(host.runner).read('alice')).rejects.toThrow('ENOENT')
   })
@@ -140,7 +140,7 @@ describe('accounts of a directory', () => {
   const timedOut = new CommandFailed('getent', 'timed-out', '10000 ms')
   const read = (name: string) => createAccounts({ runner, adminGroups, markKey, etc: host.etc }).read(name)
 
-  it('have the name that NSS returns, and their login shell', async () => {
+  it('an account of a directory has the name that NSS returns, and its login shell', async () => {
     expect(await read('Carol@CORP')).toMatchObject({
       name: 'carol@corp.example',
       source: 'directory',
@@ -150,11 +150,11 @@ describe('accounts of a directory', () => {
     })
   })
 
-  it('are locked where the directory says so', async () => {
+  it('an account of a directory is locked where the directory says so', async () => {
     expect(await read('dave')).toMatchObject({ role: 'viewer', locked: true })
   })
 
-  it('are asked about for 10 s in all', async () => {
+  it('a directory is asked for 10 s in all', async () => {
     const limits: number[] = []
     const slow: CommandRunner = {
       run: async (program, args, options) => {
@@ -172,13 +172,14 @@ describe('accounts of a directory', () => {
     expect(group).toBeLessThanOrEqual(shadow - 5)
   })
 
-  it('are not found by their uid', async () => expect(await read('70001')).toBeUndefined())
+  it('an account of a directory is not found by its uid', async () =>
+    expect(await read('70001')).toBeUndefined())
 
-  it('may bring memberships to local users', async () => {
+  it('a directory may add memberships to local users', async () => {
     expect(await read('bob')).toMatchObject({ source: 'local', role: 'admin' })
   })
 
-  it('are not said to be gone by a getent that fails or is killed', async () => {
+  it('accounts are not reported as deleted when getent fails or is killed', async () => {
     for (const failure of [says(1), says(3), says(127), says(undefined)]) {
       otherwise = { 'getent passwd': failure }
       await expect(read('dave')).rejects.toThrow(CommandFailed)
@@ -189,7 +190,7 @@ describe('accounts of a directory', () => {
     expect(await read('dave')).toBeUndefined()
   })
 
-  it('are not said to be no administrators by an id or getent that fails or is killed', async () => {
+  it('users are not reported as non-administrators when id or getent fails or is killed', async () => {
     for (const failure of [says(1), says(undefined), says(1, '70000\n')]) {
       otherwise = { id: failure }
       await expect(read('Carol@CORP')).rejects.toThrow(CommandFailed)
@@ -199,12 +200,12 @@ describe('accounts of a directory', () => {
     }
   })
 
-  it('that knows only some of the groups of administrators is believed', async () => {
+  it('a directory that knows only some of the administrator groups is trusted', async () => {
     otherwise = { 'getent group': says(2, 'domain admins:*:70512:\n') }
     expect(await read('bob')).toMatchObject({ role: 'admin', isRoleKnown: true, roleSource: 'directory' })
   })
 
-  it('that is silent leaves local accounts what the files say, without a question', async () => {
+  it('without an answer of the directory local accounts are as in the files, and no program is started', async () => {
     otherwise = { getent: timedOut, id: timedOut }
     const accounts = createAccounts({ runner, adminGroups, markKey, etc: host.etc })
     expect(accounts.readLocal().find('locked')).toMatchObject({

@@ -34,29 +34,32 @@ describe('accounts of the local files', () => {
     ['nsswitch.conf', /files/, 'ldap ', { isRoleKnown: false }],
   ] as const
 
-  it.each(changes)('are seen at once when %s is written in place', async (name, from, to, change) => {
-    const text = texts[name].replace(from, to)
-    expect(text).toHaveLength(texts[name].length)
-    await writeFile(join(etc, name), text)
-    expect(find('bob')).toMatchObject(change)
-    await writeFile(join(etc, name), texts[name])
-    expect(find('bob')).toMatchObject({ role: 'viewer', locked: false, hasLoginShell: true })
-  })
+  it.each(changes)(
+    'a local account changes at once when %s is written in place',
+    async (name, from, to, change) => {
+      const text = texts[name].replace(from, to)
+      expect(text).toHaveLength(texts[name].length)
+      await writeFile(join(etc, name), text)
+      expect(find('bob')).toMatchObject(change)
+      await writeFile(join(etc, name), texts[name])
+      expect(find('bob')).toMatchObject({ role: 'viewer', locked: false, hasLoginShell: true })
+    },
+  )
 
-  it.each(changes)('are seen at once when %s is replaced', async (name, from, to, change) => {
+  it.each(changes)('a local account changes at once when %s is replaced', async (name, from, to, change) => {
     await writeFile(join(etc, 'new'), (await readFile(join(etc, name), 'utf8')).replace(from, to))
     await rename(join(etc, 'new'), join(etc, name))
     expect(find('bob')).toMatchObject(change)
   })
 
-  it('are gone with their line, and there with it', async () => {
+  it('a local account exists exactly while its line does', async () => {
     await writeFile(join(etc, 'passwd'), '')
     expect([accounts.has('bob'), find('bob')]).toEqual([false, undefined])
     await writeFile(join(etc, 'passwd'), texts.passwd)
     expect([accounts.has('bob'), find('bob')?.name]).toEqual([true, 'bob'])
   })
 
-  it('say nothing where passwd is gone, and have no lock where shadow is', async () => {
+  it('there is no local account without passwd, and no lock without shadow', async () => {
     await rm(join(etc, 'shadow'))
     expect(find('bob')).toMatchObject({ locked: false })
     await rm(join(etc, 'passwd'))

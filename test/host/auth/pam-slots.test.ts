@@ -48,7 +48,7 @@ describe.skipIf(needs)(`wrong logins and the failure delay of PAM${needs ? ` (${
   }
 
   it(
-    'a right one from elsewhere waits for the work of those before it and not for their sleep',
+    'a right login from elsewhere waits for the work of wrong ones before it and not for their sleep',
     { timeout: 60_000 },
     async () => {
       const { verify } = setUp(1)
@@ -62,7 +62,7 @@ describe.skipIf(needs)(`wrong logins and the failure delay of PAM${needs ? ` (${
   )
 
   it(
-    'a storm of them leaves a pair that has logged in its place, and the others their bound',
+    'a storm of wrong logins keeps the place of a pair that has logged in, and the bound for others',
     { timeout: 60_000 },
     async () => {
       const cores = availableParallelism()

@@ -57,11 +57,11 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
     command('chage', ['-E', '-1', '-m', '0', '-M', '99999', '-d', '2026-01-01', user])
   })
 
-  it('accepts the right password', async () => {
+  it('PAM accepts the right password', async () => {
     expect(await verify(user, password)).toEqual({ kind: 'accepted' })
   })
 
-  it('refuses a wrong password, one that only begins right, and an unknown user', async () => {
+  it('PAM refuses a wrong password, one that only begins right, and an unknown user', async () => {
     const verdicts = await Promise.all([
       verify(user, 'wrong'),
       verify(user, `${password} `),
@@ -71,20 +71,20 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
     expect(verdicts.map(({ kind }) => kind)).toEqual(Array(4).fill('refused'))
   })
 
-  it('takes a password of 511 bytes whole', async () => {
+  it('PAM reads a password of 511 bytes completely', async () => {
     const long = 'ä'.repeat(255) + '7'
     setPassword(long)
     expect((await verify(user, long)).kind).toBe('accepted')
     expect((await verify(user, `${long.slice(0, -1)}8`)).kind).toBe('refused')
   })
 
-  it('says that the password has expired after the right one only', async () => {
+  it('PAM reports an expired password after the right one only', async () => {
     command('chage', ['-d', '0', user])
     expect((await verify(user, password)).kind).toBe('password-expired')
     expect((await verify(user, 'wrong')).kind).toBe('refused')
   })
 
-  it('refuses an expired account', async () => {
+  it('PAM refuses an expired account', async () => {
     command('chage', ['-E', '0', user])
     const verdict = await verify(user, password)
     expect(verdict).toMatchObject({
@@ -93,18 +93,18 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
     })
   })
 
-  it('refuses a locked account', async () => {
+  it('PAM refuses a locked account', async () => {
     command('passwd', ['-l', user])
     expect((await verify(user, password)).kind).toBe('refused')
   })
 
-  it('refuses an account without a password, whatever is given', async () => {
+  it('PAM refuses an account without a password, whatever is given', async () => {
     command('passwd', ['-d', user])
     const verdicts = await Promise.all(['', 'x', password].map((given) => verify(user, given)))
     expect(verdicts.map(({ kind }) => kind)).toEqual(Array(3).fill('refused'))
   })
 
-  it('is unusable without its service file, and does not fall back to another', async () => {
+  it('PAM is unusable without its service file, and does not use another one', async () => {
     const missing = createPam({
       runner,
       privileged: runner,
@@ -117,7 +117,7 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
     })
   })
 
-  it('is unusable with a module that is not there, or without pamtester', async () => {
+  it('PAM is unusable with a missing module, or without pamtester', async () => {
     const broken = `${service}-broken`
     await writeFile(
       `/etc/pam.d/${broken}`,
@@ -133,13 +133,13 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
   })
 
   describe('a password change', () => {
-    it('is done when old and new one are good, and the new one lets in', async () => {
+    it('a password change with valid passwords succeeds, and the new one is accepted', async () => {
       expect(await change(password, newPassword)).toBeUndefined()
       expect((await verify(user, newPassword)).kind).toBe('accepted')
       expect((await verify(user, password)).kind).toBe('refused')
     })
 
-    it('is done for a password that has expired', async () => {
+    it('a password change succeeds for an expired password', async () => {
       command('chage', ['-d', '0', user])
       expect(await change(password, newPassword)).toBeUndefined()
       expect((await verify(user, newPassword)).kind).toBe('accepted')
@@ -149,12 +149,12 @@ describe.skipIf(needs)(`PAM of this machine${needs ? ` (${needs})` : ''}`, { tim
       ['with a wrong old password', 'wrong', newPassword, /Authentication/],
       ['to one that is too short', password, 'x7', /longer password/],
       ['to the same one', password, password, /not been changed|unchanged/],
-    ])('is refused %s', async (_what, old, wanted, words) => {
+    ])('a password change is refused %s', async (_what, old, wanted, words) => {
       expect(await change(old, wanted)).toMatch(words)
       expect((await verify(user, password)).kind).toBe('accepted')
     })
 
-    it('is refused before the minimum age is over', async () => {
+    it('a password change is refused before the minimum age is over', async () => {
       command('chage', ['-m', '7', '-d', new Date().toISOString().slice(0, 10), user])
       expect(await change(password, newPassword)).toMatch(/wait longer/)
       expect((await verify(user, password)).kind).toBe('accepted')

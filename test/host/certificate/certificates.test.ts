@@ -21,7 +21,7 @@ const hour = 3_600_000
 const built = Date.UTC(2026, 0, 1)
 let folder: string
 let time: number
-/** Where it does not go as the time does. */
+/** Set where it differs from the time. */
 let monotonic: number | undefined
 let hostName: string
 let addresses: readonly string[]
@@ -133,7 +133,7 @@ describe("the daemon's own certificate", () => {
         time += 10_000
         await certificates.ensure()
       }
-      // In 50 minutes.
+      // All of them within 50 minutes.
       expect(made()).toBe(1)
       expect(logged.lines.filter(({ minutes }) => minutes !== undefined)).toMatchObject([{ minutes: 60 }])
       time += hour / 6
@@ -281,7 +281,7 @@ describe("the daemon's own certificate", () => {
   })
 
   it('a certificate that cannot be written is served from memory, with an error in the log', async () => {
-    // Nobody can make a folder there, root included.
+    // No user can make a folder there, root included.
     const certificates = create(undefined, '/proc/tls')
     await certificates.ensure()
     expect(keyOf(certificates.material().cert)).toBe(keyOf(certificates.material().key))

@@ -105,7 +105,7 @@ it('a trail of any size is downloaded, but a reply that is read completely only 
   answer = (_request, response) => send(response.writeHead(200), 40)
   expect(await download()).toMatchObject({ exitCode: 0 })
   expect(statSync(archive()).size).toBe(40 * mebibyte.length)
-  // An error, of which the text is wanted.
+  // The text of an error is read completely.
   answer = (_request, response) => send(response.writeHead(500), 10_000)
   const refused = await download()
   expect(refused).toMatchObject({ exitCode: 1 })

@@ -36,7 +36,7 @@ beforeEach(() => {
 const known = () => ['--host', `localhost:${server.port}`, '--fingerprint', fingerprint()]
 const fingerprint = () => new X509Certificate(material.cert).fingerprint256
 
-/** As the user of the tests, or as another one where that is root, whom no permission stops. */
+/** As the user of the tests, or as another user where that is root, since permissions do not stop root. */
 async function run(env: Record<string, string>, ...args: string[]) {
   const { exitCode, stdout, stderr } = await execa(
     'setsid',
@@ -118,7 +118,7 @@ describe('a config folder that cannot be written', () => {
 
 it('a config folder that only its owner may write is named to others', async ({ skip }) => {
   if (process.getuid?.() !== 0) skip('only root can give a folder away')
-  // Root without capabilities, since another user may not even reach this checkout.
+  // Root without capabilities, since another user may have no access to this checkout.
   chownSync(home, 65534, 65534)
   chmodSync(home, 0o755)
   const { exitCode, stderr } = await execa(

@@ -30,7 +30,7 @@ async function answer(bytes: string): Promise<string> {
 
 const good = (body: string) =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
-// All that the first look at a reply wants, of each command; what lies deeper is missing.
+// The top-level fields that the commands need; the nested ones are missing.
 const hollow = {
   metadata: {},
   spec: {},

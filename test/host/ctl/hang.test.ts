@@ -17,7 +17,7 @@ afterAll(() => {
   rmSync(ctl.home, { recursive: true })
 })
 
-/** A daemon on a socket; what it does not answer stays open. */
+/** A daemon on a socket; requests without a reply stay open. */
 async function listen(name: string, answer: RequestListener): Promise<string> {
   const path = join(ctl.home, name)
   const server = createServer(answer)
@@ -36,7 +36,7 @@ async function open(server: Server, where: string | number): Promise<void> {
 
 const silent: RequestListener = () => undefined
 
-/** Runs a command and says how long it took, in seconds. */
+/** Runs a command and measures it, in seconds. */
 async function timed(...args: string[]) {
   const startedAt = performance.now()
   const ended = await ctl.run(args)
@@ -69,7 +69,7 @@ describe.concurrent('a daemon that accepts connections and does not reply', () =
   })
 
   it('a slow daemon is not taken for one that hangs', async () => {
-    // The reply comes when it was asked for a sign of life.
+    // The reply is sent only after edgehostctl has asked for /v1/ping.
     let finish: () => void = () => undefined
     const socket = await listen('slow.sock', ({ url }, response) => {
       if (url === '/v1/ping') {

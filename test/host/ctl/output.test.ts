@@ -43,7 +43,7 @@ const commands = [
 describe('a standard output that is full', () => {
   it.each(commands)('a full standard output is one line and exit code 1 for %s', async (command) => {
     const { exitCode, stderr } = await shell.run(`edgehostctl ${command} > /dev/full`)
-    // config check is the daemon's own.
+    // config check is run by the daemon's program.
     const name = command.startsWith('config') ? 'edgehostd' : 'edgehostctl'
     expect(stderr).toBe(`${name}: standard output cannot be written: no space left on device (ENOSPC)`)
     expect(exitCode).toBe(1)
@@ -80,7 +80,7 @@ describe('a reader that has seen enough', () => {
     const { stderr } = await shell.run(
       `[ -p go ] || mkfifo go; (read -r < go; edgehostctl ${command}; echo "ended with $?" >&2) | { exec 0<&-; echo > go; }`,
     )
-    // What is cut off is no archive.
+    // An incomplete archive is an error.
     expect(stderr).toBe(`ended with ${command.startsWith('audit download') ? 1 : 0}`)
   })
 })

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { makeMaterial, startServer } from '../../support/https-server.ts'
 
-/** A daemon's logins and renewals, strict: a refresh token is good once and never again. */
+/** A daemon's logins and renewals; a refresh token is valid only once. */
 function createAccounts() {
   let generation = 0
   let isEnded = false
@@ -14,7 +14,7 @@ function createAccounts() {
   const pair = () => ({ Authorization: `access-${generation}`, RefreshToken: `refresh-${generation}` })
   return {
     renewals,
-    /** The access token is good no longer. */
+    /** The access token is no longer valid. */
     age: () => void (generation += 0.5),
     end: () => void (isEnded = true),
     reply(url: string, token: string | undefined, body: Record<string, string>): [number, unknown] {

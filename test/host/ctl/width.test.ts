@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => shell.stop())
 
-/** What a command shows: in a pipe, or on a terminal of so many columns, which script(1) is. */
+/** Output of a command: in a pipe, or on a terminal (script(1)) of so many columns. */
 async function show(command: string, columns?: number, env: Record<string, string> = {}): Promise<string> {
   const line = `edgehostctl ${command}`
   const { stdout } = await shell.run(
@@ -39,7 +39,7 @@ describe.each([
       const text = await show(command, columns)
       expect(text.length).toBeGreaterThan(100)
       for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
-      // What is longer than a line, as a hash or a place in an archive, is broken; a fingerprint between bytes.
+      // Words longer than a line, such as a hash or a path in an archive, are broken; a fingerprint between bytes.
       const long = [...whole].filter((word) => word.length > columns - 2 || /^([0-9A-F]{2}:){31}/.test(word))
       for (const word of wordsOf(text)) {
         if (!long.some((each) => each.includes(word))) expect(whole, `${word} in\n${text}`).toContain(word)

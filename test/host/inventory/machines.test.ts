@@ -42,7 +42,7 @@ it('the values of a tool that hangs are left out, and a condition names it', asy
   })
 }, 60_000)
 
-it('leaves out what tools say that is not JSON, and names them', async () => {
+it('output of tools that is not JSON is left out, and the tools are named', async () => {
   const saying = { lsblk: '{not json', lscpu: '', smartctl: 'Segmentation fault' }
   const { board, disks, conditions } = await inventoryOf('rack-server', {
     tree: 'rack-server',
@@ -61,7 +61,7 @@ it('leaves out what tools say that is not JSON, and names them', async () => {
   )
 }, 60_000)
 
-it('says how many disks there are where it does not read them all', async () => {
+it('disks that are not read because there are too many are counted', async () => {
   const more = Array.from({ length: 200 }, (_, index) => {
     const path = `devices/pci0000:00/0000:00:17.0/virtio${index}/block/vd${index}`
     return [`/sys/block/vd${index} -> ../${path}`, `/sys/${path}/size = 2048`]

@@ -37,7 +37,7 @@ describe('a client on the host', () => {
     },
   )
 
-  // An empty one is that of a Unix socket, which asks for itself who is there.
+  // An empty address is that of a Unix socket, which checks its clients itself.
   it.each(['128.0.0.1', '10.127.0.0', '::2', '::ffff:10.0.0.1', '', 'localhost'])(
     '"%s" is not on the host',
     async (address) => {

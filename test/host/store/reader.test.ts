@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const greater = (than: number) => ({ sql: 'SELECT n FROM number WHERE n > ? ORDER BY n', values: [than] })
 const count = { sql: 'SELECT count(*) AS count FROM number', values: [] }
-// Some hundred milliseconds of work for any processor.
+// Some hundred milliseconds of work on any processor.
 const slow = {
   sql: 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < ?) SELECT count(*) AS count FROM c',
   values: [1_000_000],
@@ -97,7 +97,7 @@ describe('a reader', () => {
       status: 503,
       message: expect.stringContaining('narrow the filter'),
     })
-    // SQLite cannot be interrupted: until it comes back, whoever asks is refused in time.
+    // SQLite cannot be interrupted: until it returns, further calls are refused in time.
     const until = performance.now() + 15_000
     let found: unknown
     while (found === undefined && performance.now() < until) {

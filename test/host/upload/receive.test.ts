@@ -31,7 +31,7 @@ async function send(...parts: Part[]) {
   return post(server.port, type, body)
 }
 
-/** Nothing is there, also after all that was going on has ended. */
+/** Nothing is left once all work has ended. */
 async function expectNothingLeft(uploads = 1): Promise<void> {
   await vi.waitFor(() => expect(server.outcomes).toHaveLength(uploads), { timeout: 5_000 })
   for (const outcome of server.outcomes) expect(outcome).toBeInstanceOf(Error)

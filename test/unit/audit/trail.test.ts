@@ -46,7 +46,7 @@ describe('a record', () => {
 
   it('a record can neither be altered nor removed by a statement of the daemon', () => {
     rig.fill(2)
-    expect(() => rig.database.sql.exec("UPDATE audit SET actor = 'nobody'")).toThrow('append-only')
+    expect(() => rig.database.sql.exec("UPDATE audit SET actor = 'mallory'")).toThrow('append-only')
     expect(() => rig.database.sql.exec('DELETE FROM audit WHERE seq = 1')).toThrow('append-only')
   })
 
@@ -113,7 +113,7 @@ describe('verification', () => {
   })
 
   it.each([
-    ['altered', "UPDATE audit SET actor = 'somebody else' WHERE seq = 300", 300, 'altered'],
+    ['altered', "UPDATE audit SET actor = 'mallory' WHERE seq = 300", 300, 'altered'],
     ['altered in its time', 'UPDATE audit SET at = at + 1 WHERE seq = 300', 300, 'altered'],
     ['removed', 'DELETE FROM audit WHERE seq = 300', 301, 'missing'],
     ['removed at the begin', 'DELETE FROM audit WHERE seq <= 10', 11, 'missing'],
@@ -154,7 +154,7 @@ describe('verification', () => {
 
   it.each([
     ['the newest record altered', [450]],
-    ['the chain computed anew to the same length', [447, 448, 449, 450]],
+    ['the chain computed again to the same length', [447, 448, 449, 450]],
   ])('verification finds %s while the daemon runs, even with correct hashes', async (_what, seqs) => {
     const { verify, store } = rig.fill(450)
     rig.tamper('')
@@ -266,7 +266,7 @@ describe('a trail that cannot be written', () => {
   })
 })
 
-describe('a trail to which somebody else writes', () => {
+describe('a trail that another program writes', () => {
   it('after records of another program the trail misses one record, continues behind them, and reports them', async () => {
     const { trail, store, verify } = rig.fill(2)
     const kept = trail.head()

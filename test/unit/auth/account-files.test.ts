@@ -61,7 +61,7 @@ describe('findPasswd', () => {
     ['a comment field', 'Bob'],
   ])('findPasswd finds nothing for %s', (_what, name) => expect(findPasswd(passwd, name)).toBeUndefined())
 
-  // A name is the whole first field; with `root:x` or `root:x:0` as a name the prefix of a line would match too.
+  // A name is the whole first field; the names `root:x` and `root:x:0` are prefixes of a line.
   it.each(['root:x', 'root:x:0', 'bob:x:1001:1001'])(
     'findPasswd finds nothing for %s, which reaches into the next field',
     (name) => expect(findPasswd(passwd, name)).toBeUndefined(),

@@ -202,7 +202,7 @@ describe('the watch of the files', () => {
     const etc = await mkdtemp(join(tmpdir(), 'edgehostd-watch-'))
     const looks = [account]
     const local = {
-      // Locked right behind the back of the first look.
+      // Locked right after the first read.
       get bob() {
         writeFileSync(join(etc, 'shadow'), '')
         return looks.pop() ?? { ...account, locked: true }

@@ -197,7 +197,7 @@ describe('a user over all addresses', () => {
       if (typeof attempt !== 'number') attempts.push(attempt)
     }
     expect(attempts).toHaveLength(100)
-    expect(begin('bob', '203.0.113.1'), 'they end in seconds, so nobody waits an hour for them').toBe(1)
+    expect(begin('bob', '203.0.113.1'), 'attempts end in seconds, so the wait is not an hour').toBe(1)
     for (const attempt of attempts) attempt.cancel()
     expect(begin('bob', '203.0.113.1')).not.toBeTypeOf('number')
   })
@@ -307,10 +307,10 @@ describe('memory', () => {
   it('no counter grows with the length of a name', () => {
     const { fail } = setUp({ trackedKeys: 100, addressLockAfterFailures: 1_000 })
     const before = process.memoryUsage().heapUsed
-    // As long as a body may be; each one its own.
+    // As long as a body may be, and all different.
     for (let count = 0; count < 100; count += 1)
       fail(randomBytes(2 ** 19).toString('base64'), `192.0.2.${count % 50}`)
-    // What was made on the way and nobody holds may still be there.
+    // Garbage that is not yet collected may still count.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 2 ** 20)
   })
 

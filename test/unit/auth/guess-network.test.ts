@@ -6,7 +6,7 @@ import { setUpGuard } from '../../support/guess-guard.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { minuteMs } from '../../support/turning-clock.ts'
 
-/** In the /64 that a link of this host has. */
+/** An address in an on-link /64 of this host. */
 const near = (index: number) => `2001:db8:cafe:1::${(index + 0x1000).toString(16)}`
 
 describe('a /64 on a link of this host', () => {

@@ -5,11 +5,11 @@ import { setUpGuard, type GuardSetUp } from '../../support/guess-guard.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock, dayMs, hourMs, minuteMs } from '../../support/turning-clock.ts'
 
-/** A guard of the next start, over what the one before has left on the disk. */
+/** The guard after a restart, with the state that the one before left on the disk. */
 const restart = ({ database }: ReturnType<typeof setUpGuard>, options: GuardSetUp = {}) =>
   setUpGuard({ ...options, database })
 
-/** A clock of a host that says something else every time it starts. */
+/** A clock of a host with another time after each start. */
 const clockAt = (now: number) => createTurningClock(now)
 
 describe('after a restart', () => {

@@ -161,7 +161,7 @@ describe('createPamSlots', () => {
 })
 
 describe('unknown pairs that wait', () => {
-  /** One core, which is taken; who is served notes its name and goes at once. */
+  /** One core, which is busy; each login that starts notes its name and ends at once. */
   async function setUpQueue(queueLength: number) {
     const { slots, run, running, settle } = setUp({ cores: 1, queueLength })
     void run()

@@ -5,7 +5,7 @@ import { createTurningClock, dayMs, minuteMs } from '../../support/turning-clock
 const refused = { code: 'Unauthenticated', status: 401 }
 
 describe('a clock that is set back', () => {
-  // So that it stays ahead of the real clock, against which the library holds the end of a token.
+  // Ahead of the real clock, with which the library compares the end of a token.
   const ahead = () => createTurningClock(Date.now() + 1_500 * dayMs)
 
   it('a clock set back by 5 minutes ends no session', async () => {

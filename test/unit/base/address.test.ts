@@ -51,13 +51,13 @@ describe('addressGroup', () => {
 
 describe('isLoopback', () => {
   it.each(['127.0.0.1', '127.8.9.10', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1'])(
-    'holds for %s',
+    'isLoopback is true for %s',
     (address) => {
       expect(isLoopback(address)).toBe(true)
     },
   )
   it.each(['10.0.0.1', '::', '::2', '1::1', 'localhost', '127.evil.example', ''])(
-    'fails for %s',
+    'isLoopback is false for %s',
     (address) => {
       expect(isLoopback(address)).toBe(false)
     },
@@ -82,7 +82,7 @@ describe('reachableBy', () => {
     ['::', all],
     ['0.0.0.0', ['192.0.2.7']],
     ['198.51.100.1', ['198.51.100.1']],
-  ])('says under which addresses of a host %s answers', (bound, expected) => {
+  ])('reachableBy lists the addresses of a host that reach the bound address %s', (bound, expected) => {
     expect(reachableBy(bound, all)).toEqual(expected)
   })
 })
@@ -91,6 +91,6 @@ it.each([
   ['fd000000000000000000000000000002', 'fd00::2'],
   ['20010db8000000010001000100010001', '2001:db8:0:1:1:1:1:1'],
   ['20010db8000000000001000000000001', '2001:db8::1:0:0:1'],
-])('writes %s as %s', (digits, short) => {
+])('addressOfHex formats %s as %s', (digits, short) => {
   expect(addressOfHex(digits)).toBe(short)
 })

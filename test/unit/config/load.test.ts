@@ -129,7 +129,7 @@ describe('layers', () => {
 })
 
 describe('problems', () => {
-  test('of all layers are listed at once, also those a stronger layer replaces', async () => {
+  test('problems of all layers are listed at once, also those of values that a later layer replaces', async () => {
     write('config.yaml', 'api:\n  prot: 1\n  port: 70000\nhost:\n  name: 12\n')
     write('config.d/a.yaml', 'api:\n\tport: 1\n')
     write('config.d/b.yaml', 'log:\n\n  level: [info]\n')

@@ -35,7 +35,7 @@ describe('product UUID', () => {
     'To Be Filled By O.E.M.',
     '4c4c4544005235108051b7c04f4a3333',
     '',
-  ])('refuses %j', (junk) => {
+  ])('the product UUID %j is refused', (junk) => {
     expect(usableProductUuid(junk)).toBeUndefined()
   })
 
@@ -55,7 +55,7 @@ describe('machine-id', () => {
     expect(idOfMachineId(machineId)).toBe('ce16a10221d81f285f28c81b01ad7195')
   })
 
-  it.each(['uninitialized', '', '0'.repeat(32), undefined])('refuses %j', (junk) => {
+  it.each(['uninitialized', '', '0'.repeat(32), undefined])('the machine-id %j is refused', (junk) => {
     expect(idOfMachineId(junk)).toBeUndefined()
   })
 })
@@ -104,7 +104,7 @@ describe('serial number', () => {
     ...['None', 'Not Specified', 'Not Applicable', 'Not Available', 'Not Present', 'Not Provided', 'INVALID'],
     ...['Unknown', 'Undefined', 'null', 'Empty', 'OEM', 'No Asset Tag', '<BAD INDEX>', '<OUT OF SPEC>'],
     ...['03000200-0400-0500-0006-000700080009', 'x'.repeat(60) + '-'.repeat(60) + 'q5'.repeat(60)],
-  ])('refuses %j', (junk) => {
+  ])('the serial %j is refused', (junk) => {
     expect(usableSerial(junk)).toBeUndefined()
   })
 

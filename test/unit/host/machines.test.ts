@@ -8,7 +8,7 @@ import { clockAt, programs, recordingLog } from '../../fixtures/host/edges.ts'
 import { answer, queryLine } from '../../fixtures/host/nvidia-smi.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
-// The whole reply of machines that are not at hand; what a single reader does with its files is tested beside it.
+// The whole reply of machines from fixtures; each reader of files has a test of its own.
 
 async function replyOf(
   name: string,

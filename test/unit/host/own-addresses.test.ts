@@ -58,7 +58,7 @@ it('own addresses follow addresses that are added and removed, also without IPv6
   const before = own.current()
   expect(before.networks.size).toBe(2)
   await own.refresh()
-  expect(own.current(), 'nothing is made anew where nothing changed').toBe(before)
+  expect(own.current(), 'the same list is returned where nothing changed').toBe(before)
   await write('if_inet6', '')
   await own.refresh()
   expect(own.current().networks.size).toBe(0)

@@ -240,7 +240,7 @@ describe('a fact that cannot be read', () => {
     const snapshot = await build()
     await snapshot.refresh('all')
     const unreadable = Promise.reject(new Error('EIO: i/o error'))
-    // It is looked at only later, and until then nobody has caught it.
+    // The snapshot handles the rejection only later; until then it would be unhandled.
     unreadable.catch(() => undefined)
     state.files.set('/sys/devices/system/cpu/online', unreadable)
     await snapshot.refresh('all')

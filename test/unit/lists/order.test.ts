@@ -17,7 +17,7 @@ describe('orderBy', () => {
     ],
     ['keeps the key where it stands', 'metadata.seq=-1', [['metadata.seq', -1]]],
     ['leaves out what stands behind the key', 'metadata.seq=1,spec.kind=-1', [['metadata.seq', 1]]],
-  ])('%s', (_what, text, expected) => {
+  ])('an order %s', (_what, text, expected) => {
     expect(read(text)).toEqual(expected)
   })
 

@@ -89,7 +89,7 @@ function createBoth(random: Random, size: number) {
 
 describe('paging', () => {
   it.each(Array.from({ length: 120 }, (_none, seed) => seed))(
-    'shows each item once while others come and go, in SQLite as in memory (seed %i)',
+    'paging shows each item once while others are added and removed, in SQLite as in memory (seed %i)',
     async (seed) => {
       const random = createRandom(seed)
       const both = createBoth(random, random.below(90))

@@ -33,10 +33,10 @@ describe('what is secret is masked', () => {
     ['a header', 'Authorization: Bearer hunter2.hunter2'],
     ['a header in JSON', JSON.stringify({ authorization: 'Bearer hunter2.hunter2', next: 1 })],
     ['a setting', 'EDGEHOSTD_SOME_PASSWORD=hunter2'],
-    ['a name that is none, of the daemon', '{"msg":"login refused","user":"hunter2 \\" x","address":"::1"}'],
-    ['a name that is none, in what is no JSON', '{"user":"hunter2 \\x"}'],
-    ['a name that is none, of PAM', 'authentication failure; rhost=::1  user=hunter2 correct horse'],
-    ['a name that is none, of PAM, quoted', "access denied for user `hunter2 x' from `::1'"],
+    ['a malformed user name of the daemon', '{"msg":"login refused","user":"hunter2 \\" x","address":"::1"}'],
+    ['a malformed user name in malformed JSON', '{"user":"hunter2 \\x"}'],
+    ['a malformed user name of PAM', 'authentication failure; rhost=::1  user=hunter2 correct horse'],
+    ['a malformed user name of PAM, quoted', "access denied for user `hunter2 x' from `::1'"],
   ])('%s', (_, text) => {
     const shown = mask(text)
     expect(shown).not.toBe(text)
