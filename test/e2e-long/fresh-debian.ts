@@ -19,13 +19,13 @@ export interface FreshDebian {
   readonly root: string
   /** Runs a bash script as root in root's home and gives its standard output; any failing line fails the test. */
   sh(script: string, timeoutMs: number): Promise<string>
-  /** Starts a bash script in the foreground of a terminal, so to say; what it writes goes into a file in root's home. */
+  /** Starts a bash script as in the foreground of a terminal; its output is in a file in root's home. */
   start(script: string, log: string): Running
-  /** Pulls the plug and takes every trace away. */
+  /** Ends it at once and removes everything of it. */
   unplug(): Promise<void>
 }
 
-// Everything mounted here lives in the mount namespace of this one process and goes with it. systemd-nspawn gives it
+// Everything mounted here is in the mount namespace of this one process and ends with it. systemd-nspawn gives it
 // /proc, /dev and a first process that reaps; it does not boot.
 const script = `
 set -eu
@@ -35,13 +35,13 @@ mount -t overlay overlay -o "lowerdir=$lower,upperdir=$folder/cow/upper,workdir=
 exec systemd-nspawn --directory="$folder/root" --register=no --keep-unit --resolv-conf=copy-host --as-pid2 "$@" sleep infinity
 `
 
-/** Lays it out, copy on write. What apt and npm of this machine know about the way to their registries is handed in. */
+/** Makes it, copy on write, with the registry settings of apt and npm of this machine. */
 export async function enterFreshDebian(): Promise<FreshDebian> {
   const lower = await debian('fresh', [])
   const folder = await mkdtemp(join(tmpdir(), `edgehost-${process.pid}-`))
   for (const name of ['root', 'cow', 'way']) await mkdir(join(folder, name))
   const way = await wayToRegistries(join(folder, 'way'))
-  // Spares the archive a second download of the same files.
+  // Avoids a second download of the same files.
   const archives = join(cache, 'fresh-archives')
   await mkdir(join(archives, 'partial'), { recursive: true })
   const holder = spawn(

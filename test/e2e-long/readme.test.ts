@@ -21,12 +21,12 @@ beforeAll(async () => {
 afterAll(() => fresh.unplug())
 
 describe('a Debian with nothing but a minimal system', () => {
-  it('has neither Node nor make before', async () => {
+  it('the minimal system has neither Node nor make', async () => {
     expect(await fresh.sh('command -v node npm make git || true', minutes)).toBe('')
   })
 
   it(
-    'takes what the README asks for, and a clone of the last commit',
+    'the packages of the README can be installed, and the last commit cloned',
     async () => {
       expect(commands[0]).toBe('apt-get install git make npm')
       await fresh.sh(`export DEBIAN_FRONTEND=noninteractive; apt-get update; ${commands[0]} -y`, 20 * minutes)
@@ -39,7 +39,7 @@ describe('a Debian with nothing but a minimal system', () => {
   )
 
   it(
-    'runs the daemon by the first command',
+    'the first command of the README runs the daemon',
     async () => {
       expect(commands[1]).toBe('make run')
       const port = await freePort()
@@ -61,7 +61,7 @@ describe('a Debian with nothing but a minimal system', () => {
           if (running.hasEnded()) return
           const { exitCode, stderr } = await ask()
           if (exitCode !== 0) throw new Error(`${stderr}\n${await log()}`)
-          // What it says to try comes once it answers.
+          // The commands to try follow once the daemon replies.
           if (!(await log()).includes(`https://0.0.0.0:${port}`)) throw new Error(await log())
         }, 10 * minutes)
         expect(running.hasEnded(), await log()).toBe(false)
@@ -73,7 +73,7 @@ describe('a Debian with nothing but a minimal system', () => {
   )
 
   it(
-    'passes the tests by the second',
+    'the second command of the README runs the tests, which pass',
     async () => {
       expect(commands.slice(2)).toEqual(['make test'])
       const said = await fresh.sh(

@@ -35,7 +35,7 @@ async function definitionForm(): Promise<string[]> {
   return [`uploadFile=@${file}`, `signature=@${file}.sig`]
 }
 
-// How the operations are asked that need more than a token.
+// The requests of operations that need more than a token.
 const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
   login: async () => ({ body: { username: 'anna', password: right } }),
   renewToken: async () => ({ body: { refreshToken: (await host.openSession('anna', right)).refreshToken } }),
@@ -83,7 +83,7 @@ describe('the running daemon', () => {
   })
 
   it('the daemon answers every operation as documented', async () => {
-    // The new password ends the session of whoever comes after it.
+    // The new password would end the session of later requests.
     const isLast = ({ operationId }: DocumentedOperation) => operationId === 'resetPassword'
     for (const operation of served.operations.filter((each) => !isLast(each))) await ask(operation)
     for (const operation of served.operations.filter(isLast)) await ask(operation)

@@ -97,7 +97,7 @@ describe('edgehostctl on a terminal', () => {
   })
 })
 
-/** What is another on each machine becomes one that is always the same. */
+/** Replaces values that differ between machines by constant ones. */
 function settle(text: string): string {
   return text
     .replace(/^.*\$.*\n/, '')

@@ -29,7 +29,7 @@ const logIn = async (user: string): Promise<Ended> =>
     { input: `${right}\n` },
   )
 
-/** What each command says, on either way. */
+/** The output of each command, over the socket and over the network. */
 const online: readonly (readonly [string, RegExp])[] = [
   ['status', /^ *State: running$/m],
   ['host show', /^ *Processors: \d+$/m],
@@ -176,7 +176,7 @@ describe('from another host', () => {
   })
 
   it('api post, put, patch and delete work from another host', async () => {
-    const reset = { username: 'nobody-here', oldPassword: right, newPassword: `${right} new` }
+    const reset = { username: 'no-such-user', oldPassword: right, newPassword: `${right} new` }
     const body = JSON.stringify(reset)
     const posted = await other.run(
       [
@@ -242,7 +242,7 @@ describe('from another host', () => {
     expect(ended).toMatchObject({ exitCode: 5, stdout: '' })
     expect(ended.stderr).toContain(await fingerprint())
     expect(ended.stderr).toMatch(/edgehostctl forget 10\.78\.0\.1/)
-    // Not even told to accept it.
+    // Not even with --fingerprint.
     expect(await there('--fingerprint', await fingerprint(), 'status')).toMatchObject({ exitCode: 5 })
     expect(await other.sh('cat /root/.config/edgehostctl/sessions/*.json')).toBe(tokens)
     expect(await other.run(['edgehostctl', 'forget', address])).toMatchObject({ exitCode: 0 })

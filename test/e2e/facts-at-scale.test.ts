@@ -130,7 +130,7 @@ describe.runIf(hasFuse && mountCall)('a FUSE file system that hangs', () => {
     await host.sh('mkdir -p /srv/hung')
     await host.output(['systemd-run', '--unit', 'hung', 'perl', '-e', script])
     await eventually(async () => expect(await host.sh('cat /proc/1/mountinfo')).toContain('/srv/hung'))
-    // It does hang.
+    // The file system hangs.
     const late = await host.run(['timeout', '--signal=KILL', '1', 'stat', '-f', '/srv/hung'])
     expect(late.exitCode).toBeUndefined()
     const startedAt = performance.now()
@@ -145,12 +145,12 @@ describe.runIf(hasFuse && mountCall)('a FUSE file system that hangs', () => {
 describe('at rest', () => {
   it('the daemon starts no more than two programs a minute', { timeout: 120_000 }, async () => {
     await host.configure('debug', 'log:\n  level: debug\n')
-    // Beside the one that tells the watchdog.
+    // Except the one that notifies the watchdog.
     const started = async () =>
       (await host.log())
         .filter(({ msg, program }) => msg === 'a program is started' && program !== 'systemd-notify')
         .map(({ program }) => program)
-    // The first look and the watch are a start's.
+    // The first reading and the watches belong to the start.
     await eventually(async () => expect(await started()).toContain('ip'))
     const before = (await started()).length
     await new Promise((resolve) => setTimeout(resolve, 60_000))

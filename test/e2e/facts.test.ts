@@ -25,7 +25,7 @@ const publicKey = () => certificate().publicKey.export({ format: 'pem', type: 's
 /** Has a certificate made that names this address, once the daemon has seen it, and trusts it from then on. */
 async function certificateFor(address: string): Promise<void> {
   await eventually(async () => {
-    // By itself the daemon makes one an hour.
+    // Without a reload the daemon makes at most one an hour.
     await host.sh('systemctl reload edgehostd')
     await host.trust()
     expect(certificate().checkIP(address)).toBe(address)
@@ -36,7 +36,7 @@ beforeAll(async () => {
   // A file system that lives on a real disk: the root of the test machine, not to be written to.
   host = await bootEdgehostd({ lower: 'machine', nspawn: ['--bind-ro=/:/mnt/machine:norbind'] })
   await host.addUser({ name: 'anna', password: right })
-  // Something to see of each kind.
+  // One of each kind.
   await host.write(
     '/etc/resolv.conf',
     'search plant.example shop.example\nnameserver 10.77.0.2\nnameserver fd77::2\noptions ndots:2 timeout:1\n',
@@ -107,7 +107,7 @@ describe('the facts of the installed unit', () => {
   })
 
   it('the file systems on disks are those of df', async () => {
-    // Both look at a file system in use: a number may just be changing.
+    // Both read a file system in use: a number may change meanwhile.
     await eventually(async () => {
       expect(partitionsOf(await facts())).toEqual([await fileSystemAt('/mnt/machine')])
     })

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => host.unplug())
 
-/** Where the failures that faillock counts for a user came from, oldest first. */
+/** Addresses of the failures that faillock counts for a user, oldest first. */
 async function sources(user: string): Promise<string[]> {
   const [title, , ...lines] = (await host.output(['faillock', '--user', user])).trimEnd().split('\n')
   expect(title).toBe(`${user}:`)
@@ -55,7 +55,7 @@ const visible = ({ status, headers, json }: Reply) => ({
   body: { ...json, ref: typeof json?.ref },
 })
 
-// One life of an account, told in order: each step stands on the one before.
+// The tests run in order: each one depends on the one before.
 describe("an account under the host's pam_faillock", () => {
   let refused: Reply
 

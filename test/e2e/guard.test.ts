@@ -13,7 +13,7 @@ let children: Children
 
 beforeAll(async () => {
   host = await bootEdgehostd({ lower: 'machine' })
-  // A stack without PAM's own failure delay, and short locks: what is tested is the order of things.
+  // A stack without PAM's own failure delay, and short locks: only the order of events is tested.
   await host.sh('sed -i "s/pam_unix.so nullok/pam_unix.so nullok nodelay/" /etc/pam.d/common-auth')
   await host.write(
     '/etc/edgehostd/config.d/guard.yaml',
@@ -91,9 +91,9 @@ describe('the pair of a user and an address', () => {
 
   it('unknown names count like known ones', async () => {
     const from = await host.newAddress()
-    const statuses = (await lockPair('nobody-at-all', from)).map(({ status }) => status)
+    const statuses = (await lockPair('no-such-user', from)).map(({ status }) => status)
     expect(statuses).toEqual([401, 401, 401, 429, 401, 429, 401])
-    expect((await host.login('nobody-at-all', wrong, { from })).status).toBe(429)
+    expect((await host.login('no-such-user', wrong, { from })).status).toBe(429)
   })
 
   it('failures of a password reset without a token count too', async () => {
@@ -118,7 +118,7 @@ describe('the pair of a user and an address', () => {
 })
 
 describe('an address alone', () => {
-  /** With another name each time; in groups that do not have to stand in line for PAM. */
+  /** Another name each time; in groups that do not have to wait for PAM. */
   async function failTwentyTimes(from: string): Promise<void> {
     for (let group = 0; group < 4; group += 1) {
       const names = Array.from({ length: 5 }, (_, index) => `guess-${group}-${index}`)
@@ -190,7 +190,7 @@ describe('neighbours in the /64 of the host', () => {
   it('a /64 of the host is locked as a whole for one user, except addresses of earlier logins', async () => {
     const known = await newNeighbour()
     expect((await host.login('fritz', right, { from: known })).status).toBe(200)
-    // Eight times the three of a pair; then the whole has to wait.
+    // Eight times the three failures of a pair; then the whole /64 has to wait.
     const strangers = await Promise.all(Array.from({ length: 24 }, newNeighbour))
     for (let begin = 0; begin < strangers.length; begin += 6)
       await Promise.all(strangers.slice(begin, begin + 6).map((from) => host.login('fritz', wrong, { from })))

@@ -6,7 +6,7 @@ import { eventually } from './host/eventually.ts'
 const right = 'inventory canary 2301'
 const path = '/v1/edge-mgmt/edgehosts/current/inventory'
 
-// A tool that systeminformation asks, which tells where it runs.
+// A tool of systeminformation that prints where it runs.
 const probe = `#!/bin/sh
 unit=$(sed -n 's,^0::.*/,,p' /proc/self/cgroup)
 {
@@ -61,7 +61,7 @@ describe.each([
     return reply.json as Inventory
   }
 
-  // It takes a minute; one of the hosts is enough.
+  // The wait takes a minute; one of the hosts is enough.
   it.runIf(lower === 'minbase')(
     'the inventory is read a minute after the first start, without a request',
     async () => {

@@ -56,9 +56,9 @@ describe('a lasting run over a reboot', () => {
     await atLeast(host, 'cut', 5)
     await host.reboot()
     const gone = { kind: 'gone', reason: 'rebooted' }
-    // Its user, which is not started again, said so while the host went down.
+    // The process that used the run reported it during the shutdown, and is not started again.
     expect(await endOf(host, 'cut')).toEqual(gone)
-    // So does another one now, and a run that had ended is known by its exit code.
+    // Another process reports the same, and a run that had ended has its exit code.
     expect(await find(host, 'cut')).toMatchObject({ end: gone })
     expect(await find(host, 'long')).toMatchObject({ end: { kind: 'exited', exitCode: 7 } })
     const lines = await seenLines(host, 'cut')

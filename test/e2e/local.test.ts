@@ -11,7 +11,7 @@ const issueFile = '/run/issue.d/edgehostd.issue'
 const audits = '/v1/edge-mgmt/edgehosts/current/audits'
 
 let host: Edgehostd
-/** What dpkg printed. */
+/** The output of dpkg. */
 let printed: string
 
 beforeAll(async () => {
@@ -65,14 +65,14 @@ describe('the local socket', () => {
       status: 200,
       json: { userName: 'root', role: 'admin' },
     })
-    // Once it has looked at the host.
+    // Once the daemon has read the host.
     await eventually(async () => expect((await ask('GET', '/readyz')).status).toBe(200))
     expect((await ask('GET', '/healthz')).status).toBe(200)
   })
 
   it('the kernel refuses the local socket to an ordinary user, an administrator or not', async () => {
     expect(await ask('GET', '/v1/ping', { user: 'anna' })).toMatchObject({ exitCode: 7, status: 0 })
-    // Also where the folder lets everybody in.
+    // Also where the folder is open to all users.
     await host.sh('chmod 0755 /run/edgehostd')
     const refused = await ask('GET', '/v1/ping', { user: 'anna' })
     await host.sh('chmod 0700 /run/edgehostd')
@@ -124,7 +124,7 @@ describe('the local socket', () => {
     await host.sh(`mkdir -p -m 0700 /run/edgehostd
       systemd-run --quiet --unit=foreign /usr/lib/edgehostd/node -e "require('http').createServer((q, r) => r.end('foreign')).listen('${socket}')"`)
     await eventually(async () => expect((await host.run(['test', '-S', socket])).exitCode).toBe(0))
-    // Not waited for: it does not come up.
+    // Not waited for: the daemon does not start.
     await host.sh('systemctl start --no-block edgehostd.service')
     await eventually(async () => {
       const said = (await host.log()).map(({ msg }) => msg).at(-1)
@@ -132,7 +132,7 @@ describe('the local socket', () => {
         `another process listens on ${socket}: find it with ss -lxp src ${socket} and end it, or set api.socket.path`,
       )
     })
-    // The command does find it.
+    // The command finds the process.
     expect(await host.sh(`ss -lxp src ${socket}`)).toMatch(/pid=\d+/)
     await host.sh('systemctl stop foreign')
     await eventually(async () => expect((await ask('GET', '/readyz')).status).toBe(200), 30_000)
@@ -191,7 +191,7 @@ describe('the console', () => {
     expect(await host.property('ActiveState')).toBe('active')
     const warnings = (await host.log()).filter(({ msg }) => msg.startsWith('the console does not show'))
     expect(warnings).toEqual([expect.objectContaining({ priority: 4, file: issueFile })])
-    // What it says mends it.
+    // The remedy in the warning works.
     await host.sh('systemd-tmpfiles --create edgehostd.conf && systemctl restart edgehostd')
     expect(await showIssue()).toContain('5080')
   })
@@ -219,7 +219,7 @@ describe('the sandbox', () => {
   })
 })
 
-/** What the journal says of the last login that PAM gave no answer to. */
+/** The journal line of the last login that PAM did not answer. */
 async function advice(): Promise<string> {
   expect((await host.login('anna', right)).json.code).toBe('PamUnavailable')
   const line = (await host.log()).findLast(({ msg }) => msg === 'request failed')

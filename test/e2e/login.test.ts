@@ -106,7 +106,7 @@ function visible({ status, headers, json }: Reply) {
 describe('a refused login', () => {
   const accounts: [string, string, string][] = [
     ['a wrong password', 'anna', 'wrong canary 0418'],
-    ['an unknown user', 'nobody-has-this-name', right],
+    ['an unknown user', 'no-such-user', right],
     ['an account locked by passwd -l', 'locked', right],
     ['an account whose password was deleted by passwd -d', 'empty', 'anything at all'],
     ['an account with a nologin shell', 'shellless', right],
@@ -182,13 +182,13 @@ describe('a refused login', () => {
   it('the true reason of a refusal is only in the journal', async () => {
     // By now refusals are only counted.
     await host.sh('systemctl restart edgehostd.service')
-    for (const name of ['nobody-has-this-name', 'locked', 'expired', 'shellless'])
+    for (const name of ['no-such-user', 'locked', 'expired', 'shellless'])
       await host.login(name, right, { from: await host.newAddress() })
     const journal = await host.log()
     const refused = journal.filter(({ msg }) => msg === 'login refused')
     const reasonOf = (user?: string) => refused.findLast((line) => line.user === user)?.reason
     expect(reasonOf()).toBe('unknown user')
-    expect(JSON.stringify(journal)).not.toContain('nobody-has-this-name')
+    expect(JSON.stringify(journal)).not.toContain('no-such-user')
     expect(reasonOf('locked')).toBe('account locked')
     expect(reasonOf('expired')).toBe('account expired')
     expect(reasonOf('shellless')).toMatch(/shell/)

@@ -19,10 +19,10 @@ let host: MachineHost
 let token: string
 let seen: EdgeHostInfo
 
-/** What the daemon answers; `fresh` has it look anew first. */
+/** The reply of the daemon; with `fresh` the facts are read again first. */
 async function facts(fresh: boolean): Promise<EdgeHostInfo> {
   const reply = await host.http('GET', fresh ? `${path}?refresh=true` : path, { token })
-  // Another address brings another certificate.
+  // Another address makes another certificate.
   if (reply.failure.includes('certificate')) await host.trust()
   expect(reply, reply.failure).toMatchObject({ status: 200 })
   return reply.json as EdgeHostInfo
@@ -66,7 +66,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
 
   describe('the disks of the reply', () => {
     it('the disks are those of lsblk, findmnt and df, each once, with its file systems', async () => {
-      // A file system in use is looked at twice: a number may just be changing.
+      // A file system in use is read twice: a number may change meanwhile.
       await eventually(async () => {
         const { disks } = (await facts(true)).spec.hardwareSpec
         const shown = disks.map(({ controller, size, partitions }) => ({ controller, size, partitions }))
@@ -247,7 +247,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
     }, 250_000)
   })
 
-  describe('a reply that nobody asked to be fresh', () => {
+  describe('a reply without refresh', () => {
     it('the reply follows an address that is added', async () => {
       await host.output(['ip', 'address', 'add', '192.168.88.1/30', 'dev', cards.right.nicName])
       await follows((info) =>
@@ -277,7 +277,7 @@ describe.skipIf(!canEmulate)('on a machine of its own', () => {
     })
 
     it('a file system that hangs is named in a condition, and the other facts stay fresh', async () => {
-      // mount(2), which Perl's base has no word for, of FUSE on a disk; nobody answers what the kernel asks.
+      // mount(2) by its number, since Perl's base does not name it, of FUSE on a disk; no process answers the kernel.
       const script = `open(F, "+<", "/dev/fuse") or die "$!";
         my $options = "fd=" . fileno(F) . ",rootmode=40000,user_id=0,group_id=0,blksize=512";
         syscall(165, my $a = "/dev/disk/by-id/wwn-0x5000c50000000001", my $b = "/srv/hung", my $c = "fuseblk", 0, $options) == 0 or die "$!";

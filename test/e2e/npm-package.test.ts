@@ -13,7 +13,7 @@ let folder: string
 let archive: string
 
 beforeAll(async () => {
-  // By this name the next run takes it away if this one is killed.
+  // The next run removes the folder by this name if this one is killed.
   folder = await mkdtemp(join(tmpdir(), `edgehost-${process.pid}-`))
   const dist = dirname(inject('deb'))
   const [name] = (await readdir(dist)).filter((each) => /^edgehostctl-.*\.tgz$/.test(each))
@@ -84,7 +84,7 @@ describe('edgehostctl, installed by npm from its tarball without a registry', ()
   })
 })
 
-// Of Debian 12 it is 18; what comes to the same is a machine whose own Node is no older.
+// Debian 12 has Node 18; the tests are skipped on a machine with a newer Node.
 describe.skipIf(!isOld(machinesNode))('a Node that is too old', () => {
   const line = new RegExp(
     `^(\\w+) needs Node 24 or later; this is v\\d+\\.\\d+\\.\\d+ \\(${machinesNode}\\)$`,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 
-// Names and addresses that are allowed and seldom, made by ip(8) and mount(8) on a booted host.
+// Names and addresses that are valid and rare, made by ip(8) and mount(8) on a booted host.
 
 let host: Edgehostd
 

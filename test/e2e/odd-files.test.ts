@@ -4,7 +4,7 @@ import type { EdgeHostInfo } from '../../src/host/schemas.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 
-// Where the host keeps a file, something else stands.
+// A host where something other than a file is in the place of a file.
 
 const right = 'right canary 0917'
 const resolvConf = 'search plant.example\nnameserver 10.77.0.2\n'
@@ -66,7 +66,7 @@ describe.each([
       )
       await host.sh('rm "$1"', '/etc/resolv.conf')
     }
-    // Also the first look at it is a condition.
+    // The first read of it is a condition too.
     await host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service'])
     if (said !== 'is a named pipe') expect(dnsCondition(await facts())).toContain(`/etc/resolv.conf ${said}`)
 
@@ -95,7 +95,7 @@ describe.runIf(hasFuse && mountCall)('where /etc/resolv.conf lies on a file syst
     await host.output(['systemctl', 'stop', 'hung'])
     await host.sh('rm /etc/resolv.conf')
     await host.write('/etc/resolv.conf', resolvConf)
-    // The port is free once the kernel has let go of the thread.
+    // The port is free once the kernel has released the thread.
     await eventually(() => host.output(['systemctl', 'start', 'edgehostd.socket', 'edgehostd.service']))
   })
 })

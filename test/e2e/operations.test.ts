@@ -3,26 +3,26 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
 
-// Every command of docs/operations.md, typed as it stands there on a host that has just been installed. What a reader puts in
-// for a placeholder is put in here.
+// Every command of docs/operations.md, typed as documented on a host that has just been installed. Values for placeholders
+// are in this file.
 
 const document = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
 const right = 'right canary 1118'
 
 /** How a command is tried. */
 interface Trial {
-  /** What is put in the place of parts of it. */
+  /** Replacements for parts of the command. */
   readonly with?: Readonly<Record<string, string>>
-  /** What has to be there before, and what a reader does after it; root's bash. */
+  /** Commands before and after it, in root's bash. */
   readonly before?: string
   readonly after?: string
-  /** What it prints. */
+  /** Its output. */
   readonly shows?: RegExp
-  /** Other than 0. */
+  /** Its exit code; 0 by default. */
   readonly exitCode?: number
 }
 
-/** Why a command cannot be tried here, and where it is. */
+/** Why a command cannot be tried here, and where it is tried. */
 type Reason = string
 
 const newKey = 'openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem'
@@ -70,7 +70,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   },
   'systemctl reload edgehostd': {},
   'curl --unix-socket /run/edgehostd/edgehostd.sock http://localhost/v1/users/sessions': { shows: /"items"/ },
-  // It asks its terminal, which script(1) is.
+  // The command asks on its terminal, here script(1).
   'agetty --show-issue': {
     with: { 'agetty --show-issue': "script -qec 'agetty --show-issue' /dev/null" },
     shows: /SHA-?256/i,
@@ -153,14 +153,14 @@ const blocks: readonly Block[] = [...document.matchAll(/^ *```(\w+)\n([^]*?)^ *`
   ([, kind = '', text = '']) => ({ kind, text }),
 )
 
-/** Command lines of the blocks, without what is said of them. */
+/** Command lines of the blocks, without comments. */
 const lines = blocks
   .filter(({ kind }) => kind === 'sh')
   .flatMap(({ text }) => text.split('\n'))
   .map((line) => line.replace(/(^| +)# .*$/, '').trim())
   .filter((line) => line !== '')
 
-/** What stands in the text as code, and has more than one word. */
+/** Inline code of more than one word. */
 const spans = [...document.replaceAll(/^ *```[^]*?^ *```$/gm, '').matchAll(/`([^`\n]+)`/g)]
   .map(([, span = '']) => span)
   .filter((span) => span.includes(' '))
@@ -229,7 +229,7 @@ const dropIns = blocks.flatMap(({ kind, text }) => {
   return kind === 'yaml' ? [[path, text] as const] : []
 })
 
-/** What a reader has beside a drop-in. */
+/** Files that a drop-in needs. */
 const beside: Readonly<Record<string, string>> = {
   '/etc/edgehostd/config.d/10-certificate.yaml': `mkdir -p /etc/ssl/edge; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
     -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout /etc/ssl/edge/key.pem -out /etc/ssl/edge/chain.pem`,
@@ -256,11 +256,11 @@ describe('the block for one NIC or another port', () => {
     const { text } = blocks.find((block) => block.text.startsWith('systemctl edit edgehostd.socket\n'))!
     const typed = text.split('\n').filter((line) => line.startsWith('# '))
     const commandLines = text.split('\n').filter((line) => line !== '' && !line.startsWith('# '))
-    // What the reader types into the editor.
+    // The text that a reader types into the editor.
     const editor = '/root/editor'
     const section = typed.map((line) => line.slice(2)).join('\n')
     await host.write(editor, `#!/bin/sh\ncat > "$1" <<'END'\n${section}\nEND\n`, 0o755)
-    // systemctl edit wants a terminal, which script(1) is.
+    // systemctl edit needs a terminal, here script(1).
     const [edit, ...others] = commandLines
     const ended = await type(
       `set -e; SYSTEMD_EDITOR=${editor} script -qec '${edit}' /dev/null; ${others.join('\n')}`,

@@ -41,7 +41,7 @@ const there: Circumstances = {
 let folder: string
 
 beforeAll(async () => {
-  // By this name the next run takes it away if this one is killed.
+  // The next run removes the folder by this name if this one is killed.
   folder = await mkdtemp(join(tmpdir(), `edgehost-${process.pid}-`))
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -61,7 +61,7 @@ async function makePackages({ path, umask, changed, env }: Circumstances): Promi
   await under('cp --recursive "$@"', checkout, ...sources, ...packages, tree)
   await under('cp --recursive "$1" .cache', tree, join(cache, 'toolchain'))
   await copyPamtester(tree)
-  // One time for all, else make would take the copied packages for older than the lockfile.
+  // The same time for all, otherwise make would take the copied packages for older than the lockfile.
   await under('find . -exec touch --no-dereference --date "$1" {} +', tree, changed)
   await under('make package ARCHITECTURES="$(dpkg --print-architecture)"', tree)
   const made = (await readdir(join(tree, 'dist'))).filter((name) => /\.(deb|tgz)$/.test(name)).sort()
@@ -72,7 +72,7 @@ async function makePackages({ path, umask, changed, env }: Circumstances): Promi
   return await Promise.all(made.map((name) => readFile(join(tree, 'dist', name))))
 }
 
-/** Spares the archive a second download, where there was a first. */
+/** Avoids a second download of the archive. */
 async function copyPamtester(tree: string): Promise<void> {
   if (!existsSync(cache)) return
   for (const name of (await readdir(cache)).filter((each) => /^pamtester_.*\.deb$/.test(each)))

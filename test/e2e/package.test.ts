@@ -19,7 +19,7 @@ afterAll(() => host.unplug())
 
 const facts = (token: string) => host.http('GET', '/v1/edge-mgmt/edgehosts/current', { token })
 
-// One life of a package, told in order: each step stands on the one before.
+// The tests run in order: each one depends on the one before.
 describe('the package in a minimal Debian without a route', () => {
   it('the minimal Debian has no bus, no curl, no Node, no pamtester and no route', async () => {
     for (const program of ['dbus-daemon', 'curl', 'node', 'pamtester', 'openssl', 'ip']) {
@@ -159,7 +159,7 @@ describe('the package in a minimal Debian without a route', () => {
       '/etc/pam.d/edgehostd',
     ])
     expect(left.stdout).toBe('')
-    // What the administrator added is not the package's to delete.
+    // The package does not delete files of the administrator.
     expect(await host.sh('ls /etc/edgehostd/config.yaml 2> /dev/null || true')).toBe('')
     expect(await host.output(['systemctl', 'list-units', '--all', '--no-legend', 'edgehostd*'])).toBe('')
   })

@@ -118,7 +118,7 @@ describe('a broken configuration', () => {
     await host.sh('rm /etc/edgehostd/config.d/99-broken.yaml')
     expect((await host.http('GET', '/v1/ping')).status).toBe(200)
     const { outcomes } = await load.stop()
-    // A request in flight when the old process ends is finished by it: nobody sees more than a wait.
+    // The old process finishes its requests in flight: clients only wait longer.
     expect(Object.keys(outcomes)).toEqual(['200'])
     expect(await host.sh('journalctl --no-pager')).not.toMatch(/trigger-limit-hit|start-limit-hit/)
   })

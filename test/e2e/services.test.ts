@@ -16,7 +16,7 @@ async function facts(query = ''): Promise<EdgeHostInfo> {
 const serversOf = ({ spec }: EdgeHostInfo, name: string) =>
   spec.networkInfo.find(({ nicName }) => nicName === name)?.dns
 
-/** Waits until the facts say it, which has to be within five seconds of the change. */
+/** Waits until the facts show it, at most five seconds after the change. */
 async function isSoon(change: () => Promise<unknown>, says: (info: EdgeHostInfo) => void): Promise<void> {
   await change()
   const changedAt = performance.now()
@@ -35,7 +35,7 @@ beforeAll(async () => {
     '/etc/systemd/system/systemd-timesyncd.service.d/container.conf',
     '[Unit]\nConditionVirtualization=\nConditionCapability=\n[Service]\nAmbientCapabilities=\nCapabilityBoundingSet=\nExecStart=\nExecStart=/lib/systemd/systemd-timesyncd\n',
   )
-  // An address is no name that it would wait for when it is stopped.
+  // An address needs no lookup, which would delay a stop.
   await configureTime('NTP=10.77.0.2\nFallbackNTP=10.77.0.3')
   await host.write('/etc/systemd/resolved.conf.d/site.conf', '[Resolve]\nDNS=10.77.0.2 fe80::1%host0\n')
   await host.sh('systemctl daemon-reload')

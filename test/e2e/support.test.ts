@@ -74,7 +74,7 @@ describe('edgehostctl support', () => {
     const found = [...secrets].filter(([, bytes]) => whole.includes(bytes)).map(([name]) => name)
     expect(found).toEqual([])
 
-    // What was typed in the wrong field is not in the journal either.
+    // A password in the wrong field is not in the journal either.
     expect(files.get('journal.txt')).toMatch(/"reason":"unknown user".*"msg":"login refused"/)
     expect(await host.sh('journalctl --unit=edgehostd --output=cat')).not.toContain(typed)
     expect(files.get('journal.txt')).toMatch(/"user":"chief".*"msg":"password changed"/)
@@ -143,7 +143,7 @@ describe('edgehostctl support', () => {
     const pane = await openPane(host, 80)
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
-    // The last line of the progress is taken away again.
+    // The last line of the progress is removed again.
     expect(shown).toMatch(/\.tar\.zst holds 13 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()

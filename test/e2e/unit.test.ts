@@ -37,7 +37,7 @@ describe('the installed unit', () => {
     ['change the clock', 'date -s 2001-01-01'],
     ['change the name of the host', 'echo canary > /proc/sys/kernel/hostname'],
   ])('the unit cannot %s', async (_, attempt) => {
-    // Inside the unit's namespaces and with its capabilities, as a child of the daemon would try it.
+    // Inside the namespaces of the unit and with its capabilities, like a child of the daemon.
     const pid = String(await host.mainPid())
     const inUnit = ['nsenter', '-t', pid, '-m', 'setpriv', '--no-new-privs', '--bounding-set=-all']
     const { exitCode } = await host.run([...inUnit, 'sh', '-c', attempt])

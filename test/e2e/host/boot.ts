@@ -13,16 +13,16 @@ export interface Machine {
   readonly leader: number
   /** A folder of its own on the test machine. */
   readonly folder: string
-  /** What PID 1 wrote on its console. */
+  /** The output of PID 1 on its console. */
   console(): string
   /** Shuts systemd down in order and boots it again, in a network of its own as before. */
   reboot(): Promise<void>
-  /** Pulls the plug and takes every trace away. */
+  /** Ends it at once and removes everything of it. */
   unplug(): Promise<void>
 }
 
-// Everything mounted here lives in the mount namespace of this one process and goes with it. Units that the machine
-// itself has enabled are nothing to the host: only what systemd wants by itself (journal, bus, logind) starts.
+// Everything mounted here is in the mount namespace of this one process and ends with it. Units that the machine
+// itself has enabled do not start on the host: only those that systemd itself wants (journal, bus, logind).
 const script = `
 set -eu
 folder=$1 name=$2 lower=$3 cgroups=$4; shift 4
@@ -65,7 +65,7 @@ export async function boot({ lower, nspawn: more = [] }: BootOptions): Promise<M
   await mkdir(join(folder, 'cow'))
   const log = join(folder, 'console')
   const console = openSync(log, 'a')
-  // The host dies with the test process, whatever ends that: the kernel kills a process namespace with its first process.
+  // The host ends with the test process in any case: the kernel kills a process namespace with its first process.
   const nspawn = spawn(
     'setpriv',
     [
@@ -112,7 +112,7 @@ async function leaderOf(nspawn: ChildProcess, console: () => string, former?: nu
     const leader = await firstChild(await firstChild(script))
     if (!leader || leader === former) throw new Error(`no PID 1 yet:\n${console()}`)
     const { stdout } = await run('nsenter', ['-t', String(leader), '-a', 'systemctl', 'is-system-running'])
-    // "degraded" is the machine's affair: a unit of its own that cannot work in a container.
+    // "degraded" is allowed: some units cannot work in a container.
     if (!/^(running|degraded)$/m.test(stdout)) throw new Error(`still ${stdout.trim()}:\n${console()}`)
     return leader
   }, 60_000)
@@ -124,7 +124,7 @@ async function firstChild(pid: number | undefined): Promise<number | undefined> 
   return Number(children.split(' ')[0]) || undefined
 }
 
-/** Takes away what hosts of test processes that no longer live have left. */
+/** Removes what the hosts of ended test processes have left. */
 export async function sweep(): Promise<void> {
   const left = (await readdir(tmpdir())).filter((name) => {
     const owner = /^edgehost-(\d+)-/.exec(name)?.[1]

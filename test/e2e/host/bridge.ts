@@ -8,7 +8,7 @@ export interface Bridge {
   cut(): Promise<void>
 }
 
-/** Lays it between hosts that were booted without a wire. */
+/** Connects hosts that were booted without a network. */
 export async function layBridge(leaders: readonly number[]): Promise<Bridge> {
   const holder = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', 'sleep', 'infinity'], {
     stdio: 'ignore',

@@ -8,7 +8,7 @@ export interface Children {
 
 const record = '/var/lib/edgehostd/children'
 
-/** Lets the daemon start a pamtester that writes its arguments down first. */
+/** Replaces the pamtester of the daemon by one that records its arguments first. */
 export async function recordChildren(edgehostd: Edgehostd): Promise<Children> {
   await edgehostd.write(
     '/usr/local/bin/pamtester-recorded',

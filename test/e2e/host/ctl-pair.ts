@@ -6,18 +6,18 @@ import type { Ended } from './process.ts'
 export interface CtlPair {
   readonly host: Edgehostd
   readonly other: Edgehostd
-  /** Of the host, as the other one reaches it. */
+  /** Address of the host for the other one. */
   readonly address: string
   /** edgehostctl on the host, as root. */
   here(...args: readonly string[]): Promise<Ended>
-  /** edgehostctl on the other one, for the host. */
+  /** edgehostctl on the other host, for the first one. */
   there(...args: readonly string[]): Promise<Ended>
-  /** Of the certificate that the host shows now. */
+  /** Fingerprint of the present certificate of the host. */
   fingerprint(): Promise<string>
   unplug(): Promise<void>
 }
 
-/** Boots them with nothing but a cable between. */
+/** Boots both, connected by one cable. */
 export async function bootCtlPair(): Promise<CtlPair> {
   const host = await bootEdgehostd({ lower: 'machine', wire: false })
   const other = await bootEdgehostd({ lower: 'machine', wire: false })

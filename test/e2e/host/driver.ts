@@ -24,7 +24,7 @@ export async function bootDriver(lower: 'machine' | 'minbase'): Promise<Edgehost
   }
 }
 
-/** Writes a unit that is edgehostd.service but for what it runs. */
+/** Writes a unit that differs from edgehostd.service only in its program. */
 export async function writeUnit(
   host: Edgehostd,
   unit: string,
@@ -59,7 +59,7 @@ export const atLeast = (host: Edgehostd, name: string, count: number) =>
 const mainPid = async (host: Edgehostd, unit: string) =>
   Number(await host.output(['systemctl', 'show', '--property=MainPID', '--value', unit]))
 
-/** By the shell's own kill: a minimal host has no other. */
+/** Uses the kill of the shell: a minimal host has no other. */
 export const killProcess = (host: Edgehostd, pid: number) => host.sh('kill -KILL "$1"', String(pid))
 
 /** Kills the process that uses the run, and waits for its successor. */
@@ -71,7 +71,7 @@ export async function killUser(host: Edgehostd, unit: string): Promise<void> {
 }
 
 export const numbered = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}`)
-/** Of the unit file, so without the characters that systemd looks at: 40 lines in 20 s. */
+/** Part of the unit file, so without characters that systemd expands: 40 lines in 20 s. */
 export const twentySeconds = 'i=0; while [ $$((i += 1)) -le 40 ]; do echo line $$i; sleep 0.5; done; exit 7'
 
 export async function outlivesTwoKills(host: Edgehostd, name: string): Promise<void> {
@@ -87,7 +87,7 @@ export async function outlivesTwoKills(host: Edgehostd, name: string): Promise<v
   expect(await seenLines(host, name)).toEqual(numbered(40))
 }
 
-/** What is known of a run, as another process of root sees it. */
+/** The state of a run, as another process of root reads it. */
 export async function find(host: Edgehostd, name: string): Promise<unknown> {
   const driver = [
     '/usr/lib/edgehostd/node',

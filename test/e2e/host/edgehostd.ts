@@ -5,7 +5,7 @@ import type { Ask, Reply } from './http.ts'
 import { output } from './process.ts'
 import './global-setup.ts'
 
-/** What a login gives. */
+/** The tokens of a login. */
 export interface Session {
   readonly token: string
   readonly refreshToken: string
@@ -19,7 +19,7 @@ export interface Edgehostd extends Host {
   renew(refreshToken: string, ask?: Ask): Promise<Reply>
   /** The status a token gets for a read. */
   statusOf(token: string): Promise<number>
-  /** Writes a configuration drop-in and restarts the daemon, which is ready again when this comes back. */
+  /** Writes a configuration drop-in and restarts the daemon; returns when it is ready again. */
   configure(name: string, yaml: string): Promise<void>
   /** Writes a drop-in of the unit and restarts the daemon. */
   configureUnit(name: string, text: string): Promise<void>
@@ -28,16 +28,16 @@ export interface Edgehostd extends Host {
   mainPid(): Promise<number>
   /** Lines the daemon logged, parsed. */
   log(): Promise<LogLine[]>
-  /** Trusts the certificate the daemon shows now; gives its SHA-256. */
+  /** Trusts the present certificate of the daemon; returns its SHA-256. */
   trust(): Promise<void>
-  /** Every password and token that went over the wire so far. */
+  /** Every password and token that was sent or received so far. */
   readonly secrets: ReadonlySet<string>
 }
 
 /** A line of the daemon's log. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string; readonly priority: number }
 
-/** For a test that waits by asking: it asks more often than an operator may. Without it the defaults hold. */
+/** For a test that polls more often than the rate limit allows. Without it the default limits apply. */
 export const unlimited = 'api: {rateLimits: {enabled: false}}\n'
 
 /** Boots a host and installs the package on it; requests are not limited there. */
@@ -45,7 +45,7 @@ export async function bootEdgehostd(options: HostOptions): Promise<Edgehostd> {
   const host = await bootHost(options)
   const edgehostd = asEdgehostd(host)
   try {
-    // In the unit and not in its configuration: what lies there is the package's to make.
+    // In the unit and not in /etc/edgehostd, whose content only the package makes.
     const noLimits = '[Service]\nEnvironment=EDGEHOSTD_API_RATE_LIMITS_ENABLED=false\n'
     await host.write('/etc/systemd/system/edgehostd.service.d/requests.conf', noLimits)
     await installPackage(host, await readFile(inject('deb')))
@@ -57,7 +57,7 @@ export async function bootEdgehostd(options: HostOptions): Promise<Edgehostd> {
   return edgehostd
 }
 
-/** Installs a package with nothing but dpkg. */
+/** Installs a package with dpkg only. */
 export async function installPackage(host: Host, deb: Buffer): Promise<void> {
   await host.write('/root/edgehostd.deb', deb)
   await host.output(['dpkg', '--install', '/root/edgehostd.deb'], {
@@ -65,7 +65,7 @@ export async function installPackage(host: Host, deb: Buffer): Promise<void> {
   })
 }
 
-/** Gives a host the verbs of the daemon. */
+/** Adds the functions for the daemon to a host. */
 export function asEdgehostd(host: Host): Edgehostd {
   const secrets = new Set<string>()
   const keep = (reply: Reply) => {

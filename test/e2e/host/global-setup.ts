@@ -10,7 +10,7 @@ declare module 'vitest' {
   }
 }
 
-/** Once a run: makes the package and the minimal root, and clears what an earlier, killed run has left. */
+/** Once a run: makes the package and the minimal root, and removes what an earlier, killed run has left. */
 export async function setup({ provide }: TestProject): Promise<void> {
   await sweep()
   await lowerFolder('minbase')

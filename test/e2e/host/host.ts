@@ -33,30 +33,30 @@ export interface Host {
   write(path: string, content: string | Buffer, mode?: number): Promise<void>
   /** Makes an account with a home. */
   addUser(account: Account): Promise<void>
-  /** What the journal holds of a unit. */
+  /** The journal of a unit. */
   journal(unit?: string): Promise<JournalLine[]>
-  /** An address no client has used before: guess counters start at nothing. */
+  /** An address that no client has used before: its guess counters are empty. */
   newAddress(family?: 'ipv4' | 'ipv6'): Promise<string>
   addAddress(address: string): Promise<void>
-  /** Asks the daemon by curl; from the first client address unless told. */
+  /** Sends a request to the daemon by curl; by default from the first client address. */
   http(method: string, path: string, ask?: Ask): Promise<Reply>
   startLoad(order: Partial<LoadOrder> & { path: string; token?: string }): Promise<Load>
-  /** Where the certificate that clients trust stands, on the test machine. */
+  /** Path of the certificate that clients trust, on the test machine. */
   readonly cacert: string
   /** Process id in whose network namespace its clients are, at 10.77.0.2. */
   clientNamespace(): number
-  /** A folder on the test machine that goes with the host. */
+  /** A folder on the test machine that is removed with the host. */
   readonly folder: string
   /** Process id of PID 1; another one after a reboot. */
   readonly leader: number
   /** Boots again; for hosts without a wire, since a network does not outlast its host. */
   reboot(): Promise<void>
-  /** Pulls the plug; nothing of the host stays. */
+  /** Ends the host at once and removes everything of it. */
   unplug(): Promise<void>
 }
 
 export interface HostOptions extends BootOptions {
-  /** `false` leaves the host with its loopback alone. */
+  /** `false`: the host has only its loopback. */
   readonly wire?: boolean
 }
 
@@ -139,7 +139,7 @@ export function toJournalLine(line: string): JournalLine {
   const entry = JSON.parse(line) as Record<string, string | number[]>
   const message = entry.MESSAGE ?? ''
   return {
-    // Bytes that are not text come as an array of numbers.
+    // Bytes that are not text are an array of numbers.
     message: typeof message === 'string' ? message : Buffer.from(message).toString('latin1'),
     priority: Number(entry.PRIORITY ?? 6),
     unit: String(entry._SYSTEMD_UNIT ?? ''),

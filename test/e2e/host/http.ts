@@ -1,6 +1,6 @@
 import { run } from './process.ts'
 
-/** What a client asks. */
+/** A request of a client. */
 export interface Ask {
   /** Sent as `Authorization: <token>`. */
   readonly token?: string | undefined
@@ -11,31 +11,31 @@ export interface Ask {
   /** Most bytes a second, as curl takes it: `20M`. */
   readonly limitRate?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Client address the request comes from; `loopback` asks from inside the host. */
+  /** Client address of the request; `loopback` sends it from inside the host. */
   readonly from?: string
   /** PEM file to trust instead of the host's own certificate. */
   readonly cacert?: string
   readonly timeoutMs?: number
 }
 
-/** What came back, or `status` 0 and why nothing did. */
+/** The reply, or `status` 0 and the reason why there was none. */
 export interface Reply {
   readonly status: number
   /** Names in lower case; repeated fields in order. */
   readonly headers: Readonly<Record<string, readonly string[]>>
   readonly text: string
-  /** The body as JSON; undefined when it is none. */
+  /** The body as JSON; undefined when it is not JSON. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into replies of every shape
   readonly json: any
   /** From the request being sent to the end of the answer, in milliseconds. */
   readonly waitedMs: number
-  /** Of the body of the request, as far as it was sent. */
+  /** Bytes of the request body that were sent. */
   readonly sentBytes: number
-  /** curl's own words when there was no reply. */
+  /** The error of curl when there was no reply. */
   readonly failure: string
 }
 
-/** Asks by a real curl in the network namespace of a process; the certificate is always verified. */
+/** Sends a request by a real curl in the network namespace of a process; the certificate is always verified. */
 export async function curl(
   namespace: number,
   method: string,
@@ -86,7 +86,7 @@ function toReply(received: string, metrics: string): Reply {
     .map(Number)
   let rest = received
   let head = ''
-  // Interim replies (100 Continue) come before the real one.
+  // Interim replies (100 Continue) precede the final one.
   do {
     const end = rest.indexOf('\r\n\r\n')
     if (end < 0) break

@@ -1,11 +1,11 @@
 import type { Edgehostd } from './edgehostd.ts'
 
-/** Every place on the host that holds a secret; by default one of those that went over the wire. */
+/** Every place on the host that contains a secret; by default the secrets of all requests and replies. */
 export async function findLeaks(
   edgehostd: Edgehostd,
   secrets: Iterable<string> = edgehostd.secrets,
 ): Promise<string[]> {
-  // The patterns are handed over by standard input: nothing here may itself be what is found.
+  // The patterns are passed by standard input, so that the search does not find itself.
   const patterns = [...secrets].flatMap((secret) => [
     ...new Set([secret, JSON.stringify(secret).slice(1, -1)]),
   ])

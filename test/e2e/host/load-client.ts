@@ -1,5 +1,5 @@
-// A client of its own process, since it lives in another network namespace: asks the same thing again and again over
-// new connections until its standard input ends, then says how it went.
+// A client in a process of its own, since it is in another network namespace: sends the same request again and again over
+// new connections until its standard input ends, then prints the result.
 import { readFileSync } from 'node:fs'
 import { request, Agent } from 'node:https'
 import { TLSSocket } from 'node:tls'

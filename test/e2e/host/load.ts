@@ -2,35 +2,35 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-/** What a load client asks for. */
+/** The requests of a load client. */
 export interface LoadOrder {
   readonly url: string
   /** PEM files; a certificate of any of them is trusted. */
   readonly cacerts: readonly string[]
   readonly from: string
-  /** So many ask at once. */
+  /** Number of concurrent clients. */
   readonly clients: number
-  /** Each waits this long after an answer. */
+  /** Wait of each client after a reply. */
   readonly pauseMs: number
   /** One connection per client instead of one per request. */
   readonly keepAlive: boolean
 }
 
-/** How it went: HTTP status codes and error codes with how often each was met. */
+/** The result: HTTP status codes and error codes with their counts. */
 export interface LoadSummary {
   readonly outcomes: Readonly<Record<string, number>>
-  /** SHA-256 of the certificates seen, with how often. */
+  /** SHA-256 of the certificates seen, with their counts. */
   readonly fingerprints: Readonly<Record<string, number>>
   readonly slowestMs: number
 }
 
-/** Clients that keep asking. */
+/** Clients that send requests until stopped. */
 export interface Load {
-  /** Ends the load when every request under way has its answer. */
+  /** Ends the load when every request in flight has its reply. */
   stop(): Promise<LoadSummary>
 }
 
-/** Starts clients in the network namespace of a process; comes back with the first answer. */
+/** Starts clients in the network namespace of a process; returns after the first reply. */
 export async function startLoad(namespace: number, order: LoadOrder, token = ''): Promise<Load> {
   const program = join(import.meta.dirname, 'load-client.ts')
   const child = spawn(

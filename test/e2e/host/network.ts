@@ -7,7 +7,7 @@ export interface Wire {
   readonly host: { readonly ipv4: string; readonly ipv6: string }
   /** Process whose network namespace the clients are in. */
   readonly client: number
-  /** An address no client has used yet. */
+  /** An address that no client has used yet. */
   newAddress(family?: 'ipv4' | 'ipv6'): Promise<string>
   /** Gives the clients an address of the caller's choice. */
   addAddress(address: string): Promise<void>

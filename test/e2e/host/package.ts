@@ -6,10 +6,10 @@ import { output, systemPath } from './process.ts'
 
 const checkout = join(import.meta.dirname, '../../..')
 
-/** What the package is made of. */
+/** The sources of the package. */
 const inputs = ['Makefile', 'build', 'certs', 'package-lock.json', 'package.json', 'src', 'systemd']
 
-/** The package of this checkout, made by `make package` when anything it is made of is newer; or the one E2E_DEB names. */
+/** The package of this checkout, built by `make package` when a source is newer; or the one in E2E_DEB. */
 export async function makePackage(): Promise<string> {
   if (process.env.E2E_DEB) return process.env.E2E_DEB
   const existing = await newestPackage()
@@ -24,7 +24,7 @@ export async function makePackage(): Promise<string> {
   return made
 }
 
-/** The same package under another version: what an upgrade brings. */
+/** The same package under another version, for an upgrade. */
 export async function repack(deb: string, version: string): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'edgehostd-repack-'))
   try {

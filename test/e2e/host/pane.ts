@@ -5,18 +5,18 @@ import type { Host } from './host.ts'
 export interface Pane {
   /** Types text as it is, then keys by their tmux names. */
   type(text: string, ...keys: readonly string[]): Promise<void>
-  /** What stands on it, without spaces at the end of lines and empty lines at its own. */
+  /** The text on it, without spaces at the end of lines and empty lines at its end. */
   text(): Promise<string>
-  /** The same with lines that the terminal broke put together again. */
+  /** The text with the lines that the terminal broke joined again. */
   unbroken(): Promise<string>
-  /** With the escape sequences of colours. */
+  /** The text with the escape sequences of colours. */
   coloured(): Promise<string>
-  /** Waits until it shows something. */
+  /** Waits until it shows a text. */
   until(shown: RegExp): Promise<string>
   close(): Promise<void>
 }
 
-/** Opens one with a bash in it, as root. */
+/** Opens a terminal with a bash, as root. */
 export async function openPane(host: Host, columns: number, lines = 50): Promise<Pane> {
   const name = `pane${columns}x${Math.random().toString(36).slice(2, 8)}`
   const tmux = (...args: readonly string[]) => host.output(['tmux', '-L', name, ...args])

@@ -11,13 +11,13 @@ export interface RunOptions {
   /** Standard input; without it the program reads end-of-file. */
   readonly input?: string
   readonly timeoutMs?: number
-  /** Whole environment; nothing is inherited but what stands here. */
+  /** The whole environment; nothing is inherited. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 export const systemPath = '/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** A command line as a user runs it, who is in no group but their own. */
+/** A command line as run by a user who is in no group but their own. */
 export const asUser = (user: string, args: readonly string[]): string[] => [
   ...['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'],
   ...args,
@@ -45,7 +45,7 @@ export async function run(
   return { exitCode: result.exitCode, stdout: result.stdout, stderr: result.stderr }
 }
 
-/** The same, for programs that have to succeed: gives standard output. */
+/** Runs a program that has to succeed; returns its standard output. */
 export async function output(
   program: string,
   args: readonly string[],

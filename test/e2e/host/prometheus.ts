@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts'
 import { output, run } from './process.ts'
 import { cache, releaseName } from './roots.ts'
 
-/** Debian's prometheus, unpacked and not installed: no service starts on the machine of whoever runs the tests. */
+/** Debian's prometheus, unpacked and not installed: no service starts on the test machine. */
 export async function fetchPrometheus(): Promise<{ prometheus: string; promtool: string }> {
   const folder = join(cache, `prometheus-${await releaseName()}`)
   const programs = {
@@ -42,7 +42,7 @@ export interface Series {
 
 /** A prometheus that runs. */
 export interface Prometheus {
-  /** Asks its HTTP API for what an expression is now. */
+  /** Reads the present value of an expression by its HTTP API. */
   query(expression: string): Promise<Series[]>
   /** `data` of any path of its HTTP API. */
   ask(path: string): Promise<unknown>
@@ -50,7 +50,7 @@ export interface Prometheus {
 }
 
 /**
- * Starts prometheus in the network namespace of a process, where it is alone, with its storage in a folder of its own.
+ * Starts prometheus in the network namespace of a process, with its storage in a folder of its own.
  * @param config prometheus.yml
  */
 export async function startPrometheus(namespace: number, config: string): Promise<Prometheus> {

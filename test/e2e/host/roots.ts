@@ -6,7 +6,7 @@ import { output, systemPath } from './process.ts'
 /** The read-only lower layers that hosts are booted on. */
 export type Lower = 'machine' | 'minbase' | 'services'
 
-/** Where what is made once per checkout stays. */
+/** The folder of everything that is made once per checkout. */
 export const cache = join(import.meta.dirname, '../../../.cache')
 
 /**
@@ -43,7 +43,7 @@ export async function debian(name: string, packages: readonly string[]): Promise
       timeoutMs: 600_000,
       env: { PATH: systemPath, ...(Object.fromEntries(proxy) as Record<string, string>) },
     })
-    // The package has to bring what it needs: no lists, no mirror, nothing fetched.
+    // The package has to contain what it needs: no lists, no mirror, no download.
     await rm(join(making, 'var/lib/apt/lists'), { recursive: true, force: true })
     await rename(making, folder)
   } finally {

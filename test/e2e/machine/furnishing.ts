@@ -1,7 +1,7 @@
 import { cards, uplink } from './hardware.ts'
 
 /**
- * What an administrator would make of the machine's disks, and what lies about on a Kubernetes node. Bash, to be
+ * The volumes that an administrator would make on the disks, and the mounts of a Kubernetes node. Bash, to be
  * run as root in the machine.
  */
 export const storage = `

@@ -25,7 +25,7 @@ export const cards = {
   six: card(20, 'virtio-net-pci'),
 }
 
-/** Where QEMU's own router reaches the machine. */
+/** Address of the machine for QEMU's own router. */
 export const uplink = { address: '10.0.2.15', length: 24, router: '10.0.2.2' }
 
 /** Sizes in GiB: two of NVMe, two of SATA, one each of USB, SD card, SAS and hot-plugged SCSI. */
@@ -34,7 +34,7 @@ const disks = { nvme0: 3, nvme1: 3, sata0: 2, sata1: 2, usb: 2, sd: 1, sas: 2, e
 export type DiskName = keyof typeof disks
 export type CardName = keyof typeof cards
 
-/** Makes the disks, without a byte in them, and what QEMU is told of all hardware but the root disk. */
+/** Makes the disks, which are empty, and QEMU's arguments for all hardware except the root disk. */
 export async function layHardware(folder: string): Promise<string[]> {
   for (const [name, gib] of Object.entries(disks)) {
     const file = await open(diskFile(folder, name), 'w')
@@ -53,7 +53,7 @@ export async function layHardware(folder: string): Promise<string[]> {
     ...['-device', 'sdhci-pci', '-drive', drive('sd'), '-device', 'sd-card,drive=sd'],
     ...['-device', 'mptsas1068,id=sas-bus', '-drive', drive('sas')],
     ...['-device', 'scsi-hd,bus=sas-bus.0,drive=sas,serial=sas-0,wwn=0x5000c50000000001'],
-    // Nothing hangs here until a test plugs it in.
+    // Empty until a test plugs in a disk.
     ...['-device', 'virtio-scsi-pci,id=scsi-bus'],
     ...['-device', 'VGA'],
     ...Object.entries(cards).flatMap(([name, { model, slot, macAddr }]) => [
@@ -68,7 +68,7 @@ export async function layHardware(folder: string): Promise<string[]> {
 
 export const diskFile = (folder: string, name: string) => join(folder, `${name}.disk`)
 
-// In the network namespace of the QEMU process, where nothing else listens. The others hang on a wire without a host.
+// In the network namespace of the QEMU process, where nothing else listens. The other cards are on a network without a host.
 function netdev(name: string): string {
   if (name !== 'uplink') return `hubport,id=net-${name},hubid=1`
   return `user,id=net-uplink,restrict=on,ipv6=off,hostfwd=tcp:127.0.0.1:5080-${uplink.address}:5080`

@@ -7,7 +7,7 @@ import { cache, debian, releaseName } from '../host/roots.ts'
 import { installModules, packInitramfs, unpackKernel } from './kernel.ts'
 import { shellProgram } from './shell.ts'
 
-/** What a machine boots from; never written to. */
+/** The files that a machine boots from; never written to. */
 export interface Image {
   readonly kernel: string
   readonly initramfs: string
@@ -15,15 +15,15 @@ export interface Image {
   readonly root: string
 }
 
-/** What the system of a machine has beyond a minimal Debian. */
+/** Packages of a machine beyond a minimal Debian. */
 const packages = [
   ...['systemd-sysv', 'systemd-resolved', 'dbus', 'udev', 'kmod', 'iproute2', 'openssl', 'libpam-runtime'],
   ...['lvm2', 'mdadm', 'cryptsetup-bin', 'fdisk', 'dosfstools', 'squashfs-tools', 'chrony', 'busybox-static'],
-  // What the inventory asks, and what it is compared with.
+  // The tools of the inventory, and those it is compared with.
   ...['dmidecode', 'ethtool', 'pciutils', 'smartmontools', 'usbutils'],
 ]
 
-/** What a machine of an hour's life has no use for, and every second of start counts without a hypervisor. */
+/** Units that a short-lived machine does not need: each costs time at the start without a hypervisor. */
 const masked = [
   ...[
     'apt-daily.timer',
@@ -54,7 +54,7 @@ WantedBy=multi-user.target
 `
 
 /**
- * An image with a package installed. All but the package is made once for a checkout, and anew when its recipe has
+ * An image with a package installed. Everything but the package is made once for a checkout, and again when its recipe has
  * changed: that needs root, the network and two minutes.
  */
 export async function makeImage(deb: string): Promise<Image> {
@@ -73,7 +73,7 @@ export async function makeImage(deb: string): Promise<Image> {
   return { kernel: join(folder, 'vmlinuz'), initramfs: join(folder, 'initrd'), root }
 }
 
-/** What `make` makes at a path, named after what it is made of; what it was made of before is taken away. */
+/** The result of `make` at a path that is named after its sources; results of older sources are removed. */
 async function once(name: string, key: string, make: (path: string) => Promise<void>): Promise<string> {
   const path = join(cache, `${name}-${nameOf([key])}`)
   if (existsSync(path)) return path
@@ -121,7 +121,7 @@ async function makeRoot(base: string, deb: string, file: string): Promise<void> 
       env: { DEBIAN_FRONTEND: 'noninteractive' },
     })
     await rm(join(root, 'root/edgehostd.deb'))
-    // Newer than /usr: systemd then leaves out what it does after an upgrade (systemd-update-done.service(8)).
+    // Newer than /usr: systemd then skips its work after an upgrade (systemd-update-done.service(8)).
     for (const folder of ['etc', 'var']) await writeFile(join(root, folder, '.updated'), '')
     const flags = ['-q', '-F', '-E', 'lazy_itable_init=1,lazy_journal_init=1', '-L', 'root', '-d', root]
     await output('mkfs.ext4', [...flags, file, '1536M'], { timeoutMs: 300_000 })

@@ -1,6 +1,6 @@
 import type { Host } from '../host/host.ts'
 
-// What the machine's own tools say, in the shape of the inventory; what they leave blank is undefined.
+// The output of the machine's own tools, in the shape of the inventory; blank values are undefined.
 
 interface Block {
   readonly name: string
@@ -10,7 +10,7 @@ interface Block {
   readonly serial: string | null
 }
 
-/** Everything that the tools of the machine say of its hardware. */
+/** All hardware of the machine, as its tools report it. */
 export async function inventoryByTools(host: Host) {
   return {
     board: await boardOf(host),

@@ -14,7 +14,7 @@ export interface Kernel {
 // To find the root file system.
 const rootModules = ['virtio_pci', 'virtio_blk', 'ext4', 'crc32c_generic']
 
-/** What the machine's hardware and the tests want; what those depend on comes along. */
+/** Modules for the hardware of the machine and for the tests, without their dependencies. */
 const modules = [
   ...rootModules,
   // Hardware.
@@ -55,7 +55,7 @@ export async function unpackKernel(folder: string): Promise<Kernel> {
   return { version, file: join(folder, 'boot', `vmlinuz-${version}`), folder }
 }
 
-/** Puts the modules that are wanted, and those they depend on, into a root. */
+/** Puts these modules and their dependencies into a root. */
 export async function installModules({ version, folder }: Kernel, root: string): Promise<void> {
   const all = join('lib/modules', version)
   await output('depmod', ['-b', folder, version])
@@ -69,7 +69,7 @@ export async function installModules({ version, folder }: Kernel, root: string):
 }
 
 /**
- * Writes the first root, which finds the real one and goes on there. The root's own busybox packs it.
+ * Writes the initramfs, which finds the real root and continues there. The busybox of the root packs it.
  * @param root with modules and busybox
  */
 export async function packInitramfs({ version }: Kernel, root: string, folder: string): Promise<string> {

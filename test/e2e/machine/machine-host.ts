@@ -8,7 +8,7 @@ import { startLoad } from '../host/load.ts'
 import { diskFile, type CardName, type DiskName } from './hardware.ts'
 import { startMachine, type Machine } from './machine.ts'
 
-/** A machine with the package installed, and the hands at its sockets. */
+/** A machine with the package installed, whose hardware can be plugged and unplugged. */
 export interface MachineHost extends Edgehostd {
   /** Kernel and systemd on the serial console. */
   console(): string
@@ -43,7 +43,7 @@ export async function startEdgehostd(): Promise<MachineHost> {
     },
     async pull(disk) {
       await execute('device_del', { id: disk })
-      // The machine lets go of it first; then it can be plugged in again.
+      // The machine releases the disk first; then it can be plugged in again.
       await eventually(() => execute('blockdev-del', { 'node-name': disk }))
     },
     async setCarrier(card, carrier) {
@@ -52,7 +52,7 @@ export async function startEdgehostd(): Promise<MachineHost> {
   }
 }
 
-/** A machine seen as the other hosts of the tests are: there is no wire, clients ask by the forwarded port. */
+/** A machine with the interface of the other test hosts: clients use the forwarded port. */
 function asHost(machine: Machine): Host {
   const { shell, folder, pid } = machine
   const noWire = () => {

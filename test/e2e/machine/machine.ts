@@ -15,20 +15,20 @@ import { openShell, shellPort, type Shell } from './shell.ts'
 export interface Machine {
   readonly shell: Shell
   readonly monitor: Monitor
-  /** Process id of QEMU, in whose network namespace 127.0.0.1:5080 leads into the machine. */
+  /** Process id of QEMU; in its network namespace 127.0.0.1:5080 is forwarded to the machine. */
   readonly pid: number
   /** A folder of its own on the test machine. */
   readonly folder: string
   /** Kernel and systemd on the serial console. */
   console(): string
-  /** Pulls the plug and takes every trace away. */
+  /** Ends the machine at once and removes everything of it. */
   unplug(): Promise<void>
 }
 
-/** Whether this test machine can start one: the emulated one is a PC. */
+/** Whether this test machine can start one: the emulated machine is a PC. */
 export const canEmulate = process.arch === 'x64'
 
-// Every unit that is waited for and every mitigation against neighbours costs seconds where no hypervisor helps.
+// Every unit that systemd waits for and every CPU mitigation costs seconds without a hypervisor.
 const kernelArguments =
   'console=ttyS0 quiet panic=1 mitigations=off nowatchdog tsc=reliable systemd.show_status=error fsck.mode=skip'
 
@@ -47,7 +47,7 @@ export async function startMachine(deb: string): Promise<Machine> {
   const qemu = spawn(
     'setpriv',
     [
-      // Dies with the test process, whatever ends that.
+      // Ends with the test process in any case.
       ...['--pdeathsig', 'KILL', 'unshare', '--net', 'sh', '-euc', 'ip link set lo up; exec "$@"', 'sh'],
       ...['qemu-system-x86_64', '-nodefaults', '-no-user-config', '-no-reboot', '-display', 'none'],
       ...['-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max,la57=off', '-smp', '2', '-m', '1024'],
@@ -65,7 +65,7 @@ export async function startMachine(deb: string): Promise<Machine> {
       ...['-chardev', `socket,id=monitor,path=${path('monitor')}`, '-mon', 'chardev=monitor,mode=control'],
       ...['-chardev', `socket,id=shell,path=${path('shell')}`, '-device', 'virtio-serial-pci'],
       ...['-device', `virtserialport,chardev=shell,name=${shellPort}`],
-      // What is written goes into a file without a name and with the process.
+      // Writes go to an unnamed file that ends with the process.
       ...['-drive', `if=none,id=root,format=raw,snapshot=on,file=${image.root}`],
       ...['-device', 'virtio-blk-pci,drive=root'],
       // A CD-ROM, whatever is on it.

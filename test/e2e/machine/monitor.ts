@@ -1,8 +1,8 @@
 import { openSocket } from './socket.ts'
 
-/** The hand that plugs and pulls: QEMU's machine protocol. */
+/** QEMU's machine protocol, which plugs and unplugs hardware. */
 export interface Monitor {
-  /** Executes a command; an error of QEMU's is thrown. */
+  /** Executes a command; an error of QEMU is thrown. */
   execute(command: string, args?: object): Promise<unknown>
   close(): void
 }
@@ -13,7 +13,7 @@ interface Answer {
   readonly error?: { readonly desc: string }
 }
 
-/** Waits at a socket for QEMU to call. */
+/** Waits at a socket for QEMU to connect. */
 export async function openMonitor(path: string): Promise<Monitor> {
   const waiting = new Map<number, (answer: Answer) => void>()
   const socket = await openSocket(path, (line) => {
@@ -32,7 +32,7 @@ export async function openMonitor(path: string): Promise<Monitor> {
     if (answer.error) throw new Error(`${command}: ${answer.error.desc}`)
     return answer.return
   }
-  // Nothing else is understood before this.
+  // QEMU accepts no other command before this one.
   void execute('qmp_capabilities')
   return { execute, close: () => socket.close() }
 }

@@ -12,8 +12,8 @@ export interface Shell {
 export const shellPort = 'shell'
 
 /**
- * What answers inside: a line that comes is bash, a call of `answer`. Few processes, which is what emulation is slow
- * at. A line that goes is number, exit code, output and errors, with tabs between and escapes as in JSON.
+ * The program inside the machine: each line it reads is bash, a call of `answer`. Few processes, since emulation is slow
+ * at starting them. Each line it writes is number, exit code, output and errors, with tabs between and escapes as in JSON.
  */
 export const shellProgram = `#!/bin/bash
 export LC_ALL=C PATH=${systemPath} HOME=/root
@@ -44,7 +44,7 @@ export const quote = (text: string) => {
 const unescape = (text = '') =>
   text.replace(/\\(.)/g, (_, letter: string) => (letter === 'n' ? '\n' : letter === 't' ? '\t' : letter))
 
-/** Waits at a socket for the machine's port; what is asked before it is there waits too. */
+/** Waits at a socket for the port of the machine; earlier commands wait too. */
 export async function openShell(path: string): Promise<Shell> {
   const waiting = new Map<number, (answer: Ended) => void>()
   const socket = await openSocket(path, (line) => {
@@ -66,7 +66,7 @@ export async function openShell(path: string): Promise<Shell> {
       const words = [input, ...program].map(quote).join(' ')
       await socket.send(`answer ${number} ${Math.ceil(timeoutMs / 1_000)} ${words}`)
       const ended = await answered
-      // What timeout(1) ends with.
+      // The exit code of timeout(1).
       if (ended.exitCode === 124) throw new Error(`${args.join(' ')}: longer than ${timeoutMs} ms`)
       return ended
     },

@@ -1,18 +1,18 @@
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 
-/** Lines from and to QEMU, which calls at a socket in the file system. */
+/** Lines from and to QEMU, which connects to a socket in the file system. */
 export interface LineSocket {
   send(line: string): Promise<void>
   close(): void
 }
 
-/** Listens; what is sent before QEMU has called waits. `heard` gets every line. */
+/** Listens; lines that are sent before QEMU has connected wait. `heard` gets every line. */
 export async function openSocket(path: string, heard: (line: string) => void): Promise<LineSocket> {
   const server = createServer()
   const connected = new Promise<Socket>((resolve) => server.once('connection', resolve))
   server.on('connection', (socket) => {
-    // QEMU's end is noticed by who started it; here nobody answers any more, and that is all.
+    // The process that started QEMU notices its end; here there are only no more lines.
     createInterface({ input: socket })
       .on('line', heard)
       .on('error', () => socket.destroy())

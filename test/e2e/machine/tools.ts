@@ -1,6 +1,6 @@
 import type { Host } from '../host/host.ts'
 
-// What the machine's own tools say, in the shape of the reply.
+// The output of the machine's own tools, in the shape of the reply.
 
 interface Block {
   readonly type: string
@@ -21,7 +21,7 @@ interface Mount {
 const gib = 1_024 ** 3
 const pods = '/var/lib/kubelet/pods/'
 
-/** Disks by `lsblk`, their mounts by `findmnt`, those's space by `df`. */
+/** Disks by `lsblk`, their mounts by `findmnt`, the space of these by `df`. */
 export async function disksOf(host: Host) {
   const { blockdevices } = JSON.parse(await host.output(['lsblk', '-J', '-b', '-O'])) as {
     blockdevices: Block[]
@@ -58,7 +58,7 @@ function busOf({ tran, subsystems }: Block): string {
 }
 
 async function spacesOf(host: Host) {
-  // It fails for what cannot be asked, such as an automount, and shows the rest.
+  // df fails for file systems that cannot be read, such as an automount, and shows the others.
   const { stdout } = await host.run(['df', '-B1', '--all', '--output=size,used,avail,target'])
   const lines = stdout.trim().split('\n')
   return new Map(
@@ -93,7 +93,7 @@ interface Route {
 }
 
 const shownKinds = new Set([undefined, 'bond', 'bridge', 'vlan'])
-// What pods bring looks to the kernel as what an administrator makes.
+// To the kernel the interfaces of pods look like those of an administrator.
 const podLinks = new Set(['cni0', 'cali11a', 'lxc22b', 'kube-ipvs0'])
 
 /** Interfaces by `ip address`, their gateways and the default by `ip route`. */
@@ -104,7 +104,7 @@ export async function nicsOf(host: Host) {
   const chosen = (routes4[0] ?? routes6[0])?.dev
   return links
     .filter(({ ifname, link_type, linkinfo, addr_info }) => {
-      // A member of a bond or bridge tells of that too, but has no kind of its own.
+      // A member of a bond or bridge names it too, but has no kind of its own.
       const isShown = shownKinds.has(linkinfo?.info_kind) || addr_info.some(({ scope }) => scope === 'global')
       return link_type === 'ether' && isShown && !podLinks.has(ifname)
     })
@@ -124,7 +124,7 @@ export async function nicsOf(host: Host) {
     })
 }
 
-/** Name servers by link, as `resolvectl` has them. */
+/** Name servers by link, as `resolvectl` shows them. */
 export async function serversOf(host: Host, links: readonly { readonly nicName: string }[]) {
   const lines = (await host.output(['resolvectl', 'dns'])).split('\n')
   return links.map(({ nicName }) => {
