@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const fixture = (name: string) => join(import.meta.dirname, `../fixtures/inventory/${name}.json`)
 
-/** A program in place of `inventory.cjs` that prints the file of a test, and the number of its starts. */
+/** A program in place of `inventory.cjs` that prints a text of the test, and counts its starts. */
 export function playedInventory(name = 'rack-server') {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-played-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -23,7 +23,7 @@ process.stdout.write(fs.readFileSync(${JSON.stringify(answer)}))`,
   return {
     program,
     say,
-    /** From now on it ends with an error. */
+    /** From now on the program ends with an error. */
     fail: () => rmSync(answer),
     starts: () => readFileSync(starts, 'utf8').length,
   }

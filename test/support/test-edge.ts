@@ -77,7 +77,7 @@ export const resetPath = '/v1/users/default/password/reset'
 export const currentPath = '/v1/users/current'
 export const sessionsPath = '/v1/users/sessions'
 
-/** Readiness of a daemon. */
+/** The status that a daemon reports. */
 export const serviceStatus = (mode: 'airgap' | 'connected'): ServiceStatus => ({
   version: '0.1.0',
   mode,

@@ -6,13 +6,13 @@ export interface TurningClock extends Clock {
   turn(ms: number): void
 }
 
-/** Stands still between turns. */
+/** A clock that is constant between turns. */
 export function createTurningClock(now = Date.now()): TurningClock {
   let passed = 0
   return { now: () => now + passed, monotonic: () => 5_000 + passed, turn: (ms) => void (passed += ms) }
 }
 
-/** Runs with the machine's clock, ahead of it by what was turned: for code that also really waits. */
+/** A clock that runs with that of the machine, ahead of it by the turns: for code that also really waits. */
 export function createRunningClock(): TurningClock {
   let ahead = 0
   return {

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const refusals: [string, string, string][] = [
   ['a wrong password', 'bob', 'wrong'],
-  ['an unknown user', 'nobody here', 'wrong'],
+  ['an unknown user', 'no such user', 'wrong'],
   ['a locked account', 'locked', 'locked pass'],
   ['an expired account', 'gone', 'gone pass'],
   ['an expired password, but a wrong one', 'fresh', 'wrong'],
@@ -148,7 +148,7 @@ describe('guessing passwords', () => {
   })
 
   it('impossible passwords and unknown users count like wrong passwords', async () => {
-    for (const name of ['nobody here', '-x', 'locked']) {
+    for (const name of ['no such user', '-x', 'locked']) {
       for (let count = 0; count < 3; count += 1) await edge.tryLogin(name, 'x\n')
       expect((await edge.tryLogin(name, 'x')).statusCode).toBe(429)
     }

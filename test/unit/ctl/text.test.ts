@@ -38,7 +38,7 @@ const layout: readonly Column<Row>[] = [
   { title: 'ID', read: ({ id }) => id },
   { title: 'NAME', read: ({ name }) => name, isFlexible: true },
 ]
-const long = 'a very long name that goes on and on'
+const long = 'a very long name that runs on and on'
 
 describe('a table', () => {
   it('a table is aligned by the displayed width', () => {
@@ -57,7 +57,7 @@ describe('a table', () => {
     const items = [{ id: '0123456789', name: long }]
     expect(renderTable(items, layout, Infinity)).toContain(long)
     expect(renderTable(items, layout, 24)).toBe(
-      'ID          NAME\n0123456789  a very long\n            name that\n            goes on and\n            on\n',
+      'ID          NAME\n0123456789  a very long\n            name that\n            runs on and\n            on\n',
     )
   })
 
