@@ -78,7 +78,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     startMessage: `Start version ${version} in mode ${mode}`,
     onAnonymous: anonymousLog.reserve,
   })
-  for (const entry of [...state.made, ...record.made]) audit.record(entry)
+  for (const entry of [...state.auditEntries, ...record.auditEntries]) audit.record(entry)
 
   const inventory = createInventory({
     ...{ database, runner: outside(inventoryUnit), program: edges.inventoryProgram, files },

@@ -28,7 +28,7 @@ export interface State {
   readonly read: Reader['read']
   readonly secrets: Secrets
   /** Audit records of what was created, to be recorded once there is a trail. */
-  readonly made: readonly SystemEntry[]
+  readonly auditEntries: readonly SystemEntry[]
   readonly room: Room
   /** Closes the database; nothing may be written afterwards. */
   close(): Promise<void>
@@ -63,7 +63,7 @@ export async function openState({ settings: { directory }, clock, log }: StateOp
     database,
     read: reader.read,
     secrets: createSecrets(secret),
-    made,
+    auditEntries: made,
     room: createStoreRoom({ directory, databaseFile, database, clock, log }),
     async close() {
       await reader.close()

@@ -95,7 +95,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       await store.commit(staged, definition, refused.signal)
       return definition
     } catch (error) {
-      // The reason that ended the upload, not an error that followed from it.
+      // If the upload was ended, the client gets that reason, not an error that followed from it.
       const reason: unknown = refused.signal.aborted ? refused.signal.reason : error
       await examination?.cancel()
       await store.removeStaged(staged)
@@ -116,9 +116,9 @@ export function createUploads(options: UploadsOptions): Uploads {
       const end = () => refused.abort(signal.reason)
       if (signal.aborted) end()
       signal.addEventListener('abort', end, { once: true })
-      const taken = store.stage().then((staged) => receiveInto(form, staged, refused))
-      running.set(refused, taken)
-      return taken.finally(() => running.delete(refused))
+      const received = store.stage().then((staged) => receiveInto(form, staged, refused))
+      running.set(refused, received)
+      return received.finally(() => running.delete(refused))
     },
     async stop() {
       const reason = new AppError(
@@ -130,7 +130,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       )
       const all = [...running]
       for (const [refused] of all) refused.abort(reason)
-      await Promise.all([examiner.stop(), Promise.allSettled(all.map(([, taken]) => taken))])
+      await Promise.all([examiner.stop(), Promise.allSettled(all.map(([, received]) => received))])
     },
   }
 }

@@ -8,8 +8,8 @@ import { readIdentity, type Identity } from './identity.ts'
 /** The stored record of this host: its id, when that was chosen, and when its facts last changed. */
 export interface HostRecord {
   readonly id: string
-  /** Records for the audit trail: one where an id was chosen, whether the first of this host or a new one. */
-  readonly made: readonly {
+  /** Entries for the audit trail: one if this start chose an id, the first or a new one; otherwise none. */
+  readonly auditEntries: readonly {
     readonly action: 'create'
     readonly kind: string
     readonly resourceUid: string
@@ -17,7 +17,7 @@ export interface HostRecord {
   }[]
   readonly createdAt: Date
   /**
-   * Notes the facts by their hash. A hash that differs from the stored one moves the time of the last change.
+   * Stores the hash of the facts. If it differs from the stored one, the facts have changed now.
    * @returns the time of the last change
    */
   putFacts(hash: string): Date
@@ -75,7 +75,7 @@ export async function openHostRecord(options: HostRecordOptions): Promise<HostRe
   let noted = { hash: stored?.facts_hash, modifiedAt: stored?.modified_at ?? createdAt }
   return {
     id,
-    made: isNew
+    auditEntries: isNew
       ? [
           {
             ...{ action: 'create', kind: 'edgehost', resourceUid: id },
