@@ -48,7 +48,7 @@ async function setUp(options: TestEdgeOptions = {}) {
     ask(currentPath, { headers: { authorization }, remoteAddress })
   const renew = (refreshToken: string, remoteAddress: string) =>
     ask(renewalPath, { method: 'POST', payload: { refreshToken }, remoteAddress })
-  /** Uses up what an address, or all addresses that are given in turn, may ask of a resource. */
+  /** Uses up the rate of an address, or of all addresses in turn, for a resource. */
   const exhaust = async (url: string, address: (index: number) => string, method: 'GET' | 'POST' = 'GET') => {
     let index = 0
     while ((await ask(url, { method, remoteAddress: address(index) })) !== 429) index += 1
@@ -65,7 +65,7 @@ describe('the rate of an on-link /64', () => {
     const { exhaust, ask } = await setUp()
     expect(await exhaust(currentPath, () => near(1))).toBe(5)
     expect(await ask(currentPath, { remoteAddress: near(2) })).toBe(401)
-    // 40 of the whole; 6 of them are gone.
+    // 40 for the whole network; 6 of them are used.
     expect(await exhaust(currentPath, (index) => near(index + 10))).toBe(34)
     expect(await ask(currentPath, { remoteAddress: near(500) })).toBe(429)
     expect(await ask(currentPath, { remoteAddress: '2001:db8:1:3::1' })).toBe(401)

@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const close of opened.splice(0)) await close()
 })
 
-/** A server with a few routes and a clock that stands still. */
+/** A server with a few routes and a constant clock. */
 function createEdge(settings: Partial<RateLimitSettings> = {}) {
   const clock = createTurningClock()
   const { log, lines } = captureLog()

@@ -16,7 +16,7 @@ const ask = async (id: string | string[], url = '/v1/nothing') => {
 
 describe('the request id', () => {
   it.each(['a', 'build-42_step.7', '0af7651916cd43dd8448eb211c80319c', 'x'.repeat(64)])(
-    'is the one that the client sent: %s',
+    'the request id is the one that the client sent: %s',
     async (id) => {
       expect(await ask(id)).toEqual([id, id])
       expect(await ask(id, '/v1/ping')).toEqual([id, undefined])

@@ -30,7 +30,7 @@ const judgedIn = (reply: { body: string }) =>
   ).variables
 const profilesFile = (uid: string) => join(edge.stateDirectory, 'definitions', uid, 'profiles.json')
 
-/** Replaces what the slot stored by what an older version stored: the profiles alone, with no pattern counted. */
+/** Replaces the stored state of the slot by that of an older version: only the profiles, no counted patterns. */
 async function plant(variables: readonly Variable[]): Promise<string> {
   const { uid, uploadPath } = await uploadDefinition(edge, token)
   const place = 'profiles/u1/profile.json'

@@ -92,7 +92,7 @@ it.each([
   ['no JSON', '{broken'],
   ['of another form', '{}'],
   ['with a part of another form', rack.replace('"disks": [', '"disks": [{}, ')],
-])('is read again where the stored one is %s', async (_, text) => {
+])('the inventory is read again where the stored one is %s', async (_, text) => {
   const stateDirectory = mkdtempSync(join(tmpdir(), 'edgehostd-kept-'))
   onTestFinished(() => rmSync(stateDirectory, { recursive: true }))
   const played = playedInventory()
@@ -114,7 +114,7 @@ it.each([
   expect(played.starts()).toBe(2)
 })
 
-it('refuses what the program says in another form, and repeats nothing of it', async () => {
+it('output of the program in another form is refused, and no text of it repeated', async () => {
   const { played, get } = await start()
   for (const text of ['null', '{"disks": "7QX4B93"}', '{"serial": 7QX4B93']) {
     played.say(text)
@@ -124,7 +124,7 @@ it('refuses what the program says in another form, and repeats nothing of it', a
   }
 })
 
-it('takes what was read where a tool outlives the program, which systemd takes for a failure', async () => {
+it('a reading counts although a tool outlives the program, which systemd takes for a failure', async () => {
   const { played, get } = await start()
   appendFileSync(played.program, '\nprocess.exitCode = 1')
   const reply = await get()

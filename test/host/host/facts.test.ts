@@ -133,7 +133,7 @@ describe('disks', () => {
       )[1]
       const [type, size, used, available] = line!.trim().split(/\s+/)
       expect(partition).toMatchObject({ fileSystemType: type, totalSpace: Math.round(Number(size) / gib) })
-      // Others may write between the two looks.
+      // Other programs may write between the two readings.
       expect(Math.abs(partition.usedSpace! - Number(used) / gib)).toBeLessThan(1.5)
       expect(Math.abs(partition.freeSpace! - Number(available) / gib)).toBeLessThan(1.5)
     }

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { Hardware } from '../../../src/inventory/schemas.ts'
 import { inventoryOf } from '../../fixtures/inventory/machine.ts'
 
-// The program as it runs on a host: systeminformation parses what the tools of unlike machines print.
+// The program as it runs on a host: systeminformation parses the tool output of different machines.
 
 const machines = [
   ['rack-server', 'rack-server'],

@@ -37,14 +37,14 @@ const watchAll = (retryMs?: number) => {
     ...(retryMs === undefined ? {} : { retryMs }),
   })
 }
-/** Waits until what `change` did was told, and no event of it is still on its way. */
+/** Waits until the changes of `change` are reported, and no event of them is pending. */
 async function isTold(change: () => Promise<unknown>): Promise<void> {
   const before = changes
   await change()
   await vi.waitFor(() => expect(changes).toBeGreaterThan(before))
   await settled()
 }
-/** What the kernel tells comes in order: after this one, nothing of before is on its way. */
+/** The kernel reports events in order: after this one, no earlier one is pending. */
 async function settled(): Promise<void> {
   const marks = watchMarks()
   await writeFile(path('mark'), '')

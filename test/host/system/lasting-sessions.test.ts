@@ -10,7 +10,7 @@ import { scenarios } from '../../support/lasting-scenarios.ts'
 const parent = mkdtempSync(join(tmpdir(), 'edgehostd-lasting-'))
 afterAll(() => rmSync(parent, { recursive: true }))
 
-// Each has a folder of its own, so that those that wait for ten seconds wait together.
+// Each scenario has a folder of its own, so that the waits of ten seconds are concurrent.
 describe('a run in a session of its own', () => {
   it.concurrent.each(Object.entries(scenarios))(
     '%s',

@@ -33,7 +33,7 @@ const place = async (path = file, content = 'new') => {
     onBegin: (temporary) => void seen.push(temporary),
     async write(handle) {
       await handle.writeFile(content)
-      // Until it is whole.
+      // Until the file is complete.
       if (existsSync(path)) expect(readFileSync(path, 'utf8')).not.toBe(content)
     },
   })

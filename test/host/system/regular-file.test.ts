@@ -21,7 +21,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** What an administrator, a backup or a mistake may leave at the place of a file, and what is said of it. */
+/** What may be found in place of a file, and the error for it. */
 const odd: Record<string, readonly [make: () => unknown, said: string]> = {
   'a pipe that nothing writes into': [() => execFileSync('mkfifo', ['-m', '600', file]), 'is a named pipe'],
   'a device without an end': [() => symlinkSync('/dev/zero', file), 'is a device'],

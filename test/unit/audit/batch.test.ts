@@ -14,7 +14,7 @@ describe('records of one turn of the event loop', () => {
   })
   afterEach(() => rig.database.close())
 
-  /** A batch that notes what it writes together. */
+  /** A batch that records what it writes in one commit. */
   function open() {
     const { trail, store, verify } = rig.open()
     const commits: string[][] = []

@@ -33,7 +33,7 @@ interface Told {
   readonly begun?: string
 }
 
-/** As the edge does it: asked once, then recorded. */
+/** Checks the budget once, then records, like the edge. */
 function ended({ address = '192.0.2.1', status = 401, hasSession = false, begun }: Told = {}) {
   const isCounted = status >= 400 && !audit.requests.admit(hasSession)
   return audit.requests.end({ ...request, address, hasSession, isCounted }, status, begun)

@@ -159,7 +159,7 @@ describe('verification', () => {
     const { verify, store } = rig.fill(450)
     rig.tamper('')
     for (const seq of seqs) rig.forge(store, seq)
-    // The chain by itself is whole.
+    // The chain alone is intact.
     expect(await verifyTrail({ store, head: store.head() })).toMatchObject({ isIntact: true })
     expect((await verify()).problem).toEqual({
       seq: 450,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createBoundedMap } from '../../../src/base/bounded-map.ts'
 
-/** Each value is its worth; those below 0 are worth nothing once that time has come. */
+/** The worth of a value is the value; a negative value is worth the time until its absolute value. */
 const open = (maximum: number, compared?: number) =>
   createBoundedMap<number>({
     maximum,

@@ -42,7 +42,7 @@ describe('a host', () => {
   })
 
   it.each(['https://box:5080/path', 'https://box//a/', 'https://[2001:db8::7]/v1/ping', 'a/b'])(
-    'with a path is refused: %s',
+    'a host with a path is refused: %s',
     (text) => {
       expect(() => parseHost(text, '/f')).toThrow(
         `${text} has a path after the host; write NAME, ADDRESS, NAME:PORT, [IPV6]:PORT or https://HOST:PORT`,

@@ -169,7 +169,7 @@ describe('time servers of chrony', () => {
   const byName = 'chronyc -N -c sources -a'
   const byAddress = 'chronyc -n -c sources -a'
   const conf = '/etc/chrony/chrony.conf = server conf.example minpoll 4 maxpoll 6\n'
-  /** A chronyc that ends so, whatever it is asked, but for what it can answer. */
+  /** A chronyc that ends like this for every command without a given answer. */
   const failing = (stdout: string, stderr: string, answers: Readonly<Record<string, string>> = {}) => {
     const ran: string[] = []
     const runner: CommandRunner = {

@@ -8,7 +8,7 @@ import { programs, recordingLog } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 
 const identitySources = ['product-uuid', 'machine-id']
-/** What stat(1) says of 24 GiB, 2 of them kept for root. */
+/** The figures of a file system of 24 GiB, 2 of them reserved for root. */
 const usage = (usedGib: number) => `${2 ** 30} 24 ${24 - usedGib} ${22 - usedGib}\n`
 
 interface BoardOptions extends Partial<SnapshotOptions> {

@@ -60,7 +60,7 @@ it('OpenMetrics has a counter without _total, its sample with it, and an end', a
     'x_total 5',
     '# EOF',
   ])
-  // And is not what the next reader of the other format gets.
+  // The next reader of the other format gets that format.
   expect((await linesOf('prometheus', family({})))[1]).toBe('# TYPE x_total counter')
 })
 
@@ -77,7 +77,7 @@ describe('the table of metrics', () => {
 
 describe('the format', () => {
   it.each([
-    // What Prometheus 2.42 sends.
+    // The header of Prometheus 2.42.
     [
       'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
       true,
