@@ -36,7 +36,7 @@ describe('a login', () => {
     })
   })
 
-  it('only the first login of an account is its first one', async () => {
+  it('a login is reported as the first one of its account only once', async () => {
     expect((await host.login('anna', right)).json).toMatchObject({ IsFirstLogin: false })
   })
 

@@ -215,7 +215,7 @@ describe('unknown pairs that wait', () => {
     expect(refused).toEqual(['b-2', 'c-1'])
   })
 
-  it('a new login is refused where no other client has more than its own', async () => {
+  it('a new login is refused where all clients have as many waiting', async () => {
     const { enter, serveAll, refused } = await setUpQueue(3)
     for (const name of ['a-1', 'b-1', 'c-1', 'd-1', 'a-2']) void enter(name)
     expect(await serveAll()).toEqual(['a-1', 'b-1', 'c-1'])
