@@ -104,7 +104,7 @@ describe('/etc/resolv.conf', () => {
     expect(status.conditions).toEqual([
       expect.objectContaining({
         type: 'dns',
-        message: expect.stringContaining('"10.0.0.300" is no address') as string,
+        message: expect.stringContaining('"10.0.0.300" is not an address') as string,
       }),
     ])
   })
