@@ -1,3 +1,4 @@
+import { createSharedRun } from '../base/shared-run.ts'
 import type { Logger } from '../system/log.ts'
 
 /**
@@ -54,8 +55,6 @@ export function createFact<T>(options: FactOptions<T>): Fact<T> {
   const { monotonic = () => performance.now() } = options
   let value: T | undefined
   let failures: readonly string[] = []
-  let running: Promise<void> | undefined
-  let next: Promise<void> | undefined
   let isLate = false
   let readAt: number | undefined
   let durationMs: number | undefined
@@ -76,29 +75,22 @@ export function createFact<T>(options: FactOptions<T>): Fact<T> {
   }
   const failed = (error: unknown) => note([error instanceof Error ? error.message : String(error)], error)
 
-  const start = () => {
+  const readings = createSharedRun(async () => {
     const begunAt = monotonic()
-    running = read()
-      .then(succeeded, failed)
-      .finally(() => {
-        durationMs = monotonic() - begunAt
-        running = undefined
-        isLate = false
-      })
-    return running
-  }
-  const startNext = (current: Promise<void>) =>
-    current.then(() => {
-      next = undefined
-      return start()
-    })
+    try {
+      await read().then(succeeded, failed)
+    } finally {
+      durationMs = monotonic() - begunAt
+      isLate = false
+    }
+  })
 
   return {
     name,
     refreshClass,
     value: () => value,
     failures: () =>
-      running !== undefined && value === undefined && failures.length === 0 ? ['no answer yet'] : failures,
+      readings.isRunning() && value === undefined && failures.length === 0 ? ['no answer yet'] : failures,
     reading: () => ({
       name,
       refreshClass,
@@ -108,10 +100,9 @@ export function createFact<T>(options: FactOptions<T>): Fact<T> {
     }),
     async refresh() {
       if (isLate) return
-      const fresh = running === undefined ? start() : (next ??= startNext(running))
       const deadline = Promise.withResolvers<'late'>()
       const timer = setTimeout(() => deadline.resolve('late'), deadlineMs)
-      const end = await Promise.race([fresh, deadline.promise])
+      const end = await Promise.race([readings.run(), deadline.promise])
       clearTimeout(timer)
       if (end !== 'late') return
       isLate = true

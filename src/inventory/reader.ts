@@ -1,3 +1,4 @@
+import { createSharedRun } from '../base/shared-run.ts'
 import type { HostFiles } from '../host/files.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
@@ -39,8 +40,6 @@ const retryMs = 600_000
 export function createReader(options: ReaderOptions): Reader {
   const { runner, program, files, stored, onRead, stopping, clock, log } = options
   let failed: { readonly why: string; readonly at: number } | undefined
-  let running: Promise<void> | undefined
-  let next: Promise<void> | undefined
 
   async function read(): Promise<void> {
     stopping.throwIfAborted()
@@ -55,33 +54,23 @@ export function createReader(options: ReaderOptions): Reader {
     await onRead()
   }
 
-  const start = () => {
-    running = read()
-      .then(
-        () => {
-          if (failed) log.info('the inventory can be read again')
-          failed = undefined
-        },
-        (error: unknown) => {
-          if (stopping.aborted) return
-          if (!failed) log.warn({ err: error }, `the inventory of the hardware cannot be read; ${advice}`)
-          failed = { why: (error as Error).message, at: clock.monotonic() }
-        },
-      )
-      .finally(() => (running = undefined))
-    return running
-  }
-  const startNext = (current: Promise<void>) =>
-    current.then(() => {
-      next = undefined
-      return start()
-    })
+  const readings = createSharedRun(async () => {
+    try {
+      await read()
+      if (failed) log.info('the inventory can be read again')
+      failed = undefined
+    } catch (error) {
+      if (stopping.aborted) return
+      if (!failed) log.warn({ err: error }, `the inventory of the hardware cannot be read; ${advice}`)
+      failed = { why: (error as Error).message, at: clock.monotonic() }
+    }
+  })
 
   return {
-    refresh: () => (running === undefined ? start() : (next ??= startNext(running))),
+    refresh: readings.run,
     failure: () => failed?.why,
-    stop: async () => next ?? running,
     hasFailedLately: () => failed !== undefined && clock.monotonic() - failed.at < retryMs,
+    stop: readings.ended,
   }
 }
 

@@ -1,0 +1,31 @@
+/** Work that never overlaps with itself, and that several callers share. */
+export interface SharedRun {
+  /**
+   * Runs the work. Callers that ask during a run share the next one, since the run under way may have begun before the change
+   * that they want to see.
+   */
+  run(): Promise<void>
+  isRunning(): boolean
+  /** Waits for the run under way and the next one, if callers wait for it. */
+  ended(): Promise<void>
+}
+
+/** @param work handles its own errors; one that it throws reaches the callers of that run */
+export function createSharedRun(work: () => Promise<void>): SharedRun {
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+
+  const start = () => {
+    running = work().finally(() => (running = undefined))
+    return running
+  }
+  const startNext = () => {
+    next = undefined
+    return start()
+  }
+  return {
+    run: () => (running === undefined ? start() : (next ??= running.then(startNext, startNext))),
+    isRunning: () => running !== undefined,
+    ended: async () => next ?? running,
+  }
+}
