@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
-import { examineProgram } from '../support/examine-program.ts'
+import { examineProgram } from '../support/programs.ts'
 import { hostBody } from '../support/host-body.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import {

@@ -7,7 +7,7 @@ import { costlyVariables } from '../../support/costly-patterns.ts'
 import { cpuNow } from '../../support/cpu-time.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { uploadDefinition, uploadFile, validatePath } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/examine-program.ts'
+import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge

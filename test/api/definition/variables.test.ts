@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ArchiveWish } from '../../support/definition-archives.ts'
 import { uploadDefinition, validatePath } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/examine-program.ts'
+import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 let edge: TestEdge

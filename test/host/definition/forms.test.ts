@@ -6,7 +6,7 @@ import type { ClusterConfigArchiveDetails, Pack } from '../../../src/definition/
 import { bundleProgram } from '../../support/bundle-program.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { uploadFile } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/examine-program.ts'
+import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 /** What is expected of a form: `test/fixtures/definition-forms/<form>/expected.json`. */

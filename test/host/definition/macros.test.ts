@@ -7,7 +7,7 @@ import { bundleProgram } from '../../support/bundle-program.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { definitionArchive, type ArchiveWish } from '../../support/definition-archives.ts'
 import { uploadFile } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/examine-program.ts'
+import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 let ctl: Ctl

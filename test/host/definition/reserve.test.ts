@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { execa, execaSync } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { uploadDefinition, uploadPath } from '../../support/definition-upload.ts'
-import { examineProgram } from '../../support/examine-program.ts'
+import { examineProgram } from '../../support/programs.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 import { manyFiles, unpackingArchive } from '../../support/unpacking-archive.ts'
 

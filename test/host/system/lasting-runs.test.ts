@@ -12,7 +12,7 @@ import {
 } from '../../../src/system/lasting/runs.ts'
 import { createRunner } from '../../../src/system/runner.ts'
 import { bundleProgram } from '../../support/bundle-program.ts'
-import { keeperProgram } from '../../support/keeper-program.ts'
+import { keeperProgram } from '../../support/programs.ts'
 
 const timeoutMs = 60_000
 const exec = promisify(execFile)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, it } from 'vitest'
 import { createLastingRuns } from '../../../src/system/lasting/runs.ts'
 import { createRunner } from '../../../src/system/runner.ts'
-import { keeperProgram } from '../../support/keeper-program.ts'
+import { keeperProgram } from '../../support/programs.ts'
 import { scenarios } from '../../support/lasting-scenarios.ts'
 
 const parent = mkdtempSync(join(tmpdir(), 'edgehostd-lasting-'))

@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bundleProgram } from './bundle-program.ts'
+
+/** Gives the path of a program that is built from a folder of src, once in a test process. */
+function builtOnce(name: string, source: string): () => string {
+  let built: string | undefined
+  return () => {
+    if (built !== undefined) return built
+    const folder = mkdtempSync(join(tmpdir(), `edgehostd-${name}-`))
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+    built = join(folder, `${name}.cjs`)
+    bundleProgram(source, built)
+    return built
+  }
+}
+
+/** Path of the program that examines archives. */
+export const examineProgram = builtOnce('examine', 'definition/examination')
+/** Path of the program that reads the inventory. */
+export const inventoryProgram = builtOnce('inventory', 'inventory/program')
+/** Path of the program that keeps a run. */
+export const keeperProgram = builtOnce('keeper', 'system/lasting')
