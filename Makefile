@@ -6,7 +6,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
-# Some e2e tests boot an emulated PC, on x64 only.
+# Some long tests boot an emulated PC, on x64 only.
 EMULATOR := $(if $(filter x64,$(ARCH)),qemu-system-x86 kmod)
 # What `make package` makes packages for.
 ARCHITECTURES ?= amd64 arm64
@@ -58,12 +58,13 @@ documents:
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
-	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux $(EMULATOR)
+	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 
-e2e-long: $(DEPENDENCIES) ## long tests: the README's commands on a fresh Debian (root, network)
-	@build/debian-packages systemd-container debootstrap curl git
+e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, and the README's commands on a fresh Debian (root, network)
+	@build/debian-packages systemd-container debootstrap curl openssl git $(EMULATOR)
+	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e-long
 
 docs: $(DEPENDENCIES) ## write the generated documents of docs/

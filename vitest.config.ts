@@ -26,7 +26,7 @@ export default defineConfig({
           globalSetup: ['test/e2e/host/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 300_000,
-          // Hosts mostly wait, and one machine is emulated for minutes by one core.
+          // Hosts mostly wait.
           maxWorkers: 3,
         },
       },
@@ -35,7 +35,11 @@ export default defineConfig({
         test: {
           name: 'e2e-long',
           include: ['test/e2e-long/**/*.test.ts'],
+          globalSetup: ['test/e2e/host/global-setup.ts'],
+          testTimeout: 120_000,
           hookTimeout: 600_000,
+          // Each takes a core for minutes.
+          maxWorkers: 2,
         },
       },
     ],

@@ -1,4 +1,4 @@
-import type { Host } from '../host/host.ts'
+import type { Host } from '../../e2e/host/host.ts'
 
 // The output of the machine's own tools, in the shape of the inventory; blank values are undefined.
 

@@ -1,4 +1,4 @@
-import { systemPath, type Ended, type RunOptions } from '../host/process.ts'
+import { systemPath, type Ended, type RunOptions } from '../../e2e/host/process.ts'
 import { openSocket } from './socket.ts'
 
 /** A root shell of the machine on a serial port of its own: no network of the machine is needed to use it. */

@@ -1,6 +1,6 @@
 import { chmod, cp, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { output } from '../host/process.ts'
+import { output } from '../../e2e/host/process.ts'
 
 /** Debian's own kernel, unpacked and not installed. */
 export interface Kernel {
