@@ -21,6 +21,7 @@ const law = {
   auth: [...ground, 'secrets', 'audit'],
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'upload', 'audit', 'host'],
+  content: [...ground, 'archive', 'upload', 'audit'],
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
   support: [...ground, 'archive', 'config', 'program'],

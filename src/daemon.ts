@@ -4,6 +4,7 @@ import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
 import { createAuth, type Auth } from './auth/auth.ts'
 import { createCertificateRoom } from './certificate/room.ts'
+import { createContent } from './content/room.ts'
 import { declarations, families, type Config } from './declarations.ts'
 import { createDefinitions } from './definition/definitions.ts'
 import { hostEdges, type Edges } from './edges.ts'
@@ -103,13 +104,17 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   })
   auth.onCallersGone(api.endSessions)
   certificate.onChange(() => api.useCertificate(certificate.material()))
+  const signingKey = parseSigningKey(config.content.signing.publicKey)
   const definition = await createDefinitions({
     ...{ settings: config.definitions, stateDirectory: state.directory, database, version, stopping },
     ...{ runner, program: edges.examineProgram, running: edges.running, record: audit.record, clock, log },
-    signingKey: parseSigningKey(config.content.signing.publicKey),
+    signingKey,
   })
+  const content = createContent({ database, signingKey, record: audit.record, clock })
 
-  const working: Room[] = [audit, state.room, host, inventory.with(host), certificate, auth, api, definition]
+  const working: Room[] = [
+    ...[audit, state.room, host, inventory.with(host), certificate, auth, api, definition, content],
+  ]
   const ground: Ground<Config> = {
     ...{ config, stateDirectory: state.directory, database, record: audit.record, listTokens },
     ...{ runner, stopping, clock, log },

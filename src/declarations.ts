@@ -3,6 +3,7 @@ import { about as api } from './api/about.ts'
 import { about as audit } from './audit/about.ts'
 import { about as auth } from './auth/about.ts'
 import { about as certificate } from './certificate/about.ts'
+import { about as content } from './content/about.ts'
 import { about as definition } from './definition/about.ts'
 import { about as host } from './host/about.ts'
 import { about as inventory } from './inventory/about.ts'
@@ -13,7 +14,6 @@ import type { Declaration, Finding, ReferenceCheck } from './room.ts'
 import { about as service } from './service/about.ts'
 import { about as store } from './store/about.ts'
 import { sumDeclarations } from './sum-declarations.ts'
-import { about as upload } from './upload/about.ts'
 
 // In the order of the configuration file and of the documents.
 const all = [
@@ -23,7 +23,7 @@ const all = [
   api,
   certificate,
   auth,
-  upload,
+  content,
   definition,
   audit,
   jobs,

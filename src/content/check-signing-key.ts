@@ -1,5 +1,5 @@
 import type { Finding, ReferenceCheck } from '../room.ts'
-import { parseSigningKey, SigningKeyUnusable } from './signing.ts'
+import { parseSigningKey, SigningKeyUnusable } from '../upload/signing.ts'
 
 const path = 'content.signing.publicKey.base64EncodedValue'
 

@@ -1,17 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { errorReplies } from '../api/schemas.ts'
-import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
-import { ContentSigningKey } from './schemas.ts'
-import type { SigningKey } from './signing.ts'
+import { errorReplies } from '../../api/schemas.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { ContentSigningKey } from '../schemas.ts'
+import type { SigningKey } from '../../upload/signing.ts'
 
-export interface ContentRoutesOptions {
+export interface SigningKeyRoutesOptions {
   /** Undefined where uploads need no signature; `since` is milliseconds since 1970, UTC. */
   readonly signing: { readonly key: SigningKey; readonly since: number } | undefined
 }
 
-/** Content of this host: `/v1/edge-mgmt/edgehosts/current/actions/content/...`. */
-export const contentRoutes: FastifyPluginAsyncTypebox<ContentRoutesOptions> = async (app, { signing }) => {
+/** The key of uploads: `/v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key`. */
+export const signingKeyRoutes: FastifyPluginAsyncTypebox<SigningKeyRoutesOptions> = async (
+  app,
+  { signing },
+) => {
   app.get(
     '/v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key',
     {

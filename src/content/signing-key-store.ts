@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
-import type { SigningKey } from './signing.ts'
+import type { SigningKey } from '../upload/signing.ts'
 
 /**
  * Returns since when this host has had its key, and records a change of the key in the trail.

@@ -1,0 +1,74 @@
+import { Type, type Static } from 'typebox'
+import { positive, strict } from '../config/schema-parts.ts'
+
+const tebibyte = 1_099_511_627_776
+
+/** Content of this host: where it lies, how much of its disk stays free, and what is accepted from uploads. */
+export const Content = Type.Object(
+  {
+    directory: Type.String({
+      pattern: '^(/[^\\0]*)?$',
+      accepts: 'an absolute path, or nothing',
+      default: '',
+      description:
+        'Folder of the content; empty is content/ in the state folder. The unit may write only below the state folder: mount a larger disk there.',
+    }),
+    requireMount: Type.Boolean({
+      default: false,
+      description: 'Whether the daemon refuses to start while no file system is mounted at the folder.',
+    }),
+    reserve: Type.Object(
+      {
+        percent: Type.Integer({
+          minimum: 0,
+          maximum: 90,
+          default: 15,
+          description:
+            'Part of the file system that uploads leave free. With less than 15 % free the kubelet deletes images and evicts pods.',
+        }),
+        leastBytes: Type.Integer({
+          minimum: 0,
+          maximum: tebibyte,
+          default: 2_147_483_648,
+          description: 'Space that uploads leave free on a small file system, where the part would be less.',
+        }),
+      },
+      strict,
+    ),
+    upload: Type.Object(
+      {
+        maximum: positive(4, 100, 'Uploads at the same time.'),
+        keptDays: positive(7, 365, 'Days without a byte after which an unfinished upload is forgotten.'),
+      },
+      strict,
+    ),
+    check: Type.Object(
+      {
+        days: positive(30, 3_650, 'Days in which all content is read again, to find damage of the disk.'),
+        bytesPerSecond: positive(8_388_608, tebibyte, 'Most bytes that this reads in a second.'),
+      },
+      strict,
+    ),
+    signing: Type.Object(
+      {
+        publicKey: Type.Object(
+          {
+            base64EncodedValue: Type.String({
+              maxLength: 65_536,
+              default: '',
+              description:
+                'Base64 of a public key, PEM, RSA or EC. If set, every upload needs a detached signature, SHA-256, made with its private key.',
+            }),
+            description: Type.String({ maxLength: 1_024, default: '', description: 'Whose key it is.' }),
+          },
+          strict,
+        ),
+      },
+      strict,
+    ),
+  },
+  strict,
+)
+
+/** The section `content` of the configuration. */
+export type ContentSettings = Static<typeof Content>
