@@ -3,7 +3,8 @@
 // - main.cjs: loads daemon.cjs with V8's compile cache (docs/adr/0005 says why);
 // - edgehostctl.cjs: the command line;
 // - support.cjs and definition.cjs: the programs of `edgehostctl support` and `edgehostctl definition`;
-// - examine.cjs: checks archives for the daemon;
+// - examine.cjs: checks definitions for the daemon;
+// - content.cjs: unpacks, checks and publishes bundles for the daemon;
 // - keeper.cjs: runs a command that outlives the daemon;
 // - inventory.cjs: reads the inventory of the hardware;
 // - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them.
@@ -85,6 +86,7 @@ const files: Record<string, string> = {
   'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),
+  'content.cjs': await bundle({ ...programOptions, entryPoints: ['src/content/program/main.ts'] }),
   'keeper.cjs': await bundle({ ...programOptions, entryPoints: ['src/system/lasting/main.ts'] }),
   'inventory.cjs': await bundle({ ...programOptions, entryPoints: ['src/inventory/program/main.ts'] }),
 }

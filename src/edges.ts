@@ -27,6 +27,8 @@ export interface Edges {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Path of `examine.cjs`. */
   readonly examineProgram: string
+  /** Path of `content.cjs`. */
+  readonly contentProgram: string
   /** Path of `inventory.cjs`. */
   readonly inventoryProgram: string
   /** Profiles of the running cluster; `undefined` without a cluster. */
@@ -47,6 +49,7 @@ export const hostEdges = (log: Logger): Edges => ({
   cores: availableParallelism(),
   environment: process.env,
   examineProgram: join(import.meta.dirname, 'examine.cjs'),
+  contentProgram: join(import.meta.dirname, 'content.cjs'),
   inventoryProgram: join(import.meta.dirname, 'inventory.cjs'),
   // No cluster can be created yet.
   running: () => undefined,

@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os'
-import { Readable, type Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { Options, execa as Execa } from 'execa'
 
 /** Options of every program that is run once. */
@@ -7,10 +7,11 @@ export interface ChildOptions {
   /** The program gets SIGTERM after this and SIGKILL a second later; 1 to 2147483647, which is 24.8 days. */
   readonly timeoutMs: number
   /**
-   * Standard input; the only way a secret may reach a program. An iterable is written piece by piece as it yields.
-   * Without input the program reads end-of-file.
+   * Standard input; the only way a secret may reach a program. Without input the program reads end-of-file. An iterable
+   * is written piece by piece: the next piece is asked for when the operating system has the previous one, whose bytes
+   * may then be reused. If the iterable fails, the program reads end-of-file.
    */
-  readonly input?: string | AsyncIterable<string>
+  readonly input?: string | AsyncIterable<string | Uint8Array>
   /** Its nice value, 1 to 19, for a program that should yield the processor to the daemon; see nice(1). */
   readonly niceness?: number
   /** Called with the process id as soon as it is known. */
@@ -67,11 +68,11 @@ export async function startChild<T extends Options>(
   })
   if (niceness !== undefined && child.pid !== undefined) setNiceness(child.pid, niceness)
   if (child.pid !== undefined) onStarted?.(child.pid)
-  const texts = typeof input === 'object' ? feed(input, child.stdin) : undefined
+  const stopFeeding = typeof input === 'object' ? feed(input, child.stdin) : undefined
   const stopWatching = boundPipes([child.stdout, child.stderr], timeoutMs, signal)
   const result = child.finally(() => {
     stopWatching()
-    texts?.destroy()
+    stopFeeding?.()
   })
   return { child, result }
 }
@@ -108,12 +109,28 @@ function setNiceness(pid: number, niceness: number): void {
 }
 
 /**
- * Writes each text to a program as it is yielded; the program need not read all of them. execa's own way to do this waits
- * for the next text even when the program has ended.
+ * Writes each piece to a program as it is yielded; the program need not read all of them. execa's own way to do this waits
+ * for the next piece even when the program has ended.
+ * @returns a function that asks for no more pieces; for the end of the program
  */
-function feed(texts: AsyncIterable<string>, stdin: Writable | null): Readable {
-  const source = Readable.from(texts).on('error', () => undefined)
+function feed(pieces: AsyncIterable<string | Uint8Array>, stdin: Writable | null): () => void {
+  const iterator = pieces[Symbol.asyncIterator]()
+  // Reported to `write` too.
   stdin?.on('error', () => undefined)
-  if (stdin) source.pipe(stdin)
-  return source
+  const write = (piece: string | Uint8Array) =>
+    new Promise<void>((resolve, reject) => {
+      stdin?.write(piece, (error) => (error ? reject(error) : resolve()))
+    })
+  const run = async () => {
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) await write(next.value)
+    stdin?.end()
+  }
+  const stop = () => {
+    stdin?.destroy()
+    // An iterable that waits for its own source gets this when it yields again.
+    iterator.return?.().catch(() => undefined)
+  }
+  // The iterable has failed, or the program reads no more.
+  run().catch(stop)
+  return stop
 }

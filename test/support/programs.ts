@@ -18,6 +18,8 @@ function builtOnce(name: string, source: string): () => string {
 
 /** Path of the program that examines archives. */
 export const examineProgram = builtOnce('examine', 'definition/examination')
+/** Path of the program that unpacks, examines, publishes and verifies bundles. */
+export const contentProgram = builtOnce('content', 'content/program')
 /** Path of the program that reads the inventory. */
 export const inventoryProgram = builtOnce('inventory', 'inventory/program')
 /** Path of the program that keeps a run. */

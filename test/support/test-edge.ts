@@ -46,6 +46,8 @@ export interface TestEdgeOptions {
   readonly definitions?: Partial<Config['definitions']>
   /** For edges that accept definitions; see `examineProgram`. */
   readonly examineProgram?: string
+  /** For edges that accept bundles; see `contentProgram`. */
+  readonly contentProgram?: string
   /** For edges that read the inventory; without it they cannot. */
   readonly inventoryProgram?: string
   /** Base64 or PEM of the key that verifies uploads. */
@@ -122,6 +124,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       cores: options.cores ?? 2,
       environment: {},
       examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
+      contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       running: options.running ?? (() => undefined),
       longRequestMs: options.longRequestMs,

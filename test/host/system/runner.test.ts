@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -91,6 +91,57 @@ describe('a program with streamed input', () => {
       input: texts(),
     })
     expect(result).toMatchObject({ exitCode: 4, stdout: 'one\n' })
+  })
+
+  it('the bytes of a piece may be reused when the next one is asked for', async () => {
+    const piece = Buffer.alloc(700_000)
+    const hash = createHash('sha256')
+    async function* pieces() {
+      for (let round = 0; round < 20; round += 1) {
+        hash.update(piece.fill(round))
+        yield piece
+      }
+      piece.fill(255)
+    }
+    const { stdout } = await runner.run('sha256sum', [], { timeoutMs, input: pieces() })
+    expect(stdout).toBe(`${hash.digest('hex')}  -\n`)
+  })
+
+  it('a program that ends without reading its input ends the iterable', async () => {
+    const ended = Promise.withResolvers<string>()
+    async function* pieces() {
+      try {
+        for (;;) yield Buffer.alloc(1_000_000)
+      } finally {
+        ended.resolve('ended')
+      }
+    }
+    const result = await runner.run('sh', ['-c', 'exit 4'], { timeoutMs, input: pieces() })
+    expect(result.exitCode).toBe(4)
+    expect(await ended.promise).toBe('ended')
+  })
+
+  it('a program whose child keeps its input open ends the iterable', async () => {
+    const ended = Promise.withResolvers<string>()
+    async function* pieces() {
+      try {
+        for (;;) yield Buffer.alloc(1_000_000)
+      } finally {
+        ended.resolve('ended')
+      }
+    }
+    const script = 'sleep 5 <&0 >/dev/null 2>&1 & exit 4'
+    const result = await runner.run('bash', ['-c', script], { timeoutMs, input: pieces() })
+    expect(result.exitCode).toBe(4)
+    expect(await ended.promise).toBe('ended')
+  })
+
+  it('when the iterable fails, the program reads end-of-file', async () => {
+    async function* pieces() {
+      yield Buffer.from('one')
+      await Promise.reject(new Error('no more'))
+    }
+    expect((await runner.run('cat', [], { timeoutMs, input: pieces() })).stdout).toBe('one')
   })
 
   it('a program with streamed input is ended by its signal, before its start and later', async () => {

@@ -1,0 +1,56 @@
+import { writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { AppError } from '../../errors/app-error.ts'
+import { refuseFull } from '../../errors/storage-full.ts'
+import { examine } from './examine.ts'
+import { receiveOrder, type Received } from './order.ts'
+import type { Finding } from './protocol.ts'
+import { publish } from './publish.ts'
+import { unpack } from './unpack.ts'
+import { verify } from './verify.ts'
+
+/**
+ * The program with which the daemon unpacks, examines, publishes and verifies bundles. Bundles may come from any author
+ * and have 100,000 files, which would block the event loop of the daemon. If this process needs too much memory, it is
+ * killed instead of the daemon.
+ */
+async function main(): Promise<void> {
+  const received = await receiveOrder(process.stdin)
+  yieldToOthers(received.order.verb === 'verify' ? 19 : 10)
+  const finding = await carryOut(received).catch(refuseFull).catch(toFinding)
+  process.stdout.write(JSON.stringify(finding))
+  // A refusal does not wait for the rest of the upload.
+  process.stdin.destroy()
+}
+
+async function carryOut({ order, rest }: Received): Promise<Finding> {
+  switch (order.verb) {
+    case 'unpack':
+      return { unpacked: await unpack(order, rest) }
+    case 'examine':
+      return { examined: await examine(order) }
+    case 'publish':
+      return { published: await publish(order) }
+    case 'verify':
+      return { verified: await verify(order) }
+  }
+}
+
+function toFinding(error: unknown): Finding {
+  if (!(error instanceof AppError)) throw error
+  const { kind, message, details } = error
+  return { refused: { kind, message, ...(details ? { details } : {}) } }
+}
+
+/** Yields CPU time, and makes this process the first to be killed when memory is short: proc_pid_oom_score_adj(5). */
+function yieldToOthers(niceness: number): void {
+  for (const step of [() => setPriority(niceness), () => writeFileSync('/proc/self/oom_score_adj', '500')]) {
+    try {
+      step()
+    } catch {
+      // It is a courtesy; the work is done without it.
+    }
+  }
+}
+
+void main()
