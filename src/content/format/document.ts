@@ -1,0 +1,134 @@
+import { parseDescriptor, type Descriptor } from './descriptor.ts'
+import { parseFields, type Fields } from './json-fields.ts'
+import type { BundleLimits } from './limits.ts'
+import { documentKind, mediaTypes, outdatedManifests } from './media-types.ts'
+import { refuseBundle, showText } from './refusal.ts'
+
+/** An index of images, also index.json itself. */
+export interface Index {
+  readonly kind: 'index'
+  readonly artifactType: string | undefined
+  readonly annotations: ReadonlyMap<string, string>
+  readonly children: readonly Descriptor[]
+}
+
+/** The manifest of an image or artifact, of OCI or of Docker. */
+export interface Manifest {
+  readonly kind: 'manifest'
+  readonly artifactType: string | undefined
+  readonly annotations: ReadonlyMap<string, string>
+  readonly config: Descriptor
+  readonly layers: readonly Descriptor[]
+}
+
+export type Document = Index | Manifest
+
+/**
+ * Parses index.json.
+ * Source: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
+ * @throws AppError with the field
+ */
+export function parseIndexFile(bytes: Uint8Array, limits: BundleLimits): Index {
+  const place = 'index.json'
+  if (bytes.length > limits.indexFileBytes)
+    throw refuseBundle(
+      'IndexTooLarge',
+      place,
+      `has ${bytes.length} bytes; ${limits.indexFileBytes} are allowed; split the bundle`,
+    )
+  const fields = parseFields(place, bytes)
+  checkVersion(fields)
+  if (fields.has('layers') || fields.has('config'))
+    throw refuseBundle('FieldInvalid', place, 'is a manifest; the index.json of a layout has only manifests')
+  const mediaType = fields.optionalText('mediaType') || mediaTypes.index
+  if (documentKind(mediaType) !== 'index')
+    throw refuseBundle('MediaTypeDiffers', `${place}#mediaType`, `is ${showText(mediaType)}, not an index`)
+  const index = parseIndex(fields, limits)
+  if (index.children.length === 0)
+    throw refuseBundle(
+      'BundleEmpty',
+      `${place}#manifests`,
+      'is empty; docker save of version 25.0.1 and earlier writes it so for an image that is given by digest: save it by a tag',
+    )
+  return index
+}
+
+/**
+ * Parses an index or a manifest.
+ * @param named the descriptor that names it; the bytes have its digest
+ * @throws AppError with the field
+ */
+export function parseDocument(named: Descriptor, bytes: Uint8Array, limits: BundleLimits): Document {
+  const { digest, mediaType } = named
+  if (bytes.length > limits.documentBytes) throw documentTooLarge(named, bytes.length, limits)
+  const fields = parseFields(digest, bytes)
+  checkVersion(fields)
+  const own = fields.optionalText('mediaType') || mediaType
+  if (own !== mediaType)
+    throw refuseBundle(
+      'MediaTypeDiffers',
+      `${digest}#mediaType`,
+      `is ${showText(own)}; ${named.place} calls it ${showText(mediaType)}`,
+    )
+  const kind = documentKind(mediaType)
+  // A reader that looks only at the content must not see another kind of document: CVE-2021-41190.
+  const foreign = kind === 'index' ? ['layers', 'config', 'fsLayers'] : ['manifests', 'fsLayers']
+  for (const name of foreign)
+    if (fields.has(name))
+      throw refuseBundle(
+        'FieldInvalid',
+        `${digest}#${name}`,
+        `must not be in a document of type ${mediaType}`,
+      )
+  return kind === 'index' ? parseIndex(fields, limits) : parseManifest(fields, limits)
+}
+
+/** The refusal of a document that is too large to be parsed. */
+export const documentTooLarge = (
+  { digest }: Descriptor,
+  sizeBytes: number,
+  { documentBytes }: BundleLimits,
+) =>
+  refuseBundle(
+    'ManifestTooLarge',
+    digest,
+    `is an index or manifest of ${sizeBytes} bytes; ${documentBytes} are allowed`,
+  )
+
+function checkVersion(fields: Fields): void {
+  if (fields.count('schemaVersion') !== 2)
+    throw refuseBundle(
+      'FieldInvalid',
+      `${fields.place}#schemaVersion`,
+      'is not 2; push or save the image again with a current tool',
+    )
+}
+
+function parseIndex(fields: Fields, limits: BundleLimits): Index {
+  const children: Descriptor[] = []
+  for (const item of fields.objects('manifests', limits.descriptors)) children.push(parseChild(item))
+  return { kind: 'index', ...commonFields(fields), children }
+}
+
+function parseChild(fields: Fields): Descriptor {
+  const child = parseDescriptor(fields)
+  if (outdatedManifests.has(child.mediaType))
+    throw refuseBundle(
+      'ManifestOutdated',
+      `${fields.place}.mediaType`,
+      `is ${child.mediaType}, a format that was given up; push or save the image again with a current tool`,
+    )
+  return child
+}
+
+function parseManifest(fields: Fields, limits: BundleLimits): Manifest {
+  const config = parseDescriptor(fields.object('config'))
+  const layers: Descriptor[] = []
+  for (const item of fields.objects('layers', limits.descriptors)) layers.push(parseDescriptor(item))
+  return { kind: 'manifest', ...commonFields(fields), config, layers }
+}
+
+const commonFields = (fields: Fields) => ({
+  artifactType: fields.optionalText('artifactType') || undefined,
+  annotations: fields.texts('annotations'),
+})

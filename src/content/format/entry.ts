@@ -1,0 +1,306 @@
+import type { Descriptor, Platform } from './descriptor.ts'
+import type { Manifest } from './document.ts'
+import { nameEntry, type EntryName } from './entry-name.ts'
+import { parseFields, type Fields } from './json-fields.ts'
+import { bundleLimits, type BundleLimits } from './limits.ts'
+import { parsePlatform } from './descriptor.ts'
+import {
+  annotations as keys,
+  artifactTypes,
+  definitionMark,
+  isImageConfig,
+  isImageLayer,
+  mediaTypes,
+} from './media-types.ts'
+import { refuseBundle, showText } from './refusal.ts'
+import { isAttestation, type Walk } from './walk.ts'
+
+export type EntryKind = 'image' | 'chart' | 'program' | 'file' | 'definition' | 'artifact'
+
+/** What index.json lists: an image, chart, program, file, definition, or another artifact. */
+export interface Entry extends EntryName {
+  readonly digest: string
+  readonly mediaType: string
+  readonly kind: EntryKind
+  /** Name by which a chart, program or file is asked for. */
+  readonly title?: string
+  /** Version of a chart or program. */
+  readonly version?: string
+  /** All its blobs that are here, each counted once. */
+  readonly sizeBytes: number
+  /** For which platforms it is, also those that are not carried; empty if nothing says so. */
+  readonly platforms: readonly EntryPlatform[]
+  /** Milliseconds since 1970, UTC. */
+  readonly createdAt?: number
+  /** Files of an artifact: its layers with a name. */
+  readonly files?: readonly EntryFile[]
+}
+
+export interface EntryPlatform extends Platform {
+  /** Of the manifest. */
+  readonly digest: string
+  /** Whether the manifest and its layers are here. */
+  readonly isCarried: boolean
+}
+
+export interface EntryFile {
+  /** Path of the file: relative, without `..`. */
+  readonly title: string
+  readonly digest: string
+  readonly sizeBytes: number
+}
+
+/** What a bundle contains. */
+export interface Described {
+  readonly entries: readonly Entry[]
+  /** Architectures of the images and programs that are here, sorted. */
+  readonly architectures: readonly string[]
+  /** The archive of the definition inside. */
+  readonly definition?: { readonly digest: string; readonly sizeBytes: number }
+}
+
+export interface DescribeOptions {
+  readonly walk: Walk
+  readonly isHeld: (digest: string) => boolean
+  /** Content of a configuration; undefined if it cannot be had. It is asked once for each manifest. */
+  readonly readConfig: (descriptor: Descriptor) => Uint8Array | undefined
+  readonly limits?: BundleLimits
+}
+
+/** What a configuration says. */
+interface Configured {
+  readonly platform?: Platform | undefined
+  readonly createdAt?: number | undefined
+  readonly title?: string | undefined
+  readonly version?: string | undefined
+  readonly layerCount?: number
+}
+
+interface Summary extends Configured {
+  readonly kind: EntryKind
+  readonly files: readonly EntryFile[]
+}
+
+/**
+ * Describes the entries of a bundle that is whole (`requireWhole`).
+ * @throws AppError for an image whose layers differ from its configuration, a bad name of a file, a definition that is not one
+ */
+export function describeEntries({
+  walk,
+  isHeld,
+  readConfig,
+  limits = bundleLimits,
+}: DescribeOptions): Described {
+  const summaries = new Map<string, Summary>()
+  const sizes = new Map<string, number>()
+  let steps = 0
+
+  const summaryOf = (digest: string, manifest: Manifest): Summary => {
+    const known = summaries.get(digest)
+    if (known) return known
+    const configured = readConfigured(digest, manifest, readConfig)
+    const kind = kindOf(manifest)
+    const summary = {
+      ...configured,
+      createdAt: timeOf(manifest.annotations.get(keys.created)) ?? configured.createdAt,
+      title: plainText(manifest.annotations.get(keys.title)) ?? configured.title,
+      version: plainText(manifest.annotations.get(keys.version)) ?? configured.version,
+      kind,
+      files: kind === 'image' ? [] : filesOf(manifest, kind),
+    }
+    summaries.set(digest, summary)
+    return summary
+  }
+
+  /** Sum of the blobs below a digest, each counted once. */
+  const sizeOf = (root: string): number => {
+    const known = sizes.get(root)
+    if (known !== undefined) return known
+    const seen = new Set<string>()
+    const waiting = [root]
+    let sum = 0
+    for (let digest = waiting.pop(); digest !== undefined; digest = waiting.pop()) {
+      steps += 1
+      if (steps > limits.steps)
+        throw refuseBundle(
+          'TooManyDescriptors',
+          root,
+          'and other entries name the same blobs too often; split the bundle',
+        )
+      if (seen.has(digest) || !isHeld(digest)) continue
+      seen.add(digest)
+      sum += walk.needs.get(digest)?.sizeBytes ?? 0
+      const document = walk.documents.get(digest)
+      if (document?.kind === 'index') for (const child of document.children) waiting.push(child.digest)
+      else if (document) for (const blob of [document.config, ...document.layers]) waiting.push(blob.digest)
+    }
+    sizes.set(root, sum)
+    return sum
+  }
+
+  /** The manifests below an entry that are here, the first ones first, with the descriptor that names each. */
+  const manifestsOf = (root: Descriptor) => {
+    const found: { named: Descriptor; manifest: Manifest | undefined }[] = []
+    const seen = new Set<string>()
+    const waiting = [root]
+    for (let named = waiting.pop(); named !== undefined; named = waiting.pop()) {
+      if (seen.has(named.digest)) continue
+      seen.add(named.digest)
+      const document = walk.documents.get(named.digest)
+      if (document?.kind === 'index') waiting.push(...document.children.toReversed())
+      else if (!isAttestation(named)) found.push({ named, manifest: document })
+    }
+    return found
+  }
+
+  const architectures = new Set<string>()
+  const entries = (walk.index()?.children ?? []).map((descriptor): Entry => {
+    const { digest, mediaType, annotations: given } = descriptor
+    const manifests = manifestsOf(descriptor)
+    const carried = manifests.flatMap(({ named, manifest }) =>
+      manifest === undefined ? [] : [{ named, summary: summaryOf(named.digest, manifest) }],
+    )
+    // An index of images may begin with another artifact.
+    const first = carried.find(({ summary }) => summary.kind === 'image') ?? carried[0]
+    const kind = isDefinition(descriptor) ? 'definition' : (first?.summary.kind ?? 'artifact')
+    const platforms = manifests.flatMap(({ named, manifest }): EntryPlatform[] => {
+      const platform = named.platform ?? (manifest && summaryOf(named.digest, manifest).platform)
+      return platform ? [{ ...platform, digest: named.digest, isCarried: manifest !== undefined }] : []
+    })
+    if (kind === 'image' || kind === 'program')
+      for (const { architecture, isCarried } of platforms) if (isCarried) architectures.add(architecture)
+    const title = kind === 'image' ? undefined : (plainText(given.get(keys.title)) ?? first?.summary.title)
+    const version =
+      kind === 'image' ? undefined : (plainText(given.get(keys.version)) ?? first?.summary.version)
+    const createdAt = timeOf(given.get(keys.created)) ?? first?.summary.createdAt
+    const files = kind === 'image' ? [] : carried.flatMap(({ summary }) => summary.files)
+    return {
+      digest,
+      mediaType,
+      kind,
+      ...nameEntry(given, digest),
+      ...(title === undefined ? {} : { title }),
+      ...(version === undefined ? {} : { version }),
+      sizeBytes: sizeOf(digest),
+      platforms,
+      ...(createdAt === undefined ? {} : { createdAt }),
+      ...(files.length === 0 ? {} : { files }),
+    }
+  })
+  const definition = findDefinition(walk)
+  return { entries, architectures: [...architectures].sort(), ...(definition ? { definition } : {}) }
+}
+
+const isDefinition = ({ annotations: given }: Descriptor) => given.get(keys.contentType) === definitionMark
+
+/** The archive of the definition inside: the first layer of the marked manifest. */
+function findDefinition(walk: Walk): Described['definition'] {
+  const marked = (walk.index()?.children ?? []).filter(isDefinition)
+  const [first] = marked
+  if (first === undefined) return undefined
+  const other = marked.find(({ digest }) => digest !== first.digest)
+  if (other)
+    throw refuseBundle(
+      'DefinitionTwice',
+      other.place,
+      `is a second definition beside ${first.place}; a bundle has at most one`,
+    )
+  const document = walk.documents.get(first.digest)
+  const archive = document?.kind === 'manifest' ? document.layers[0] : undefined
+  if (archive === undefined)
+    throw refuseBundle(
+      'DefinitionInvalid',
+      first.place,
+      'is marked as a definition, but is not a manifest with the archive as its first layer; build the bundle with edgehostctl content build --definition FILE',
+    )
+  return { digest: archive.digest, sizeBytes: archive.sizeBytes }
+}
+
+const kinds: Readonly<Record<string, EntryKind>> = {
+  [artifactTypes.program]: 'program',
+  [artifactTypes.file]: 'file',
+}
+
+function kindOf({ artifactType, config, layers }: Manifest): EntryKind {
+  if (config.mediaType === mediaTypes.chartConfig) return 'chart'
+  const own = kinds[artifactType ?? config.mediaType]
+  if (own) return own
+  // A signature of cosign has the configuration of an image, and layers that are not file systems.
+  const isImage =
+    isImageConfig(config.mediaType) &&
+    (layers.length === 0 || layers.some(({ mediaType }) => isImageLayer(mediaType)))
+  return isImage ? 'image' : 'artifact'
+}
+
+// What could leave the folder to which a reader writes the files, or confuse a terminal.
+const badTitle = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]|(?:^|\/)\.{0,2}(?:\/|$)/u
+const titleCharacters = 1_000
+
+function filesOf({ layers }: Manifest, kind: EntryKind): EntryFile[] {
+  return layers.flatMap(({ annotations: given, digest, sizeBytes, place }) => {
+    const title = given.get(keys.title)
+    const isGood = title !== undefined && title.length <= titleCharacters && !badTitle.test(title)
+    if (isGood) return [{ title, digest, sizeBytes }]
+    if (kind !== 'program' && kind !== 'file') return []
+    throw refuseBundle(
+      'FileNameInvalid',
+      `${place}.annotations.${keys.title}`,
+      `is ${title === undefined ? 'missing' : showText(JSON.stringify(title))}; it must be a relative path without .. and control characters`,
+    )
+  })
+}
+
+/** What the configuration of an image or chart says. One that cannot be read says nothing: the client sees what it is. */
+function readConfigured(
+  digest: string,
+  manifest: Manifest,
+  readConfig: DescribeOptions['readConfig'],
+): Configured {
+  const { config, layers } = manifest
+  const isImage = isImageConfig(config.mediaType)
+  if (!isImage && config.mediaType !== mediaTypes.chartConfig) return {}
+  const bytes = readConfig(config)
+  if (bytes === undefined) return {}
+  const found = tolerant(() => readFields(parseFields(config.digest, bytes), isImage)) ?? {}
+  if (found.layerCount !== undefined && found.layerCount !== layers.length && kindOf(manifest) === 'image')
+    throw refuseBundle(
+      'LayersDiffer',
+      digest,
+      `is an image of ${found.layerCount} layers by its configuration and of ${layers.length} by its manifest; docker save of version 25.0.0 writes it so: save the image again with a current tool`,
+    )
+  return found
+}
+
+function readFields(fields: Fields, isImage: boolean): Configured {
+  if (!isImage)
+    return {
+      title: plainText(fields.optionalText('name')),
+      version: plainText(fields.optionalText('version')),
+    }
+  const rootfs = fields.optionalObject('rootfs')
+  return {
+    platform: parsePlatform(fields),
+    createdAt: timeOf(fields.optionalText('created')),
+    ...(rootfs?.has('diff_ids') ? { layerCount: rootfs.length('diff_ids') } : {}),
+  }
+}
+
+function tolerant<Result>(read: () => Result): Result | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+
+/** A name or version that can be shown; undefined for others. */
+const plainText = (text: string | undefined): string | undefined =>
+  text !== undefined && text !== '' && text.length <= 255 && !invisible.test(text) ? text : undefined
+
+/** Milliseconds of a time; undefined for what is not one, and for the zero time that reproducible builds write. */
+function timeOf(text: string | undefined): number | undefined {
+  const time = text === undefined || text.length > 40 ? NaN : Date.parse(text)
+  return time > 0 ? time : undefined
+}

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import { createGrowingBuffer } from '../../base/growing-buffer.ts'
+import { isDigest } from './descriptor.ts'
+import type { Entry } from './entry.ts'
+
+/** What a record says of its bundle. */
+export interface BundleFacts {
+  readonly uid: string
+  readonly name: string
+  /** Digest of index.json: the identity of the bundle. */
+  readonly indexDigest: string
+  /** Milliseconds since 1970, UTC. */
+  readonly publishedAt: number
+  /** Of the uploaded file; empty and 0 for a bundle that came blob by blob. */
+  readonly fileName: string
+  readonly fileSizeBytes: number
+  /** Hexadecimal. */
+  readonly fileSha256: string
+  readonly via: 'file' | 'blobs'
+  /** All its blobs, with index.json. */
+  readonly sizeBytes: number
+  readonly blobCount: number
+  /** The archive of the definition inside. */
+  readonly definition?: { readonly digest: string; readonly sizeBytes: number }
+}
+
+/** A blob and its size in bytes. */
+export type RecordedBlob = readonly [digest: string, sizeBytes: number]
+
+// A reader refuses a higher number.
+const recordFormat = 1
+const pieceCharacters = 65_536
+// An entry with the names of thousands of files.
+const longestLine = 64 * 2 ** 20
+
+/**
+ * The text of a record, in pieces of about 64 KiB: a line of JSON for the bundle, one for each entry, one for each blob,
+ * and a last one with the SHA-256 of all bytes before it.
+ */
+export function* formatRecord(
+  bundle: BundleFacts,
+  entries: Iterable<Entry>,
+  blobs: Iterable<RecordedBlob>,
+): Generator<string> {
+  const sum = createHash('sha256')
+  let piece = ''
+  const lines = function* () {
+    yield { format: recordFormat, bundle }
+    for (const entry of entries) yield { entry }
+    for (const blob of blobs) yield { blob }
+  }
+  for (const line of lines()) {
+    piece += `${JSON.stringify(line)}\n`
+    if (piece.length < pieceCharacters) continue
+    sum.update(piece)
+    yield piece
+    piece = ''
+  }
+  sum.update(piece)
+  yield `${piece}${JSON.stringify({ end: sum.digest('hex') })}\n`
+}
+
+/** Why a record cannot be used: it is cut off, was altered, or is of a newer version. */
+export class RecordDamaged extends Error {
+  override readonly name = 'RecordDamaged'
+}
+
+export interface RecordReceiver {
+  onEntry?(entry: Entry): void
+  onBlob?(blob: RecordedBlob): void
+}
+
+/**
+ * Reads a record piece by piece, so that a large one does not block the event loop.
+ * @param pieces of the file, from a stream that takes turns with other work
+ * @param receiver gets lines before the sum is checked; what it has got does not count if this rejects
+ * @throws RecordDamaged
+ */
+export async function readRecord(
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  receiver: RecordReceiver = {},
+): Promise<BundleFacts> {
+  const parser = createRecordParser(receiver)
+  for await (const piece of pieces) parser.add(piece)
+  return parser.end()
+}
+
+/** The reader of a record, for a caller that feeds it. Both functions throw RecordDamaged. */
+export function createRecordParser({ onEntry, onBlob }: RecordReceiver) {
+  const sum = createHash('sha256')
+  const line = createGrowingBuffer(longestLine)
+  let bundle: BundleFacts | undefined
+  let blobCount = 0
+  let isEnded = false
+
+  const takeLine = () => {
+    const bytes = line.bytes()
+    if (isEnded) throw new RecordDamaged('has lines after its end')
+    const value = parseLine(bytes)
+    if (bundle === undefined) bundle = readFacts(value)
+    else if ('end' in value) {
+      if (value.end !== sum.digest('hex')) throw new RecordDamaged('was altered: its SHA-256 differs')
+      isEnded = true
+    } else if ('blob' in value) {
+      blobCount += 1
+      onBlob?.(readBlob(value.blob))
+    } else if ('entry' in value) onEntry?.(value.entry as Entry)
+    else throw new RecordDamaged('has a line of an unknown kind')
+    if (!isEnded) sum.update(bytes).update('\n')
+    line.clear()
+  }
+  return {
+    add(piece: Uint8Array): void {
+      let from = 0
+      for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, from)) {
+        if (!line.add(piece.subarray(from, end))) throw new RecordDamaged('has a line that is too long')
+        takeLine()
+        from = end + 1
+      }
+      if (!line.add(piece.subarray(from))) throw new RecordDamaged('has a line that is too long')
+    },
+    end(): BundleFacts {
+      if (bundle === undefined || !isEnded || line.bytes().length > 0) throw new RecordDamaged('is cut off')
+      if (blobCount !== bundle.blobCount)
+        throw new RecordDamaged(`has ${blobCount} blobs and should have ${bundle.blobCount}`)
+      return bundle
+    },
+  }
+}
+
+function parseLine(bytes: Buffer): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString())
+  } catch {
+    value = undefined
+  }
+  if (typeof value !== 'object' || value === null) throw new RecordDamaged('has a line that is not JSON')
+  return value as Record<string, unknown>
+}
+
+function readFacts({ format, bundle }: Record<string, unknown>): BundleFacts {
+  if (typeof format === 'number' && format > recordFormat)
+    throw new RecordDamaged(`has format ${format}; this version reads up to ${recordFormat}`)
+  if (format !== recordFormat || typeof bundle !== 'object' || bundle === null)
+    throw new RecordDamaged('does not begin as a record')
+  return bundle as BundleFacts
+}
+
+function readBlob(blob: unknown): RecordedBlob {
+  const [digest, sizeBytes] = Array.isArray(blob) ? (blob as unknown[]) : []
+  if (typeof digest !== 'string' || !isDigest(digest) || !Number.isSafeInteger(sizeBytes))
+    throw new RecordDamaged('has a line of a blob without digest and size')
+  return [digest, sizeBytes as number]
+}
