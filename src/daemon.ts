@@ -6,7 +6,7 @@ import { createAuth, type Auth } from './auth/auth.ts'
 import { createCertificateRoom } from './certificate/room.ts'
 import { createContent } from './content/room.ts'
 import { declarations, families, type Config } from './declarations.ts'
-import { createDefinitions } from './definition/definitions.ts'
+import { createDefinitions, type Definitions } from './definition/definitions.ts'
 import { hostEdges, type Edges } from './edges.ts'
 import { openHostRecord } from './host/identity/host-record.ts'
 import { createHost } from './host/room.ts'
@@ -46,7 +46,7 @@ export interface Daemon {
     readonly audit: Audit
     readonly auth: Auth
     readonly api: Api
-    readonly definition: Room
+    readonly definition: Definitions
     readonly jobs: Room
   }
 }

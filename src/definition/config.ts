@@ -11,7 +11,7 @@ export const Definitions = Type.Object(
       ...absolutePath,
       default: '/usr/share/edgehostd/definition.tgz',
       description:
-        'Definition placed by the installer of this host; it may be missing and needs no signature.',
+        'Definition placed by the installer of this host; it may be missing and needs no signature. A newer one in a content bundle counts instead.',
     }),
     upload: Type.Object(
       {

@@ -12,9 +12,12 @@ import { definitionRoutes } from './routes.ts'
 import type { ClusterProfileDetail } from './schemas.ts'
 import { openDefinitionStore } from './slots/definition-store.ts'
 import { createDefinitionTable } from './slots/definition-table.ts'
+import { deliveredByBundle, type BundledDefinition } from './slots/delivered.ts'
 import { createEmbedded } from './slots/embedded.ts'
 import { createExaminer } from './slots/examiner.ts'
 import { createJudgeValues } from './slots/judge-values.ts'
+import { createOfferedUpdates } from './slots/offered-updates.ts'
+import { createPreparations } from './slots/preparations.ts'
 import { createSlots } from './slots/slots.ts'
 import { createUploads } from './slots/uploads.ts'
 
@@ -37,8 +40,45 @@ export interface DefinitionsOptions {
   readonly log: Logger
 }
 
+/** The room, and what the room of the content bundles needs of it. */
+export interface Definitions extends Room {
+  /**
+   * Examines the definition of a bundle that is about to be published.
+   * @throws AppError why the definition is refused; StorageFull; NotReady if the daemon stops
+   */
+  examineBundled(order: BundledExamination): Promise<PreparedDefinition>
+  /**
+   * Brings the slots up to date; to be called when the bundles have been read at the start, and after each publication and
+   * removal. It never fails: what cannot be done now is logged and done at the next call.
+   * @param newest the newest published bundle that holds a definition
+   */
+  bundlesChanged(newest: BundledDefinition | undefined): Promise<void>
+}
+
+export interface BundledExamination {
+  /** The archive of the definition. */
+  readonly file: string
+  readonly sizeBytes: number
+  readonly bundle: {
+    readonly uid: string
+    readonly name: string
+    /** Milliseconds since 1970, UTC; the same that the record of the bundle says. */
+    readonly publishedAt: number
+  }
+  /** Ends the examination with its reason, an AppError. */
+  readonly signal: AbortSignal
+}
+
+/** An examined definition, which is in no slot yet. */
+export interface PreparedDefinition {
+  /** Puts the definition of the published bundle into its slot, unless a newer bundle or file is there. It never fails. */
+  place(): Promise<void>
+  /** Removes what the examination has written; nothing happens after `place`. */
+  discard(): Promise<void>
+}
+
 /** Opens the store, removes what a killed daemon left there, and builds the room on it. */
-export async function createDefinitions(options: DefinitionsOptions): Promise<Room> {
+export async function createDefinitions(options: DefinitionsOptions): Promise<Definitions> {
   const { settings, database, runner, program, signingKey, running, version, record, clock, log } = options
   const store = await openDefinitionStore({
     folder: join(options.stateDirectory, 'definitions'),
@@ -47,14 +87,20 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<Ro
   })
   const examiner = createExaminer({ runner, program, settings: settings.check, log })
   const shared = { store, examiner, limits: settings.archive, clock }
+  const preparations = createPreparations({ ...shared, reserveBytes: settings.upload.reserveBytes })
   const embedded = createEmbedded({
-    ...shared,
-    file: settings.embeddedFile,
-    reserveBytes: settings.upload.reserveBytes,
-    version,
-    record,
-    log,
+    ...{ file: settings.embeddedFile, store, preparations, offered: createOfferedUpdates(database) },
+    ...{ hasCluster: () => running() !== undefined, version, record, log },
   })
+  /** Reports what went wrong; the next refresh does the work. */
+  const logFailure = (error: unknown) => {
+    // The daemon stopped meanwhile.
+    if (error instanceof AppError) return
+    log.error(
+      { err: error },
+      `the embedded definition could not be checked; see: ls -l ${settings.embeddedFile}`,
+    )
+  }
   const uploads = createUploads({
     ...{ ...shared, settings: settings.upload, signingKey },
     slotOf: () => (running() ? 'update' : 'overridden'),
@@ -68,15 +114,30 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<Ro
       await app.register(definitionRoutes, { slots, receive: uploads.receive })
     },
     // So that the first request for the embedded definition does not have to wait.
-    background: () =>
-      void embedded.refresh().catch((error: unknown) => {
-        // The daemon stopped meanwhile.
-        if (error instanceof AppError) return
-        log.error(
-          { err: error },
-          `the embedded definition could not be checked; see: ls -l ${settings.embeddedFile}`,
-        )
-      }),
+    background: () => void embedded.refresh().catch(logFailure),
     stop: () => uploadsEnded ?? uploads.stop(),
+    async examineBundled({ file, sizeBytes, bundle: { uid: bundleUid, name, publishedAt }, signal }) {
+      const bundle = { bundleUid, name, publishedAt, file, sizeBytes }
+      const delivered = deliveredByBundle(bundle, version)
+      const discard = await preparations.prepare(delivered, signal).catch(nameBundle)
+      return {
+        discard,
+        async place() {
+          if (preparations.isPrepared(delivered)) await embedded.addBundle(bundle).catch(logFailure)
+          await discard().catch(logFailure)
+        },
+      }
+    },
+    bundlesChanged: (newest) => embedded.setNewest(newest).catch(logFailure),
   }
+}
+
+/** Says in a refusal which part of the bundle is meant. */
+function nameBundle(error: unknown): never {
+  if (!(error instanceof AppError) || error.code === 'NotReady') throw error
+  const { kind, message, details, retryAfterSec } = error
+  throw new AppError(kind, `the definition in the bundle: ${message}`, {
+    ...(details ? { details } : {}),
+    ...(retryAfterSec === undefined ? {} : { retryAfterSec }),
+  })
 }

@@ -20,7 +20,7 @@ export interface DefinitionRoutesOptions {
 }
 
 const slotTexts = {
-  embedded: 'The definition that came with this host',
+  embedded: 'The definition that came with this host or in a content bundle',
   overridden: 'The definition that was uploaded',
   update: 'The definition that waits to update the cluster, and how it differs from the running one',
 } as const

@@ -170,7 +170,7 @@ export const ClusterConfigArchiveDetails = Type.Object(
     uid: maybe('Of the upload.'),
     sha256: maybe('Of the archive, hex.'),
     sizeBytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of the archive.' })),
-    fileName: maybe('As it was uploaded.'),
+    fileName: maybe('As it was uploaded; the name of the content bundle if it came in one.'),
     uploadedAt: Type.Optional(Type.String({ format: 'date-time' })),
     problems: Type.Optional(
       Type.Array(Problem, { description: 'Warnings; an archive with errors is not accepted.' }),

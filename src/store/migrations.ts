@@ -139,4 +139,11 @@ export const migrations: readonly string[] = [
     hardware TEXT NOT NULL
   ) STRICT;
   `,
+  // until when published bundles have been offered as an update of the cluster
+  `
+  CREATE TABLE definition_offered (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    published_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ]

@@ -2,7 +2,10 @@ import { createColumns } from '../../store/columns.ts'
 import type { Database } from '../../store/database.ts'
 import type { Problem } from '../definition.ts'
 
-/** `embedded`: placed by an installer. `overridden`: uploaded. `update`: uploaded while a cluster exists. */
+/**
+ * `embedded`: placed by an installer, or in a content bundle. `overridden`: uploaded. `update`: uploaded or in a content bundle,
+ * while a cluster exists.
+ */
 export const slotNames = ['embedded', 'overridden', 'update'] as const
 export type SlotName = (typeof slotNames)[number]
 
@@ -15,11 +18,11 @@ export interface SlotDefinition {
   /** Of the archive, hex. */
   readonly sha256: string
   readonly sizeBytes: number
-  /** As the client named it; only shown. */
+  /** As the client named it, or the name of its bundle; only shown. */
   readonly fileName: string
   /** Milliseconds since 1970, UTC. */
   readonly addedAt: number
-  /** The state of the embedded file from which it was made; empty for uploads. */
+  /** The state of the file or bundle from which it was made (`Origin`); empty for uploads. */
   readonly source: string
   /** Warnings. */
   readonly problems: readonly Problem[]

@@ -1,125 +1,195 @@
-import { stat } from 'node:fs/promises'
-import { basename } from 'node:path'
 import type { SystemEntry } from '../../audit/own-entries.ts'
 import { AppError } from '../../errors/app-error.ts'
-import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
-import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { Problem } from '../definition.ts'
 import type { DefinitionStore } from './definition-store.ts'
 import type { SlotDefinition } from './definition-table.ts'
-import type { Examiner } from './examiner.ts'
+import {
+  deliveredByBundle,
+  deliveredByFile,
+  originOf,
+  type BundledDefinition,
+  type Delivered,
+  type Origin,
+} from './delivered.ts'
+import type { OfferedUpdates } from './offered-updates.ts'
+import type { Preparations } from './preparations.ts'
 
 export interface EmbeddedOptions {
   /** Where an installer puts the definition; the file need not exist. */
   readonly file: string
   readonly store: DefinitionStore
-  readonly examiner: Examiner
-  readonly limits: Partial<ArchiveLimits>
-  /** Space that stays free on the disk. */
-  readonly reserveBytes: number
-  /** Version of the daemon. A file that another version examined is examined again. */
+  readonly preparations: Preparations
+  readonly offered: OfferedUpdates
+  readonly hasCluster: () => boolean
+  /** Version of the daemon. What another version examined is examined again. */
   readonly version: string
   readonly record: (entry: SystemEntry) => void
-  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
 
-/** The slot `embedded`, which follows a file. The file may be replaced at any time and needs no signature. */
+/**
+ * The definitions that come without an upload of their own. The slot `embedded` has the newer one of the installer's file and
+ * the newest content bundle with a definition; neither needs a signature of its own. While there is a cluster, a bundle that
+ * is published puts its definition into the slot `update` instead.
+ */
 export interface Embedded {
   /**
-   * Checks whether the file has changed; if so, examines it. Resolves when the slot is up to date with the file.
+   * Checks whether file or bundle have changed; if so, examines them. Resolves when the slots are up to date.
    * @throws AppError NotReady if the daemon stops meanwhile
    */
   refresh(): Promise<void>
-  /** Why the file cannot be used; empty if it can. */
+  /** Reports the newest published bundle with a definition. Until the first call the definition of a bundle stays in its slot. */
+  setNewest(bundle: BundledDefinition | undefined): Promise<void>
+  /** Reports a bundle that was published, unless a newer one is known. */
+  addBundle(bundle: BundledDefinition): Promise<void>
+  /** Why the delivered definitions cannot be used; empty if they can. */
   problems(): readonly Problem[]
 }
 
+interface Refusal {
+  readonly source: string
+  readonly code: string
+  readonly problems: readonly Problem[]
+}
+
+// These say nothing about the definition: space may have been freed since, and a disk mounted.
+const passing: readonly string[] = ['StorageFull', 'ENOENT']
+
 export function createEmbedded(options: EmbeddedOptions): Embedded {
-  const { file, store, examiner, limits, reserveBytes, version, record, clock, log } = options
-  let refused:
-    { readonly source: string; readonly code: string; readonly problems: readonly Problem[] } | undefined
+  const { file, store, preparations, offered, hasCluster, version, record, log } = options
+  const refusals = new Map<Origin['kind'], Refusal>()
+  /** Undefined until the room of the bundles has read them. */
+  let bundles: { readonly newest: Delivered | undefined } | undefined
   let refreshing: Promise<void> | undefined
 
-  const refuse = (source: string, error: unknown): void => {
+  const refuse = (
+    kind: Origin['kind'],
+    { source, place }: { source: string; place: string },
+    error: unknown,
+  ) => {
     const { code = 'Internal', message, details = {} } = error as NodeJS.ErrnoException & { details?: object }
     const { problems } = details as { problems?: readonly Problem[] }
-    const isKnown = source === refused?.source && code === refused.code
-    refused = { source, code, problems: problems ?? [{ code, severity: 'error', place: file, message }] }
-    if (isKnown) return
+    const before = refusals.get(kind)
+    refusals.set(kind, {
+      ...{ source, code },
+      problems: problems ?? [{ code, severity: 'error', place, message }],
+    })
+    if (source === before?.source && code === before.code) return
+    const what = kind === 'file' ? 'the embedded definition' : 'the definition of a content bundle'
     log.warn(
-      { file, code, reason: message },
-      `the embedded definition cannot be used; see all of it with: edgehostctl definition validate ${file}`,
+      { file: place, code, reason: message },
+      `${what} cannot be used; see all of it with: edgehostctl definition validate ${place}`,
     )
   }
 
-  async function refreshNow(): Promise<void> {
-    const source = await sourceOf(file, version).catch((error: unknown) => error as Error)
-    if (source instanceof Error) {
-      refuse(source.message, source)
-      return
-    }
-    if (source === undefined) {
-      refused = undefined
-      const removed = await store.remove('embedded')
-      if (removed)
-        record(entryOf(removed, 'delete', 'Remove the embedded definition, whose file was removed'))
-      return
-    }
-    if (source === store.find('embedded')?.source) return
-    // A full disk says nothing about the file, and space may have been freed since.
-    if (source === refused?.source && refused.code !== 'StorageFull') return
+  /** @returns whether the definition is in the slot now; if not, `refusals` says why */
+  async function put(slot: 'embedded' | 'update', delivered: Delivered): Promise<boolean> {
+    const { kind, source, file: place } = delivered
+    const refusal = refusals.get(kind)
+    if (source === refusal?.source && !passing.includes(refusal.code)) return false
     try {
-      const definition = await examine(source)
-      refused = undefined
-      const { name, version: ofDefinition } = definition
-      record(entryOf(definition, 'create', `Accept the embedded definition ${name} ${ofDefinition}`))
+      const definition = await preparations.put(slot, delivered)
+      refusals.delete(kind)
+      record(entryOf(definition, 'create', acceptance(delivered, definition)))
+      return true
     } catch (error) {
-      // A stop says nothing about the file either; the next start examines it again.
-      if (!(error instanceof AppError) || error.code === 'NotReady') throw error
-      // The definition in the slot came from an earlier file, which no longer exists.
-      await store.remove('embedded')
-      refuse(source, error)
+      const { code } = error as NodeJS.ErrnoException
+      // A stop says nothing about the definition either; the next start examines it again.
+      if (code === 'NotReady' || !(error instanceof AppError || code === 'ENOENT')) throw error
+      refuse(kind, { source, place }, error)
+      return false
     }
   }
 
-  async function examine(source: string): Promise<SlotDefinition> {
-    const staging = await store.stage()
+  /** What the installer's file offers to the slot: a `Delivered`, or what the slot has. */
+  async function ofFile(held: Origin | undefined): Promise<Origin | undefined> {
     try {
-      const examination = examiner.begin({
-        ...{ file, folder: staging.folder, limits, reserveBytes, isHashed: true },
-      })
-      examination.written(Number(source.split(' ')[0]))
-      examination.end()
-      const definition: SlotDefinition = {
-        ...{ ...(await examination.result), uid: staging.uid, slot: 'embedded' },
-        ...{ fileName: basename(file), addedAt: clock.now(), source },
-      }
-      await store.commit(staging, definition)
-      return definition
+      const delivered = await deliveredByFile(file, version)
+      if (!delivered) refusals.delete('file')
+      return delivered
     } catch (error) {
-      await store.removeStaged(staging)
-      throw error
+      refuse('file', { source: (error as Error).message, place: file }, error)
+      // It may be the same file.
+      return held?.kind === 'file' ? held : undefined
     }
+  }
+
+  /** What the bundles offer to the slot: a `Delivered`, or what the slot has. While there is a cluster, only the bundle that was there before. */
+  function ofBundles(held: Origin | undefined): Origin | undefined {
+    const own = held?.kind === 'bundle' ? held : undefined
+    if (!bundles) return own
+    const { newest } = bundles
+    if (!newest) refusals.delete('bundle')
+    if (!newest || !hasCluster() || newest.bundleUid === own?.bundleUid) return newest
+    return own && newest.at > own.at ? own : undefined
+  }
+
+  async function refreshEmbedded(): Promise<void> {
+    const { source } = store.find('embedded') ?? {}
+    const held = source === undefined ? undefined : originOf(source)
+    const found = [await ofFile(held), ofBundles(held)].filter((each) => each !== undefined)
+    for (const each of found.toSorted((one, other) => other.at - one.at)) {
+      if (each.source === source) return
+      if (isDelivered(each) && (await put('embedded', each))) return
+    }
+    const removed = await store.remove('embedded')
+    if (removed && held && found.every(({ kind }) => kind !== held.kind))
+      record(
+        entryOf(removed, 'delete', `Remove the embedded definition, whose ${nouns[held.kind]} was removed`),
+      )
+  }
+
+  /** Offers the definition of each bundle once, so that one that was discarded or replaced does not come back. */
+  async function refreshUpdate(): Promise<void> {
+    if (!bundles) return
+    const { newest } = bundles
+    const { source = '' } = store.find('update') ?? {}
+    const own = source === '' ? undefined : originOf(source)
+    if (own && (!newest || newest.at < own.at)) {
+      // If the disk with the bundle was only not mounted, the bundle is new again; an older one is not.
+      offered.set(own.at - 1)
+      const removed = await store.remove('update')
+      if (removed) record(entryOf(removed, 'delete', 'Remove the update, whose content bundle was removed'))
+    }
+    if (!newest || newest.at <= offered.until()) return
+    const isInSlot = newest.bundleUid === own?.bundleUid || !hasCluster()
+    if (isInSlot || (await put('update', newest))) offered.set(newest.at)
+  }
+
+  async function refreshNow(): Promise<void> {
+    await refreshEmbedded()
+    await refreshUpdate()
+  }
+
+  const refresh = () => (refreshing ??= refreshNow().finally(() => (refreshing = undefined)))
+
+  async function setNewest(bundle: BundledDefinition | undefined): Promise<void> {
+    bundles = { newest: bundle && deliveredByBundle(bundle, version) }
+    // A refresh that is running may have read the state before.
+    await refreshing?.catch(() => undefined)
+    await refresh()
   }
 
   return {
-    refresh: () => (refreshing ??= refreshNow().finally(() => (refreshing = undefined))),
-    problems: () => refused?.problems ?? [],
+    refresh,
+    setNewest,
+    async addBundle(bundle) {
+      const newest = bundles?.newest
+      if (!newest || bundle.publishedAt >= newest.at) await setNewest(bundle)
+    },
+    problems: () => [...refusals.values()].flatMap(({ problems }) => problems),
   }
 }
 
-/** Identifies the state of the file: size first, then all that changes with the content. Undefined if there is no file. */
-async function sourceOf(file: string, version: string): Promise<string | undefined> {
-  const found = await stat(file, { bigint: true }).catch((error: unknown) => {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
-  })
-  if (!found) return undefined
-  if (!found.isFile()) throw new Error(`${file} is not a regular file`)
-  const { size, mtimeNs, ctimeNs, ino } = found
-  return `${size} ${mtimeNs} ${ctimeNs} ${ino} ${version}`
+const isDelivered = (origin: Origin): origin is Delivered => 'file' in origin
+
+const nouns = { file: 'file', bundle: 'content bundle' } as const
+
+function acceptance({ kind, fileName }: Delivered, { slot, name, version }: SlotDefinition): string {
+  if (kind === 'file') return `Accept the embedded definition ${name} ${version}`
+  const what = slot === 'embedded' ? 'embedded definition' : 'update'
+  return `Accept the ${what} ${name} ${version} of the content bundle ${fileName}`
 }
 
 const entryOf = (
