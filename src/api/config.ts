@@ -96,6 +96,7 @@ export function apiSection(limited: readonly string[]) {
           enabled: Type.Boolean({ default: true, description: 'Whether requests are limited at all.' }),
           ...rate(10, 5, 'to one resource, the first name after /v1/ or /v1/edge-mgmt/'),
           login: Type.Object(rate(2, 5, 'to login and password reset together'), strict),
+          blobs: Type.Object(rate(500, 5, 'that send the blobs of a bundle of content'), strict),
           resources: Type.Array(
             Type.String({
               pattern: `^(${resources.join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { offBodyRefused, onBodyRefused } from '../api/body-refusal.ts'
-import { drainedBytes } from '../api/connection/unread-body.ts'
 import { connectionEnded } from '../api/errors.ts'
+import { letBodyGo } from './raw-body.ts'
 
 /** A part of a form. Unread content is read and discarded when the next part is requested. */
 export interface FormPart {
@@ -86,18 +86,10 @@ export async function* formParts(
     raw.off('data', count)
     offBodyRefused(raw, end)
     signal?.removeEventListener('abort', onAbort)
-    if (!finished) letGo()
-  }
-
-  // Discards a bounded rest of the body; beyond that it stops reading, and the end of the reply closes the connection.
-  function letGo(): void {
-    raw.unpipe()
-    let bytes = 0
-    raw.on('data', ({ length }: Buffer) => {
-      bytes += length
-      if (bytes > drainedBytes) raw.pause()
-    })
-    raw.resume()
+    if (!finished) {
+      raw.unpipe()
+      letBodyGo(raw)
+    }
   }
 }
 

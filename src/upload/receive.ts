@@ -2,19 +2,11 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { uploadErrors } from './codes.ts'
 import { storageFull } from '../errors/storage-full.ts'
 import { letBuffersGo } from './buffer-garbage.ts'
-import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { createArchiveFile, type ArchiveFile } from './upload-file.ts'
 import { labelOf } from './file-label.ts'
-import {
-  createSignatureCheck,
-  parseSignature,
-  signatureLimitBytes,
-  signatureTooLong,
-  type SigningKey,
-} from './signing.ts'
+import { createSignatureCheck, readSignature, requireSignature, type SigningKey } from './signing.ts'
 
 /** A part of a form; unread content is discarded. */
 export interface UploadPart {
@@ -25,7 +17,8 @@ export interface UploadPart {
 
 /** The part that holds the file. */
 export const uploadField = 'uploadFile'
-const signatureField = 'signature'
+/** The part that holds its detached signature. */
+export const signatureField = 'signature'
 
 export interface UploadOptions {
   /** The parts of the form, in order of arrival. */
@@ -89,7 +82,7 @@ export async function receiveUpload(options: UploadOptions): Promise<Upload> {
   try {
     const { sizeBytes, fileName, signature } = await readForm(parts, archive, options)
     await archive.flush()
-    if (check) verify(check.verify, signature)
+    if (check) requireSignature(check, signature)
     await archive.finish()
     return { file, sizeBytes, sha256: hash.digest('hex'), fileName }
   } catch (error) {
@@ -103,17 +96,14 @@ async function readForm(parts: AsyncIterable<UploadPart>, archive: ArchiveFile, 
   let signature: Buffer | undefined
   for await (const { fieldName, fileName, content } of parts) {
     if (fieldName === uploadField) {
-      if (uploaded) throw second(uploadField)
+      if (uploaded) throw secondPart(uploadField)
       uploaded = { sizeBytes: await readFile(content, archive, options), fileName: labelOf(fileName) }
     } else if (fieldName === signatureField) {
-      if (signature) throw second(signatureField)
+      if (signature) throw secondPart(signatureField)
       signature = await readSignature(content)
     }
   }
-  if (!uploaded) {
-    const message = `the form has no part ${uploadField}; send the archive as the file ${uploadField}`
-    throw new AppError(generalErrors.BadRequest, message, { details: { field: uploadField } })
-  }
+  if (!uploaded) throw noFile()
   return { ...uploaded, signature }
 }
 
@@ -137,12 +127,6 @@ async function readFile(
   return sizeBytes
 }
 
-async function readSignature(content: AsyncIterable<Buffer>): Promise<Buffer> {
-  const signature = createGrowingBuffer(signatureLimitBytes)
-  for await (const chunk of content) if (!signature.add(chunk)) throw signatureTooLong()
-  return parseSignature(signature.bytes())
-}
-
 async function checkFreeBytes(
   { freeBytes, reserveBytes, expectedBytes = 0 }: UploadOptions,
   writtenBytes: number,
@@ -151,23 +135,16 @@ async function checkFreeBytes(
   if (missing > 0) throw storageFull(missing)
 }
 
-function verify(isValid: (signature: Buffer) => boolean, signature: Buffer | undefined): void {
-  const details = { field: signatureField }
-  if (!signature?.length)
-    throw new AppError(
-      uploadErrors.SignatureMissing,
-      'this host accepts signed uploads only; send the detached signature as the part signature',
-      { details },
-    )
-  if (!isValid(signature))
-    throw new AppError(
-      uploadErrors.SignatureInvalid,
-      'the signature does not match this file (SHA-256) and the key of this host; sign exactly the file that is sent',
-      { details },
-    )
-}
+/** The refusal of a form without its file. */
+export const noFile = () =>
+  new AppError(
+    generalErrors.BadRequest,
+    `the form has no part ${uploadField}; send the archive as the file ${uploadField}`,
+    { details: { field: uploadField } },
+  )
 
-const second = (field: string) =>
+/** The refusal of a form that has a part twice. */
+export const secondPart = (field: string) =>
   new AppError(generalErrors.BadRequest, `the form has more than one part ${field}; send one`, {
     details: { field },
   })

@@ -1,4 +1,5 @@
 import { createPublicKey, createVerify, type KeyObject } from 'node:crypto'
+import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { AppError } from '../errors/app-error.ts'
 import { uploadErrors } from './codes.ts'
 import { ConfigurationError } from '../errors/start-error.ts'
@@ -141,8 +142,35 @@ export function parseSignature(bytes: Buffer): Buffer {
   return isBase64(text) ? Buffer.from(text, 'base64') : bytes
 }
 
-/** For readers that stop when a signature is too long. */
-export const signatureTooLong = () =>
+/** Reads a signature that a client sends. @throws as `parseSignature`, as soon as it is too long */
+export async function readSignature(content: AsyncIterable<Buffer>): Promise<Buffer> {
+  const signature = createGrowingBuffer(signatureLimitBytes)
+  for await (const chunk of content) if (!signature.add(chunk)) throw signatureTooLong()
+  return parseSignature(signature.bytes())
+}
+
+/**
+ * Compares the signature of an upload with what has been read of it.
+ * @param signature undefined if none was sent
+ * @throws AppError SignatureMissing, SignatureInvalid
+ */
+export function requireSignature({ verify }: SignatureCheck, signature: Buffer | undefined): void {
+  const details = { field: 'signature' }
+  if (!signature?.length)
+    throw new AppError(
+      uploadErrors.SignatureMissing,
+      'this host accepts signed uploads only; send the detached signature as the part signature',
+      { details },
+    )
+  if (!verify(signature))
+    throw new AppError(
+      uploadErrors.SignatureInvalid,
+      'the signature does not match this file (SHA-256) and the key of this host; sign exactly the file that is sent',
+      { details },
+    )
+}
+
+const signatureTooLong = () =>
   new AppError(
     uploadErrors.SignatureInvalid,
     `the signature is longer than ${signatureLimitBytes} bytes; send the output of openssl dgst -sha256 -sign`,

@@ -30,7 +30,7 @@ afterAll(() => edge.stop())
 
 // With its headers; no request reaches it.
 const rate = { requestsPerSecond: 10_000, burst: 5 }
-const unmet = { ...rate, enabled: true, login: rate, resources: [], trackedKeys: 1_000 }
+const unmet = { ...rate, enabled: true, login: rate, blobs: rate, resources: [], trackedKeys: 1_000 }
 
 interface Ask {
   readonly url?: string

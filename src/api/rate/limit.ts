@@ -29,12 +29,17 @@ export interface RateLimitOptions {
   readonly log: Logger
 }
 
+/** Buckets of routes that count apart from their resource; each has a rate of its own in the configuration. */
+const ownBuckets = ['login', 'blobs'] as const
+type OwnBucket = (typeof ownBuckets)[number]
+const isOwnBucket = (name: string): name is OwnBucket => (ownBuckets as readonly string[]).includes(name)
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** False for a route without a rate limit. */
     limited?: boolean
     /** Requests to the route count in this bucket instead of that of the resource in its path. */
-    bucket?: 'login'
+    bucket?: OwnBucket
     /**
      * For a route whose body contains another token than the access token: the user of that token, if the token is in memory.
      * Called with an unchecked body when the client is over its rate.
@@ -94,7 +99,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   function open(name: string): Resource {
     const known = resources.get(name)
     if (known) return known
-    const rate = name === 'login' ? settings.login : (own.get(name) ?? settings)
+    const rate = isOwnBucket(name) ? settings[name] : (own.get(name) ?? settings)
     const counter = counters.open(rate)
     const networks = counters.open({ ...rate, requestsPerSecond: rate.requestsPerSecond * networkFactor })
     const policy = `"${name}";q=${counter.capacity};w=${rate.burst}`

@@ -1,9 +1,7 @@
 import { join } from 'node:path'
 import { receiveUpload, type UploadPart } from '../../upload/receive.ts'
 import type { SigningKey } from '../../upload/signing.ts'
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
-import { uploadErrors } from '../../upload/codes.ts'
+import { createRunningUploads } from '../../upload/running.ts'
 import type { Clock } from '../../system/clock.ts'
 import { spaceOf } from '../../system/file-sizes.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
@@ -49,11 +47,9 @@ export interface Uploads {
   stop(): Promise<void>
 }
 
-const retryAfterSec = 30
-
 export function createUploads(options: UploadsOptions): Uploads {
   const { store, examiner, settings, limits, signingKey, slotOf, clock } = options
-  const running = new Map<AbortController, Promise<SlotDefinition>>()
+  const running = createRunningUploads({ maximum: settings.maximum, what: 'definitions' })
 
   async function receiveInto(
     { parts, expectedBytes, onReceived }: UploadForm,
@@ -104,33 +100,10 @@ export function createUploads(options: UploadsOptions): Uploads {
   }
 
   return {
-    async receive(form) {
-      if (running.size >= settings.maximum)
-        throw new AppError(
-          uploadErrors.TooManyUploads,
-          `${settings.maximum} definitions are already being uploaded; wait until one is done`,
-          { retryAfterSec },
-        )
-      const refused = new AbortController()
-      const { signal } = form
-      const end = () => refused.abort(signal.reason)
-      if (signal.aborted) end()
-      signal.addEventListener('abort', end, { once: true })
-      const received = store.stage().then((staged) => receiveInto(form, staged, refused))
-      running.set(refused, received)
-      return received.finally(() => running.delete(refused))
-    },
+    receive: (form) =>
+      running.run(form.signal, async (refused) => receiveInto(form, await store.stage(), refused)),
     async stop() {
-      const reason = new AppError(
-        generalErrors.NotReady,
-        'the daemon is stopping; send the file again when it is running',
-        {
-          retryAfterSec,
-        },
-      )
-      const all = [...running]
-      for (const [refused] of all) refused.abort(reason)
-      await Promise.all([examiner.stop(), Promise.allSettled(all.map(([, received]) => received))])
+      await Promise.all([running.stop(), examiner.stop()])
     },
   }
 }

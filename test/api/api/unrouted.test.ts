@@ -44,7 +44,7 @@ async function open(over: boolean): Promise<void> {
   isOver = over
   const rate = over ? one : plenty
   edge = await createTestEdge({
-    rateLimits: { ...rate, enabled: true, login: rate, resources: [], trackedKeys: 1_000 },
+    rateLimits: { ...rate, enabled: true, login: rate, blobs: rate, resources: [], trackedKeys: 1_000 },
   })
 }
 afterEach(() => edge.stop())

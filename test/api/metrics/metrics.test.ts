@@ -25,6 +25,7 @@ beforeAll(async () => {
       requestsPerSecond: 50,
       burst: 100,
       login: { requestsPerSecond: 50, burst: 10 },
+      blobs: { requestsPerSecond: 50, burst: 10 },
       resources: ['settings=1/1'],
       trackedKeys: 1_000,
     },

@@ -80,6 +80,7 @@ const limits = {
   enabled: true,
   ...{ requestsPerSecond: 1, burst: 2 },
   login: { requestsPerSecond: 1, burst: 2 },
+  blobs: { requestsPerSecond: 1, burst: 2 },
   ...{ resources: [], trackedKeys: 100 },
 }
 

@@ -4,7 +4,14 @@ import { currentPath, loginPath } from '../../support/test-edge.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
 
 const rate = { requestsPerSecond: 1_000, burst: 5 }
-const rateLimits = { ...rate, login: rate, enabled: true, resources: ['settings=1/1'], trackedKeys: 100 }
+const rateLimits = {
+  ...rate,
+  login: rate,
+  blobs: rate,
+  enabled: true,
+  resources: ['settings=1/1'],
+  trackedKeys: 100,
+}
 const settingsPath = '/v1/edge-mgmt/settings'
 
 let wire: WireEdge

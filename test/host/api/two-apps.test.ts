@@ -10,7 +10,7 @@ import { blob, startRegistry } from '../../support/registry-app.ts'
 import { createWireEdge, type WireEdge } from '../../support/wire-edge.ts'
 
 const rate = { requestsPerSecond: 1, burst: 50 }
-const rateLimits = { ...rate, login: rate, enabled: true, resources: [], trackedKeys: 100 }
+const rateLimits = { ...rate, login: rate, blobs: rate, enabled: true, resources: [], trackedKeys: 100 }
 
 let api: WireEdge
 let registry: Awaited<ReturnType<typeof startRegistry>>

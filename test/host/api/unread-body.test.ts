@@ -7,7 +7,14 @@ let wire: WireEdge
 beforeAll(async () => {
   const rate = { requestsPerSecond: 1_000, burst: 5 }
   wire = await createWireEdge({
-    rateLimits: { ...rate, login: rate, enabled: true, resources: ['settings=1/1'], trackedKeys: 100 },
+    rateLimits: {
+      ...rate,
+      login: rate,
+      blobs: rate,
+      enabled: true,
+      resources: ['settings=1/1'],
+      trackedKeys: 100,
+    },
   })
 })
 afterAll(() => wire.stop())
