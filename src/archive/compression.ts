@@ -12,12 +12,14 @@ export interface Flow {
 // The magic numbers of RFC 1952 and RFC 8878.
 const gzipMagic = Buffer.from([0x1f, 0x8b, 0x08])
 const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+// Where the magic `ustar` ends in the first header of a tar, POSIX.1-2024 pax(1).
+const tarMagicEnd = 262
 const chunkSize = 262_144
 
 /**
- * Decompresses a gzip or Zstandard stream; its first bytes decide which.
+ * Decompresses a gzip or Zstandard stream, or passes on a plain tar where the limits allow it; the first bytes decide.
  * @param onFlow called after each chunk
- * @throws AppError when it is neither, is damaged, ends early, has bytes after its end, or unpacks to more than the
+ * @throws AppError when it is none of these, is damaged, ends early, has bytes after its end, or unpacks to more than the
  * limits allow; an error of the source is thrown unchanged
  */
 export async function* decompress(
@@ -45,33 +47,60 @@ async function* unpack(
       return next
     },
   }
-  let start = await readStart(counted, Buffer.alloc(0))
-  for (let frames = 0; frames === 0 || start.length > 0; frames += 1) {
-    const decompressor = choose(start, limits)
-    if (decompressor === undefined || frames > limits.frames)
-      throw frames === 0
-        ? refuse(
-            'NotCompressed',
-            undefined,
-            'is neither gzip nor Zstandard; a definition is a .tgz or a .tar.zst',
-          )
-        : refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again')
+  const count = (chunk: Buffer): Buffer => {
+    flow.unpackedBytes += chunk.length
+    checkFlow(flow, limits)
+    onFlow({ ...flow })
+    return chunk
+  }
+  let start = await readStart(counted, Buffer.alloc(0), zstdMagic.length)
+  if (!isCompressed(start)) {
+    yield* passPlain(start, counted, limits, count)
+    return
+  }
+  for (let frames = 0; start.length > 0; frames += 1) {
+    if (!isCompressed(start) || frames > limits.frames)
+      throw refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again')
+    const decompressor = start.subarray(0, 3).equals(gzipMagic)
+      ? createGunzip({ chunkSize })
+      : createZstdDecompress({
+          chunkSize,
+          params: { [constants.ZSTD_d_windowLogMax]: limits.zstdWindowLog },
+        })
     const feed = createFeed(start, counted, decompressor)
     try {
-      for await (const chunk of decompressor as AsyncIterable<Buffer>) {
-        flow.unpackedBytes += chunk.length
-        checkFlow(flow, limits)
-        onFlow({ ...flow })
-        yield chunk
-      }
+      for await (const chunk of decompressor as AsyncIterable<Buffer>) yield count(chunk)
     } catch (error) {
-      throw explain(error)
+      throw explain(error, limits)
     } finally {
       decompressor.destroy()
     }
     // Node stops after a Zstandard frame that ends within a chunk, and some writers append an empty frame.
-    start = await readStart(counted, feed.leftover())
+    start = await readStart(counted, feed.leftover(), zstdMagic.length)
   }
+}
+
+const isCompressed = (start: Buffer) =>
+  start.subarray(0, 3).equals(gzipMagic) || start.subarray(0, 4).equals(zstdMagic)
+
+/** Passes on a tar without compression. */
+async function* passPlain(
+  first: Buffer,
+  input: AsyncIterator<Buffer, undefined>,
+  limits: ArchiveLimits,
+  count: (chunk: Buffer) => Buffer,
+): AsyncGenerator<Buffer, void, undefined> {
+  const start = limits.isPlainAllowed ? await readStart(input, first, tarMagicEnd) : first
+  if (!limits.isPlainAllowed || !start.subarray(0, tarMagicEnd).toString('latin1').endsWith('ustar'))
+    throw refuse(
+      'NotCompressed',
+      undefined,
+      limits.isPlainAllowed
+        ? `is neither tar, gzip nor Zstandard; a ${limits.noun} is a .tar, a .tar.gz or a .tar.zst`
+        : `is neither gzip nor Zstandard; a ${limits.noun} is a .tgz or a .tar.zst`,
+    )
+  yield count(start)
+  for (let next = await input.next(); !next.done; next = await input.next()) yield count(next.value)
 }
 
 function checkFlow({ compressedBytes, unpackedBytes }: Flow, limits: ArchiveLimits): void {
@@ -85,7 +114,7 @@ function checkFlow({ compressedBytes, unpackedBytes }: Flow, limits: ArchiveLimi
     throw refuse(
       'RatioTooHigh',
       undefined,
-      `unpacks to more than ${limits.ratio} times its size, as no definition does`,
+      `unpacks to more than ${limits.ratio} times its size, as no ${limits.noun} does`,
     )
 }
 
@@ -122,10 +151,14 @@ function createFeed(
   return { leftover: () => last.subarray(last.length - (fed - decompressor.bytesWritten)) }
 }
 
-/** Reads as many chunks as the magic number needs. */
-async function readStart(input: AsyncIterator<Buffer, undefined>, first: Buffer): Promise<Buffer> {
+/** Reads as many chunks as that many bytes need. */
+async function readStart(
+  input: AsyncIterator<Buffer, undefined>,
+  first: Buffer,
+  bytes: number,
+): Promise<Buffer> {
   let start = first
-  while (start.length < zstdMagic.length) {
+  while (start.length < bytes) {
     const next = await input.next()
     if (next.done) break
     start = start.length === 0 ? next.value : Buffer.concat([start, next.value])
@@ -133,23 +166,16 @@ async function readStart(input: AsyncIterator<Buffer, undefined>, first: Buffer)
   return start
 }
 
-function choose(start: Buffer, limits: ArchiveLimits): Gunzip | ZstdDecompress | undefined {
-  if (start.subarray(0, 3).equals(gzipMagic)) return createGunzip({ chunkSize })
-  if (!start.subarray(0, 4).equals(zstdMagic)) return undefined
-  return createZstdDecompress({
-    chunkSize,
-    params: { [constants.ZSTD_d_windowLogMax]: limits.zstdWindowLog },
-  })
-}
-
-function explain(error: unknown): unknown {
+function explain(error: unknown, { zstdWindowLog }: ArchiveLimits): unknown {
   const { code = '', message } = error as NodeJS.ErrnoException
   if (code === 'Z_BUF_ERROR') return refuse('Truncated', undefined, 'ends too early; copy it again', error)
   if (code === 'ZSTD_error_frameParameter_windowTooLarge')
     return refuse(
       'WindowTooLarge',
       undefined,
-      'needs more memory to unpack than is allowed; compress it with zstd -19 or less and without --long',
+      `needs more memory to unpack than is allowed; compress it with ${
+        zstdWindowLog < 27 ? 'zstd -19 or less and without --long' : 'zstd --long=27 or less'
+      }`,
       error,
     )
   if (code === 'ZSTD_error_prefix_unknown')

@@ -2,15 +2,11 @@ import { createHash } from 'node:crypto'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { ReadableStream } from 'node:stream/web'
-import { createTarDecoder } from 'modern-tar'
-import { AppError } from '../errors/app-error.ts'
 import type { DiskRoom } from './disk-room.ts'
 import { decompress, type Flow } from './compression.ts'
 import { withDefaults, type ArchiveLimits } from './limits.ts'
 import { createMemberNames } from './member-names.ts'
-import { refuse } from './refusal.ts'
-import { createTarFrames } from './tar-frames.ts'
+import { readTar } from './tar-reader.ts'
 
 /** A file of an archive after unpacking. */
 export interface Member {
@@ -105,27 +101,19 @@ async function unpack({
     await mkdir(join(folder, path), { recursive: true, mode: 0o700 })
     folders.add(path)
   }
-  // Without strict, the library would accept a damaged header, a missing end and bytes after the end.
-  const decoder = createTarDecoder({ strict: true })
-  const frames = framed(decompress(source, limits, onFlow), limits)
-  const failure: { error?: unknown } = {}
-  const bytes = ReadableStream.from(noting(frames, failure))
-  try {
-    for await (const { header, body } of bytes.pipeThrough(decoder)) {
-      const isFolder = header.type === 'directory'
-      const path = names.admit(header.name, isFolder ? 'folder' : 'file')
-      if (isFolder) {
-        if (path !== '') await makeFolder(path)
-        await body.cancel()
-        continue
-      }
-      await makeFolder(dirname(path))
-      await room.takeFile()
-      const member = { body, isKept: texts(path, header.size), room }
-      members.set(path, await writeMember(join(folder, path), member))
+  for await (const { name, kind, sizeBytes, content } of readTar(
+    decompress(source, limits, onFlow),
+    limits,
+  )) {
+    const path = names.admit(name, kind)
+    if (kind === 'folder') {
+      if (path !== '') await makeFolder(path)
+      continue
     }
-  } catch (error) {
-    throw failure.error ?? explain(error)
+    await makeFolder(dirname(path))
+    await room.takeFile()
+    const member = { content, isKept: texts(path, sizeBytes), room }
+    members.set(path, await writeMember(join(folder, path), member))
   }
   return members
 }
@@ -150,14 +138,14 @@ const endlessRoom: DiskRoom = { take: async () => undefined, takeFile: async () 
 
 async function writeMember(
   path: string,
-  { body, isKept, room }: { body: AsyncIterable<Uint8Array>; isKept: boolean; room: DiskRoom },
+  { content, isKept, room }: { content: AsyncIterable<Uint8Array>; isKept: boolean; room: DiskRoom },
 ): Promise<Member> {
   const hash = createHash('sha256')
   let sizeBytes = 0
   // wx: should the name check ever accept a name twice, this open fails.
   const file = await open(path, 'wx', 0o600)
   try {
-    for await (const chunk of body) {
+    for await (const chunk of content) {
       hash.update(chunk)
       sizeBytes += chunk.length
       if (!isKept) continue
@@ -174,32 +162,4 @@ async function writeMember(
 async function writeAll(file: Awaited<ReturnType<typeof open>>, chunk: Uint8Array): Promise<void> {
   // write(2) may write less than requested, for example on a full disk.
   for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
-}
-
-async function* framed(chunks: AsyncIterable<Buffer>, limits: ArchiveLimits): AsyncGenerator<Buffer> {
-  const frames = createTarFrames(limits)
-  for await (const chunk of chunks) {
-    frames.check(chunk)
-    yield chunk
-  }
-}
-
-/** Records the error of the source, because the library replaces it with its own. */
-async function* noting(chunks: AsyncIterable<Buffer>, failure: { error?: unknown }): AsyncGenerator<Buffer> {
-  try {
-    yield* chunks
-  } catch (error) {
-    failure.error = error
-    throw error
-  }
-}
-
-/** Translates tar errors of the library; other errors are returned unchanged. */
-function explain(error: unknown): unknown {
-  if (error instanceof AppError || (error as NodeJS.ErrnoException).code !== undefined) return error
-  const { message } = error as Error
-  if (/truncated/i.test(message))
-    return refuse('Truncated', undefined, 'ends too early; copy it again', error)
-  if (message.includes('EOF')) return refuse('TrailingBytes', undefined, 'has bytes after its end', error)
-  return refuse('Damaged', undefined, `is not a readable tar archive (${message})`, error)
 }

@@ -1,10 +1,14 @@
 const MiB = 2 ** 20
 
-/** Limits that protect the host from an archive whose author is not trusted. */
+/** Limits of one use of archives, which protect the host from an archive whose author is not trusted. */
 export interface ArchiveLimits {
+  /** What the archive is, in refusals. */
+  readonly noun: 'definition' | 'bundle'
+  /** Whether the archive may be a tar without compression. */
+  readonly isPlainAllowed: boolean
   /** Files and folders, including folders that only a name implies. */
   readonly members: number
-  /** Bytes of one member. */
+  /** Bytes of one member. From 8 GiB on, sizes that only GNU tar and pax can write are accepted. */
   readonly memberBytes: number
   /** Bytes of the whole unpacked archive, including the tar headers. */
   readonly unpackedBytes: number
@@ -32,7 +36,10 @@ export interface ArchiveLimits {
   readonly headBytes: number
 }
 
+/** The limits of a definition. */
 export const defaultLimits: ArchiveLimits = {
+  noun: 'definition',
+  isPlainAllowed: false,
   members: 50_000,
   memberBytes: 2_048 * MiB,
   unpackedBytes: 8_192 * MiB,
@@ -47,6 +54,24 @@ export const defaultLimits: ArchiveLimits = {
   textBytes: 16 * MiB,
   allTextBytes: 256 * MiB,
   headBytes: 65_536,
+}
+
+/**
+ * The limits of a bundle. What it unpacks to is bounded by the disk. Disk images in it may be full of zeros, which gzip
+ * reduces to a thousandth.
+ */
+export const bundleArchiveLimits: ArchiveLimits = {
+  ...defaultLimits,
+  noun: 'bundle',
+  isPlainAllowed: true,
+  members: 600_000,
+  memberBytes: 2 ** 40,
+  unpackedBytes: 2 ** 40,
+  ratio: 2_000,
+  ratioFreeBytes: 1_024 * MiB,
+  // edgehostctl writes one for each 2 MiB.
+  frames: 1_000_000,
+  zstdWindowLog: 27,
 }
 
 /** The limits with some of them replaced. */

@@ -1,20 +1,53 @@
+import type { ArchiveLimits } from './limits.ts'
 import { requireUtf8 } from './member-names.ts'
 import { refuse } from './refusal.ts'
+import { largeBytes } from './tar-header.ts'
+
+/** What the records of a pax header say about the member that follows. */
+export interface PaxRecords {
+  readonly path?: string
+  readonly size?: number
+}
 
 const space = 0x20
 const newline = 0x0a
-const refused = /^(?:size|linkpath|hdrcharset|GNU\.sparse\..*)$/
+const refused = /^(?:linkpath|hdrcharset|GNU\.sparse\..*)$/
 
 /**
- * Checks the records of a pax header, POSIX.1-2024 pax(1): `LENGTH KEY=VALUE\n`, LENGTH in decimal and of the whole
- * record. Only whole records are allowed, and none that overrides the size or the type of a member.
- * @param isGlobal whether the header applies to all members that follow; it may not set a name either
+ * Parses the records of a pax header, POSIX.1-2024 pax(1): `LENGTH KEY=VALUE\n`, LENGTH in decimal and of the whole
+ * record. Only whole records are allowed, each key that counts once, and none that overrides the type of a member; its
+ * size only where a member may be so large that the header cannot hold it.
+ * @param isGlobal whether the header applies to all members that follow; it may not set a name or a size
  * @throws AppError
  */
-export function checkRecords(content: Buffer, isGlobal: boolean): void {
-  let at = 0
-  let name: string | undefined
-  while (at < content.length) {
+export function parseRecords(content: Buffer, isGlobal: boolean, limits: ArchiveLimits): PaxRecords {
+  const found: { path?: string; size?: number } = {}
+  for (const { key, value } of splitRecords(content, found)) {
+    const isSize = key === 'size'
+    if (
+      refused.test(key) ||
+      (isGlobal && (key === 'path' || isSize)) ||
+      (isSize && limits.memberBytes < largeBytes)
+    )
+      throw refuse(
+        'RecordInvalid',
+        found.path,
+        `has the record ${key} in its tar header, which is not allowed in a ${limits.noun}`,
+      )
+    if (key !== 'path' && !isSize) continue
+    if (found[key] !== undefined)
+      throw refuse('RecordInvalid', found.path, `has the record ${key} twice in its tar header`)
+    if (isSize) found.size = parseSize(value, found.path)
+    else {
+      found.path = value.toString('utf8')
+      requireUtf8(found.path, value)
+    }
+  }
+  return found
+}
+
+function* splitRecords(content: Buffer, found: PaxRecords): Generator<{ key: string; value: Buffer }> {
+  for (let at = 0; at < content.length;) {
     const end = content.indexOf(space, at)
     // Without leading zeros: each record is then at least as long as the bytes examined here.
     const digits = end === -1 || end - at > 6 ? '' : content.toString('latin1', at, end)
@@ -28,19 +61,17 @@ export function checkRecords(content: Buffer, isGlobal: boolean): void {
       equals === -1 ||
       equals >= next
     )
-      throw refuse('RecordInvalid', name, 'has malformed records in its tar header')
-    const key = content.toString('latin1', end + 1, equals)
-    const value = content.subarray(equals + 1, next - 1)
-    if (key === 'path') {
-      name = value.toString('utf8')
-      requireUtf8(name, value)
+      throw refuse('RecordInvalid', found.path, 'has malformed records in its tar header')
+    yield {
+      key: content.toString('latin1', end + 1, equals),
+      value: content.subarray(equals + 1, next - 1),
     }
-    if (refused.test(key) || (isGlobal && key === 'path'))
-      throw refuse(
-        'RecordInvalid',
-        name,
-        `has the record ${key} in its tar header, which is not allowed in a definition`,
-      )
     at = next
   }
+}
+
+function parseSize(value: Buffer, path: string | undefined): number {
+  const text = value.toString('latin1')
+  if (!/^\d{1,15}$/.test(text)) throw refuse('RecordInvalid', path, 'has an invalid size in its tar header')
+  return Number(text)
 }

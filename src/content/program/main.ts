@@ -3,8 +3,8 @@ import { setPriority } from 'node:os'
 import { AppError } from '../../errors/app-error.ts'
 import { refuseFull } from '../../errors/storage-full.ts'
 import { examine } from './examine.ts'
-import { receiveOrder, type Received } from './order.ts'
-import type { Finding } from './protocol.ts'
+import { receiveOrder } from './order.ts'
+import type { Finding, Order } from './protocol.ts'
 import { publish } from './publish.ts'
 import { unpack } from './unpack.ts'
 import { verify } from './verify.ts'
@@ -15,18 +15,18 @@ import { verify } from './verify.ts'
  * killed instead of the daemon.
  */
 async function main(): Promise<void> {
-  const received = await receiveOrder(process.stdin)
-  yieldToOthers(received.order.verb === 'verify' ? 19 : 10)
-  const finding = await carryOut(received).catch(refuseFull).catch(toFinding)
+  const order = await receiveOrder(process.stdin)
+  yieldToOthers(order.verb === 'verify' ? 19 : 10)
+  const finding = await carryOut(order).catch(refuseFull).catch(toFinding)
   process.stdout.write(JSON.stringify(finding))
   // A refusal does not wait for the rest of the upload.
   process.stdin.destroy()
 }
 
-async function carryOut({ order, rest }: Received): Promise<Finding> {
+async function carryOut(order: Order): Promise<Finding> {
   switch (order.verb) {
     case 'unpack':
-      return { unpacked: await unpack(order, rest) }
+      return { unpacked: await unpack(order, process.stdin) }
     case 'examine':
       return { examined: await examine(order) }
     case 'publish':

@@ -1,32 +1,20 @@
+import type { Readable } from 'node:stream'
 import type { Order } from './protocol.ts'
-
-/** The order of the daemon, and the bytes that follow it. */
-export interface Received {
-  readonly order: Order
-  readonly rest: AsyncIterable<Buffer>
-}
 
 const newline = 0x0a
 
 /**
- * Reads the first line of standard input as an order.
+ * Reads the first line as an order; the bytes after it can still be read.
  * @throws Error if the input ends before
  */
-export async function receiveOrder(input: AsyncIterable<Buffer>): Promise<Received> {
-  const chunks = input[Symbol.asyncIterator]()
+export async function receiveOrder(input: Readable): Promise<Order> {
   const line: Buffer[] = []
-  for (;;) {
-    const next = await chunks.next()
-    if (next.done) throw new Error('standard input ended before the order did')
-    const end = next.value.indexOf(newline)
-    line.push(end === -1 ? next.value : next.value.subarray(0, end))
+  for await (const chunk of input.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    const end = chunk.indexOf(newline)
+    line.push(end === -1 ? chunk : chunk.subarray(0, end))
     if (end === -1) continue
-    const order = JSON.parse(Buffer.concat(line).toString()) as Order
-    return { order, rest: follow(next.value.subarray(end + 1), chunks) }
+    if (end + 1 < chunk.length) input.unshift(chunk.subarray(end + 1))
+    return JSON.parse(Buffer.concat(line).toString()) as Order
   }
-}
-
-async function* follow(first: Buffer, others: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  if (first.length > 0) yield first
-  for (let next = await others.next(); !next.done; next = await others.next()) yield next.value
+  throw new Error('standard input ended before the order did')
 }
