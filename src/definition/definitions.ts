@@ -66,7 +66,7 @@ export interface BundledExamination {
     readonly publishedAt: number
   }
   /** Ends the examination with its reason, an AppError. */
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | undefined
 }
 
 /** An examined definition, which is in no slot yet. */

@@ -83,11 +83,13 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     )
   }
 
+  const isPassing = ({ kind }: Origin) => passing.includes(refusals.get(kind)?.code ?? '')
+
   /** @returns whether the definition is in the slot now; if not, `refusals` says why */
   async function put(slot: 'embedded' | 'update', delivered: Delivered): Promise<boolean> {
     const { kind, source, file: place } = delivered
     const refusal = refusals.get(kind)
-    if (source === refusal?.source && !passing.includes(refusal.code)) return false
+    if (source === refusal?.source && !isPassing(delivered)) return false
     try {
       const definition = await preparations.put(slot, delivered)
       refusals.delete(kind)
@@ -132,6 +134,8 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     for (const each of found.toSorted((one, other) => other.at - one.at)) {
       if (each.source === source) return
       if (isDelivered(each) && (await put('embedded', each))) return
+      // The definition of this bundle stays in its slot until it can be examined by this version of the daemon.
+      if (each.bundleUid !== '' && each.bundleUid === held?.bundleUid && isPassing(each)) return
     }
     const removed = await store.remove('embedded')
     if (removed && held && found.every(({ kind }) => kind !== held.kind))

@@ -26,7 +26,7 @@ export interface Preparations {
    * @returns removes the results, unless they are in a slot
    * @throws AppError why it is refused, NotReady if the daemon stops; ENOENT if its file is missing
    */
-  prepare(delivered: Delivered, signal: AbortSignal): Promise<() => Promise<void>>
+  prepare(delivered: Delivered, signal: AbortSignal | undefined): Promise<() => Promise<void>>
   isPrepared(delivered: Delivered): boolean
   /** Puts a definition into a slot; examines it if it is not prepared. @throws what `prepare` throws */
   put(slot: SlotName, delivered: Delivered): Promise<SlotDefinition>

@@ -217,6 +217,11 @@ describe('the slot embedded, with a content bundle', () => {
     await restart()
     const { uid: held } = await details('embedded')
     expect(held).toBe((await details('embedded')).uid)
+    // The blob is damaged, and has been moved away.
+    await rename(first.file, `${first.file}.away`)
+    await changed(first)
+    expect((await details('embedded')).uid).toBe(held)
+    await rename(`${first.file}.away`, first.file)
     await changed(first)
     expect((await details('embedded')).uid).not.toBe(held)
   })
