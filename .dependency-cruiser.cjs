@@ -25,8 +25,10 @@ const law = {
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
   support: [...ground, 'archive', 'config', 'program'],
-  // A program of the command line: the face of ctl, the archives of definition.
-  authoring: ['base', 'errors', 'system', 'config', 'program', 'archive', 'definition', 'ctl'],
+  // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
+  authoring: [
+    ...['base', 'errors', 'system', 'config', 'program', 'archive', 'definition', 'content/format', 'ctl'],
+  ],
 }
 const names = Object.keys(law)
 for (const [index, [name, mayUse]] of Object.entries(law).entries())

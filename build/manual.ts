@@ -28,7 +28,17 @@ const environment: readonly (readonly [string, string])[] = [
 const { commands, options } = commandTable
 
 const ownOptions = ({ options: own = {} }: Command) =>
-  [...options].filter(([name]) => Object.hasOwn(own, name))
+  [...options.keys()].flatMap((name): [string, Option][] =>
+    own[name] === undefined ? [] : [[name, own[name]]],
+  )
+
+/** All options; below an option, those of its name that mean something else in one command. */
+const allOptions = [...options].flatMap(([name, option]): [string, Option][] => [
+  [name, option],
+  ...commands.flatMap(({ options: own = {} }): [string, Option][] =>
+    own[name]?.isOfCommand === true ? [[name, own[name]]] : [],
+  ),
+])
 
 /** The manual page, man(7). */
 export function manualPage(): string {
@@ -110,7 +120,7 @@ export function manualMarkdown(): string {
     '',
     ...table(
       'Option',
-      [...options].map(([name, option]) => [flags(name, option), option.summary]),
+      allOptions.map(([name, option]) => [flags(name, option), option.summary]),
     ),
     '',
     '## Trust',

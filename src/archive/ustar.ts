@@ -2,6 +2,9 @@
 
 const blockBytes = 512
 
+/** The largest size that fits into a header: 11 octal digits. A larger one needs a pax record. */
+export const largestTarSize = 0o77777777777
+
 /** Header fields beside name, size and time. */
 export interface HeaderOptions {
   /** Permission bits; by default the owner may read and write. */
@@ -13,7 +16,7 @@ export interface HeaderOptions {
 /**
  * The header of a regular file, owned by root.
  * @param name at most 100 bytes of ASCII
- * @param size bytes
+ * @param size bytes, at most `largestTarSize`
  * @param modifiedAt milliseconds since 1970
  */
 export function tarHeader(

@@ -8,29 +8,41 @@ import { removeOnSignal } from '../program/remove-on-signal.ts'
 import { OutputFailed, writeError } from '../program/standard-output.ts'
 import { build } from './build.ts'
 import type { CommandContext } from './command-context.ts'
+import { buildContent } from './content/build.ts'
+import { inspectContent } from './content/inspect.ts'
 import { inspect } from './inspect.ts'
 import { validate } from './validate.ts'
 
-/** The program behind `edgehostctl definition`. edgehostctl has already checked the command line. */
+/** The program behind `edgehostctl definition` and `edgehostctl content`. edgehostctl has already checked the command line. */
 async function main(): Promise<ExitName> {
+  const list = { type: 'string', multiple: true, default: [] as string[] } as const
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      profile: { type: 'string', multiple: true, default: [] },
-      pack: { type: 'string', multiple: true, default: [] },
-      preset: { type: 'string', multiple: true, default: [] },
-      file: { type: 'string' },
+      profile: list,
+      pack: list,
+      preset: list,
+      // A list of `content build`; of `definition build` the file to write.
+      file: list,
       name: { type: 'string' },
       release: { type: 'string' },
+      'oci-layout': list,
+      definition: list,
+      archive: { type: 'string' },
       output: { type: 'string', default: 'table' },
       'no-color': { type: 'boolean', default: false },
     },
   })
-  const [verb, file = ''] = positionals
+  const [noun, verb, file = ''] = positionals
   const context = createContext(values.output as Format, values['no-color'])
+  if (noun === 'content') {
+    if (verb !== 'build') return inspectContent(context, file)
+    const { 'oci-layout': layouts, file: files, definition: definitions, archive } = values
+    return buildContent(context, { layouts, files, definitions, file: archive })
+  }
   if (verb === 'build') {
     const { profile: profiles, pack: packs, preset: presets, name, release } = values
-    return build(context, { profiles, packs, presets, file: values.file, name, release })
+    return build(context, { profiles, packs, presets, file: values.file.at(-1), name, release })
   }
   return verb === 'inspect' ? inspect(context, file) : validate(context, file)
 }

@@ -23,7 +23,8 @@ export async function validate(context: CommandContext, file: string): Promise<E
   return errors === 0 ? 'ok' : 'failed'
 }
 
-async function findProblems(context: CommandContext, file: string): Promise<Problem[]> {
+/** All problems of a definition archive. */
+export async function findProblems(context: CommandContext, file: string): Promise<Problem[]> {
   try {
     const { definition, problems } = await openArchive(context, file)
     return [...problems, ...checkDefinition(definition)]

@@ -2,9 +2,8 @@ import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { nearestName } from '../base/nearest-name.ts'
 import { printable } from '../base/printable.ts'
 import type { Command, CommandLine, CommandTable } from './command.ts'
-import { optionsOf } from './command-table.ts'
+import { optionOf, optionsOf } from './command-table.ts'
 import { Failure } from './exit-codes.ts'
-import type { Option } from './options.ts'
 
 // A value of --output with such an ending is a file, any other is a format.
 const archiveName = /\.(?:tgz|tar|tar\.gz|tar\.zst)$/
@@ -15,8 +14,8 @@ const archiveName = /\.(?:tgz|tar|tar\.gz|tar\.zst)$/
  * @throws Failure usage, with the nearest name where there is one
  */
 export function parseCommandLine(argv: readonly string[], table: CommandTable): CommandLine {
-  const given: Partial<Record<string, string>> = {}
-  const lists: Record<string, string[]> = {}
+  // All values of each option: whether they are a list depends on the command, which may come later.
+  const given: Record<string, string[]> = {}
   const words: string[] = []
   let outputFile: string | undefined
   // The list that words belong to until the next option.
@@ -33,13 +32,11 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
       outputFile = value
       continue
     }
-    const option = checkOption(table, name, rawName, value)
-    if (option.isList !== true) given[name] = value ?? ''
-    else {
-      const values = (lists[name] ??= [])
-      values.push(value ?? '')
-      if (isCommand(table, words)) list = values
-    }
+    const known = table.commands.find((command) => command.name === words.join(' '))
+    checkOption({ table, command: known, name, rawName, value })
+    const values = (given[name] ??= [])
+    values.push(value ?? '')
+    if (known !== undefined && optionOf(table, name, known)?.isList === true) list = values
   }
   // Before all other checks, as in the programs of systemd.
   if (given.help !== undefined) return lineOf(findCommand(['help'], table), words, {})
@@ -48,15 +45,23 @@ export function parseCommandLine(argv: readonly string[], table: CommandTable): 
   const rest = words.slice(command.name.split(' ').length)
   checkArguments(command, rest)
   const taken = optionsOf(table, command)
-  if (outputFile !== undefined) {
-    if (taken.includes('file')) given.file ??= outputFile
-    else checkOption(table, 'output', '--output', outputFile)
-  }
-  for (const name of [...Object.keys(given), ...Object.keys(lists)]) {
+  for (const name of Object.keys(given)) {
     if (!taken.includes(name)) throw refuse(`${command.name} takes no --${name}`, command.name)
   }
-  const found = lineOf(command, rest, given)
-  return Object.keys(lists).length > 0 ? { ...found, lists } : found
+  const isList = (name: string) => optionOf(table, name, command)?.isList === true
+  const single = Object.entries(given).filter(([name]) => !isList(name))
+  const lists = Object.fromEntries(Object.entries(given).filter(([name]) => isList(name)))
+  const options = Object.fromEntries(single.map(([name, values]) => [name, values.at(-1)]))
+  if (outputFile !== undefined && command.writesArchive !== true) {
+    if (!taken.includes('file'))
+      checkOption({ table, command, name: 'output', rawName: '--output', value: outputFile })
+    options.file ??= outputFile
+  }
+  return {
+    ...lineOf(command, rest, options),
+    ...(Object.keys(lists).length > 0 ? { lists } : {}),
+    ...(outputFile !== undefined && command.writesArchive === true ? { outputFile } : {}),
+  }
 }
 
 const lineOf = (
@@ -64,9 +69,6 @@ const lineOf = (
   words: readonly string[],
   options: Readonly<Partial<Record<string, string>>>,
 ): CommandLine => ({ command, arguments: words, options: options as CommandLine['options'] })
-
-const isCommand = ({ commands }: CommandTable, words: readonly string[]): boolean =>
-  commands.some(({ name }) => name === words.join(' '))
 
 /** The commands of a group such as `audit`; empty where the words name no group. */
 export const groupOf = (words: readonly string[], { commands }: CommandTable): Command[] =>
@@ -110,20 +112,32 @@ function parseTokens(argv: readonly string[], { options }: CommandTable) {
     .tokens
 }
 
-function checkOption(
-  { options }: CommandTable,
-  name: string,
-  rawName: string,
-  value: string | undefined,
-): Option {
-  const option = options.get(name)
-  if (!option) throw refuse(`unknown option ${printable(rawName)}${suggest(name, [...options.keys()], '--')}`)
+interface GivenOption {
+  readonly table: CommandTable
+  /** Where it is known already. */
+  readonly command: Command | undefined
+  readonly name: string
+  /** As it was typed. */
+  readonly rawName: string
+  readonly value: string | undefined
+}
+
+function checkOption({ table, command, name, rawName, value }: GivenOption): void {
+  const option = optionOf(table, name, command)
+  if (!option)
+    throw refuse(`unknown option ${printable(rawName)}${suggest(name, [...table.options.keys()], '--')}`)
   if (option.value === undefined && value !== undefined) throw refuse(`${rawName} takes no value`)
   if (option.value !== undefined && value === undefined)
     throw refuse(`${rawName} needs a value: ${option.value}`)
-  if (option.choices && !option.choices.includes(value ?? ''))
-    throw refuse(`${rawName} is ${printable(value ?? '')}; it must be one of: ${option.choices.join(', ')}`)
-  return option
+  if (option.choices && !option.choices.includes(value ?? '')) {
+    const file =
+      command?.writesArchive === true && name === 'output'
+        ? ', or a file that ends in .tar, .tar.gz, .tgz or .tar.zst'
+        : ''
+    throw refuse(
+      `${rawName} is ${printable(value ?? '')}; it must be one of: ${option.choices.join(', ')}${file}`,
+    )
+  }
 }
 
 function checkArguments({ name, arguments: wanted = [] }: Command, given: readonly string[]): void {

@@ -9,6 +9,8 @@ export interface CommandLine<Name extends string = never> {
   readonly options: Readonly<Record<GlobalOption | Name, string | undefined>>
   /** Values of options that are lists; absent where the command line has none. */
   readonly lists?: Readonly<Record<string, readonly string[]>>
+  /** The file of `--output FILE`, of a command that writes an archive. */
+  readonly outputFile?: string
 }
 
 /** Runs a command. Returns how it ends; `undefined` means `ok`. The table is for help and completion. */
@@ -29,6 +31,8 @@ export interface Command {
   readonly options?: Options
   /** How the shell completes its argument. */
   readonly completes?: 'file'
+  /** Whether it writes an archive, which `--output FILE` names. */
+  readonly writesArchive?: true
   /** Loads its program, so that only the code of this command is compiled. */
   readonly load: () => Promise<Program>
 }

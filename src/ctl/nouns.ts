@@ -2,6 +2,7 @@ import { audit } from '../audit/commands/audit.ts'
 import { sessions } from '../auth/commands/sessions.ts'
 import { definition } from '../authoring/commands/definition.ts'
 import { config } from '../config/commands/config.ts'
+import { content } from '../content/commands/content.ts'
 import { host } from '../host/commands/host.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
 import { support } from '../support/commands/support.ts'
@@ -22,6 +23,7 @@ export const commandTable = sumCommands([
   audit,
   api,
   definition,
+  content,
   support,
   program,
 ])

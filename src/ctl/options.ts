@@ -7,6 +7,8 @@ export interface Option {
   readonly summary: string
   /** Whether all words up to the next option are its values, and it may be repeated: --pack packs/*. */
   readonly isList?: boolean
+  /** Declared where an option of this name means something else in this command than in others. */
+  readonly isOfCommand?: true
   /** How the shell completes its value. */
   readonly completes?: 'file'
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readSync } from 'node:fs'
 import { stat, type FileHandle } from 'node:fs/promises'
 import { placeFile } from '../../system/place-file.ts'
 import { tarEnd, tarPadding } from '../../archive/ustar.ts'
@@ -11,6 +10,7 @@ import { definitionFile, formatDefinitionFile } from '../format/definition-file.
 import { formatVersion } from '../format/format.ts'
 import { createFrameSink } from '../../archive/frame-sink.ts'
 import { createGzipSink } from '../../archive/gzip-sink.ts'
+import { packFile } from '../../archive/pack-file.ts'
 import { memberHeader } from '../../archive/tar-member.ts'
 
 export interface BuildOptions {
@@ -105,26 +105,7 @@ async function unpackAll(file: FileHandle): Promise<void> {
 
 /** @returns SHA-256 of the content */
 async function packContent({ name, from, sizeBytes }: PlannedMember, writer: BlockWriter): Promise<string> {
-  const hash = createHash('sha256')
-  if (typeof from !== 'string') {
-    await writer.put(from)
-    return hash.update(from).digest('hex')
-  }
-  const changed = () => new Error(`${from} (${name}) changed while it was packed; build it again`)
-  const file = openSync(from, 'r')
-  try {
-    for (let total = 0; total < sizeBytes;) {
-      const room = writer.room()
-      // One byte more than expected, if the buffer has room, to notice that the file has grown.
-      const read = readSync(file, room, 0, Math.min(room.length, sizeBytes - total + 1), null)
-      total += read
-      if (read === 0 || total > sizeBytes) throw changed()
-      hash.update(room.subarray(0, read))
-      const waiting = writer.filled(read)
-      if (waiting !== undefined) await waiting
-    }
-  } finally {
-    closeSync(file)
-  }
-  return hash.digest('hex')
+  if (typeof from === 'string') return packFile({ path: from, sizeBytes, name, writer })
+  await writer.put(from)
+  return createHash('sha256').update(from).digest('hex')
 }

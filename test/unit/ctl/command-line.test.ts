@@ -62,10 +62,37 @@ describe('a command line', () => {
   })
 })
 
+describe('an option that means something else in one command', () => {
+  it.each([
+    'content build --file a=b --oci-layout x y --file c=d e=f --output=out.tar -o json',
+    '--file a=b content --file c=d build --oci-layout x y --file e=f --output out.tar -o json',
+  ])('%s has its lists, its archive and its format', (line) => {
+    const { command, ...read } = parse(line)
+    expect(command.name).toBe('content build')
+    expect(read).toEqual({
+      arguments: [],
+      options: { output: 'json' },
+      lists: { file: ['a=b', 'c=d', 'e=f'], 'oci-layout': ['x', 'y'] },
+      outputFile: 'out.tar',
+    })
+  })
+
+  it('other commands take it as before', () => {
+    expect(parse('definition build --file a.tgz')).toMatchObject({ options: { file: 'a.tgz' } })
+    expect(parse('definition build --output a.tgz')).toMatchObject({ options: { file: 'a.tgz' } })
+    expect(parse('definition build --output a.tgz')).not.toHaveProperty('outputFile')
+  })
+
+  it('an output that is neither a format nor an archive is refused, naming both', () => {
+    expect(refusal('content build --output b.zip')).toContain('or a file that ends in .tar')
+  })
+})
+
 describe('the help of a group', () => {
   it.each([
     ['host', ['host show', 'host inventory']],
     ['audit', ['audit list', 'audit verify', 'audit download']],
+    ['content', ['content build', 'content inspect']],
     ['definition', ['definition build', 'definition inspect', 'definition validate']],
     ['config', ['config check']],
   ])('the help of the group %s shows its commands and no others', (group, names) => {

@@ -57,6 +57,19 @@ it.each<[string, readonly (readonly Command[])[], RegExp]>([
   expect(() => sumCommands(nouns)).toThrow(message)
 })
 
+it('an option of one command may have the name of another, if it is parsed alike', () => {
+  const file = { value: 'FILE', summary: 'The file to write.' }
+  const own = { value: 'NAME=FILE...', summary: 'Files.', isList: true, isOfCommand: true } as const
+  const table = sumCommands([[named('a', { file })], [named('b', { file: own })]])
+  expect(parseCommandLine(['a', '--file', 'x'], table)).toMatchObject({ options: { file: 'x' } })
+  expect(parseCommandLine(['b', '--file', 'x', 'y'], table)).toMatchObject({ lists: { file: ['x', 'y'] } })
+  expect(helpText(['b'], table)).toContain('--file=NAME=FILE...')
+  expect(() => sumCommands([[named('b', { file: own })]])).toThrow('has no namesake')
+  expect(() =>
+    sumCommands([[named('a', { file: { summary: 'On.' } })], [named('b', { file: own })]]),
+  ).toThrow('is parsed in another way')
+})
+
 it('an option of several nouns is declared once and accepted by each of them', () => {
   const table = sumCommands([[named('a', { limit })], [named('b', { limit })]])
   for (const command of table.commands) expect(optionsOf(table, command)).toContain('limit')

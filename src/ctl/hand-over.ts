@@ -1,9 +1,12 @@
-import { become } from '../../ctl/become.ts'
-import type { Program } from '../../ctl/command.ts'
-import { Failure } from '../../ctl/exit-codes.ts'
+import { become } from './become.ts'
+import type { Program } from './command.ts'
+import { Failure } from './exit-codes.ts'
 
-/** Replaces this process by the program that packs and unpacks definitions with the code of the daemon. */
-export const handOver: Program = async ({ command, arguments: words, options, lists = {} }, table) => {
+/** Replaces this process by the program that makes and reads archives with the code of the daemon. */
+export const handOver: Program = async (
+  { command, arguments: words, options, lists = {}, outputFile },
+  table,
+) => {
   const refused = (['host', 'user', 'fingerprint', 'socket'] as const).find(
     (name) => options[name] !== undefined,
   )
@@ -16,5 +19,6 @@ export const handOver: Program = async ({ command, arguments: words, options, li
     table.options.get(name)?.value === undefined ? `--${name}` : `--${name}=${value}`,
   )
   const many = Object.entries(lists).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`))
-  become('definition.cjs', [...single, ...many, '--', command.name.replace('definition ', ''), ...words])
+  const archive = outputFile === undefined ? [] : [`--archive=${outputFile}`]
+  become('definition.cjs', [...single, ...many, ...archive, '--', ...command.name.split(' '), ...words])
 }

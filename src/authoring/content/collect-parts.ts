@@ -1,0 +1,78 @@
+import { AppError } from '../../errors/app-error.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { plural } from '../../ctl/text.ts'
+import type { CommandContext } from '../command-context.ts'
+import { renderProblems, sortProblems } from '../problems.ts'
+import { createProgress } from '../progress.ts'
+import { readDefinitionPart } from './definition-part.ts'
+import { readFilePart } from './file-part.ts'
+import { openLayoutFolder } from './layout-folder.ts'
+import { readLayoutPart } from './layout-part.ts'
+import { splitNamed } from './named-value.ts'
+import type { Part } from './part.ts'
+
+/** The options of `edgehostctl content build`. */
+export interface ContentRequest {
+  readonly layouts: readonly string[]
+  /** `NAME=FILE` each. */
+  readonly files: readonly string[]
+  readonly definitions: readonly string[]
+  readonly file: string | undefined
+}
+
+/** The files that the options name, for the check that the output is none of them. */
+export function inputFiles({ files, definitions }: ContentRequest): { place: string; path: string }[] {
+  const fileOf = (place: string, value: string) => ({
+    place,
+    path: splitNamed(place, value, 'NAME=FILE').path,
+  })
+  return [
+    ...files.map((value) => fileOf(`--file ${value}`, value)),
+    ...definitions.map((path) => ({ place: `--definition ${path}`, path })),
+  ]
+}
+
+/**
+ * Reads what all options name.
+ * @throws Failure that names the option and the reason
+ */
+export async function collectParts(context: CommandContext, request: ContentRequest): Promise<Part[]> {
+  const progress = createProgress('reading', context.errors)
+  let done = 0
+  const onRead = (bytes: number) => {
+    done += bytes
+    progress.report(done, 0)
+  }
+  const parts: Part[] = []
+  try {
+    for (const folder of request.layouts) {
+      const place = `--oci-layout ${folder}`
+      parts.push(await named(place, () => readLayoutPart(openLayoutFolder(folder, place), place)))
+    }
+    for (const value of request.files) parts.push(await readFilePart(value, onRead))
+  } finally {
+    progress.clear()
+  }
+  for (const file of request.definitions) parts.push(await readDefinition(context, file))
+  return parts
+}
+
+async function readDefinition(context: CommandContext, file: string): Promise<Part> {
+  const { part, problems } = await readDefinitionPart(context, file)
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  if (errors.length === 0) return part
+  const sorted = sortProblems(problems)
+  await context.output.show({ file, problems: sorted }, (paper) => renderProblems(sorted, paper))
+  throw new Failure('failed', `--definition ${file} has ${plural(errors.length, 'error')}; nothing was built`)
+}
+
+/** Puts the option before a refusal of the content. */
+async function named<Value>(place: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof AppError
+      ? new Failure('failed', `${place}: ${error.message}`, { cause: error })
+      : error
+  }
+}

@@ -1,0 +1,88 @@
+import { open } from 'node:fs/promises'
+import { digestOf } from '../../content/format/descriptor.ts'
+import { documentTooLarge } from '../../content/format/document.ts'
+import { parseFields } from '../../content/format/json-fields.ts'
+import { bundleLimits } from '../../content/format/limits.ts'
+import { refuseBundle, showText } from '../../content/format/refusal.ts'
+import { createWalk, requireWhole, sizeDiffers, type Need, type Walk } from '../../content/format/walk.ts'
+import type { FileRange } from './part.ts'
+
+/** An OCI image layout: a folder, or an archive of one. */
+export interface LayoutSource {
+  /** Content of `oci-layout` or `index.json`. */
+  read(name: 'oci-layout' | 'index.json', maximumBytes: number): Promise<Uint8Array>
+  find(digest: string): Promise<FoundBlob | undefined>
+}
+
+/** A blob of a layout. */
+export interface FoundBlob {
+  readonly sizeBytes: number
+  /** Missing if the content was not kept, since it cannot be an index or a manifest. */
+  readonly from?: FileRange
+}
+
+/** A layout whose index and manifests were read. */
+export interface ReadLayout {
+  readonly index: Uint8Array
+  readonly walk: Walk
+  /** The blobs that the layout names and has. */
+  readonly held: ReadonlyMap<string, FoundBlob>
+}
+
+const layoutFileBytes = 4_096
+
+/**
+ * Reads the documents of a layout, and checks that it has what it names. The content of other blobs is not read.
+ * Source: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
+ * @throws AppError with the file or blob and the field; errors of the source as they are
+ */
+export async function readLayout(source: LayoutSource): Promise<ReadLayout> {
+  const file = parseFields('oci-layout', await source.read('oci-layout', layoutFileBytes))
+  const version = file.text('imageLayoutVersion')
+  if (version !== '1.0.0')
+    throw refuseBundle(
+      'FieldInvalid',
+      'oci-layout#imageLayoutVersion',
+      `is ${showText(version)}; only 1.0.0 is known`,
+    )
+  const index = await source.read('index.json', bundleLimits.indexFileBytes)
+  const walk = createWalk(bundleLimits)
+  const held = new Map<string, FoundBlob>()
+  const waiting = [...walk.addIndexFile(index)]
+  for (let need = waiting.pop(); need !== undefined; need = waiting.pop()) {
+    const found = await source.find(need.digest)
+    if (found === undefined) continue
+    if (found.sizeBytes !== need.sizeBytes) throw sizeDiffers(need, found.sizeBytes)
+    held.set(need.digest, found)
+    if (need.kind === 'document')
+      waiting.push(...walk.addDocument(need.digest, await readDocument(need, found)))
+  }
+  requireWhole(walk, (digest) => held.has(digest))
+  return { index, walk, held }
+}
+
+/** Reads a document that others are found by; its content is checked before it is believed. */
+async function readDocument({ digest, descriptor }: Need, { sizeBytes, from }: FoundBlob): Promise<Buffer> {
+  if (sizeBytes > bundleLimits.documentBytes) throw documentTooLarge(descriptor, sizeBytes, bundleLimits)
+  if (from === undefined) throw refuseBundle('JsonInvalid', digest, 'is not JSON; build the bundle again')
+  const bytes = await readRange(from, sizeBytes)
+  if (digestOf(bytes) !== digest)
+    throw new Error(`${digest} is damaged: the digest of its content is ${digestOf(bytes)}`)
+  return bytes
+}
+
+/** Reads a small file, or a small part of one. */
+export async function readRange({ path, start = 0 }: FileRange, sizeBytes: number): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const bytes = Buffer.alloc(sizeBytes)
+    for (let total = 0; total < sizeBytes;) {
+      const { bytesRead } = await file.read(bytes, total, sizeBytes - total, start + total)
+      if (bytesRead === 0) throw new Error(`${path} was cut off while it was read`)
+      total += bytesRead
+    }
+    return bytes
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { refuse } from '../../archive/refusal.ts'
+import { readTar } from '../../archive/tar-stream.ts'
+import { bundleLimits } from '../../content/format/limits.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { readArchive } from './archive-stream.ts'
+import type { FoundBlob, LayoutSource } from './layout.ts'
+import { imageArchiveLimits } from './limits.ts'
+
+/** A bundle file that was read whole, with every blob compared with its digest. */
+export interface ScannedBundle extends LayoutSource {
+  /** All blobs by digest, also those that nothing names. */
+  readonly blobs: ReadonlyMap<string, FoundBlob>
+  /** Digests of those whose content differs. */
+  readonly damaged: readonly string[]
+}
+
+export interface ScanOptions {
+  readonly file: string
+  /** An empty folder for what looks like JSON: the documents among it are found later. */
+  readonly temporary: string
+  /** Called with the number of bytes of the file that were read so far. */
+  readonly onRead: (bytes: number) => void
+}
+
+const blobName = /^blobs\/(sha256)\/([0-9a-f]{64})$/
+
+/**
+ * Reads a bundle from its beginning to its end, with constant memory.
+ * @throws AppError if the archive is damaged or breaks a rule; Failure if it is an archive of another kind
+ */
+export async function scanBundle({ file, temporary, onRead }: ScanOptions): Promise<ScannedBundle> {
+  const files = new Map<string, Buffer>()
+  const blobs = new Map<string, FoundBlob>()
+  const damaged: string[] = []
+  let isOldArchive = false
+  await readTar(readArchive(file, onRead), imageArchiveLimits, async ({ path, kind, sizeBytes }, content) => {
+    if (path === 'manifest.json' || path === 'repositories') isOldArchive = true
+    if (kind !== 'file') return
+    if (path === 'oci-layout' || path === 'index.json') {
+      if (sizeBytes > bundleLimits.indexFileBytes)
+        throw refuse(
+          'MemberTooLarge',
+          path,
+          `has ${sizeBytes} bytes; ${bundleLimits.indexFileBytes} are allowed`,
+        )
+      const parts: Buffer[] = []
+      for await (const part of content) parts.push(part)
+      files.set(path, Buffer.concat(parts))
+      return
+    }
+    const [, algorithm, hex] = blobName.exec(path) ?? []
+    if (hex === undefined) return
+    const kept = join(temporary, hex)
+    const { sum, isKept } = await readBlob(content, sizeBytes, kept)
+    const digest = `${algorithm}:${hex}`
+    if (sum !== hex) damaged.push(digest)
+    blobs.set(digest, isKept ? { sizeBytes, from: { path: kept } } : { sizeBytes })
+  })
+  return {
+    blobs,
+    damaged,
+    find: async (digest) => blobs.get(digest),
+    async read(name) {
+      const bytes = files.get(name)
+      if (bytes) return bytes
+      throw new Failure(
+        'failed',
+        isOldArchive
+          ? `${file} is an archive of docker save, not a bundle; make one of it: edgehostctl content build --image-archive ${file} --output FILE`
+          : `${file} is not a bundle: ${name} is missing in it`,
+      )
+    },
+  }
+}
+
+/** Hashes a blob, and keeps it if it may be a document or a configuration. */
+async function readBlob(content: AsyncIterable<Buffer>, sizeBytes: number, path: string) {
+  const hash = createHash('sha256')
+  let file: number | undefined
+  let isFirst = true
+  try {
+    for await (const part of content) {
+      if (isFirst && sizeBytes <= bundleLimits.documentBytes && mayBeJson(part))
+        file = openSync(path, 'wx', 0o600)
+      isFirst = false
+      hash.update(part)
+      if (file !== undefined) for (let at = 0; at < part.length;) at += writeSync(file, part, at)
+    }
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+  return { sum: hash.digest('hex'), isKept: file !== undefined }
+}
+
+/** Whether JSON begins with this byte: white space or an object. */
+const mayBeJson = (part: Buffer): boolean => [0x7b, 0x20, 0x09, 0x0a, 0x0d].includes(part[0] ?? 0)

@@ -1,0 +1,106 @@
+import { stat } from 'node:fs/promises'
+import { createBlockWriter, type BlockWriter } from '../../archive/block-writer.ts'
+import { createFileSink } from '../../archive/file-sink.ts'
+import { createFrameSink } from '../../archive/frame-sink.ts'
+import { createGzipSink } from '../../archive/gzip-sink.ts'
+import { packFile } from '../../archive/pack-file.ts'
+import { memberHeader } from '../../archive/tar-member.ts'
+import { tarEnd, tarPadding } from '../../archive/ustar.ts'
+import { digestOf } from '../../content/format/descriptor.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { systemReason } from '../../errors/system-reason.ts'
+import { placeFile } from '../../system/place-file.ts'
+import { unreadable } from './file-blob.ts'
+import type { PlannedBlob } from './part.ts'
+import type { BundlePlan } from './plan.ts'
+
+export interface WriteOptions {
+  readonly plan: BundlePlan
+  /** Its ending names the compression. */
+  readonly file: string
+  /** Called with the temporary path under which the bundle is written. */
+  readonly onBegin: (temporary: string) => void
+  /** Called with the bytes packed so far. */
+  readonly onProgress: (done: number) => void
+}
+
+/** Whether a file name ends in an extension of a bundle. */
+export const isBundleName = (file: string): boolean => /\.(?:tar|tgz|tar\.gz|tar\.zst)$/.test(file)
+
+/**
+ * Writes a bundle to a temporary file beside its path and renames it when it is complete and on the disk. Every blob is
+ * compared with its digest while it is copied. The same plan gives the same bytes with the same version of this program.
+ * @returns size of the file in bytes
+ * @throws Failure if a blob is damaged or unreadable, or the file cannot be written; Error if a file changes meanwhile
+ */
+export async function writeBundle({ plan, file, onBegin, onProgress }: WriteOptions): Promise<number> {
+  await placeFile({
+    ...{ path: file, mode: 0o666, onBegin },
+    async write(handle) {
+      const createSink = file.endsWith('.zst')
+        ? createFrameSink
+        : file.endsWith('.tar')
+          ? createFileSink
+          : createGzipSink
+      const writer = createBlockWriter(createSink(handle))
+      try {
+        await pack(plan, writer, onProgress)
+      } catch (error) {
+        await writer.abandon()
+        throw error
+      }
+    },
+  }).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error
+    throw new Failure(
+      'failed',
+      `--output ${file} cannot be written: ${systemReason(error as NodeJS.ErrnoException)}`,
+      { cause: error },
+    )
+  })
+  return (await stat(file)).size
+}
+
+async function pack(
+  { index, blobs }: BundlePlan,
+  writer: BlockWriter,
+  onProgress: WriteOptions['onProgress'],
+) {
+  await putBytes(writer, 'oci-layout', Buffer.from('{"imageLayoutVersion":"1.0.0"}'))
+  await putBytes(writer, 'index.json', index)
+  let done = 0
+  for (const blob of blobs) {
+    await putBlob(writer, blob)
+    done += blob.sizeBytes
+    onProgress(done)
+  }
+  await writer.put(tarEnd())
+  await writer.end()
+}
+
+async function putBytes(writer: BlockWriter, name: string, bytes: Uint8Array): Promise<void> {
+  await writer.put(memberHeader(name, bytes.length))
+  await writer.put(Buffer.from(bytes))
+  await writer.put(tarPadding(bytes.length))
+}
+
+async function putBlob(writer: BlockWriter, { digest, sizeBytes, from, place }: PlannedBlob): Promise<void> {
+  const name = `blobs/${digest.replace(':', '/')}`
+  if (from instanceof Uint8Array) {
+    await putBytes(writer, name, from)
+    return
+  }
+  await writer.put(memberHeader(name, sizeBytes))
+  const sum = await packFile({ ...from, sizeBytes, name: place, writer }).catch((error: unknown) => {
+    // An error of the output passes through here too.
+    const { syscall } = error as NodeJS.ErrnoException
+    throw syscall === 'open' || syscall === 'read' ? unreadable(place, error) : error
+  })
+  const found = `sha256:${sum}`
+  if (found !== digest)
+    throw new Failure('failed', `${place} is damaged: it is named ${digest}, but its content is ${found}`)
+  await writer.put(tarPadding(sizeBytes))
+}
+
+/** The identity of the bundle: the digest of its index.json. */
+export const identityOf = ({ index }: BundlePlan): string => digestOf(index)

@@ -1,0 +1,45 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+
+const handOver = async () => (await import('../../ctl/hand-over.ts')).handOver
+
+/** Commands about bundles; those that make and read the files of bundles need no host. */
+export const content: Noun = [
+  defineCommand({
+    name: 'content build',
+    summary: 'Pack images, charts, files, programs and a definition into a bundle',
+    details:
+      'Needs no host. --output FILE names the bundle; its ending decides the compression: .tar, .tar.gz (or .tgz) or .tar.zst. The same content gives the same bytes, in whatever order the options are given.',
+    options: {
+      'oci-layout': {
+        value: 'DIR...',
+        summary: 'OCI image layouts; every image that their index.json lists.',
+        isList: true,
+        completes: 'file',
+      },
+      file: {
+        value: 'NAME=FILE...',
+        summary: 'Files, each with the name by which it is found in the bundle.',
+        isList: true,
+        isOfCommand: true,
+        completes: 'file',
+      },
+      definition: {
+        value: 'FILE...',
+        summary: 'The cluster definition of the bundle, a .tgz or .tar.zst; at most one.',
+        isList: true,
+        completes: 'file',
+      },
+    },
+    writesArchive: true,
+    load: handOver,
+  }),
+  defineCommand({
+    name: 'content inspect',
+    arguments: ['FILE|DIR'],
+    summary: 'Show the contents of a bundle: images, charts, files, programs, platforms, sizes, warnings',
+    details:
+      'Needs no host. FILE is a bundle, DIR an OCI image layout. Every blob is compared with its digest.',
+    completes: 'file',
+    load: handOver,
+  }),
+]
