@@ -11,8 +11,8 @@ export interface EntryName {
   readonly nameProblem?: string
 }
 
-// What containerd and Docker's image store call an image that has no name, before @ and its digest.
-const placeholders = /^(?:import-\d{4}-\d{2}-\d{2}|moby-dangling|overlayfs|<none>)@/
+// What ctr, and Docker with the image store of containerd, call an image that was given no name.
+const madeUpName = /^(?:import-\d{4}-\d{2}-\d{2}[@:]|moby-dangling@)/
 const maxCharacters = 1_024
 
 /**
@@ -28,7 +28,7 @@ export function nameEntry(annotations: ReadonlyMap<string, string>, digest: stri
   ]
   let nameProblem: string | undefined
   for (const { key, text } of candidates) {
-    if (text === undefined || text === '' || placeholders.test(text)) continue
+    if (text === undefined || text === '' || madeUpName.test(text)) continue
     const found = text.length > maxCharacters ? { problem: 'is too long' } : parseImageName(text)
     if (!('problem' in found)) {
       if (found.digest === undefined || found.digest === digest)

@@ -23,6 +23,9 @@ export interface Fields {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+// One for all: a bundle has 100,000 descriptors without annotations.
+const noTexts: ReadonlyMap<string, string> = new Map()
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -102,7 +105,7 @@ function fieldsOf(place: string, value: Readonly<Record<string, unknown>>): Fiel
     length: (name) => listOf(name).length,
     texts(name) {
       const found = get(name)
-      if (found === undefined) return new Map()
+      if (found === undefined) return noTexts
       if (!isObject(found)) throw wrong(name, found, 'an object')
       const texts = new Map<string, string>()
       for (const [key, text] of Object.entries(found)) {

@@ -28,7 +28,7 @@ async function carryOut(order: Order): Promise<Finding> {
     case 'unpack':
       return { unpacked: await unpack(order, process.stdin) }
     case 'examine':
-      return { examined: await examine(order) }
+      return { examined: examine(order) }
     case 'publish':
       return { published: await publish(order) }
     case 'verify':

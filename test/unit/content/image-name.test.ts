@@ -105,6 +105,10 @@ describe('the name of an entry of index.json', () => {
     ['a tag with a digest', { [keys.refName]: `latest@${digest}` }],
     ['the digest of a configuration as containerd stores it', { [keys.imageName]: other }],
     ['an image of Docker without a name', { [keys.imageName]: `moby-dangling@${digest}` }],
+    [
+      'an image that ctr has imported under its tag',
+      { [keys.imageName]: 'import-2026-01-01:1.36', [keys.refName]: 'import-2026-01-01:1.36' },
+    ],
     ['an imported image without a name', { [keys.imageName]: `import-2026-01-01@${digest}` }],
   ])('%s names no image', (_, given) => {
     expect(name(given)).toEqual({})
