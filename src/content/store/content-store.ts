@@ -1,30 +1,10 @@
-/** A published bundle. */
-export interface Bundle {
-  readonly uid: string
-  readonly name: string
-  /** Its identity: `sha256:` and the hex of the digest of its index.json. */
-  readonly indexDigest: string
-  /** Milliseconds since 1970, UTC. */
-  readonly publishedAt: number
-  readonly fileName: string
-  /** Of an uploaded file: its size and its SHA-256, hex. */
-  readonly fileSizeBytes?: number | undefined
-  readonly fileSha256?: string | undefined
-  readonly via: UploadKind
-  /** Of its blobs, each counted once. */
-  readonly sizeBytes: number
-  readonly blobCount: number
-  /** The archive of the cluster definition in it. */
-  readonly definition?: BundledDefinition | undefined
-}
+import type { BundleFacts } from '../format/record.ts'
 
-export interface BundledDefinition {
-  readonly digest: string
-  readonly sizeBytes: number
-}
+/** A published bundle: what its record says of it. */
+export type Bundle = BundleFacts
 
 /** `file`: an archive of a bundle that is unpacked while it streams; `blobs`: blob by blob, resumable. */
-export type UploadKind = 'file' | 'blobs'
+export type UploadKind = Bundle['via']
 
 /** The folder of an upload: `uploads/<uid>` with the empty folders `blobs` and `parts`. */
 export interface StagedUpload {
@@ -32,11 +12,10 @@ export interface StagedUpload {
   readonly folder: string
 }
 
-/** The fields of a bundle that the daemon knows before `examine` writes them into the record. */
-export type PublishOrder = Pick<Bundle, 'uid' | 'indexDigest' | 'name' | 'publishedAt'> & {
-  /** What `examine` found. */
-  readonly definition?: BundledDefinition | undefined
-  /** Aborted when the upload is given up; not looked at any more once the record is renamed. */
+/** What is published. The uid of the bundle is that of the upload. */
+export type PublishOrder = Pick<Bundle, 'name' | 'indexDigest' | 'publishedAt'> & {
+  readonly definition?: Bundle['definition'] | undefined
+  /** Aborted when the upload is given up; ignored once the record is renamed. */
   readonly signal?: AbortSignal | undefined
 }
 

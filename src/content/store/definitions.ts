@@ -1,0 +1,34 @@
+/**
+ * The cluster definitions of this host, as the content sees them; the root hands it in, since the content may not use the room
+ * `definition`.
+ */
+export interface ContentDefinitions {
+  /**
+   * Examines the definition in a bundle before that is published.
+   * @param order the archive of the definition, and the bundle that it is in
+   * @throws AppError why the definition, and with it the bundle, is refused
+   */
+  examineBundled(order: {
+    readonly file: string
+    readonly sizeBytes: number
+    readonly bundle: { readonly uid: string; readonly name: string; readonly publishedAt: number }
+    readonly signal: AbortSignal | undefined
+  }): Promise<ExaminedDefinition>
+  /** Called when the bundles may have changed. @param newest published bundle with a definition that is whole */
+  bundlesChanged(newest: NewestDefinition | undefined): Promise<void>
+}
+
+/** A definition of a bundle that is not published yet. */
+export interface ExaminedDefinition {
+  /** Puts it into its slot. */
+  place(): Promise<void>
+  discard(): Promise<void>
+}
+
+export interface NewestDefinition {
+  readonly bundleUid: string
+  /** Milliseconds since 1970, UTC. */
+  readonly publishedAt: number
+  readonly file: string
+  readonly sizeBytes: number
+}

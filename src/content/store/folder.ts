@@ -1,0 +1,56 @@
+import { mkdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile, sweepTemporary } from '../../system/files.ts'
+
+/** Paths in the folder of the content. */
+export interface ContentFolder {
+  readonly root: string
+  /** The blobs that records name, each named by its digest in hex. */
+  readonly blobs: string
+  /** The record of each published bundle, `<uid>.jsonl`. */
+  readonly bundles: string
+  readonly uploads: string
+  /** A file for each damaged blob, named by its digest in hex: its content if there was one, else empty. */
+  readonly damaged: string
+  readonly indexFile: string
+  readonly pinsFile: string
+}
+
+/** @param root `content.directory` */
+export const contentFolder = (root: string): ContentFolder => ({
+  root,
+  blobs: join(root, 'blobs', 'sha256'),
+  bundles: join(root, 'bundles'),
+  uploads: join(root, 'uploads'),
+  damaged: join(root, 'damaged'),
+  indexFile: join(root, 'index.json'),
+  pinsFile: join(root, 'pins.json'),
+})
+
+const recordEnd = '.jsonl'
+const asideEnd = '.jsonl.damaged'
+
+/** @returns the uid, if this is the name of a record */
+export const uidOfRecord = (name: string) =>
+  name.endsWith(recordEnd) ? name.slice(0, -recordEnd.length) : undefined
+export const isAside = (name: string) => name.endsWith(asideEnd)
+export const recordFile = ({ bundles }: ContentFolder, uid: string) => join(bundles, uid + recordEnd)
+/** Where a damaged record is kept. */
+export const asideFile = ({ bundles }: ContentFolder, uid: string) => join(bundles, uid + asideEnd)
+
+export const hexOf = (digest: string) => digest.slice(digest.indexOf(':') + 1)
+export const isHex = (name: string) => /^[0-9a-f]{64}$/.test(name)
+
+/** Makes what is missing of the folder, and removes the temporary files of a killed daemon. */
+export async function makeContentFolder(folder: ContentFolder): Promise<void> {
+  for (const each of [folder.root, folder.blobs, folder.bundles, folder.uploads, folder.damaged])
+    await mkdir(each, { recursive: true, mode: 0o700 })
+  await sweepTemporary(folder.root)
+  const layout = join(folder.root, 'oci-layout')
+  if (!(await stat(layout).catch(missing))) await replaceFile(layout, '{"imageLayoutVersion":"1.0.0"}', 0o600)
+}
+
+/** For `catch`: a file that does not exist is no error. */
+export function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,446 @@
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError } from '../../errors/app-error.ts'
+import { refuseFull } from '../../errors/storage-full.ts'
+import { isUnwritable } from '../../store/unwritable.ts'
+import type { Clock } from '../../system/clock.ts'
+import { syncFolder } from '../../system/files.ts'
+import type { Logger } from '../../system/log.ts'
+import type { CommandRunner } from '../../system/runner.ts'
+import type { ContentSettings } from '../config.ts'
+import type { ContentProgram } from '../program/content-program.ts'
+import { createContentIndex, type ContentIndex } from './content-index.ts'
+import { openIndexDatabase, removeIndexDatabase } from './index-database.ts'
+import type { Bundle, ContentStore, Published, PublishOrder, StagedUpload } from './content-store.ts'
+import type { ContentDefinitions } from './definitions.ts'
+import { unavailable } from './failures.ts'
+import {
+  contentFolder,
+  hexOf,
+  isAside,
+  makeContentFolder,
+  missing,
+  recordFile,
+  type ContentFolder,
+} from './folder.ts'
+import { createLock } from './lock.ts'
+import { openPins, type Pins } from './pins.ts'
+import { markOf, reconcile } from './reconcile.ts'
+import { createContentSpace, type FileSystemRoom } from './space.ts'
+import { writeIndexFile } from './store-index-file.ts'
+import { sweepBlobs } from './sweep.ts'
+
+export interface StoreOptions {
+  /** `content.directory`; it is made if it is missing. */
+  readonly root: string
+  readonly reserve: ContentSettings['reserve']
+  /** Path of the index, an SQLite file; made again when it is missing. */
+  readonly indexFile: string
+  /** Of the kernel: after a power cut an index is made again. */
+  readonly bootId: string
+  readonly program: Pick<ContentProgram, 'publish'>
+  /** Runs sync(1). */
+  readonly runner: CommandRunner
+  readonly definitions: ContentDefinitions | undefined
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+}
+
+/** The store with the verbs that only the room of the content uses. */
+export interface OpenStore extends ContentStore {
+  /** After `open`. A damaged index is replaced, so keep no reference over an `await`. */
+  index(): ContentIndex
+  readonly paths: ContentFolder
+  readonly space: ContentStore['space'] & { read(): Promise<FileSystemRoom> }
+  /** After `open`. */
+  pins(): Pins
+  /** Whether every record could be read; while not, nothing is removed. */
+  isComplete(): boolean
+  /** Removes a bundle, and the blobs that no other bundle names. Uploads keep what they have linked. */
+  remove(bundle: Bundle): Promise<void>
+  /** Removes orphans, and notes blobs that are missing; waits until nothing is published or removed. */
+  sweep(): Promise<void>
+  /** Moves damaged blobs out of the store. */
+  setAside(hexes: readonly string[]): Promise<void>
+  close(): void
+}
+
+const markerName = 'publishing'
+const recordName = 'record.jsonl'
+// On a slow disk 22 GB take minutes.
+const syncTimeoutMs = 3_600_000
+
+/** Describes a store; `open` opens it. */
+export function createContentStore(options: StoreOptions): OpenStore {
+  const { root, indexFile, bootId, program, runner, definitions, clock, log } = options
+  const folder = contentFolder(root)
+  let index: ContentIndex | undefined
+  const space = createContentSpace(root, options.reserve)
+  const lock = createLock()
+  const failed = unavailable(log, root)
+  let pins: Pins | undefined
+  let isComplete = true
+  let wasOpened = false
+  /** Whether folder and index agree, as far as is known; if not, they are brought together before the next change. */
+  let areInStep = false
+
+  async function open(): Promise<void> {
+    if (!wasOpened) await exclusively(async () => undefined)
+  }
+
+  /** Runs `work` on an open store while nothing else changes it. @throws AppError */
+  function exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return lock(async () => {
+      try {
+        if (!areInStep) await openNow()
+        return await work()
+      } catch (error) {
+        if (!(error instanceof AppError)) areInStep = false
+        if (isDamagedIndex(error)) dropIndex()
+        return failed(error)
+      }
+    })
+  }
+
+  function dropIndex(): void {
+    index?.database.close()
+    index = undefined
+    wasOpened = false
+    removeIndexDatabase(indexFile)
+  }
+
+  function current(): ContentIndex {
+    if (!index) throw new Error('the content is not open')
+    return index
+  }
+
+  async function openNow(): Promise<void> {
+    await makeContentFolder(folder)
+    index ??= createContentIndex(openIndexDatabase(indexFile, bootId))
+    pins = await openPins(folder.pinsFile, log)
+    isComplete = await reconcile({ folder, index: current(), log })
+    const interrupted = await findInterrupted()
+    await sweepNow(interrupted && join(interrupted.folder, 'blobs'))
+    if (interrupted) await unlink(join(interrupted.folder, markerName))
+    areInStep = true
+    wasOpened = true
+    await tell()
+  }
+
+  /** The upload whose publication a killed daemon did not finish. There is at most one. */
+  async function findInterrupted(): Promise<StagedUpload | undefined> {
+    for (const upload of await listFolders()) {
+      // Its record was renamed, so it is published.
+      if (current().find(upload.uid)) await rm(upload.folder, { recursive: true, force: true })
+      else if (await stat(join(upload.folder, markerName)).catch(missing)) return upload
+    }
+    return undefined
+  }
+
+  async function listFolders(): Promise<StagedUpload[]> {
+    const entries = await readdir(folder.uploads, { withFileTypes: true })
+    return entries
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => ({ uid: name, folder: join(folder.uploads, name) }))
+  }
+
+  async function sweepNow(into?: string): Promise<void> {
+    const swept = await sweepBlobs({
+      folder,
+      index: current(),
+      into,
+      areOrphansKept: !isComplete,
+      now: clock.now(),
+    })
+    if (swept.orphans > 0)
+      log.info(
+        { blobs: swept.orphans },
+        into === undefined
+          ? 'blobs that no bundle names were removed'
+          : 'a bundle was not published; its blobs are in its upload again',
+      )
+    reportDamage(swept.missing, 'is missing')
+  }
+
+  function reportDamage(hexes: readonly string[], what: string): void {
+    const [first] = hexes
+    if (first !== undefined)
+      log.error(
+        { digest: `sha256:${first}`, blobs: hexes.length },
+        `a blob of the content ${what} and is not served; upload a bundle that has it; see dmesg --level=err and docs/operations.md, "Content"`,
+      )
+  }
+
+  /** After each change: what other readers of the content have to know. An error does not undo the change. */
+  async function tell(): Promise<void> {
+    await writeIndexFile(folder, current().database).catch((error: unknown) =>
+      log.warn({ err: error, file: folder.indexFile }, 'index.json of the content could not be written'),
+    )
+    const newest = current()
+      .list()
+      .find(({ definition }) => definition && current().hasBlob(hexOf(definition.digest)))
+    const file = newest?.definition && join(folder.blobs, hexOf(newest.definition.digest))
+    await definitions
+      ?.bundlesChanged(
+        newest?.definition && file !== undefined
+          ? {
+              bundleUid: newest.uid,
+              publishedAt: newest.publishedAt,
+              file,
+              sizeBytes: newest.definition.sizeBytes,
+            }
+          : undefined,
+      )
+      .catch((error: unknown) =>
+        log.error({ err: error }, 'the definition of the newest bundle could not be taken over'),
+      )
+  }
+
+  async function publishNow(upload: StagedUpload, order: PublishOrder): Promise<Published> {
+    order.signal?.throwIfAborted()
+    // index.json is a blob of the bundle too.
+    const indexBlob = join(upload.folder, 'blobs', hexOf(order.indexDigest))
+    await link(join(upload.folder, 'index.json'), indexBlob).catch(existing)
+    const present = current().findByIndex(order.indexDigest)
+    if (present) {
+      await repair(upload, present, order.signal)
+      await removeFolder(upload)
+      return { bundle: present, isNew: false }
+    }
+    const placing = await examineDefinition(upload, order)
+    try {
+      await makeVisible(upload, order.signal)
+    } catch (error) {
+      await placing?.discard()
+      throw error
+    }
+    const bundle = current().find(upload.uid)
+    if (!bundle) throw new Error(`the bundle ${upload.uid} is published and not in the index`)
+    await placing
+      ?.place()
+      .catch((error: unknown) => log.error({ err: error }, 'the definition of a bundle could not be placed'))
+    await removeFolder(upload)
+    await resolveAside(order.indexDigest)
+    await tell()
+    return { bundle, isNew: true }
+  }
+
+  /** The step itself, undone if it fails. */
+  async function makeVisible(upload: StagedUpload, signal: AbortSignal | undefined): Promise<void> {
+    const record = join(upload.folder, recordName)
+    const published = recordFile(folder, upload.uid)
+    const marker = join(upload.folder, markerName)
+    let isRenamed = false
+    try {
+      // First the index: a full disk of the state folder then ends the publication before anything is visible.
+      const id = await current().add(upload.uid, record)
+      await writeFile(marker, '')
+      await moveBlobs(upload, id, signal)
+      signal?.throwIfAborted()
+      await rename(record, published)
+      isRenamed = true
+      await syncFolder(folder.bundles)
+      current().show(id, await markOf(published))
+    } catch (error) {
+      if (isRenamed) await rename(published, record)
+      await undo(upload, marker, current().idOf(upload.uid))
+      throw error
+    }
+  }
+
+  async function undo(upload: StagedUpload, marker: string, id: number | undefined): Promise<void> {
+    try {
+      if (id !== undefined) await current().remove(id)
+      await sweepNow(join(upload.folder, 'blobs'))
+      await unlink(marker).catch(missing)
+    } catch (error) {
+      // What is left is undone by the next opening, before anything else is published.
+      areInStep = false
+      log.warn({ err: error, upload: upload.uid }, 'a publication that failed could not be undone yet')
+    }
+  }
+
+  /** Moves the blobs of the record that the store does not have, and waits until they are on the disk. */
+  async function moveBlobs(
+    { folder: upload }: StagedUpload,
+    id: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await program.publish({ upload, blobs: folder.blobs }, signal ? { signal } : {})
+    const { exitCode, stderr } = await runner.run('sync', ['-f', root], { timeoutMs: syncTimeoutMs })
+    if (exitCode !== 0) throw new Error(`sync -f ${root}: ${stderr.trim()}`)
+    // Before the record is renamed: after a kill, what is damaged by its file would be taken out of the store again.
+    await clearDamage(current().damaged(id))
+  }
+
+  /** Takes blobs that are damaged from an upload of the same bundle. */
+  async function repair(
+    upload: StagedUpload,
+    bundle: Bundle,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const id = current().idOf(bundle.uid)
+    if (id === undefined || current().damaged(id).length === 0) return
+    const marker = join(upload.folder, markerName)
+    try {
+      await writeFile(marker, '')
+      await moveBlobs(upload, id, signal)
+    } catch (error) {
+      await undo(upload, marker, undefined)
+      throw error
+    }
+    await tell()
+  }
+
+  async function clearDamage(hexes: readonly string[]): Promise<void> {
+    if (hexes.length === 0) return
+    for (const hex of hexes) await unlink(join(folder.damaged, hex)).catch(missing)
+    await syncFolder(folder.damaged)
+    for (const hex of hexes) current().setDamaged(hex, undefined)
+    log.info({ blobs: hexes.length }, 'damaged blobs were repaired by an upload')
+  }
+
+  async function examineDefinition(upload: StagedUpload, order: PublishOrder) {
+    const { definition, name, publishedAt, signal } = order
+    if (!definition || !definitions) return undefined
+    return definitions.examineBundled({
+      file: join(upload.folder, 'blobs', hexOf(definition.digest)),
+      sizeBytes: definition.sizeBytes,
+      bundle: { uid: upload.uid, name, publishedAt },
+      signal,
+    })
+  }
+
+  /** Removes damaged records of the bundle that is now published again. */
+  async function resolveAside(indexDigest: string): Promise<void> {
+    if (isComplete) return
+    const names = await readdir(folder.bundles)
+    for (const name of names.filter(isAside)) {
+      const file = join(folder.bundles, name)
+      const [first = ''] = (await readFile(file, 'latin1')).slice(0, 4_096).split('\n')
+      if (first.includes(`"indexDigest":"${indexDigest}"`)) await unlink(file)
+    }
+    isComplete = await reconcile({ folder, index: current(), log })
+  }
+
+  const removeFolder = ({ folder: own }: StagedUpload) => rm(own, { recursive: true, force: true })
+
+  async function removeNow(bundle: Bundle): Promise<void> {
+    const id = current().idOf(bundle.uid)
+    if (id === undefined) return
+    await unlink(recordFile(folder, bundle.uid)).catch(missing)
+    await syncFolder(folder.bundles)
+    try {
+      current().hide(id)
+    } catch (error) {
+      // On a full disk the files have to go before SQLite can write.
+      if (!isUnwritable(error)) throw error
+    }
+    if (isComplete) await removeBlobs(id)
+    await current().remove(id)
+    await tell()
+  }
+
+  async function removeBlobs(bundle: number): Promise<void> {
+    for (let last = 0; ;) {
+      const some = current().ownBlobsAfter(bundle, last, 200)
+      await Promise.all(
+        some.map(({ hex, isDamaged }) =>
+          unlink(join(isDamaged ? folder.damaged : folder.blobs, hex)).catch(missing),
+        ),
+      )
+      last = some.at(-1)?.id ?? last
+      if (some.length === 0) return
+    }
+  }
+
+  async function setAsideNow(hexes: readonly string[]): Promise<void> {
+    const known = hexes.filter((hex) => current().blob(hex))
+    for (const hex of known) {
+      const aside = join(folder.damaged, hex)
+      // Where nothing is left of the blob, an empty file says that it is damaged.
+      await rename(join(folder.blobs, hex), aside).catch((error: unknown) => {
+        missing(error as NodeJS.ErrnoException)
+        return writeFile(aside, '', { mode: 0o600 })
+      })
+      current().setDamaged(hex, clock.now())
+    }
+    await syncFolder(folder.damaged)
+    reportDamage(known, 'is damaged')
+    if (known.length > 0) await tell()
+  }
+
+  return {
+    folder: root,
+    blobs: folder.blobs,
+    paths: folder,
+    index: current,
+    space,
+    open,
+    pins() {
+      if (!pins) throw new Error('the content is not open')
+      return pins
+    },
+    isComplete: () => isComplete,
+    async stage() {
+      await open()
+      const uid = randomUUID()
+      const upload = { uid, folder: join(folder.uploads, uid) }
+      try {
+        for (const each of [upload.folder, join(upload.folder, 'blobs'), join(upload.folder, 'parts')])
+          await mkdir(each, { mode: 0o700 })
+      } catch (error) {
+        await removeFolder(upload).catch(() => undefined)
+        return failed(error)
+      }
+      return upload
+    },
+    async listStaged() {
+      await open()
+      return listFolders()
+    },
+    removeStaged: removeFolder,
+    findBundleByIndex: (indexDigest) => current().findByIndex(indexDigest),
+    isWhole: ({ uid }) => {
+      const id = current().idOf(uid)
+      return id !== undefined && current().damaged(id).length === 0
+    },
+    hasBlob: (digest) => current().hasBlob(hexOf(digest)),
+    async linkBlobs(upload, digests) {
+      await open()
+      const linked: string[] = []
+      for (const digest of digests) {
+        const hex = hexOf(digest)
+        if (!current().hasBlob(hex)) continue
+        const isLinked = await link(join(folder.blobs, hex), join(upload.folder, 'blobs', hex))
+          .then(() => true)
+          .catch((error: unknown) => {
+            const { code } = error as NodeJS.ErrnoException
+            if (code === 'EEXIST') return true
+            // Its bundle was deleted meanwhile, or the blob has the most links that the file system allows.
+            if (code === 'ENOENT' || code === 'EMLINK') return false
+            return refuseFull(error)
+          })
+        if (isLinked) linked.push(digest)
+      }
+      return linked
+    },
+    publish: (upload, order) => exclusively(() => publishNow(upload, order)),
+    remove: (bundle) => exclusively(() => removeNow(bundle)),
+    sweep: () => exclusively(() => sweepNow()),
+    setAside: (hexes) => exclusively(() => setAsideNow(hexes)),
+    close() {
+      index?.database.close()
+      index = undefined
+    },
+  }
+}
+
+// Primary result codes of https://www.sqlite.org/rescode.html: SQLITE_CORRUPT, SQLITE_NOTADB
+const isDamagedIndex = (error: unknown) =>
+  [11, 26].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
+
+function existing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
+}
