@@ -14,7 +14,7 @@ export interface ContentDefinitions {
     readonly bundle: { readonly uid: string; readonly name: string; readonly publishedAt: number }
     readonly signal: AbortSignal | undefined
   }): Promise<ExaminedDefinition>
-  /** Called when the bundles may have changed. @param newest published bundle with a definition that is whole */
+  /** Called when the bundles may have changed. @param newest published bundle with a definition */
   bundlesChanged(newest: NewestDefinition | undefined): Promise<void>
 }
 
@@ -27,8 +27,11 @@ export interface ExaminedDefinition {
 
 export interface NewestDefinition {
   readonly bundleUid: string
+  /** Name of the bundle. */
+  readonly name: string
   /** Milliseconds since 1970, UTC. */
   readonly publishedAt: number
+  /** The blob; missing while it is damaged. */
   readonly file: string
   readonly sizeBytes: number
 }

@@ -177,20 +177,17 @@ export function createContentStore(options: StoreOptions): OpenStore {
     await writeIndexFile(folder, current().database).catch((error: unknown) =>
       log.warn({ err: error, file: folder.indexFile }, 'index.json of the content could not be written'),
     )
+    // A damaged blob is no reason to take the definition away: it was examined when the bundle was published.
     const newest = current()
       .list()
-      .find(({ definition }) => definition && current().hasBlob(hexOf(definition.digest)))
-    const file = newest?.definition && join(folder.blobs, hexOf(newest.definition.digest))
+      .find(({ definition }) => definition)
     await definitions
       ?.bundlesChanged(
-        newest?.definition && file !== undefined
-          ? {
-              bundleUid: newest.uid,
-              publishedAt: newest.publishedAt,
-              file,
-              sizeBytes: newest.definition.sizeBytes,
-            }
-          : undefined,
+        newest?.definition && {
+          ...{ bundleUid: newest.uid, name: newest.name, publishedAt: newest.publishedAt },
+          file: join(folder.blobs, hexOf(newest.definition.digest)),
+          sizeBytes: newest.definition.sizeBytes,
+        },
       )
       .catch((error: unknown) =>
         log.error({ err: error }, 'the definition of the newest bundle could not be taken over'),

@@ -290,15 +290,20 @@ it('the definition of a bundle is examined before it is published, and the newes
     'a bad definition',
   )
   const one = await publish({ name: 'one', blobs: [], definition: red, publishedAt: 10 })
-  expect(told.at(-1)).toEqual({ bundleUid: one.bundle.uid, publishedAt: 10, file: fileOf(red), sizeBytes: 3 })
+  const { uid: bundleUid, name } = one.bundle
+  expect(told.at(-1)).toEqual({ bundleUid, name, publishedAt: 10, file: fileOf(red), sizeBytes: 3 })
   const two = await publish({ name: 'two', blobs: [], definition: green, publishedAt: 20 })
+  expect(told.at(-1)).toMatchObject({ bundleUid: two.bundle.uid })
+  // A definition whose blob is damaged is still that of the newest bundle.
+  await store.setAside([hexOfBytes(green)])
+  await publish({ name: 'three', blobs: [blue] })
   expect(told.at(-1)).toMatchObject({ bundleUid: two.bundle.uid })
   await store.remove(two.bundle)
   expect(told.at(-1)).toMatchObject({ bundleUid: one.bundle.uid })
   await store.remove(one.bundle)
   expect(told.at(-1)).toBeUndefined()
   expect(placed).toEqual(['one', 'two'])
-  expect(names()).toEqual([])
+  expect(names()).toEqual(['three'])
 })
 
 it('index.json of the store gives a tag to the newest bundle, and back when that goes', async () => {
