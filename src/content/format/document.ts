@@ -48,7 +48,7 @@ export function parseIndexFile(bytes: Uint8Array, limits: BundleLimits): Index {
     throw refuseBundle(
       'BundleEmpty',
       `${place}#manifests`,
-      'is empty; docker save of version 25.0.1 and earlier writes it so for an image that is given by digest: save it by a tag',
+      'is empty; early versions 25.0 of docker save write it so for an image that is given by digest: save it by a tag',
     )
   return index
 }

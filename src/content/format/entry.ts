@@ -10,6 +10,7 @@ import {
   definitionMark,
   isImageConfig,
   isImageLayer,
+  isPlainLayer,
   mediaTypes,
 } from './media-types.ts'
 import { refuseBundle, showText } from './refusal.ts'
@@ -73,10 +74,11 @@ interface Configured {
   readonly createdAt?: number | undefined
   readonly title?: string | undefined
   readonly version?: string | undefined
-  readonly layerCount?: number
+  /** Digests of the unpacked layers, in the order in which they are applied. */
+  readonly diffIds?: readonly unknown[]
 }
 
-interface Summary extends Configured {
+interface Summary extends Omit<Configured, 'diffIds'> {
   readonly kind: EntryKind
   readonly files: readonly EntryFile[]
 }
@@ -101,7 +103,7 @@ export function describeEntries({
     const configured = readConfigured(digest, manifest, readConfig)
     const kind = kindOf(manifest)
     const summary = {
-      ...configured,
+      platform: configured.platform,
       createdAt: timeOf(manifest.annotations.get(keys.created)) ?? configured.createdAt,
       title: plainText(manifest.annotations.get(keys.title)) ?? configured.title,
       version: plainText(manifest.annotations.get(keys.version)) ?? configured.version,
@@ -262,13 +264,28 @@ function readConfigured(
   const bytes = readConfig(config)
   if (bytes === undefined) return {}
   const found = tolerant(() => readFields(parseFields(config.digest, bytes), isImage)) ?? {}
-  if (found.layerCount !== undefined && found.layerCount !== layers.length && kindOf(manifest) === 'image')
-    throw refuseBundle(
+  if (kindOf(manifest) === 'image' && found.diffIds) checkLayers(digest, layers, found.diffIds)
+  return found
+}
+
+/**
+ * An image whose layers differ from its configuration starts nowhere. Early versions 25.0 of Docker write no layers, or all
+ * in another order: https://github.com/moby/moby/issues/47065 and 47150.
+ */
+function checkLayers(digest: string, layers: readonly Descriptor[], diffIds: readonly unknown[]): void {
+  const refuse = (what: string) =>
+    refuseBundle(
       'LayersDiffer',
       digest,
-      `is an image of ${found.layerCount} layers by its configuration and of ${layers.length} by its manifest; docker save of version 25.0.0 writes it so: save the image again with a current tool`,
+      `is an image ${what}; early versions 25.0 of docker save write it so: save the image again with a current tool`,
     )
-  return found
+  if (diffIds.length !== layers.length)
+    throw refuse(`of ${diffIds.length} layers by its configuration and of ${layers.length} by its manifest`)
+  // Only a layer that is not compressed has the digest that the configuration names.
+  const other = layers.findIndex(
+    (layer, index) => isPlainLayer(layer.mediaType) && layer.digest !== diffIds[index],
+  )
+  if (other >= 0) throw refuse(`whose layer ${other} is another one by its configuration`)
 }
 
 function readFields(fields: Fields, isImage: boolean): Configured {
@@ -281,7 +298,7 @@ function readFields(fields: Fields, isImage: boolean): Configured {
   return {
     platform: parsePlatform(fields),
     createdAt: timeOf(fields.optionalText('created')),
-    ...(rootfs?.has('diff_ids') ? { layerCount: rootfs.length('diff_ids') } : {}),
+    ...(rootfs?.has('diff_ids') ? { diffIds: rootfs.items('diff_ids') } : {}),
   }
 }
 

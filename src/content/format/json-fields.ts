@@ -14,8 +14,8 @@ export interface Fields {
   optionalObject(name: string): Fields | undefined
   /** The objects of a list, one at a time, so that a long list is not held twice; none if the field is missing. */
   objects(name: string, most: number): Generator<Fields>
-  /** Number of items of a list. */
-  length(name: string): number
+  /** The items of a list, unchecked; none if the field is missing. */
+  items(name: string): readonly unknown[]
   /** Names and texts of an object; empty if the field is missing. */
   texts(name: string): ReadonlyMap<string, string>
 }
@@ -87,7 +87,7 @@ class JsonFields implements Fields {
   }
 
   *objects(name: string, most: number): Generator<Fields> {
-    const found = this.#list(name)
+    const found = this.items(name)
     const place = this.#placeOf(name)
     if (found.length > most)
       throw refuseBundle('TooManyDescriptors', place, `has ${found.length} items; ${most} are allowed`)
@@ -97,8 +97,9 @@ class JsonFields implements Fields {
     }
   }
 
-  length(name: string): number {
-    return this.#list(name).length
+  items(name: string): readonly unknown[] {
+    const found = this.#get(name) ?? []
+    return Array.isArray(found) ? found : this.#wrong(name, found, 'a list')
   }
 
   texts(name: string): ReadonlyMap<string, string> {
@@ -115,11 +116,6 @@ class JsonFields implements Fields {
 
   #get(name: string): unknown {
     return Object.hasOwn(this.#value, name) ? (this.#value[name] ?? undefined) : undefined
-  }
-
-  #list(name: string): readonly unknown[] {
-    const found = this.#get(name) ?? []
-    return Array.isArray(found) ? found : this.#wrong(name, found, 'a list')
   }
 
   #placeOf(name: string): string {

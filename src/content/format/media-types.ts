@@ -73,6 +73,13 @@ const imageLayer =
 /** Whether a layer is a part of a file system, not of an artifact such as a signature. */
 export const isImageLayer = (mediaType: string): boolean => imageLayer.test(mediaType)
 
+const plainLayers: ReadonlySet<string> = new Set([
+  mediaTypes.layer,
+  'application/vnd.docker.image.rootfs.diff.tar',
+])
+/** Whether a layer is not compressed. */
+export const isPlainLayer = (mediaType: string): boolean => plainLayers.has(mediaType)
+
 const foreignLayer =
   /^application\/vnd\.(?:oci\.image\.layer\.nondistributable|docker\.image\.rootfs\.foreign)\./
 /** Whether a layer may not be distributed; tools leave its blob out and name its origin in `urls`. */

@@ -84,7 +84,7 @@ describe('the layouts that tools write', () => {
     expect(sizes.map(({ sizeBytes }) => sizeBytes).sort()).toEqual(Object.values(read(file).layers).sort())
   })
 
-  it('docker save of version 25.0.0, whose manifests name no layers, is refused and the reason given', () => {
+  it('docker save before version 25.0.0, whose manifests name no layers, is refused and the reason given', () => {
     // https://github.com/moby/moby/issues/47065: the index and the manifest as reported there.
     const layout = createLayout()
     const config = layout.putJson(
@@ -106,7 +106,28 @@ describe('the layouts that tools write', () => {
     })
     const { details, message } = refusalOf(() => walkLayout(layout.blobs, layout.indexFile()))
     expect(details).toEqual({ reason: 'LayersDiffer', place: manifest.digest })
-    expect(message).toContain('docker save of version 25.0.0')
+    expect(message).toContain('early versions 25.0 of docker save')
+  })
+
+  it('docker save of version 25.0.0, whose manifests name the layers in another order, is refused', () => {
+    // https://github.com/moby/moby/issues/47150
+    const layout = createLayout()
+    const image = (order: readonly string[]) => {
+      const diffIds = ['one', 'two'].map((text) => layout.put(text, mediaTypes.layer).digest)
+      const config = layout.putJson(
+        { os: 'linux', architecture: 'amd64', rootfs: { diff_ids: diffIds } },
+        mediaTypes.config,
+      )
+      const layers = order.map((text) => layout.put(text, mediaTypes.layer))
+      return layout.putJson({ schemaVersion: 2, config, layers }, mediaTypes.manifest)
+    }
+    layout.list(image(['one', 'two']))
+    expect(walkLayout(layout.blobs, layout.indexFile()).entries).toHaveLength(1)
+    const wrong = image(['two', 'one'])
+    layout.list(wrong)
+    const { details, message } = refusalOf(() => walkLayout(layout.blobs, layout.indexFile()))
+    expect(details).toEqual({ reason: 'LayersDiffer', place: wrong.digest })
+    expect(message).toContain('whose layer 0 is another one by its configuration')
   })
 
   it('an artifact of oras is kept by its digest, with the names of its files', () => {
