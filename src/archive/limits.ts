@@ -3,9 +3,11 @@ const MiB = 2 ** 20
 /** Limits of one use of archives, which protect the host from an archive whose author is not trusted. */
 export interface ArchiveLimits {
   /** What the archive is, in refusals. */
-  readonly noun: 'definition' | 'bundle'
+  readonly noun: 'definition' | 'bundle' | 'chart' | 'archive of images'
   /** Whether the archive may be a tar without compression. */
   readonly isPlainAllowed: boolean
+  /** Whether it may have links; a reader that allows them resolves them itself. */
+  readonly areLinksAllowed: boolean
   /** Files and folders, including folders that only a name implies. */
   readonly members: number
   /** Bytes of one member. From 8 GiB on, sizes that only GNU tar and pax can write are accepted. */
@@ -40,6 +42,7 @@ export interface ArchiveLimits {
 export const defaultLimits: ArchiveLimits = {
   noun: 'definition',
   isPlainAllowed: false,
+  areLinksAllowed: false,
   members: 50_000,
   memberBytes: 2_048 * MiB,
   unpackedBytes: 8_192 * MiB,

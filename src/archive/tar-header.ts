@@ -4,8 +4,10 @@ import { refuse, showName } from './refusal.ts'
 
 /** What a header of 512 bytes describes: a member, or records for what follows it. */
 export interface TarHeader {
-  readonly kind: 'file' | 'folder' | 'pax' | 'paxGlobal' | 'longName'
+  readonly kind: 'file' | 'folder' | 'link' | 'hardLink' | 'pax' | 'paxGlobal' | 'longName' | 'longTarget'
   readonly name: string
+  /** What a link points to, unchecked; empty for other kinds. */
+  readonly target: string
   /** Bytes that follow the header, without padding; a record of pax may replace it. */
   readonly size: number
 }
@@ -21,6 +23,11 @@ const kinds: Readonly<Record<string, TarHeader['kind']>> = {
   g: 'paxGlobal',
   L: 'longName',
 }
+const linkKinds: Readonly<Record<string, TarHeader['kind']>> = {
+  '1': 'hardLink',
+  '2': 'link',
+  K: 'longTarget',
+}
 const refusedKinds: Readonly<Record<string, string>> = {
   '1': 'a hard link',
   '2': 'a symbolic link',
@@ -33,8 +40,8 @@ const refusedKinds: Readonly<Record<string, string>> = {
 }
 
 /**
- * Parses a header and accepts only what every tar reader understands in the same way: regular files and folders, sizes
- * in plain octal, or in base 256 where a member may be that large, no setuid and setgid.
+ * Parses a header and accepts only what every tar reader understands in the same way: regular files and folders, links
+ * where the limits allow them, sizes in plain octal, or in base 256 where a member may be that large, no setuid and setgid.
  * Format: ustar and pax of POSIX.1-2024, pax(1); long names and base 256 of GNU tar, tar(5).
  * @throws AppError
  */
@@ -51,14 +58,15 @@ export function parseHeader(block: Buffer, limits: ArchiveLimits): TarHeader {
   if (size === undefined || mode === undefined)
     throw refuse('RecordInvalid', name, 'has a damaged header, or a size of 8 GiB and more')
   const letter = String.fromCharCode(block[156] ?? 0)
-  const kind = kinds[letter]
+  const kind = kinds[letter] ?? (limits.areLinksAllowed ? linkKinds[letter] : undefined)
   if (kind === undefined)
     throw refuse(
       'MemberKind',
       name,
       `is ${refusedKinds[letter] ?? `of the unknown type ${showName(letter)}`}; a ${limits.noun} holds regular files and folders only`,
     )
-  if (kind !== 'file' && kind !== 'folder') return { kind, name, size }
+  if (kind !== 'file' && kind !== 'folder' && kind !== 'link' && kind !== 'hardLink')
+    return { kind, name, target: '', size }
   if ((mode & 0o6000) !== 0)
     throw refuse(
       'MemberMode',
@@ -66,7 +74,11 @@ export function parseHeader(block: Buffer, limits: ArchiveLimits): TarHeader {
       'is setuid or setgid; run chmod ug-s on the file and build the archive again',
     )
   requireUtf8(name, bytes)
-  return { kind, name: bytes.toString(), size }
+  if (kind === 'file' || kind === 'folder') return { kind, name: bytes.toString(), target: '', size }
+  const target = field(block, 157, 100)
+  requireUtf8(name, target)
+  // A link has no content; some writers give a hard link the size of its file.
+  return { kind, name: bytes.toString(), target: target.toString(), size: 0 }
 }
 
 /** The bytes up to the first NUL. */

@@ -1,42 +1,47 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { ArchiveLimits } from './limits.ts'
+import { createMemberNames } from './member-names.ts'
 import { refuse } from './refusal.ts'
-import { createTarHeaders, paddedBytes, tarBlockBytes, type TarMember } from './tar-headers.ts'
+import { nextMember, paddingOf, type TarInput } from './tar-reader.ts'
 
 /** A member, and where its content is in the archive. */
-export interface IndexedMember extends TarMember {
+export interface IndexedMember {
+  readonly kind: 'file' | 'folder' | 'link' | 'hardLink'
+  readonly sizeBytes: number
   /** Bytes before its content. */
   readonly start: number
+  /** What a link points to, unchecked. */
+  readonly target: string
 }
 
 /**
  * Lists the members of an archive that is not compressed. Only the headers are read.
  * @returns by path
- * @throws AppError where the archive is damaged or breaks a rule for names
+ * @throws AppError where the archive is damaged or breaks a rule
  */
 export async function indexTar(file: FileHandle, limits: ArchiveLimits): Promise<Map<string, IndexedMember>> {
   const { size: total } = await file.stat()
-  const headers = createTarHeaders(limits)
+  const names = createMemberNames(limits)
   const members = new Map<string, IndexedMember>()
-  const read = async (at: number, bytes: number): Promise<Buffer> => {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, at)
-    if (bytesRead < bytes) throw refuse('Truncated', undefined, 'ends too early; copy it again')
-    return buffer
+  let at = 0
+  const input: TarInput = {
+    async take(bytes) {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, at)
+      if (bytesRead < bytes) throw refuse('Truncated', undefined, 'ends too early; copy it again')
+      at += bytes
+      return buffer
+    },
+    async skip(bytes) {
+      at += bytes
+    },
   }
-  for (let at = 0; at < total;) {
-    const header = headers.addHeader(await read(at, tarBlockBytes))
-    if (header === 'end') return members
-    const start = at + tarBlockBytes
-    if ('recordBytes' in header) {
-      headers.addRecords(await read(start, header.recordBytes))
-      at = start + paddedBytes(header.recordBytes)
-      continue
-    }
-    const { member } = header
-    if (start + member.sizeBytes > total)
-      throw refuse('Truncated', member.path, 'is cut off; copy the archive again')
-    if (member.path !== '') members.set(member.path, { ...member, start })
-    at = start + paddedBytes(member.sizeBytes)
+  for (;;) {
+    const header = await nextMember(input, limits)
+    if (header === undefined) return members
+    const { name, kind, size, target } = header
+    const path = names.admit(name, kind === 'folder' ? 'folder' : 'file')
+    if (at + size > total) throw refuse('Truncated', name, 'is cut off; copy the archive again')
+    if (path !== '') members.set(path, { kind, sizeBytes: size, start: at, target })
+    at += size + paddingOf(size)
   }
-  throw refuse('Truncated', undefined, 'has no end; copy it again')
 }

@@ -34,7 +34,8 @@ export async function* readTar(
       const rest = { bytes: header.size }
       yield {
         name: header.name,
-        kind: header.kind,
+        // Links are not among what is read as a stream.
+        kind: header.kind === 'folder' ? 'folder' : 'file',
         sizeBytes: header.size,
         content: readContent(input, rest),
       }
@@ -46,12 +47,26 @@ export async function* readTar(
   }
 }
 
-type Input = ReturnType<typeof createInput>
-type MemberHeader = TarHeader & { readonly kind: 'file' | 'folder' }
+/** Where headers are read from. */
+export interface TarInput {
+  /** Exactly that many bytes. @throws AppError Truncated */
+  take(bytes: number): Promise<Buffer>
+  skip(bytes: number): Promise<void>
+}
 
-/** @returns undefined at the first block of zeros */
-async function nextMember(input: Input, limits: ArchiveLimits): Promise<MemberHeader | undefined> {
+type Input = ReturnType<typeof createInput>
+type MemberKind = 'file' | 'folder' | 'link' | 'hardLink'
+/** A member, as its header and the records before it describe it. */
+export type MemberHeader = TarHeader & { readonly kind: MemberKind }
+
+/**
+ * Reads up to the content of the next member.
+ * @returns undefined at the first block of zeros
+ * @throws AppError as readTar
+ */
+export async function nextMember(input: TarInput, limits: ArchiveLimits): Promise<MemberHeader | undefined> {
   let records: PaxRecords | undefined
+  let before: TarHeader['kind'] | undefined
   for (;;) {
     const block = await input.take(blockBytes)
     if (block.equals(zeros)) {
@@ -60,9 +75,12 @@ async function nextMember(input: Input, limits: ArchiveLimits): Promise<MemberHe
     }
     const header = parseHeader(block, limits)
     const { kind, name, size } = header
-    if (kind === 'file' || kind === 'folder') return withRecords({ ...header, kind }, records ?? {}, limits)
-    // Readers differ in which of two names counts.
-    if (records) throw refuse('RecordInvalid', name, 'has two headers with records before one member')
+    if (kind === 'file' || kind === 'folder' || kind === 'link' || kind === 'hardLink')
+      return withRecords({ ...header, kind }, records ?? {}, limits)
+    // Readers differ in which of two names counts. A long target and a long name are of one link.
+    const isPair = before !== undefined && before !== kind && isLong(before) && isLong(kind)
+    if (records && !isPair)
+      throw refuse('RecordInvalid', name, 'has two headers with records before one member')
     if (size > limits.recordBytes)
       throw refuse(
         'NameTooLong',
@@ -72,13 +90,18 @@ async function nextMember(input: Input, limits: ArchiveLimits): Promise<MemberHe
     if (size === 0) throw refuse('RecordInvalid', name, 'has empty records before it')
     const content = await input.take(size)
     await input.skip(paddingOf(size))
-    if (kind === 'longName') records = { path: parseLongName(content) }
+    if (kind === 'longName') records = { ...records, path: parseLongName(content) }
+    else if (kind === 'longTarget') records = { ...records, linkpath: parseLongName(content) }
     else {
       const parsed = parseRecords(content, kind === 'paxGlobal', limits)
       if (kind === 'pax') records = parsed
     }
+    // After a pair nothing more may come.
+    before = isPair ? undefined : kind
   }
 }
+
+const isLong = (kind: TarHeader['kind']) => kind === 'longName' || kind === 'longTarget'
 
 function parseLongName(content: Buffer): string {
   const bytes = untilNul(content)
@@ -88,7 +111,7 @@ function parseLongName(content: Buffer): string {
 
 function withRecords(
   header: MemberHeader,
-  { path, size: recorded }: PaxRecords,
+  { path, linkpath, size: recorded }: PaxRecords,
   limits: ArchiveLimits,
 ): MemberHeader {
   const name = path ?? header.name
@@ -105,7 +128,9 @@ function withRecords(
   if (isFolder && size > 0) throw refuse('MemberKind', name, 'is a folder with content')
   if (size > limits.memberBytes)
     throw refuse('MemberTooLarge', name, `has ${size} bytes; ${limits.memberBytes} are allowed`)
-  return { name, kind: isFolder ? 'folder' : 'file', size }
+  const { kind } = header
+  const target = linkpath ?? header.target
+  return { name, kind: isFolder ? 'folder' : kind, target, size }
 }
 
 async function requireEnd(input: Input): Promise<void> {
@@ -127,7 +152,8 @@ async function* readContent(input: Input, rest: { bytes: number }): AsyncGenerat
 // Each byte equals the one before: memcmp(3) is a hundred times as fast as a loop.
 const isZero = (bytes: Buffer) => bytes[0] === 0 && bytes.subarray(1).equals(bytes.subarray(0, -1))
 
-const paddingOf = (size: number) => (blockBytes - (size % blockBytes)) % blockBytes
+/** Bytes between the content of a member and the next header. */
+export const paddingOf = (size: number) => (blockBytes - (size % blockBytes)) % blockBytes
 
 const truncated = () => refuse('Truncated', undefined, 'ends too early; copy it again')
 

@@ -6,12 +6,14 @@ import { largeBytes } from './tar-header.ts'
 /** What the records of a pax header say about the member that follows. */
 export interface PaxRecords {
   readonly path?: string
+  /** What a link points to, where links are allowed. */
+  readonly linkpath?: string
   readonly size?: number
 }
 
 const space = 0x20
 const newline = 0x0a
-const refused = /^(?:linkpath|hdrcharset|GNU\.sparse\..*)$/
+const refused = /^(?:hdrcharset|GNU\.sparse\..*)$/
 
 /**
  * Parses the records of a pax header, POSIX.1-2024 pax(1): `LENGTH KEY=VALUE\n`, LENGTH in decimal and of the whole
@@ -21,12 +23,13 @@ const refused = /^(?:linkpath|hdrcharset|GNU\.sparse\..*)$/
  * @throws AppError
  */
 export function parseRecords(content: Buffer, isGlobal: boolean, limits: ArchiveLimits): PaxRecords {
-  const found: { path?: string; size?: number } = {}
+  const found: { path?: string; linkpath?: string; size?: number } = {}
   for (const { key, value } of splitRecords(content, found)) {
     const isSize = key === 'size'
     if (
       refused.test(key) ||
-      (isGlobal && (key === 'path' || isSize)) ||
+      (key === 'linkpath' && !limits.areLinksAllowed) ||
+      (isGlobal && (key === 'path' || key === 'linkpath' || isSize)) ||
       (isSize && limits.memberBytes < largeBytes)
     )
       throw refuse(
@@ -34,13 +37,13 @@ export function parseRecords(content: Buffer, isGlobal: boolean, limits: Archive
         found.path,
         `has the record ${key} in its tar header, which is not allowed in a ${limits.noun}`,
       )
-    if (key !== 'path' && !isSize) continue
+    if (key !== 'path' && key !== 'linkpath' && !isSize) continue
     if (found[key] !== undefined)
       throw refuse('RecordInvalid', found.path, `has the record ${key} twice in its tar header`)
     if (isSize) found.size = parseSize(value, found.path)
     else {
-      found.path = value.toString('utf8')
-      requireUtf8(found.path, value)
+      found[key] = value.toString('utf8')
+      requireUtf8(found[key], value)
     }
   }
   return found

@@ -27,6 +27,7 @@ async function main(): Promise<ExitName> {
       name: { type: 'string' },
       release: { type: 'string' },
       'oci-layout': list,
+      'image-archive': list,
       definition: list,
       archive: { type: 'string' },
       output: { type: 'string', default: 'table' },
@@ -37,8 +38,8 @@ async function main(): Promise<ExitName> {
   const context = createContext(values.output as Format, values['no-color'])
   if (noun === 'content') {
     if (verb !== 'build') return inspectContent(context, file)
-    const { 'oci-layout': layouts, file: files, definition: definitions, archive } = values
-    return buildContent(context, { layouts, files, definitions, file: archive })
+    const { 'oci-layout': layouts, 'image-archive': archives, file: files, definition: definitions } = values
+    return buildContent(context, { layouts, archives, files, definitions, file: values.archive })
   }
   if (verb === 'build') {
     const { profile: profiles, pack: packs, preset: presets, name, release } = values

@@ -1,18 +1,54 @@
+import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
 import { renderFacts } from '../../ctl/facts.ts'
-import { plural } from '../../ctl/text.ts'
+import { oneLine, plural } from '../../ctl/text.ts'
 import { megabytes } from '../contents.ts'
 import type { CommandContext } from '../command-context.ts'
 import { createProgress } from '../progress.ts'
 import { collectParts, inputFiles, type ContentRequest } from './collect-parts.ts'
 import { planBundle } from './plan.ts'
-import { identityOf, isBundleName, writeBundle } from './write.ts'
+import { identityOf, isBundleName, unwritable, writeBundle } from './write.ts'
 
 /** `edgehostctl content build`. */
 export async function buildContent(context: CommandContext, request: ContentRequest): Promise<ExitName> {
   const file = checkRequest(request)
-  const plan = planBundle(await collectParts(context, request))
+  const spool = createSpool(file, context.removeOnSignal)
+  try {
+    return await build(context, request, { file, makeFolder: spool.makeFolder })
+  } finally {
+    await spool.remove()
+  }
+}
+
+/** Folders beside the bundle, where the disk has to have room anyway, unlike the one for temporary files. */
+function createSpool(file: string, removeOnSignal: CommandContext['removeOnSignal']) {
+  const folders: string[] = []
+  return {
+    async makeFolder() {
+      const folder = join(dirname(file), `.edgehost-${randomBytes(8).toString('hex')}.part`)
+      removeOnSignal(folder)
+      folders.push(folder)
+      await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
+        throw unwritable(file, error)
+      })
+      return folder
+    },
+    async remove() {
+      for (const folder of folders) await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function build(
+  context: CommandContext,
+  request: ContentRequest,
+  { file, makeFolder }: { readonly file: string; readonly makeFolder: () => Promise<string> },
+): Promise<ExitName> {
+  const { parts, converted } = await collectParts(context, request, makeFolder)
+  const plan = planBundle(parts)
   const progress = createProgress('packing', context.errors)
   const sizeBytes = await writeBundle({
     ...{ plan, file, onBegin: context.removeOnSignal },
@@ -24,6 +60,7 @@ export async function buildContent(context: CommandContext, request: ContentRequ
     entries: plan.entries.length,
     blobCount: plan.blobs.length,
     ...{ contentBytes: plan.contentBytes, sizeBytes },
+    ...(converted.length === 0 ? {} : { withoutRegistryDigest: converted }),
   }
   await context.output.show(built, (paper) =>
     renderFacts(
@@ -41,6 +78,10 @@ export async function buildContent(context: CommandContext, request: ContentRequ
       paper,
     ),
   )
+  for (const name of converted)
+    context.output.note(
+      `${oneLine(name)} has no registry digest: docker save left its manifest out, so this one is new. Where the digest counts, save the image with skopeo copy or docker save of version 25 and later.`,
+    )
   if (context.output.format === 'table')
     context.output.note(`Check its content: edgehostctl content inspect ${file}`)
   return 'ok'

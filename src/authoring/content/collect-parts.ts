@@ -5,7 +5,9 @@ import type { CommandContext } from '../command-context.ts'
 import { renderProblems, sortProblems } from '../problems.ts'
 import { createProgress } from '../progress.ts'
 import { readDefinitionPart } from './definition-part.ts'
+import { unreadable } from './file-blob.ts'
 import { readFilePart } from './file-part.ts'
+import { readImageArchive } from './image-archive.ts'
 import { openLayoutFolder } from './layout-folder.ts'
 import { readLayoutPart } from './layout-part.ts'
 import { splitNamed } from './named-value.ts'
@@ -14,6 +16,7 @@ import type { Part } from './part.ts'
 /** The options of `edgehostctl content build`. */
 export interface ContentRequest {
   readonly layouts: readonly string[]
+  readonly archives: readonly string[]
   /** `NAME=FILE` each. */
   readonly files: readonly string[]
   readonly definitions: readonly string[]
@@ -21,22 +24,39 @@ export interface ContentRequest {
 }
 
 /** The files that the options name, for the check that the output is none of them. */
-export function inputFiles({ files, definitions }: ContentRequest): { place: string; path: string }[] {
+export function inputFiles({
+  archives,
+  files,
+  definitions,
+}: ContentRequest): { place: string; path: string }[] {
   const fileOf = (place: string, value: string) => ({
     place,
     path: splitNamed(place, value, 'NAME=FILE').path,
   })
   return [
+    ...archives.map((path) => ({ place: `--image-archive ${path}`, path })),
     ...files.map((value) => fileOf(`--file ${value}`, value)),
     ...definitions.map((path) => ({ place: `--definition ${path}`, path })),
   ]
 }
 
+/** What the options name. */
+export interface Collected {
+  readonly parts: readonly Part[]
+  /** Names of images whose manifest is made here, so that no registry has their digest. */
+  readonly converted: readonly string[]
+}
+
 /**
  * Reads what all options name.
+ * @param makeFolder makes a folder for what is unpacked, which stays until the bundle is complete
  * @throws Failure that names the option and the reason
  */
-export async function collectParts(context: CommandContext, request: ContentRequest): Promise<Part[]> {
+export async function collectParts(
+  context: CommandContext,
+  request: ContentRequest,
+  makeFolder: () => Promise<string>,
+): Promise<Collected> {
   const progress = createProgress('reading', context.errors)
   let done = 0
   const onRead = (bytes: number) => {
@@ -44,17 +64,25 @@ export async function collectParts(context: CommandContext, request: ContentRequ
     progress.report(done, 0)
   }
   const parts: Part[] = []
+  const converted: string[] = []
   try {
     for (const folder of request.layouts) {
       const place = `--oci-layout ${folder}`
       parts.push(await named(place, () => readLayoutPart(openLayoutFolder(folder, place), place)))
+    }
+    for (const file of request.archives) {
+      const place = `--image-archive ${file}`
+      const options = { file, place, makeFolder, onRead: progress.report }
+      const part = await named(place, () => readImageArchive(options))
+      parts.push(part)
+      converted.push(...part.converted)
     }
     for (const value of request.files) parts.push(await readFilePart(value, onRead))
   } finally {
     progress.clear()
   }
   for (const file of request.definitions) parts.push(await readDefinition(context, file))
-  return parts
+  return { parts, converted }
 }
 
 async function readDefinition(context: CommandContext, file: string): Promise<Part> {
@@ -73,6 +101,6 @@ async function named<Value>(place: string, work: () => Promise<Value>): Promise<
   } catch (error) {
     throw error instanceof AppError
       ? new Failure('failed', `${place}: ${error.message}`, { cause: error })
-      : error
+      : unreadable(place, error)
   }
 }

@@ -1,9 +1,8 @@
-import { closeSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { digestOf } from '../../content/format/descriptor.ts'
-import { describeEntries, type Entry, type EntryPlatform } from '../../content/format/entry.ts'
-import { bundleLimits } from '../../content/format/limits.ts'
+import { type Entry, type EntryPlatform } from '../../content/format/entry.ts'
 import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
@@ -13,7 +12,7 @@ import { megabytes } from '../contents.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import { readFileBlob, unreadable } from './file-blob.ts'
 import { openLayoutFolder } from './layout-folder.ts'
-import { readLayout, type FoundBlob, type ReadLayout } from './layout.ts'
+import { describeLayout, readLayout, type ReadLayout } from './layout.ts'
 import { scanBundle } from './scan.ts'
 import { findWarnings, titleOf } from './warnings.ts'
 
@@ -114,12 +113,8 @@ interface Shown extends Opened {
 }
 
 async function show({ output }: CommandContext, { path, fileBytes, layout, blobs }: Shown): Promise<void> {
-  const { index, walk, held } = layout
-  const { entries, architectures, definition } = describeEntries({
-    walk,
-    isHeld: (digest) => held.has(digest),
-    readConfig: ({ digest }) => readConfig(held.get(digest)),
-  })
+  const { index, held } = layout
+  const { entries, architectures, definition } = describeLayout(layout)
   const sizeBytes = [...held.values()].reduce((sum, blob) => sum + blob.sizeBytes, 0)
   const sharedBytes = sumOf(entries) - sizeBytes
   const unnamed = [...blobs].filter(([digest]) => !held.has(digest))
@@ -176,17 +171,6 @@ function describeKinds(entries: readonly Entry[]): string {
   const counts = new Map<string, number>()
   for (const { kind } of entries) counts.set(kind, (counts.get(kind) ?? 0) + 1)
   return [...counts].map(([kind, count]) => plural(count, kind)).join(', ')
-}
-
-function readConfig(found: FoundBlob | undefined): Buffer | undefined {
-  if (found?.from === undefined || found.sizeBytes > bundleLimits.configBytes) return undefined
-  const file = openSync(found.from.path, 'r')
-  try {
-    const bytes = Buffer.alloc(found.sizeBytes)
-    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, found.from.start ?? 0))
-  } finally {
-    closeSync(file)
-  }
 }
 
 function statOf(path: string) {

@@ -1,13 +1,15 @@
 import type { EntryDescriptor, Part } from './part.ts'
-import { readLayout, type LayoutSource } from './layout.ts'
+import { describeLayout, readLayout, type LayoutSource } from './layout.ts'
 
 /**
  * Every image that the index.json of a layout lists, with its annotations and all that the layout has of it.
  * @param place the option with its value
- * @throws what `readLayout` throws
+ * @throws what `readLayout` throws, and AppError for what a host would refuse
  */
 export async function readLayoutPart(source: LayoutSource, place: string): Promise<Part> {
-  const { index, walk, held } = await readLayout(source)
+  const layout = await readLayout(source)
+  describeLayout(layout)
+  const { index, walk, held } = layout
   const { manifests } = JSON.parse(Buffer.from(index).toString()) as { manifests: EntryDescriptor[] }
   const blobs = [...held].flatMap(([digest, { sizeBytes, from }]) =>
     from === undefined

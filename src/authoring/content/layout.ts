@@ -1,6 +1,8 @@
+import { closeSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { digestOf } from '../../content/format/descriptor.ts'
 import { documentTooLarge } from '../../content/format/document.ts'
+import { describeEntries, type Described } from '../../content/format/entry.ts'
 import { parseFields } from '../../content/format/json-fields.ts'
 import { bundleLimits } from '../../content/format/limits.ts'
 import { refuseBundle, showText } from '../../content/format/refusal.ts'
@@ -59,6 +61,28 @@ export async function readLayout(source: LayoutSource): Promise<ReadLayout> {
   }
   requireWhole(walk, (digest) => held.has(digest))
   return { index, walk, held }
+}
+
+/**
+ * What a layout contains, as a host reads it.
+ * @throws AppError for what a host refuses
+ */
+export const describeLayout = ({ walk, held }: ReadLayout): Described =>
+  describeEntries({
+    walk,
+    isHeld: (digest) => held.has(digest),
+    readConfig: ({ digest }) => readConfig(held.get(digest)),
+  })
+
+function readConfig(found: FoundBlob | undefined): Buffer | undefined {
+  if (found?.from === undefined || found.sizeBytes > bundleLimits.configBytes) return undefined
+  const file = openSync(found.from.path, 'r')
+  try {
+    const bytes = Buffer.alloc(found.sizeBytes)
+    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, found.from.start ?? 0))
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** Reads a document that others are found by; its content is checked before it is believed. */

@@ -1,13 +1,21 @@
-import { withDefaults } from '../../archive/limits.ts'
-import { bundleLimits } from '../../content/format/limits.ts'
+import { bundleArchiveLimits, type ArchiveLimits } from '../../archive/limits.ts'
 
-/** Limits for archives of images that are read on a workstation: names and headers are bounded, contents by the disk. */
-export const imageArchiveLimits = withDefaults({
-  // A blob each, its folders, and what old archives have beside every layer.
-  members: 4 * bundleLimits.blobs,
-  memberBytes: Number.MAX_SAFE_INTEGER,
-  unpackedBytes: Number.MAX_SAFE_INTEGER,
-  ratio: Infinity,
-  frames: 1_000_000,
-  zstdWindowLog: 27,
-})
+const MiB = 2 ** 20
+
+/** Archives of images have links in the form of older tools, and files beside every layer. */
+export const imageArchiveLimits: ArchiveLimits = {
+  ...bundleArchiveLimits,
+  noun: 'archive of images',
+  areLinksAllowed: true,
+  members: 2_400_000,
+}
+
+/** Charts are small; Helm itself reads at most 100 MiB. */
+export const chartLimits: ArchiveLimits = {
+  ...bundleArchiveLimits,
+  noun: 'chart',
+  isPlainAllowed: false,
+  members: 50_000,
+  memberBytes: 100 * MiB,
+  unpackedBytes: 200 * MiB,
+}

@@ -1,3 +1,5 @@
+import type { IndexedMember } from '../../archive/tar-index.ts'
+
 /** A descriptor of index.json, with the fields that it has in its source. */
 export interface EntryDescriptor {
   readonly mediaType: string
@@ -31,4 +33,16 @@ export interface Part {
   readonly place: string
   readonly entries: readonly EntryDescriptor[]
   readonly blobs: readonly PlannedBlob[]
+}
+
+/** What an archive of images adds to a bundle. */
+export interface ImageArchivePart extends Part {
+  /** Names of its images whose manifest is made here, so that no registry has their digest. */
+  readonly converted: readonly string[]
+}
+
+/** An archive whose members can be read in any order. */
+export interface OpenArchive {
+  readonly path: string
+  readonly members: ReadonlyMap<string, IndexedMember>
 }

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { decompress } from '../../archive/compression.ts'
+import { bundleArchiveLimits as limits } from '../../archive/limits.ts'
+import { createMemberNames } from '../../archive/member-names.ts'
 import { refuse } from '../../archive/refusal.ts'
-import { readTar } from '../../archive/tar-stream.ts'
+import { readTar } from '../../archive/tar-reader.ts'
 import { bundleLimits } from '../../content/format/limits.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { readArchive } from './archive-stream.ts'
 import type { FoundBlob, LayoutSource } from './layout.ts'
-import { imageArchiveLimits } from './limits.ts'
 
 /** A bundle file that was read whole, with every blob compared with its digest. */
 export interface ScannedBundle extends LayoutSource {
@@ -25,7 +26,7 @@ export interface ScanOptions {
   readonly onRead: (bytes: number) => void
 }
 
-const blobName = /^blobs\/(sha256)\/([0-9a-f]{64})$/
+const blobName = /^blobs\/sha256\/([0-9a-f]{64})$/
 
 /**
  * Reads a bundle from its beginning to its end, with constant memory.
@@ -36,9 +37,13 @@ export async function scanBundle({ file, temporary, onRead }: ScanOptions): Prom
   const blobs = new Map<string, FoundBlob>()
   const damaged: string[] = []
   let isOldArchive = false
-  await readTar(readArchive(file, onRead), imageArchiveLimits, async ({ path, kind, sizeBytes }, content) => {
+  const names = createMemberNames(limits)
+  const source = createReadStream(file, { highWaterMark: 1_048_576 })
+  const bytes = decompress(source, limits, ({ compressedBytes }) => onRead(compressedBytes))
+  for await (const { name, kind, sizeBytes, content } of readTar(bytes, limits)) {
+    const path = names.admit(name, kind)
     if (path === 'manifest.json' || path === 'repositories') isOldArchive = true
-    if (kind !== 'file') return
+    if (kind !== 'file') continue
     if (path === 'oci-layout' || path === 'index.json') {
       if (sizeBytes > bundleLimits.indexFileBytes)
         throw refuse(
@@ -49,16 +54,16 @@ export async function scanBundle({ file, temporary, onRead }: ScanOptions): Prom
       const parts: Buffer[] = []
       for await (const part of content) parts.push(part)
       files.set(path, Buffer.concat(parts))
-      return
+      continue
     }
-    const [, algorithm, hex] = blobName.exec(path) ?? []
-    if (hex === undefined) return
+    const hex = blobName.exec(path)?.[1]
+    if (hex === undefined) continue
     const kept = join(temporary, hex)
     const { sum, isKept } = await readBlob(content, sizeBytes, kept)
-    const digest = `${algorithm}:${hex}`
+    const digest = `sha256:${hex}`
     if (sum !== hex) damaged.push(digest)
     blobs.set(digest, isKept ? { sizeBytes, from: { path: kept } } : { sizeBytes })
-  })
+  }
   return {
     blobs,
     damaged,

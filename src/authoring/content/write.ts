@@ -51,15 +51,18 @@ export async function writeBundle({ plan, file, onBegin, onProgress }: WriteOpti
       }
     },
   }).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error
-    throw new Failure(
-      'failed',
-      `--output ${file} cannot be written: ${systemReason(error as NodeJS.ErrnoException)}`,
-      { cause: error },
-    )
+    throw (error as NodeJS.ErrnoException).code === undefined ? error : unwritable(file, error)
   })
   return (await stat(file)).size
 }
+
+/** The failure for a bundle that cannot be written; `error` is of the system. */
+export const unwritable = (file: string, error: unknown): Failure =>
+  new Failure(
+    'failed',
+    `--output ${file} cannot be written: ${systemReason(error as NodeJS.ErrnoException)}`,
+    { cause: error },
+  )
 
 async function pack(
   { index, blobs }: BundlePlan,

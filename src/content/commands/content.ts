@@ -16,6 +16,13 @@ export const content: Noun = [
         isList: true,
         completes: 'file',
       },
+      'image-archive': {
+        value: 'FILE...',
+        summary:
+          'Archives of images, compressed or not: OCI archives, and docker-archives of docker save before version 25.',
+        isList: true,
+        completes: 'file',
+      },
       file: {
         value: 'NAME=FILE...',
         summary: 'Files, each with the name by which it is found in the bundle.',

@@ -161,6 +161,16 @@ describe('content build refuses', () => {
     await refused(image.digest, '--oci-layout', at('layout'), '--output', at('b.tar'))
   })
 
+  it('an image that a host would refuse, since it has fewer layers than its configuration says', async () => {
+    const rootfs = { type: 'layers', diff_ids: [digestOf('a'), digestOf('b')] }
+    layout.list(layout.image({ layers: ['a'], config: { rootfs } }))
+    writeLayoutFolder(at('layout'), layout)
+    await refused(
+      'is an image of 2 layers by its configuration and of 1 by its manifest',
+      ...['--oci-layout', at('layout'), '--output', at('b.tar')],
+    )
+  })
+
   it('one name for two images, naming both options', async () => {
     writeLayoutFolder(at('one'), layoutOf({ layers: ['a'], name: 'busybox' }))
     writeLayoutFolder(at('two'), layoutOf({ layers: ['b'], name: 'docker.io/library/busybox:latest' }))

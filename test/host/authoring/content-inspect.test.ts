@@ -61,7 +61,7 @@ describe('content inspect', () => {
 
   it.each<[string, Buffer | string, string]>([
     ['cut off', rawTar([{ name: 'oci-layout', content: 'x' }]).subarray(0, 700), 'ends too early'],
-    ['no archive', 'hello', 'ends too early'],
+    ['no archive', 'hello', 'is neither tar, gzip nor Zstandard'],
     [
       'without index.json',
       rawTar([{ name: 'oci-layout', content: '{"imageLayoutVersion":"1.0.0"}' }]),
