@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Fields } from './json-fields.ts'
-import { isForeignLayer } from './media-types.ts'
+import { annotations as keys, isForeignLayer } from './media-types.ts'
 import { refuseBundle, showText } from './refusal.ts'
 
 /** What a document of a bundle names: a blob, by digest, size and media type. */
@@ -12,6 +12,8 @@ export interface Descriptor {
   readonly artifactType: string | undefined
   readonly platform: Platform | undefined
   readonly annotations: ReadonlyMap<string, string>
+  /** In an index: not an image, but what BuildKit states about the origin and the content of one. */
+  readonly isAttestation: boolean
   /** A layer that tools leave out because it may not be distributed. */
   readonly isForeign: boolean
   /** Where it is named, for messages. */
@@ -59,13 +61,16 @@ export function parseDescriptor(fields: Fields): Descriptor {
     )
   const sizeBytes = fields.count('size')
   checkEmbedded(fields, digest, sizeBytes)
+  const platform = fields.optionalObject('platform')
+  const annotations = fields.texts('annotations')
   return {
     digest,
     sizeBytes,
     mediaType,
     artifactType: fields.optionalText('artifactType') || undefined,
-    platform: parsePlatform(fields.optionalObject('platform')),
-    annotations: fields.texts('annotations'),
+    platform: parsePlatform(platform),
+    annotations,
+    isAttestation: annotations.get(keys.referenceType) === 'attestation-manifest' || isUnknown(platform),
     isForeign: isForeignLayer(mediaType),
     place: fields.place,
   }
@@ -91,6 +96,10 @@ export function parsePlatform(fields: Fields | undefined): Platform | undefined 
   if (!isPlatformWord(os) || !isPlatformWord(architecture)) return undefined
   return { os, architecture, ...(isPlatformWord(variant) ? { variant } : {}) }
 }
+
+// Tools that copy an index may leave out the annotations, not the platform.
+const isUnknown = (fields: Fields | undefined): boolean =>
+  fields?.optionalText('os') === unknownWord && fields.optionalText('architecture') === unknownWord
 
 const isPlatformWord = (word: string | undefined): word is string =>
   word !== undefined && word !== unknownWord && platformWord.test(word)

@@ -14,7 +14,7 @@ import {
   mediaTypes,
 } from './media-types.ts'
 import { refuseBundle, showText } from './refusal.ts'
-import { isAttestation, type Walk } from './walk.ts'
+import type { Walk } from './walk.ts'
 
 export type EntryKind = 'image' | 'chart' | 'program' | 'file' | 'definition' | 'artifact'
 
@@ -150,7 +150,7 @@ export function describeEntries({
       seen.add(named.digest)
       const document = walk.documents.get(named.digest)
       if (document?.kind === 'index') waiting.push(...document.children.toReversed())
-      else if (!isAttestation(named)) found.push({ named, manifest: document })
+      else if (!named.isAttestation) found.push({ named, manifest: document })
     }
     return found
   }

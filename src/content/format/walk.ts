@@ -1,7 +1,7 @@
 import type { Descriptor } from './descriptor.ts'
 import { parseDocument, parseIndexFile, type Document, type Index } from './document.ts'
 import { bundleLimits, type BundleLimits } from './limits.ts'
-import { annotations, documentKind } from './media-types.ts'
+import { documentKind } from './media-types.ts'
 import { refuseBundle } from './refusal.ts'
 
 /** A blob that a bundle names. */
@@ -178,10 +178,6 @@ export function requireWhole(walk: Walk, isHeld: (digest: string) => boolean): v
 
 /** The children of an index without what BuildKit states of them, unless there is nothing else. */
 function wantedChildren({ children }: Index): readonly Descriptor[] {
-  const wanted = children.filter((child) => !isAttestation(child))
+  const wanted = children.filter(({ isAttestation }) => !isAttestation)
   return wanted.length > 0 ? wanted : children
 }
-
-/** Whether a child of an index is not an image, but what BuildKit states of its origin and content. */
-export const isAttestation = ({ annotations: given }: Descriptor): boolean =>
-  given.get(annotations.referenceType) === 'attestation-manifest'

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -7,6 +16,7 @@ import type { Entry } from '../../../src/content/format/entry.ts'
 import { annotations as keys, artifactTypes, mediaTypes } from '../../../src/content/format/media-types.ts'
 import { readRecord, type RecordedBlob } from '../../../src/content/format/record.ts'
 import type { ExaminedBundle, Finding } from '../../../src/content/program/protocol.ts'
+import { readRecorded, recordedLayouts } from '../../support/recorded-layouts.ts'
 import { createLayout, sha256 } from '../../support/layouts.ts'
 import { contentProgram } from '../../support/programs.ts'
 
@@ -102,6 +112,35 @@ describe('the program examines an upload', () => {
     expect(readFileSync(join(upload, 'blobs', indexDigest.slice(7)))).toEqual(layout.indexFile())
     expect(statSync(join(upload, 'record.jsonl')).mode & 0o777).toBe(0o600)
     expect(examine(), 'examined again').toEqual({ examined })
+  })
+
+  it.each(recordedLayouts)('the layout %s is examined with the sizes that its tool wrote', async (file) => {
+    const { index, blobs: texts, layers } = readRecorded(file)
+    mkdirSync(join(upload, 'blobs'))
+    writeFileSync(join(upload, 'index.json'), index)
+    for (const [hex, text] of Object.entries(texts)) writeFileSync(join(upload, 'blobs', hex), text)
+    for (const [hex, sizeBytes] of Object.entries(layers)) {
+      writeFileSync(join(upload, 'blobs', hex), '')
+      truncateSync(join(upload, 'blobs', hex), sizeBytes)
+    }
+    const sizes = [
+      index.length,
+      ...Object.values(texts).map(({ length }) => length),
+      ...Object.values(layers),
+    ]
+    const architectures =
+      file.includes('all-platforms') || file.includes('manifest-push') ? ['amd64', 'arm64'] : ['amd64']
+    expect(examine()).toEqual({
+      examined: {
+        indexDigest: `sha256:${sha256(index)}`,
+        entries: file === 'ctr-export.json' ? 4 : 1,
+        blobCount: sizes.length,
+        sizeBytes: sizes.reduce((sum, size) => sum + size),
+        architectures,
+      },
+    })
+    const { facts, blobs } = await readBack()
+    expect(blobs).toHaveLength(facts.blobCount)
   })
 
   it('a blob of another size than its descriptors say is refused, and no record is left', () => {

@@ -1,24 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { mediaTypes } from '../../../src/content/format/media-types.ts'
+import { readRecorded, recordedLayouts, type RecordedLayout } from '../../support/recorded-layouts.ts'
 import { createLayout } from '../../support/layouts.ts'
 import { refusalOf } from '../../support/refusal-of.ts'
 import { walkLayout } from '../../support/walk-layout.ts'
 
-interface Recorded {
-  /** Tool, version and command. */
-  readonly made: string
-  readonly index: string
-  /** Blobs that are JSON, by hex. */
-  readonly blobs: Readonly<Record<string, string>>
-  /** Sizes of the other ones. */
-  readonly layers: Readonly<Record<string, number>>
-}
-
-const folder = new URL('../../fixtures/bundle-layouts/', import.meta.url)
-const read = (file: string) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as Recorded
-
-function walkRecorded({ index, blobs, layers }: Recorded) {
+function walkRecorded({ index, blobs, layers }: RecordedLayout) {
   const all = new Map(Object.entries(blobs).map(([hex, text]) => [hex, Buffer.from(text)]))
   // The content of a layer does not matter here.
   for (const hex of Object.keys(layers)) all.set(hex, Buffer.alloc(0))
@@ -64,8 +51,8 @@ const expected: Record<string, readonly object[]> = {
 }
 
 describe('the layouts that tools write', () => {
-  it.each(readdirSync(folder))('%s has the names and platforms that its tool gave', (file) => {
-    const { entries, walk } = walkRecorded(read(file))
+  it.each(recordedLayouts)('%s has the names and platforms that its tool gave', (file) => {
+    const { entries, walk } = walkRecorded(readRecorded(file))
     const [first] = entries
     expect(entries.map(({ name, tag, platforms }) => ({ name, tag, platforms }))).toEqual(
       (expected[file] ?? []).map((entry) => ({
@@ -80,8 +67,12 @@ describe('the layouts that tools write', () => {
     )
     expect(entries.every(({ kind, nameProblem }) => kind === 'image' && nameProblem === undefined)).toBe(true)
     expect(first?.createdAt).toBeGreaterThan(Date.UTC(2026, 10, 1))
-    const sizes = [...walk.needs.values()].filter(({ digest }) => digest.slice(7) in read(file).layers)
-    expect(sizes.map(({ sizeBytes }) => sizeBytes).sort()).toEqual(Object.values(read(file).layers).sort())
+    const sizes = [...walk.needs.values()].filter(
+      ({ digest }) => digest.slice(7) in readRecorded(file).layers,
+    )
+    expect(sizes.map(({ sizeBytes }) => sizeBytes).sort()).toEqual(
+      Object.values(readRecorded(file).layers).sort(),
+    )
   })
 
   it('docker save before version 25.0.0, whose manifests name no layers, is refused and the reason given', () => {

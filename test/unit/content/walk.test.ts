@@ -244,20 +244,17 @@ describe('what a bundle needs', () => {
     expect(architectures).toEqual(['amd64'])
   })
 
-  it('an index of which nothing is carried is refused, also if a statement of its origin is', () => {
+  it.each([
+    ['its annotation', { annotations: { [keys.referenceType]: 'attestation-manifest' } }],
+    ['its platform', { platform: { os: 'unknown', architecture: 'unknown' } }],
+  ])('an index of which only a statement is carried, known by %s, is refused', (_, more) => {
     const layout = createLayout()
     const image = layout.image({ more: { platform: { os: 'linux', architecture: 'amd64' } } })
-    const statement = layout.artifact({
-      artifactType: 'application/vnd.in-toto+json',
-      layers: [layout.put('{}', 'application/vnd.in-toto+json')],
-      more: {
-        platform: { os: 'unknown', architecture: 'unknown' },
-        annotations: { [keys.referenceType]: 'attestation-manifest' },
-      },
-    })
-    const index = layout.index([image, statement])
+    const layers = [layout.put('{}', 'application/vnd.in-toto+json')]
+    const statement = layout.artifact({ artifactType: 'application/vnd.in-toto+json', layers, more })
+    const index = layout.index([statement, image])
     layout.list(index)
-    expect(walkOver(layout).entries[0]?.platforms).toHaveLength(1)
+    expect(walkOver(layout).entries).toMatchObject([{ kind: 'image', platforms: [{ digest: image.digest }] }])
     layout.remove(image.digest)
     expect(refusalOf(() => walkOver(layout)).details).toMatchObject({
       reason: 'NothingCarried',
