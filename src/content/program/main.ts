@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import type { Readable } from 'node:stream'
 import { AppError } from '../../errors/app-error.ts'
 import { refuseFull } from '../../errors/storage-full.ts'
 import { examine } from './examine.ts'
+import { openInput } from './input.ts'
 import { receiveOrder } from './order.ts'
 import type { Finding, Order } from './protocol.ts'
 import { publish } from './publish.ts'
@@ -15,18 +17,19 @@ import { verify } from './verify.ts'
  * killed instead of the daemon.
  */
 async function main(): Promise<void> {
-  const order = await receiveOrder(process.stdin)
+  const input = openInput()
+  const order = await receiveOrder(input)
   yieldToOthers(order.verb === 'verify' ? 19 : 10)
-  const finding = await carryOut(order).catch(refuseFull).catch(toFinding)
+  const finding = await carryOut(order, input).catch(refuseFull).catch(toFinding)
   process.stdout.write(JSON.stringify(finding))
   // A refusal does not wait for the rest of the upload.
-  process.stdin.destroy()
+  input.destroy()
 }
 
-async function carryOut(order: Order): Promise<Finding> {
+async function carryOut(order: Order, input: Readable): Promise<Finding> {
   switch (order.verb) {
     case 'unpack':
-      return { unpacked: await unpack(order, process.stdin) }
+      return { unpacked: await unpack(order, input) }
     case 'examine':
       return { examined: examine(order) }
     case 'publish':

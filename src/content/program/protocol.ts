@@ -70,8 +70,8 @@ export interface Examined {
 }
 
 /**
- * Move the blobs of an upload into the store: those that `record.jsonl` names and the store does not have. It may be
- * killed at any point and run again.
+ * Give the store the blobs of an upload: those that `record.jsonl` names and the store does not have. The upload keeps
+ * its own names of them. It may be killed at any point and run again.
  */
 export interface PublishOrder {
   readonly verb: 'publish'
@@ -81,7 +81,7 @@ export interface PublishOrder {
 }
 
 export interface Published {
-  /** Blobs that were moved; the store had the others. */
+  /** Blobs that the store did not have. */
   readonly movedCount: number
 }
 
