@@ -23,6 +23,9 @@ export interface Manifest {
 
 export type Document = Index | Manifest
 
+/** What a document has to be by the descriptor that names it. */
+export type NamedDocument = Pick<Descriptor, 'digest' | 'mediaType' | 'place'>
+
 /**
  * Parses index.json.
  * Source: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
@@ -55,10 +58,10 @@ export function parseIndexFile(bytes: Uint8Array, limits: BundleLimits): Index {
 
 /**
  * Parses an index or a manifest.
- * @param named the descriptor that names it; the bytes have its digest
+ * @param named by its descriptor; the bytes have its digest
  * @throws AppError with the field
  */
-export function parseDocument(named: Descriptor, bytes: Uint8Array, limits: BundleLimits): Document {
+export function parseDocument(named: NamedDocument, bytes: Uint8Array, limits: BundleLimits): Document {
   const { digest, mediaType } = named
   if (bytes.length > limits.documentBytes) throw documentTooLarge(named, bytes.length, limits)
   const fields = parseFields(digest, bytes)
@@ -85,7 +88,7 @@ export function parseDocument(named: Descriptor, bytes: Uint8Array, limits: Bund
 
 /** The refusal of a document that is too large to be parsed. */
 export const documentTooLarge = (
-  { digest }: Descriptor,
+  { digest }: Pick<Descriptor, 'digest'>,
   sizeBytes: number,
   { documentBytes }: BundleLimits,
 ) =>
