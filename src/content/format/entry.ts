@@ -96,6 +96,15 @@ export function describeEntries({
   const summaries = new Map<string, Summary>()
   const sizes = new Map<string, number>()
   let steps = 0
+  const takeSteps = (count: number, root: string) => {
+    steps += count
+    if (steps > limits.steps)
+      throw refuseBundle(
+        'TooManyDescriptors',
+        root,
+        'and other entries name the same blobs too often; split the bundle',
+      )
+  }
 
   const summaryOf = (digest: string, manifest: Manifest): Summary => {
     const known = summaries.get(digest)
@@ -122,13 +131,7 @@ export function describeEntries({
     const waiting = [root]
     let sum = 0
     for (let digest = waiting.pop(); digest !== undefined; digest = waiting.pop()) {
-      steps += 1
-      if (steps > limits.steps)
-        throw refuseBundle(
-          'TooManyDescriptors',
-          root,
-          'and other entries name the same blobs too often; split the bundle',
-        )
+      takeSteps(1, root)
       if (seen.has(digest) || !isHeld(digest)) continue
       seen.add(digest)
       sum += walk.needs.get(digest)?.sizeBytes ?? 0
@@ -146,6 +149,7 @@ export function describeEntries({
     const seen = new Set<string>()
     const waiting = [root]
     for (let named = waiting.pop(); named !== undefined; named = waiting.pop()) {
+      takeSteps(1, root.digest)
       if (seen.has(named.digest)) continue
       seen.add(named.digest)
       const document = walk.documents.get(named.digest)
@@ -176,6 +180,7 @@ export function describeEntries({
       kind === 'image' ? undefined : (plainText(given.get(keys.version)) ?? first?.summary.version)
     const createdAt = timeOf(given.get(keys.created)) ?? first?.summary.createdAt
     const files = kind === 'image' ? [] : carried.flatMap(({ summary }) => summary.files)
+    takeSteps(files.length, digest)
     return {
       digest,
       mediaType,
@@ -218,14 +223,14 @@ function findDefinition(walk: Walk): Described['definition'] {
   return { digest: archive.digest, sizeBytes: archive.sizeBytes }
 }
 
-const kinds: Readonly<Record<string, EntryKind>> = {
-  [artifactTypes.program]: 'program',
-  [artifactTypes.file]: 'file',
-}
+const kinds: ReadonlyMap<string, EntryKind> = new Map([
+  [artifactTypes.program, 'program'],
+  [artifactTypes.file, 'file'],
+])
 
 function kindOf({ artifactType, config, layers }: Manifest): EntryKind {
   if (config.mediaType === mediaTypes.chartConfig) return 'chart'
-  const own = kinds[artifactType ?? config.mediaType]
+  const own = kinds.get(artifactType ?? config.mediaType)
   if (own) return own
   // A signature of cosign has the configuration of an image, and layers that are not file systems.
   const isImage =

@@ -16,7 +16,7 @@ export interface BundleLimits {
   readonly blobs: number
   /** Indexes within indexes below index.json. */
   readonly depth: number
-  /** Steps from documents to what they name, summed over all entries: the work of adding up their sizes. */
+  /** Platforms, files and blobs of all entries together. Entries may share them, so it bounds the work and the record. */
   readonly steps: number
 }
 
@@ -28,5 +28,5 @@ export const bundleLimits: BundleLimits = {
   documents: 50_000,
   blobs: 500_000,
   depth: 4,
-  steps: 10_000_000,
+  steps: 2_000_000,
 }

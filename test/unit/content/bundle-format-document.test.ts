@@ -33,6 +33,9 @@ it('the document has the limits of the code', () => {
     'descriptors in one index or manifest': number(bundleLimits.descriptors),
     'indexes and manifests of a bundle': number(bundleLimits.documents),
     'blobs of a bundle': number(bundleLimits.blobs),
+    'platforms, files and blobs of all entries, shared ones counted for each entry': number(
+      bundleLimits.steps,
+    ),
     'levels of indexes and manifests below `index.json`': `${bundleLimits.depth}`,
     'a configuration of which platform and time are read': `${bundleLimits.configBytes / MiB} MiB`,
     'a blob, and a whole bundle': `${bundleArchiveLimits.unpackedBytes / 2 ** 40} TiB`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { bundleLimits } from '../../../src/content/format/limits.ts'
 import { annotations as keys, artifactTypes, mediaTypes } from '../../../src/content/format/media-types.ts'
-import { createLayout, type TestLayout } from '../../support/layouts.ts'
+import { createLayout, sha256, type TestLayout } from '../../support/layouts.ts'
 import { refusalOf } from '../../support/refusal-of.ts'
 import { walkLayout } from '../../support/walk-layout.ts'
 
@@ -107,6 +107,15 @@ describe('the kind of an entry', () => {
     expect(refusalOf(() => walkOver(layout)).details).toMatchObject({ reason: 'DefinitionInvalid' })
   })
 
+  it.each(['constructor', '__proto__', 'toString'])(
+    'an artifact type %s is one like any other',
+    (artifactType) => {
+      const layout = createLayout()
+      layout.list(layout.artifact({ artifactType, layers: [layout.put('x', 'text/plain')] }))
+      expect(walkOver(layout).entries[0]?.kind).toBe('artifact')
+    },
+  )
+
   it('the size of an entry counts each of its blobs once', () => {
     const layout = createLayout()
     const images = [
@@ -116,6 +125,23 @@ describe('the kind of an entry', () => {
     layout.list(layout.index(images))
     const all = [...layout.blobs.values()].reduce((sum, { length }) => sum + length, 0)
     expect(walkOver(layout).entries[0]?.sizeBytes).toBe(all)
+  })
+
+  it('entries that repeat one long index are refused, since the record would repeat it too', () => {
+    const layout = createLayout()
+    const platform = { os: 'linux', architecture: 'amd64' }
+    const absent = { mediaType: mediaTypes.manifest, size: 1, platform }
+    const others = Array.from({ length: 1_000 }, (_, index) => ({
+      ...absent,
+      digest: `sha256:${sha256(`${index}`)}`,
+    }))
+    const index = layout.index([layout.image({ more: { platform } }), ...others])
+    for (let tag = 0; tag < 100; tag++) layout.list(index, { [keys.imageName]: `busybox:${tag}` })
+    expect(walkOver(layout).entries[99]?.platforms).toHaveLength(1_001)
+    const few = { ...bundleLimits, steps: 99 * 1_000 }
+    expect(refusalOf(() => walkLayout(layout.blobs, layout.indexFile(), few)).details).toMatchObject({
+      reason: 'TooManyDescriptors',
+    })
   })
 
   it('entries that name the same blobs too often are refused, since adding up their sizes would take too long', () => {

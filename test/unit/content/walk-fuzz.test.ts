@@ -17,6 +17,8 @@ const nasty: readonly unknown[] = [
   2 ** 60,
   '',
   'x',
+  'constructor',
+  '__proto__',
   '\u001b[2J\u202e\ud800',
   'a'.repeat(2_000),
   '../../../etc/passwd',
