@@ -28,6 +28,8 @@ async function main(): Promise<ExitName> {
       release: { type: 'string' },
       'oci-layout': list,
       'image-archive': list,
+      chart: list,
+      programs: list,
       definition: list,
       archive: { type: 'string' },
       output: { type: 'string', default: 'table' },
@@ -38,8 +40,15 @@ async function main(): Promise<ExitName> {
   const context = createContext(values.output as Format, values['no-color'])
   if (noun === 'content') {
     if (verb !== 'build') return inspectContent(context, file)
-    const { 'oci-layout': layouts, 'image-archive': archives, file: files, definition: definitions } = values
-    return buildContent(context, { layouts, archives, files, definitions, file: values.archive })
+    return buildContent(context, {
+      layouts: values['oci-layout'],
+      archives: values['image-archive'],
+      charts: values.chart,
+      programs: values.programs,
+      files: values.file,
+      definitions: values.definition,
+      file: values.archive,
+    })
   }
   if (verb === 'build') {
     const { profile: profiles, pack: packs, preset: presets, name, release } = values

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Failure, type ExitName } from '../../ctl/exit-codes.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { oneLine, plural } from '../../ctl/text.ts'
@@ -10,6 +10,7 @@ import type { CommandContext } from '../command-context.ts'
 import { createProgress } from '../progress.ts'
 import { collectParts, inputFiles, type ContentRequest } from './collect-parts.ts'
 import { planBundle } from './plan.ts'
+import { splitPrograms } from './programs-part.ts'
 import { identityOf, isBundleName, unwritable, writeBundle } from './write.ts'
 
 /** `edgehostctl content build`. */
@@ -103,7 +104,19 @@ function checkRequest({ file, definitions, ...lists }: ContentRequest): string {
   for (const { place, path } of inputFiles({ file, definitions, ...lists }))
     if (isSame(path, file))
       throw new Failure('usage', `--output ${file} is also the file of ${place}; name another file\n${see}`)
+  const folders = lists.programs.map((value) => [`--programs ${value}`, splitPrograms(value).folder] as const)
+  for (const [place, folder] of folders)
+    if (isInside(file, folder))
+      throw new Failure('usage', `--output ${file} is in the folder of ${place}; write it elsewhere\n${see}`)
   return file
+}
+
+/** Whether a file is, or would be, in a folder or below it. */
+function isInside(file: string, folder: string): boolean {
+  for (let parent = dirname(resolve(file)); ; parent = dirname(parent)) {
+    if (isSame(parent, folder)) return true
+    if (parent === dirname(parent)) return false
+  }
 }
 
 /** Whether two paths are one file, also through links. */

@@ -4,6 +4,7 @@ import { plural } from '../../ctl/text.ts'
 import type { CommandContext } from '../command-context.ts'
 import { renderProblems, sortProblems } from '../problems.ts'
 import { createProgress } from '../progress.ts'
+import { readChartPart } from './chart-part.ts'
 import { readDefinitionPart } from './definition-part.ts'
 import { unreadable } from './file-blob.ts'
 import { readFilePart } from './file-part.ts'
@@ -12,11 +13,15 @@ import { openLayoutFolder } from './layout-folder.ts'
 import { readLayoutPart } from './layout-part.ts'
 import { splitNamed } from './named-value.ts'
 import type { Part } from './part.ts'
+import { readProgramsPart } from './programs-part.ts'
 
 /** The options of `edgehostctl content build`. */
 export interface ContentRequest {
   readonly layouts: readonly string[]
   readonly archives: readonly string[]
+  readonly charts: readonly string[]
+  /** `NAME=VERSION:DIR` each. */
+  readonly programs: readonly string[]
   /** `NAME=FILE` each. */
   readonly files: readonly string[]
   readonly definitions: readonly string[]
@@ -26,6 +31,7 @@ export interface ContentRequest {
 /** The files that the options name, for the check that the output is none of them. */
 export function inputFiles({
   archives,
+  charts,
   files,
   definitions,
 }: ContentRequest): { place: string; path: string }[] {
@@ -35,6 +41,7 @@ export function inputFiles({
   })
   return [
     ...archives.map((path) => ({ place: `--image-archive ${path}`, path })),
+    ...charts.map((path) => ({ place: `--chart ${path}`, path })),
     ...files.map((value) => fileOf(`--file ${value}`, value)),
     ...definitions.map((path) => ({ place: `--definition ${path}`, path })),
   ]
@@ -77,6 +84,11 @@ export async function collectParts(
       parts.push(part)
       converted.push(...part.converted)
     }
+    for (const file of request.charts) {
+      const place = `--chart ${file}`
+      parts.push(await named(place, () => readChartPart(file, place, onRead)))
+    }
+    for (const value of request.programs) parts.push(await readProgramsPart(value, onRead))
     for (const value of request.files) parts.push(await readFilePart(value, onRead))
   } finally {
     progress.clear()

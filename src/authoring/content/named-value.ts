@@ -34,3 +34,10 @@ export function checkName(place: string, what: string, name: string): void {
       `${place}: ${what} ${oneLine(name)} must be a relative path without .., backslashes and control characters`,
     )
 }
+
+/**
+ * The name of an entry in a layout, for tools that find entries by it. It is no name of an image, which would contain a
+ * colon. A tag may not contain a plus, and Helm replaces it so.
+ */
+export const referenceOf = (name: string, version: string): string =>
+  `${name.replaceAll('/', '-')}-${version.replaceAll('+', '_')}`

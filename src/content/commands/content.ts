@@ -23,6 +23,18 @@ export const content: Noun = [
         isList: true,
         completes: 'file',
       },
+      chart: {
+        value: 'FILE...',
+        summary: 'Helm charts, a .tgz each, as helm package writes them.',
+        isList: true,
+        completes: 'file',
+      },
+      programs: {
+        value: 'NAME=VERSION:DIR...',
+        summary:
+          'Folders of programs: DIR/amd64, DIR/arm64 and so on have the files of one architecture; files beside these folders are for all.',
+        isList: true,
+      },
       file: {
         value: 'NAME=FILE...',
         summary: 'Files, each with the name by which it is found in the bundle.',

@@ -40,6 +40,8 @@ export const annotations = {
   title: 'org.opencontainers.image.title',
   version: 'org.opencontainers.image.version',
   created: 'org.opencontainers.image.created',
+  /** Of a layer that is a file of a program: `0755` or `0644`. */
+  fileMode: 'io.edgehostd.file.mode',
   /** On a descriptor of index.json; the value `spc` marks a cluster definition. */
   contentType: 'io.image.ref.spectrocloud.type',
   /** On a descriptor of an index; the value `attestation-manifest` marks what BuildKit states of an image. */
