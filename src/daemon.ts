@@ -4,7 +4,7 @@ import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
 import { createAuth, type Auth } from './auth/auth.ts'
 import { createCertificateRoom } from './certificate/room.ts'
-import { createContent } from './content/room.ts'
+import { createContent, type ContentRoom } from './content/room.ts'
 import { declarations, families, type Config } from './declarations.ts'
 import { createDefinitions, type Definitions } from './definition/definitions.ts'
 import { hostEdges, type Edges } from './edges.ts'
@@ -47,6 +47,7 @@ export interface Daemon {
     readonly auth: Auth
     readonly api: Api
     readonly definition: Definitions
+    readonly content: ContentRoom
     readonly jobs: Room
   }
 }
@@ -110,7 +111,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ runner, program: edges.examineProgram, running: edges.running, record: audit.record, clock, log },
     signingKey,
   })
-  const content = createContent({ database, signingKey, record: audit.record, clock })
+  const content = createContent({
+    ...{ settings: config.content, stateDirectory: state.directory, database, signingKey, runner, stopping },
+    ...{ program: edges.contentProgram, definitions: definition, architecture: edges.architecture },
+    ...{ bootId: edges.bootId, record: audit.record, listTokens, clock, log },
+  })
 
   const working: Room[] = [
     ...[audit, state.room, host, inventory.with(host), certificate, auth, api, definition, content],
@@ -143,7 +148,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   let background: NodeJS.Timeout | undefined
   return {
     app: api.app,
-    rooms: { state, audit, auth, api, definition, jobs },
+    rooms: { state, audit, auth, api, definition, content, jobs },
     async start() {
       for (const room of rooms) await room.prepare?.()
       const port = await api.listen(systemd.listenFds)

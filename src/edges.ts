@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { ClusterProfileDetail } from './definition/schemas.ts'
@@ -23,6 +25,10 @@ export interface Edges {
   /** Folder of passwd, shadow and group; `undefined` is /etc. */
   readonly etc: string | undefined
   readonly cores: number
+  /** Architecture of this machine, as OCI images name it. */
+  readonly architecture: string
+  /** Id of this boot of the kernel. */
+  readonly bootId: string
   /** Environment variables of systemd. */
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Path of `examine.cjs`. */
@@ -37,6 +43,15 @@ export interface Edges {
   readonly longRequestMs: number | undefined
 }
 
+function readBootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    // Without one, each start counts as a boot.
+    return randomUUID()
+  }
+}
+
 /** This machine. */
 export const hostEdges = (log: Logger): Edges => ({
   runner: createRunner(log),
@@ -47,6 +62,9 @@ export const hostEdges = (log: Logger): Edges => ({
   facts: undefined,
   etc: undefined,
   cores: availableParallelism(),
+  // Go's names, which OCI uses (github.com/opencontainers/image-spec, image-index.md), where they differ from Node's.
+  architecture: { x64: 'amd64', ia32: '386' }[process.arch as string] ?? process.arch,
+  bootId: readBootId(),
   environment: process.env,
   examineProgram: join(import.meta.dirname, 'examine.cjs'),
   contentProgram: join(import.meta.dirname, 'content.cjs'),

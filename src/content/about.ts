@@ -11,4 +11,27 @@ export const about = {
   checkReferencedFiles: async (check) => (await import('./check-signing-key.ts')).checkSigningKey(check),
   tags: { content: 'What is uploaded to this host.' },
   limited: ['content'],
+  families: {
+    edgehostd_content_bundles: { type: 'gauge', help: 'Published bundles.' },
+    edgehostd_content_stored_bytes: {
+      type: 'gauge',
+      help: 'Size of the blobs of all bundles, equal ones once.',
+    },
+    edgehostd_content_damaged_blobs: {
+      type: 'gauge',
+      help: 'Blobs that are damaged on the disk and not served until an upload repairs them.',
+    },
+    edgehostd_content_incomplete: {
+      type: 'gauge',
+      help: '1 while the record of a bundle is damaged, so that no content is removed; otherwise 0.',
+    },
+    edgehostd_content_checked_bytes_total: {
+      type: 'counter',
+      help: 'Bytes of content that were read again to find damage.',
+    },
+  },
+  support: [
+    { name: 'content-bundles.json', path: '/v1/edge-mgmt/content/bundles' },
+    { name: 'content-usage.json', path: '/v1/edge-mgmt/content/usage' },
+  ],
 } as const satisfies Declaration

@@ -1,27 +1,110 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'
-import type { Room } from '../room.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { FiguresOf, Room } from '../room.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
 import type { SigningKey } from '../upload/signing.ts'
+import type { about } from './about.ts'
+import { createBundles } from './bundles.ts'
+import type { ContentSettings } from './config.ts'
+import { createContentProgram } from './program/content-program.ts'
+import { bundleRoutes } from './routes/bundles.ts'
 import { signingKeyRoutes } from './routes/signing-key.ts'
 import { noteSigningKey } from './signing-key-store.ts'
+import { createBlobCheck } from './store/check-blobs.ts'
+import type { IndexedBundle } from './store/content-index.ts'
+import type { ContentDefinitions } from './store/definitions.ts'
+import { createContentAccess, type ContentAccess } from './store/find.ts'
+import { requireMount } from './store/mount.ts'
+import { createContentStore } from './store/open-store.ts'
 
 export interface ContentOptions {
+  readonly settings: ContentSettings
+  readonly stateDirectory: string
   readonly database: Database
   /** The public key that verifies uploads; undefined if they need no signature. */
   readonly signingKey: SigningKey | undefined
+  readonly runner: CommandRunner
+  /** Path of `content.cjs`. */
+  readonly program: string
+  /** The slots for definitions in bundles. */
+  readonly definitions: ContentDefinitions
+  /** Of this host, as OCI names it: amd64, arm64. */
+  readonly architecture: string
+  /** Id of this boot of the kernel. */
+  readonly bootId: string
+  /** Names what needs a bundle, beside pins; such a bundle is not deleted. */
+  readonly holdersOf?: (bundle: IndexedBundle) => readonly string[]
   /** Writes an audit record for a change that the daemon makes by itself. */
   readonly record: (entry: SystemEntry) => void
+  readonly listTokens: ContinueTokens
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
   readonly clock: Clock
+  readonly log: Logger
 }
 
+/** The room, and what other rooms may ask of the content. */
+export interface ContentRoom extends Room, ContentAccess {}
+
 /** Creates the room of the content of this host. */
-export function createContent(options: ContentOptions): Room {
-  const { signingKey: key, clock } = options
+export function createContent(options: ContentOptions): ContentRoom {
+  const { settings, stateDirectory, signingKey: key, runner, definitions, listTokens, clock, log } = options
   const since = noteSigningKey(key, options)
+  const root = settings.directory || join(stateDirectory, 'content')
+  const program = createContentProgram({ runner, program: options.program, log })
+  const store = createContentStore({
+    ...{ root, reserve: settings.reserve, indexFile: join(stateDirectory, 'content.db') },
+    ...{ bootId: options.bootId, program, runner, definitions, clock, log },
+  })
+  const bundles = createBundles({
+    ...{ store, architecture: options.architecture, holdersOf: options.holdersOf ?? (() => []) },
+  })
+  const check = createBlobCheck({ store, program, settings: settings.check, clock })
+  // The store has logged why it could not be opened.
+  const open = () => store.open().catch(() => undefined)
+
   return {
+    ...createContentAccess(store),
     async routes(app) {
       await app.register(signingKeyRoutes, { signing: key && { key, since: since ?? clock.now() } })
+      await app.register(bundleRoutes, { bundles, listTokens })
+    },
+    jobs: [
+      { name: 'content-sweep', schedule: '17 * * * *', stuckAfterMs: 6 * 3_600_000, run: store.sweep },
+      {
+        name: 'content-check',
+        schedule: '*/10 * * * *',
+        // A blob of 100 GB at the lowest useful rate.
+        stuckAfterMs: 2 * 86_400_000,
+        run: () => check.run(options.stopping),
+      },
+    ],
+    async figures(): Promise<FiguresOf<typeof about.families>> {
+      await open()
+      const totals = store.totals()
+      return {
+        edgehostd_content_bundles: totals && store.index().list().length,
+        edgehostd_content_stored_bytes: totals?.bytes,
+        edgehostd_content_damaged_blobs: totals?.damagedBlobs,
+        edgehostd_content_incomplete: totals && Number(!store.isComplete()),
+        edgehostd_content_checked_bytes_total: check.readBytes(),
+      }
+    },
+    checks: [{ name: 'content', kind: 'ready', holds: store.isUsable }],
+    async prepare() {
+      if (!settings.requireMount) return
+      await mkdir(root, { recursive: true, mode: 0o700 })
+      await requireMount(root)
+    },
+    background: () => void open(),
+    async stop() {
+      await program.stop()
+      await store.close()
     },
   }
 }

@@ -11,3 +11,135 @@ export const ContentSigningKey = Type.Object(
   { title: 'ContentSigningKey' },
 )
 export type ContentSigningKey = Static<typeof ContentSigningKey>
+
+export const Bundle = Type.Object(
+  {
+    uid: Type.String(),
+    name: Type.String({ description: 'For people; several bundles may have the same name.' }),
+    indexDigest: Type.String({ description: 'Digest of its index.json: its identity.' }),
+    publishedAt: Type.String({ format: 'date-time' }),
+    fileName: Type.String({ description: 'Of the uploaded file; empty for an upload blob by blob.' }),
+    fileSizeBytes: Type.Integer({ description: 'Of the uploaded file; 0 for an upload blob by blob.' }),
+    sizeBytes: Type.Integer({ description: 'Of its blobs, each counted once.' }),
+    blobCount: Type.Integer(),
+    images: Type.Integer({ description: 'Images that it lists.' }),
+    architectures: Type.Array(Type.String(), {
+      description: 'Of the images and programs that it carries, for example amd64.',
+    }),
+    isForeign: Type.Boolean({
+      description: 'Whether it has images or programs, but none for the architecture of this host.',
+    }),
+    definition: Type.Optional(
+      Type.Object(
+        { digest: Type.String(), sizeBytes: Type.Integer() },
+        { description: 'The cluster definition in it.' },
+      ),
+    ),
+    damagedBlobs: Type.Integer({
+      description:
+        'Blobs that are damaged on the disk and not served; any upload that has them repairs them.',
+    }),
+    isPinned: Type.Boolean({
+      description: 'Whether something on this host needs it, so that it cannot be deleted.',
+    }),
+    holders: Type.Array(Type.String(), { description: 'What needs it.' }),
+  },
+  { title: 'Bundle' },
+)
+export type Bundle = Static<typeof Bundle>
+
+export const BundleEntry = Type.Object(
+  {
+    number: Type.Integer({ description: 'Grows in the order of index.json of the bundle.' }),
+    kind: Type.String({ description: 'image, chart, program, file, definition or artifact.' }),
+    digest: Type.String({ description: 'Of its index or manifest.' }),
+    mediaType: Type.String(),
+    name: Type.String({
+      description: 'For example docker.io/library/busybox; empty if it can be pulled by digest only.',
+    }),
+    tag: Type.String(),
+    hasTag: Type.Boolean({
+      description: 'Whether the tag leads here: of several bundles with the same tag, the newest one has it.',
+    }),
+    title: Type.String({ description: 'Name of a chart, program or file.' }),
+    version: Type.String({ description: 'Of a chart or program.' }),
+    sizeBytes: Type.Integer({ description: 'Of its blobs, each counted once.' }),
+    platforms: Type.Array(
+      Type.Object({
+        os: Type.String(),
+        architecture: Type.String(),
+        variant: Type.Optional(Type.String()),
+        digest: Type.String(),
+        isCarried: Type.Boolean({ description: 'Whether the bundle carries it.' }),
+      }),
+    ),
+    createdAt: Type.Optional(Type.String({ format: 'date-time' })),
+    files: Type.Optional(
+      Type.Array(Type.Object({ title: Type.String(), digest: Type.String(), sizeBytes: Type.Integer() })),
+    ),
+  },
+  { title: 'BundleEntry' },
+)
+export type BundleEntry = Static<typeof BundleEntry>
+
+export const BundleDeletion = Type.Object(
+  {
+    uid: Type.String(),
+    name: Type.String(),
+    entries: Type.Integer({ description: 'Images, charts, programs and files that no other bundle has.' }),
+    blobs: Type.Integer({ description: 'Blobs that no other bundle has.' }),
+    sizeBytes: Type.Integer({
+      description: 'Their size. A running upload that has linked some keeps these.',
+    }),
+    holders: Type.Array(Type.String(), {
+      description: 'What needs the bundle; with any, it is not deleted.',
+    }),
+  },
+  { title: 'BundleDeletion' },
+)
+export type BundleDeletion = Static<typeof BundleDeletion>
+
+export const ContentUsage = Type.Object(
+  {
+    bundles: Type.Integer({ description: 'Published bundles.' }),
+    bundleBytes: Type.Integer({ description: 'Sum of their sizes.' }),
+    storedBytes: Type.Integer({ description: 'What their blobs take, equal ones once.' }),
+    sharedBytes: Type.Integer({ description: 'What is saved because bundles share blobs.' }),
+    uploadBytes: Type.Integer({ description: 'Of unfinished uploads, without what bundles have too.' }),
+    damagedBlobs: Type.Integer(),
+    damagedBytes: Type.Integer(),
+    isComplete: Type.Boolean({
+      description:
+        'False while the record of a bundle is damaged: then no content is removed, see the journal.',
+    }),
+    fileSystem: Type.Object({
+      directory: Type.String({ description: 'Where the content is.' }),
+      mountPoint: Type.String({ description: 'Of the file system that it is on.' }),
+      type: Type.String({ description: 'For example ext4.' }),
+      totalBytes: Type.Integer(),
+      freeBytes: Type.Integer(),
+      reserveBytes: Type.Integer({ description: 'What uploads leave free.' }),
+      reservedBytes: Type.Integer({ description: 'What running uploads still need.' }),
+      availableBytes: Type.Integer({ description: 'What a new upload may use.' }),
+    }),
+  },
+  { title: 'ContentUsage' },
+)
+export type ContentUsage = Static<typeof ContentUsage>
+
+export const UploadedContentDetails = Type.Object(
+  {
+    fileName: Type.String({
+      description: 'Of the uploaded file; of an upload blob by blob, the name of the bundle.',
+    }),
+    sha256Hash: Type.String({
+      description: 'Hex, of the uploaded file; of an upload blob by blob, of index.json.',
+    }),
+    sizeInBytes: Type.Integer(),
+    sizeInMiB: Type.Number(),
+    sizeInGiB: Type.Number(),
+    uploadDateTime: Type.String({ format: 'date-time' }),
+  },
+  { title: 'UploadedContentDetails' },
+)
+export type UploadedContentDetails = Static<typeof UploadedContentDetails>

@@ -2,6 +2,7 @@ import { createSign, generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
+import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { examineProgram } from '../support/programs.ts'
 import { hostBody } from '../support/host-body.ts'
@@ -23,6 +24,28 @@ const archivePath = '/v1/edge-mgmt/clusters/archive'
 const actions = '/v1/edge-mgmt/edgehosts/current/actions'
 const uploadPath = `${actions}/upload-clusterconfig`
 const keyPath = `${actions}/content/signing-public-key`
+const contentPath = '/v1/edge-mgmt/content'
+const bundleUid = '0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a44'
+const contentUsage = {
+  bundles: 2,
+  bundleBytes: 11_811_160_064,
+  storedBytes: 9_663_676_416,
+  sharedBytes: 2_147_483_648,
+  uploadBytes: 0,
+  damagedBlobs: 0,
+  damagedBytes: 0,
+  isComplete: true,
+  fileSystem: {
+    directory: '/var/lib/edgehostd/content',
+    mountPoint: '/var/lib/edgehostd/content',
+    type: 'ext4',
+    totalBytes: 107_374_182_400,
+    freeBytes: 96_636_764_160,
+    reserveBytes: 16_106_127_360,
+    reservedBytes: 0,
+    availableBytes: 80_530_636_800,
+  },
+}
 const validatePath = '/v1/edge-mgmt/cluster/profiles/variables/validate'
 const variables = [
   { name: 'replicas', displayName: 'Replicas', format: 'number', required: true, defaultValue: '1' },
@@ -46,6 +69,7 @@ it('the examples of the API document are what the edge replies', async () => {
     running: () => cluster.running,
     guard: { delayAfterFailures: 1, firstDelaySeconds: 3 },
   })
+  await putBundle(edge.stateDirectory, bundleUid, busyboxBundle)
   const { access } = await edge.login('bob')
   const examples: Examples & { operations: object; errors: object } = { operations: {}, errors: {} }
   const keep = (part: 'operations' | 'errors', name: string | number, example: unknown) => {
@@ -144,6 +168,22 @@ it('the examples of the API document are what the edge replies', async () => {
     admin,
   )
   await succeed('getContentSigningKey', 'GET', keyPath)
+  const bundlePath = `${contentPath}/bundles/${bundleUid}`
+  await succeed('listBundles', 'GET', `${contentPath}/bundles`)
+  await succeed('getBundle', 'GET', bundlePath)
+  await succeed('listBundleEntries', 'GET', `${bundlePath}/entries`)
+  const usage = await succeed('getContentUsage', 'GET', `${contentPath}/usage`)
+  expect(Object.keys(usage.json())).toEqual(Object.keys(contentUsage))
+  expect(Object.keys(usage.json<typeof contentUsage>().fileSystem)).toEqual(
+    Object.keys(contentUsage.fileSystem),
+  )
+  keep('operations', 'getContentUsage', { reply: contentUsage })
+  await succeed(
+    'getUploadedContentDetails',
+    'GET',
+    '/v1/edge-mgmt/edgehosts/current/uploaded-content/details',
+  )
+  await succeed('deleteBundle', 'DELETE', `${bundlePath}?dryRun=true`, undefined, admin)
   await fail(400, 'POST', loginPath, { username: 'alice' })
   await fail(401, 'GET', currentPath, undefined, {})
   await fail(403, 'POST', logoutPath, undefined, { cookie: `Authorization=${access}` })

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { createDeclaringServer } from '../../build/declaring-server.ts'
 import { collectDocument, finishDocument, type ApiDocument } from '../../build/openapi.ts'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
+import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { examineProgram } from '../support/programs.ts'
 import { playedInventory } from '../support/played-inventory.ts'
@@ -25,6 +26,7 @@ beforeAll(async () => {
     inventoryProgram: playedInventory().program,
     signingKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
   })
+  await putBundle(edge.stateDirectory, bundleUid, busyboxBundle)
 })
 afterAll(() => edge.stop())
 
@@ -37,6 +39,9 @@ interface Ask {
   readonly payload?: unknown
   readonly headers?: Record<string, string>
 }
+
+const bundleUid = '0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a44'
+const bundlePath = `/v1/edge-mgmt/content/bundles/${bundleUid}`
 
 // What each operation needs to succeed, beside its path.
 const good: Record<string, () => Promise<Ask>> = {
@@ -53,6 +58,9 @@ const good: Record<string, () => Promise<Ask>> = {
     const { uploadPath } = (await edge.app.inject(upload)).json<{ uploadPath: string }>()
     return { payload: { archiveUploadPath: uploadPath, variables: [{ name: 'x', value: 'y' }] } }
   },
+  getBundle: async () => ({ url: bundlePath }),
+  listBundleEntries: async () => ({ url: `${bundlePath}/entries` }),
+  deleteBundle: async () => ({ url: `${bundlePath}?dryRun=true` }),
   endSession: async () => {
     const { access } = await edge.login('bob')
     const { items } = (await edge.get(sessionsPath, access)).json<{ items: { uid: string }[] }>()

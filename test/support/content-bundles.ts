@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Entry } from '../../src/content/format/entry.ts'
 import { createRecordParser, formatRecord } from '../../src/content/format/record.ts'
@@ -71,4 +71,36 @@ export const publishInProcess: Pick<ContentProgram, 'publish'> = {
     for (const hex of missing) await rename(join(upload, 'blobs', hex), join(blobs, hex))
     return { movedCount: missing.length }
   },
+}
+
+/** Puts a published bundle on the disk, for a daemon that has not opened its content yet. */
+export async function putBundle(stateDirectory: string, uid: string, bundle: TestBundle): Promise<void> {
+  const content = join(stateDirectory, 'content')
+  const blobs = join(content, 'blobs', 'sha256')
+  const folder = join(stateDirectory, `upload-${uid}`)
+  for (const each of [blobs, join(content, 'bundles'), join(folder, 'blobs')])
+    await mkdir(each, { recursive: true })
+  const { indexDigest } = await writeUpload({ uid, folder }, bundle)
+  await cp(join(folder, 'blobs'), blobs, { recursive: true })
+  await rename(join(folder, 'index.json'), join(blobs, indexDigest.slice(7)))
+  await rename(join(folder, 'record.jsonl'), join(content, 'bundles', `${uid}.jsonl`))
+}
+
+/** A bundle with an image of one platform, for documents and tests of the API. */
+export const busyboxBundle: TestBundle = {
+  name: 'factory',
+  blobs: [Buffer.from('an index'), Buffer.from('a layer')],
+  entries: [
+    {
+      mediaType: 'application/vnd.oci.image.index.v1+json',
+      name: 'docker.io/library/busybox',
+      tag: '1.36',
+      sizeBytes: 15,
+      platforms: [
+        { os: 'linux', architecture: 'amd64', digest: digestOfBytes(Buffer.from('m')), isCarried: true },
+        { os: 'linux', architecture: 'arm64', digest: digestOfBytes(Buffer.from('n')), isCarried: false },
+      ],
+    },
+  ],
+  publishedAt: Date.UTC(2026, 0, 31, 9, 45),
 }

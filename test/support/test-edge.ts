@@ -122,6 +122,8 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
       etc: host.etc,
       cores: options.cores ?? 2,
+      architecture: 'amd64',
+      bootId: 'boot-1',
       environment: {},
       examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
       contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
@@ -131,7 +133,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
     },
   })
   const { app, rooms } = daemon
-  const { audit, auth, state, definition } = rooms
+  const { audit, auth, state, definition, content } = rooms
   const secret = readFileSync(join(stateDirectory, secretFile))
   const keys = deriveKeys(createSecrets(secret))
   await app.ready()
@@ -144,6 +146,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   return {
     app,
     daemon,
+    content,
     routes: rooms.api.table,
     host,
     clock,

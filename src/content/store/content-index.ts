@@ -33,6 +33,15 @@ export interface KnownBlob {
   readonly isDamaged: number
 }
 
+/** What lies in the store. */
+export interface Totals {
+  /** Blobs, damaged ones too. */
+  readonly blobs: number
+  readonly bytes: number
+  readonly damagedBlobs: number
+  readonly damagedBytes: number
+}
+
 /** What the records say, in a form that can be searched. Digests of blobs are hex. */
 export interface ContentIndex {
   readonly database: IndexDatabase
@@ -71,6 +80,8 @@ export interface ContentIndex {
   damaged(bundle: number): string[]
   /** How many blobs are damaged, by the id of each published bundle that has any. */
   damagedCounts(): ReadonlyMap<number, number>
+  /** Sums of the blobs; some 10 ms for 100,000. */
+  totals(): Totals
 }
 
 const bundleColumns = 'id, facts, image_count AS images, architectures'
@@ -129,6 +140,10 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     SELECT 1 FROM bundle_blob AS use WHERE use.blob = blob.id AND use.bundle = ?)`)
   const damagedByBundle = sql.prepare(`SELECT use.bundle AS id, count(*) AS count
     FROM blob JOIN bundle_blob AS use ON use.blob = blob.id WHERE damaged_at IS NOT NULL GROUP BY use.bundle`)
+
+  const sums =
+    sql.prepare(`SELECT count(*) AS blobs, coalesce(sum(size_bytes), 0) AS bytes, count(damaged_at) AS damagedBlobs,
+    coalesce(sum(size_bytes) FILTER (WHERE damaged_at IS NOT NULL), 0) AS damagedBytes FROM blob`)
 
   const blobs = (rows: readonly unknown[]) => rows as KnownBlob[]
   const bundleOf = (row: unknown) => (row === undefined ? undefined : toBundle(row as StoredBundle))
@@ -217,6 +232,7 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     wholeBlobsAfter: (hex, limit) => blobs(nextWhole.all(hex, limit)),
     setDamaged: (hex, at) => void updateDamaged.run(at ?? null, hex),
     damaged: (bundle) => (damagedOf.all(bundle) as { hex: string }[]).map(({ hex }) => hex),
+    totals: () => sums.get() as unknown as Totals,
     damagedCounts: () =>
       new Map((damagedByBundle.all() as { id: number; count: number }[]).map(({ id, count }) => [id, count])),
   }

@@ -12,7 +12,7 @@ export interface ContentDefinitions {
     readonly file: string
     readonly sizeBytes: number
     readonly bundle: { readonly uid: string; readonly name: string; readonly publishedAt: number }
-    readonly signal: AbortSignal | undefined
+    readonly signal: AbortSignal
   }): Promise<ExaminedDefinition>
   /** Called when the bundles may have changed. @param newest published bundle with a definition */
   bundlesChanged(newest: NewestDefinition | undefined): Promise<void>

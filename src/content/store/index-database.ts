@@ -1,11 +1,14 @@
 import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { createReader, type Reader } from '../../store/reader.ts'
 
 /** The file of the index: a copy of what the records say, in a form that can be searched. */
 export interface IndexDatabase {
   readonly sql: DatabaseSync
   /** Runs `work` in one transaction; an exception rolls back and is rethrown. */
   transaction<T>(work: () => T): T
+  /** Runs queries in another thread. */
+  readonly read: Reader['read']
   close(): void
 }
 
@@ -40,7 +43,7 @@ const schema = `
     size_bytes INTEGER NOT NULL,
     more TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX entry_bundle ON entry (bundle, name, tag, id);
+  CREATE INDEX entry_bundle ON entry (bundle, id);
   CREATE INDEX entry_name ON entry (name, tag);
   CREATE INDEX entry_digest ON entry (digest);
   CREATE INDEX entry_title ON entry (title) WHERE title <> '';
@@ -96,6 +99,7 @@ function open(file: string, bootId: string): IndexDatabase {
     sql.close()
     throw error
   }
+  const reader = createReader(sql)
   const [begin, commit] = [sql.prepare('BEGIN IMMEDIATE'), sql.prepare('COMMIT')]
   return {
     sql,
@@ -110,6 +114,10 @@ function open(file: string, bootId: string): IndexDatabase {
         throw error
       }
     },
-    close: () => sql.close(),
+    read: reader.read,
+    close() {
+      void reader.close()
+      sql.close()
+    },
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { link, mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
-import { refuseFull } from '../../errors/storage-full.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import { isUnwritable } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import { syncFolder } from '../../system/files.ts'
@@ -10,7 +10,7 @@ import type { Logger } from '../../system/log.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
-import { createContentIndex, type ContentIndex } from './content-index.ts'
+import { createContentIndex, type ContentIndex, type IndexedBundle, type Totals } from './content-index.ts'
 import { openIndexDatabase, removeIndexDatabase } from './index-database.ts'
 import type { Bundle, ContentStore, Published, PublishOrder, StagedUpload } from './content-store.ts'
 import type { ContentDefinitions } from './definitions.ts'
@@ -24,6 +24,7 @@ import {
   recordFile,
   type ContentFolder,
 } from './folder.ts'
+import { linkBlobs } from './link-blobs.ts'
 import { createLock } from './lock.ts'
 import { openPins, type Pins } from './pins.ts'
 import { markOf, reconcile } from './reconcile.ts'
@@ -57,13 +58,24 @@ export interface OpenStore extends ContentStore {
   pins(): Pins
   /** Whether every record could be read; while not, nothing is removed. */
   isComplete(): boolean
-  /** Removes a bundle, and the blobs that no other bundle names. Uploads keep what they have linked. */
-  remove(bundle: Bundle): Promise<void>
+  /** Whether the last use of the folder did not fail; true before `open`. */
+  isUsable(): boolean
+  /** Sums of the blobs; undefined before `open`. */
+  totals(): Totals | undefined
+  /**
+   * Removes a bundle, and the blobs that no other bundle names. Uploads keep what they have linked.
+   * @param check throws an AppError if the bundle may not be removed; the bundle is published while it runs
+   * @returns the bundle; undefined if there is none
+   */
+  remove(uid: string, check: (bundle: IndexedBundle) => void): Promise<IndexedBundle | undefined>
+  /** Runs `work` while nothing is published or removed. */
+  whileUnchanged<T>(work: () => Promise<T>): Promise<T>
   /** Removes orphans, and notes blobs that are missing; waits until nothing is published or removed. */
   sweep(): Promise<void>
   /** Moves damaged blobs out of the store. */
   setAside(hexes: readonly string[]): Promise<void>
-  close(): void
+  /** Waits for the change under way. @throws AppError NotReady from then on, from every verb that changes something */
+  close(): Promise<void>
 }
 
 const markerName = 'publishing'
@@ -80,10 +92,13 @@ export function createContentStore(options: StoreOptions): OpenStore {
   const lock = createLock()
   const failed = unavailable(log, root)
   let pins: Pins | undefined
+  let totals: Totals | undefined
   let isComplete = true
   let wasOpened = false
   /** Whether folder and index agree, as far as is known; if not, they are brought together before the next change. */
   let areInStep = false
+  let isUsable = true
+  let isClosed = false
 
   async function open(): Promise<void> {
     if (!wasOpened) await exclusively(async () => undefined)
@@ -93,10 +108,13 @@ export function createContentStore(options: StoreOptions): OpenStore {
   function exclusively<T>(work: () => Promise<T>): Promise<T> {
     return lock(async () => {
       try {
+        if (isClosed) throw stopping()
         if (!areInStep) await openNow()
-        return await work()
+        const result = await work()
+        isUsable = true
+        return result
       } catch (error) {
-        if (!(error instanceof AppError)) areInStep = false
+        if (!(error instanceof AppError)) areInStep = isUsable = false
         if (isDamagedIndex(error)) dropIndex()
         return failed(error)
       }
@@ -174,6 +192,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
 
   /** After each change: what other readers of the content have to know. An error does not undo the change. */
   async function tell(): Promise<void> {
+    totals = current().totals()
     await writeIndexFile(folder, current().database).catch((error: unknown) =>
       log.warn({ err: error, file: folder.indexFile }, 'index.json of the content could not be written'),
     )
@@ -305,7 +324,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
       file: join(upload.folder, 'blobs', hexOf(definition.digest)),
       sizeBytes: definition.sizeBytes,
       bundle: { uid: upload.uid, name, publishedAt },
-      signal,
+      signal: signal ?? new AbortController().signal,
     })
   }
 
@@ -323,9 +342,11 @@ export function createContentStore(options: StoreOptions): OpenStore {
 
   const removeFolder = ({ folder: own }: StagedUpload) => rm(own, { recursive: true, force: true })
 
-  async function removeNow(bundle: Bundle): Promise<void> {
-    const id = current().idOf(bundle.uid)
-    if (id === undefined) return
+  async function removeNow(uid: string, check: (bundle: IndexedBundle) => void) {
+    const bundle = current().find(uid)
+    if (!bundle) return undefined
+    check(bundle)
+    const { id } = bundle
     await unlink(recordFile(folder, bundle.uid)).catch(missing)
     await syncFolder(folder.bundles)
     try {
@@ -337,6 +358,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     if (isComplete) await removeBlobs(id)
     await current().remove(id)
     await tell()
+    return bundle
   }
 
   async function removeBlobs(bundle: number): Promise<void> {
@@ -380,6 +402,8 @@ export function createContentStore(options: StoreOptions): OpenStore {
       return pins
     },
     isComplete: () => isComplete,
+    totals: () => totals,
+    isUsable: () => isUsable,
     async stage() {
       await open()
       const uid = randomUUID()
@@ -406,37 +430,31 @@ export function createContentStore(options: StoreOptions): OpenStore {
     hasBlob: (digest) => current().hasBlob(hexOf(digest)),
     async linkBlobs(upload, digests) {
       await open()
-      const linked: string[] = []
-      for (const digest of digests) {
-        const hex = hexOf(digest)
-        if (!current().hasBlob(hex)) continue
-        const isLinked = await link(join(folder.blobs, hex), join(upload.folder, 'blobs', hex))
-          .then(() => true)
-          .catch((error: unknown) => {
-            const { code } = error as NodeJS.ErrnoException
-            if (code === 'EEXIST') return true
-            // Its bundle was deleted meanwhile, or the blob has the most links that the file system allows.
-            if (code === 'ENOENT' || code === 'EMLINK') return false
-            return refuseFull(error)
-          })
-        if (isLinked) linked.push(digest)
-      }
-      return linked
+      const known = digests.filter((digest) => current().hasBlob(hexOf(digest)))
+      return linkBlobs(folder, upload, known)
     },
     publish: (upload, order) => exclusively(() => publishNow(upload, order)),
-    remove: (bundle) => exclusively(() => removeNow(bundle)),
+    remove: (uid, check) => exclusively(() => removeNow(uid, check)),
+    whileUnchanged: exclusively,
     sweep: () => exclusively(() => sweepNow()),
     setAside: (hexes) => exclusively(() => setAsideNow(hexes)),
-    close() {
-      index?.database.close()
-      index = undefined
-    },
+    close: () =>
+      lock(async () => {
+        isClosed = true
+        index?.database.close()
+        index = undefined
+      }),
   }
 }
 
 // Primary result codes of https://www.sqlite.org/rescode.html: SQLITE_CORRUPT, SQLITE_NOTADB
 const isDamagedIndex = (error: unknown) =>
   [11, 26].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
+
+const stopping = () =>
+  new AppError(generalErrors.NotReady, 'the daemon is stopping; try again when it is running', {
+    retryAfterSec: 30,
+  })
 
 function existing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error

@@ -30,7 +30,7 @@ interface Parts {
 
 /** A daemon's start, on the same disk. */
 function start(parts: Parts = {}): OpenStore {
-  ;(store as OpenStore | undefined)?.close()
+  void (store as OpenStore | undefined)?.close()
   log = captureLog()
   store = createContentStore({
     ...{ root: join(folder, 'content'), reserve: { percent: 0, leastBytes: 0 }, log: log.log },
@@ -51,7 +51,7 @@ beforeEach(async () => {
   start()
 })
 afterEach(async () => {
-  store.close()
+  await store.close()
   await rm(folder, { recursive: true })
 })
 
@@ -63,7 +63,7 @@ async function publish(bundle: TestBundle) {
   return { upload, ...(await store.publish(upload, order)) }
 }
 async function loseIndex(): Promise<void> {
-  store.close()
+  await store.close()
   for (const end of ['', '-wal', '-shm']) await rm(join(folder, `content.db${end}`), { force: true })
 }
 const blobsOnDisk = async () => (await readdir(store.blobs)).sort()
@@ -98,10 +98,10 @@ it('the same index again is the bundle that is published, and nothing is written
 it('two bundles share a blob, which goes with the second of them', async () => {
   const one = await publish({ name: 'one', blobs: [red, green] })
   const two = await publish({ name: 'two', blobs: [red, blue] })
-  await store.remove(one.bundle)
+  await store.remove(one.bundle.uid, () => undefined)
   expect(await blobsOnDisk()).toEqual([...hexes(red, blue), two.bundle.indexDigest.slice(7)].sort())
   expect(names()).toEqual(['two'])
-  await store.remove(two.bundle)
+  await store.remove(two.bundle.uid, () => undefined)
   expect(await blobsOnDisk()).toEqual([])
   expect(await filesOf('bundles')).toEqual([])
 })
@@ -112,7 +112,7 @@ it('an upload keeps a blob that it has linked when the bundle of the blob is del
   expect(await store.linkBlobs(upload, [digestOfBytes(red), digestOfBytes(blue)])).toEqual([
     digestOfBytes(red),
   ])
-  await store.remove(one.bundle)
+  await store.remove(one.bundle.uid, () => undefined)
   expect(store.hasBlob(digestOfBytes(red))).toBe(false)
   const order = await writeUpload(upload, { name: 'two', blobs: [red] }, new Set([hexOfBytes(red)]))
   await store.publish(upload, order)
@@ -134,7 +134,7 @@ it.each([
   ['damaged', true],
 ])('an index that is %s is made again', async (_which, damage) => {
   await publish({ name: 'one', blobs: [red] })
-  store.close()
+  await store.close()
   if (damage)
     await writeFile(join(folder, 'content.db'), 'not a database, but longer than its header '.repeat(100))
   await start({ bootId: damage ? 'boot 1' : 'boot 2' }).open()
@@ -146,7 +146,7 @@ it('an older database gets the bundles that it lacks and loses those that are go
   const one = await publish({ name: 'one', blobs: [red] })
   store.index().database.sql.exec(`VACUUM INTO '${join(folder, 'older.db')}'`)
   await publish({ name: 'two', blobs: [green] })
-  await store.remove(one.bundle)
+  await store.remove(one.bundle.uid, () => undefined)
   await loseIndex()
   await writeFile(join(folder, 'content.db'), await readFile(join(folder, 'older.db')))
   await start().open()
@@ -298,9 +298,9 @@ it('the definition of a bundle is examined before it is published, and the newes
   await store.setAside([hexOfBytes(green)])
   await publish({ name: 'three', blobs: [blue] })
   expect(told.at(-1)).toMatchObject({ bundleUid: two.bundle.uid })
-  await store.remove(two.bundle)
+  await store.remove(two.bundle.uid, () => undefined)
   expect(told.at(-1)).toMatchObject({ bundleUid: one.bundle.uid })
-  await store.remove(one.bundle)
+  await store.remove(one.bundle.uid, () => undefined)
   expect(told.at(-1)).toBeUndefined()
   expect(placed).toEqual(['one', 'two'])
   expect(names()).toEqual(['three'])
@@ -323,7 +323,7 @@ it('index.json of the store gives a tag to the newest bundle, and back when that
     [digestOfBytes(red), undefined],
     [digestOfBytes(green), 'docker.io/library/busybox:1.36'],
   ])
-  await store.remove(two.bundle)
+  await store.remove(two.bundle.uid, () => undefined)
   expect(await tags()).toEqual([[digestOfBytes(red), 'docker.io/library/busybox:1.36']])
 })
 

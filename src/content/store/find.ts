@@ -1,0 +1,162 @@
+import { join } from 'node:path'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { EntryKind } from '../format/entry.ts'
+import { parseImageName } from '../format/image-name.ts'
+import type { IndexDatabase } from './index-database.ts'
+import type { IndexedBundle } from './content-index.ts'
+import { hexOf } from './folder.ts'
+import type { OpenStore } from './open-store.ts'
+
+/** An image, chart, program or file of a published bundle. */
+export interface Found {
+  readonly bundle: { readonly uid: string; readonly name: string }
+  readonly kind: EntryKind
+  /** Of its index or manifest. */
+  readonly digest: string
+  /** The file with that index or manifest. */
+  readonly path: string
+  /** Whether no blob of the bundle is damaged. */
+  readonly isWhole: boolean
+}
+
+/** What other rooms may ask of the content. */
+export interface ContentAccess {
+  /**
+   * Finds what a bundle carries. Of several bundles the newest answers that is whole.
+   * @param reference the name of an image, as `busybox` or `docker.io/library/busybox:1.36`; the digest of an entry; for another kind
+   *   its title, with or without `:version`
+   */
+  find(reference: string, kind?: EntryKind): Promise<Found | undefined>
+  /**
+   * Keeps bundles from being deleted as long as only they carry what is named. A holder's new pins replace its old ones.
+   * @param holder what needs the content, as it is named to an operator, for example `cluster edge-1`
+   * @throws AppError NotFound for the first reference that is not here; the old pins then stay
+   */
+  pin(holder: string, references: readonly string[]): Promise<void>
+  unpin(holder: string): Promise<void>
+}
+
+interface Row {
+  readonly id: number
+  readonly uid: string
+  readonly bundleName: string
+  readonly kind: EntryKind
+  readonly digest: string
+}
+
+/** @param store need not be open yet */
+export function createContentAccess(store: OpenStore): ContentAccess {
+  async function find(reference: string, kind?: EntryKind): Promise<Found | undefined> {
+    await store.open()
+    const damaged = store.index().damagedCounts()
+    const rows = findRows(store.index().database, reference, kind)
+    const row = rows.find(({ id }) => !damaged.has(id)) ?? rows[0]
+    return (
+      row && {
+        bundle: { uid: row.uid, name: row.bundleName },
+        kind: row.kind,
+        digest: row.digest,
+        path: join(store.blobs, hexOf(row.digest)),
+        isWhole: !damaged.has(row.id),
+      }
+    )
+  }
+
+  return {
+    find,
+    pin: (holder, references) =>
+      store.whileUnchanged(async () => {
+        const digests: string[] = []
+        for (const reference of references) {
+          const [row] = findRows(store.index().database, reference)
+          if (!row)
+            throw new AppError(
+              generalErrors.NotFound,
+              `${reference} is in no bundle of this host; upload a bundle that has it`,
+            )
+          digests.push(row.digest)
+        }
+        await store.pins().set(holder, digests)
+      }),
+    unpin: (holder) => store.whileUnchanged(() => store.pins().set(holder, [])),
+  }
+}
+
+/** Entries with this reference, those of the newest bundle first. */
+function findRows({ sql }: IndexDatabase, reference: string, kind?: EntryKind): Row[] {
+  const { condition, values } = conditionOf(reference, kind)
+  return sql
+    .prepare(
+      `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, kind, digest
+      FROM entry JOIN bundle ON bundle.id = entry.bundle
+      WHERE is_published = 1 AND ${condition} AND (? = '' OR kind = ?)
+      ORDER BY published_at DESC, uid DESC, entry.id DESC LIMIT 100`,
+    )
+    .all(...values, kind ?? '', kind ?? '') as unknown as Row[]
+}
+
+function conditionOf(
+  reference: string,
+  kind: EntryKind | undefined,
+): { condition: string; values: string[] } {
+  if (reference.startsWith('sha256:')) return { condition: 'digest = ?', values: [reference] }
+  if (kind !== undefined && kind !== 'image') {
+    const colon = reference.lastIndexOf(':')
+    if (colon < 0) return { condition: "title <> '' AND title = ?", values: [reference] }
+    const values = [reference.slice(0, colon), reference.slice(colon + 1)]
+    return { condition: "title <> '' AND title = ? AND version = ?", values }
+  }
+  const parsed = parseImageName(reference)
+  if ('problem' in parsed) return { condition: 'digest = ?', values: [reference] }
+  const { name, tag, digest } = parsed
+  if (digest !== undefined) return { condition: 'digest = ?', values: [digest] }
+  return { condition: 'entry.name = ? AND tag = ?', values: [name, tag ?? ''] }
+}
+
+/**
+ * What needs a bundle: the holders of pins on entries that no other whole bundle carries.
+ * @returns by the id of the bundle
+ */
+export function holdersByBundle(store: OpenStore): ReadonlyMap<number, readonly string[]> {
+  const damaged = store.index().damagedCounts()
+  const carriers = store
+    .index()
+    .database.sql.prepare(
+      'SELECT DISTINCT bundle.id AS id FROM entry JOIN bundle ON bundle.id = entry.bundle WHERE is_published = 1 AND digest = ?',
+    )
+  const found = new Map<number, Set<string>>()
+  for (const [digest, holders] of store.pins().holders()) {
+    const ids = (carriers.all(digest) as { id: number }[]).map(({ id }) => id)
+    const whole = ids.filter((id) => !damaged.has(id))
+    const [only, second] = whole.length > 0 ? whole : ids
+    if (only === undefined || second !== undefined) continue
+    found.set(only, new Set([...(found.get(only) ?? []), ...holders]))
+  }
+  return new Map([...found].map(([id, holders]) => [id, [...holders].sort()]))
+}
+
+/** What a deletion of the bundle removes from the host. */
+export async function planDeletion(
+  store: OpenStore,
+  { id }: IndexedBundle,
+): Promise<{ blobs: number; sizeBytes: number; entries: number }> {
+  const [[blobs] = [], [entries] = []] = await store.index().database.read([
+    {
+      sql: `SELECT count(*) AS blobs, coalesce(sum(size_bytes), 0) AS sizeBytes FROM bundle_blob AS mine
+        JOIN blob ON blob.id = mine.blob WHERE mine.bundle = ? AND NOT EXISTS (
+          SELECT 1 FROM bundle_blob AS other WHERE other.blob = mine.blob AND other.bundle <> mine.bundle)`,
+      values: [id],
+    },
+    {
+      sql: `SELECT count(DISTINCT digest) AS entries FROM entry WHERE bundle = ? AND NOT EXISTS (
+          SELECT 1 FROM entry AS other WHERE other.digest = entry.digest AND other.bundle <> entry.bundle)`,
+      values: [id],
+    },
+  ])
+  return {
+    blobs: Number(blobs?.blobs),
+    sizeBytes: Number(blobs?.sizeBytes),
+    entries: Number(entries?.entries),
+  }
+}
