@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -10,9 +19,15 @@ import { captureLog } from './https-server.ts'
 import { contentProgram } from './programs.ts'
 import { sha256, type RawMember } from './tar-bytes.ts'
 
-/** A folder with a store, an upload, and the program that works on them. */
-export function createContentHome() {
-  const home = mkdtempSync(join(tmpdir(), 'content-program-'))
+// Thousands of files of a test do not wait for a disk.
+const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+/**
+ * A folder with a store, an upload, and the program that works on them.
+ * @param parent the folder is in memory unless the test is about the disk
+ */
+export function createContentHome(parent = memory) {
+  const home = mkdtempSync(join(parent, 'content-program-'))
   const { log, lines } = captureLog()
   const content = createContentProgram({ runner: createRunner(), program: contentProgram(), log })
   const blobs = join(home, 'store')
@@ -90,3 +105,13 @@ export function listWhole(folder: string): string[] {
 /** Bytes that do not compress, the same for the same seed. */
 export const noise = (sizeBytes: number, seed: number): Buffer =>
   createHash('shake256', { outputLength: sizeBytes }).update(String(seed)).digest()
+
+/** Kills the children of this process that run content.cjs. */
+export function killChildren(): void {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
+  for (const pid of children) {
+    if (!lstatSync(`/proc/${pid}`, { throwIfNoEntry: false })) continue
+    if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('content.cjs'))
+      process.kill(Number(pid), 'SIGKILL')
+  }
+}

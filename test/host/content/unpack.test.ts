@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { lstatSync, mkdirSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -9,6 +10,7 @@ import { readTar } from '../../../src/archive/tar-reader.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import {
   createContentHome,
+  killChildren,
   layoutMembers,
   listWhole,
   noise,
@@ -20,7 +22,7 @@ import { rawMember, rawTar, sha256, type RawMember } from '../../support/tar-byt
 let home: ContentHome
 let upload: string
 beforeEach(() => {
-  home = createContentHome()
+  home = createContentHome(tmpdir())
   upload = home.makeUpload()
 })
 afterEach(async () => {
@@ -338,13 +340,3 @@ describe('a program that is ended', () => {
     await expect(later).rejects.toMatchObject({ code: 'NotReady' })
   })
 })
-
-/** Kills the children of this process that run content.cjs. */
-function killChildren(): void {
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
-  for (const pid of children) {
-    if (!lstatSync(`/proc/${pid}`, { throwIfNoEntry: false })) continue
-    if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('content.cjs'))
-      process.kill(Number(pid), 'SIGKILL')
-  }
-}
