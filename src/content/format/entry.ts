@@ -47,6 +47,8 @@ export interface EntryPlatform extends Platform {
 export interface EntryFile {
   /** Path of the file: relative, without `..`. */
   readonly title: string
+  /** Digest of the manifest that has it: of a program there is one for each platform. */
+  readonly manifest: string
   readonly digest: string
   readonly sizeBytes: number
 }
@@ -117,7 +119,7 @@ export function describeEntries({
       title: plainText(manifest.annotations.get(keys.title)) ?? configured.title,
       version: plainText(manifest.annotations.get(keys.version)) ?? configured.version,
       kind,
-      files: kind === 'image' ? [] : filesOf(manifest, kind),
+      files: kind === 'image' ? [] : filesOf(digest, manifest, kind),
     }
     summaries.set(digest, summary)
     return summary
@@ -243,11 +245,11 @@ function kindOf({ artifactType, config, layers }: Manifest): EntryKind {
 const badTitle = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]|(?:^|\/)\.{0,2}(?:\/|$)/u
 const titleCharacters = 1_000
 
-function filesOf({ layers }: Manifest, kind: EntryKind): EntryFile[] {
+function filesOf(manifest: string, { layers }: Manifest, kind: EntryKind): EntryFile[] {
   return layers.flatMap(({ annotations: given, digest, sizeBytes, place }) => {
     const title = given.get(keys.title)
     const isGood = title !== undefined && title.length <= titleCharacters && !badTitle.test(title)
-    if (isGood) return [{ title, digest, sizeBytes }]
+    if (isGood) return [{ title, manifest, digest, sizeBytes }]
     if (kind !== 'program' && kind !== 'file') return []
     throw refuseBundle(
       'FileNameInvalid',

@@ -45,7 +45,7 @@ describe('the kind of an entry', () => {
       title: 'kubernetes',
       version: '1.33.3',
       platforms: [{ os: 'linux', architecture: 'arm64', isCarried: true }],
-      files: [{ title: 'bin/kubectl', digest: file.digest, sizeBytes: 3 }],
+      files: [{ title: 'bin/kubectl', manifest: entries[0]?.digest, digest: file.digest, sizeBytes: 3 }],
     })
     expect(architectures).toEqual(['arm64'])
   })
@@ -105,6 +105,37 @@ describe('the kind of an entry', () => {
       [keys.contentType]: 'spc',
     })
     expect(refusalOf(() => walkOver(layout)).details).toMatchObject({ reason: 'DefinitionInvalid' })
+  })
+
+  it('a program of several architectures has the files of each, by the manifest of its platform', () => {
+    const layout = createLayout()
+    const manifestOf = (architecture: string) =>
+      layout.artifact({
+        artifactType: artifactTypes.program,
+        layers: [
+          layout.put(`elf ${architecture}`, mediaTypes.fileContent, {
+            annotations: { [keys.title]: 'bin/kubectl' },
+          }),
+        ],
+        annotations: { [keys.title]: 'kubernetes', [keys.version]: '1.33.3' },
+        more: { platform: { os: 'linux', architecture } },
+      })
+    const [amd64, arm64] = [manifestOf('amd64'), manifestOf('arm64')]
+    layout.list(layout.index([amd64, arm64]))
+    const { entries, architectures } = walkOver(layout)
+    expect(entries).toMatchObject([
+      {
+        kind: 'program',
+        title: 'kubernetes',
+        version: '1.33.3',
+        platforms: [{ digest: amd64.digest }, { digest: arm64.digest }],
+        files: [
+          { title: 'bin/kubectl', manifest: amd64.digest, sizeBytes: 9 },
+          { title: 'bin/kubectl', manifest: arm64.digest, sizeBytes: 9 },
+        ],
+      },
+    ])
+    expect(architectures).toEqual(['amd64', 'arm64'])
   })
 
   it.each(['constructor', '__proto__', 'toString'])(
