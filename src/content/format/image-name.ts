@@ -20,9 +20,6 @@ const hexadecimal = /^[0-9a-f]{64}$/
 // The longest repository and host that registries accept.
 const longest = 255
 
-/** Whether a text can be a tag: the grammar of the OCI distribution specification. */
-export const isTag = (text: string): boolean => tagForm.test(text)
-
 /**
  * Parses and completes the name of an image as Docker and containerd do: `busybox` is `docker.io/library/busybox:latest`.
  * The first part is a host if it contains a dot or a colon, is `localhost` or has capital letters. Hosts are written
@@ -43,7 +40,7 @@ export function parseImageName(text: string): ImageName | { readonly problem: st
   const repository = colon < 0 ? named : named.slice(0, colon)
   if (hexadecimal.test(repository) || (repository === 'sha256' && tag !== undefined && hexadecimal.test(tag)))
     return { problem: 'is a digest, not a name' }
-  if (tag !== undefined && !isTag(tag))
+  if (tag !== undefined && !tagForm.test(tag))
     return { problem: 'has a tag that is not 1 to 128 letters, digits, _, . and -' }
   const split = splitHost(repository)
   if ('problem' in split) return split

@@ -12,7 +12,6 @@ export const mediaTypes = {
   dockerConfig: 'application/vnd.docker.container.image.v1+json',
   chartConfig: 'application/vnd.cncf.helm.config.v1+json',
   chartContent: 'application/vnd.cncf.helm.chart.content.v1.tar+gzip',
-  chartProvenance: 'application/vnd.cncf.helm.chart.provenance.v1.prov',
   /** A file of a program, and a file of `content build --file`. */
   fileContent: 'application/octet-stream',
   /** The archive of a definition, whatever its compression. */

@@ -47,55 +47,38 @@ export function createWalk(limits: BundleLimits = bundleLimits): Walk {
   let index: Index | undefined
   let documentCount = 0
 
+  function countDocument({ digest, place }: Descriptor, depth: number): void {
+    documentCount += 1
+    if (documentCount > limits.documents)
+      throw refuseBundle(
+        'TooManyBlobs',
+        place,
+        `exceeds the ${limits.documents} indexes and manifests a bundle may name`,
+      )
+    if (depth > limits.depth)
+      throw refuseBundle(
+        'TooDeep',
+        place,
+        `is an index or manifest ${depth} levels below index.json; ${limits.depth} are allowed`,
+      )
+    depths.set(digest, depth)
+  }
+
   /** @returns the need if it is new or says more than before */
   function name(descriptor: Descriptor, isRequired: boolean, depth: number): Need | undefined {
-    const { digest, sizeBytes, mediaType } = descriptor
+    const { digest, sizeBytes, mediaType, place } = descriptor
     const known = needs.get(digest)
-    const kind = documentKind(mediaType) === undefined ? 'blob' : 'document'
-    if (known === undefined) {
-      if (needs.size >= limits.blobs)
-        throw refuseBundle(
-          'TooManyBlobs',
-          descriptor.place,
-          `exceeds the ${limits.blobs} blobs a bundle may name`,
-        )
-    } else {
-      if (known.sizeBytes !== sizeBytes)
-        throw refuseBundle(
-          'SizeDiffers',
-          `${descriptor.place}.size`,
-          `is ${sizeBytes}; ${known.descriptor.place}.size says ${known.sizeBytes} of the same blob`,
-        )
-      if (kind === 'document' && known.kind === 'document' && known.descriptor.mediaType !== mediaType)
-        throw refuseBundle(
-          'MediaTypeDiffers',
-          `${descriptor.place}.mediaType`,
-          `differs from ${known.descriptor.place}.mediaType, which names the same blob`,
-        )
-    }
-    const isNewDocument = kind === 'document' && known?.kind !== 'document'
-    if (isNewDocument) {
-      documentCount += 1
-      if (documentCount > limits.documents)
-        throw refuseBundle(
-          'TooManyBlobs',
-          descriptor.place,
-          `exceeds the ${limits.documents} indexes and manifests a bundle may name`,
-        )
-      if (depth > limits.depth)
-        throw refuseBundle(
-          'TooDeep',
-          descriptor.place,
-          `is an index or manifest ${depth} levels below index.json; ${limits.depth} are allowed`,
-        )
-      depths.set(digest, depth)
-    }
+    if (known) requireSame(known, descriptor)
+    else if (needs.size >= limits.blobs)
+      throw refuseBundle('TooManyBlobs', place, `exceeds the ${limits.blobs} blobs a bundle may name`)
+    const isNewDocument = documentKind(mediaType) !== undefined && known?.kind !== 'document'
+    if (isNewDocument) countDocument(descriptor, depth)
     const isNewlyRequired = isRequired && known?.isRequired === false
     if (known !== undefined && !isNewDocument && !isNewlyRequired) return undefined
     const need: Need = {
       digest,
       sizeBytes,
-      kind: known?.kind === 'document' ? 'document' : kind,
+      kind: isNewDocument ? 'document' : (known?.kind ?? 'blob'),
       isRequired: isRequired || known?.isRequired === true,
       descriptor: known === undefined || isNewDocument ? descriptor : known.descriptor,
     }
@@ -129,6 +112,24 @@ export function createWalk(limits: BundleLimits = bundleLimits): Walk {
       return nameAll([document.config, ...document.layers], ({ isForeign }) => !isForeign, depth)
     },
   }
+}
+
+/** Descriptors of one blob must agree. @throws AppError SizeDiffers or MediaTypeDiffers */
+function requireSame(known: Need, { place, sizeBytes, mediaType }: Descriptor): void {
+  if (known.sizeBytes !== sizeBytes)
+    throw refuseBundle(
+      'SizeDiffers',
+      `${place}.size`,
+      `is ${sizeBytes}; ${known.descriptor.place}.size says ${known.sizeBytes} of the same blob`,
+    )
+  // A layer may have any type; a document is read by its own.
+  const isOtherDocument = documentKind(mediaType) !== undefined && known.kind === 'document'
+  if (isOtherDocument && known.descriptor.mediaType !== mediaType)
+    throw refuseBundle(
+      'MediaTypeDiffers',
+      `${place}.mediaType`,
+      `differs from ${known.descriptor.place}.mediaType, which names the same blob`,
+    )
 }
 
 /** The refusal of a blob whose size is not the one that its descriptor gives. */
