@@ -166,10 +166,9 @@ function parseConfig(name: string, bytes: Buffer, refuse: Refuse) {
 function nameAnnotations(text: string, refuse: Refuse): Readonly<Record<string, string>> {
   const name = parseImageName(text)
   if ('problem' in name) throw refuse(`the tag ${oneLine(text)} in manifest.json ${name.problem}`)
-  return {
-    [annotations.imageName]: formatImageName(name),
-    ...(name.tag === undefined ? {} : { [annotations.refName]: name.tag }),
-  }
+  const whole = formatImageName(name)
+  // Both: ctr and Docker find an image by the one, skopeo and podman by the other.
+  return { [annotations.imageName]: whole, [annotations.refName]: whole }
 }
 
 /** The ending of the media type of a layer, by its first bytes. */

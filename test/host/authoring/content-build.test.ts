@@ -308,24 +308,3 @@ describe('the definition of a bundle', () => {
     expect(stderr).toContain('takes one --definition')
   })
 })
-
-const hasSkopeo = (() => {
-  try {
-    execFileSync('skopeo', ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-})()
-
-describe.skipIf(!hasSkopeo)('skopeo', () => {
-  it('reads an image of a bundle and of a layout that a bundle was made of, with equal digests', async () => {
-    layout = writeExampleLayout(at('layout'))
-    await ctl.built('--oci-layout', at('layout'), '--output', at('b.tar'))
-    mkdirSync(at('unpacked'))
-    execFileSync('tar', ['-xf', at('b.tar'), '-C', at('unpacked')])
-    const shown = execFileSync('skopeo', ['inspect', '--raw', `oci:${at('unpacked')}:ghcr.io/acme/many:3`])
-    const { entries } = await ctl.inspected(at('unpacked'))
-    expect(entries.find(({ tag }) => tag === '3')?.digest).toBe(digestOf(shown))
-  })
-})
