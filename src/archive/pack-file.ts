@@ -10,6 +10,8 @@ export interface PackFileOptions {
   /** Name of the member, for messages. */
   readonly name: string
   readonly writer: BlockWriter
+  /** Called with the number of bytes of each piece that was copied. */
+  readonly onPacked?: (bytes: number) => void
 }
 
 /**
@@ -17,7 +19,14 @@ export interface PackFileOptions {
  * @returns SHA-256 of the content, hex
  * @throws Error if the file has changed its size meanwhile; the system's errors as they are
  */
-export async function packFile({ path, start, sizeBytes, name, writer }: PackFileOptions): Promise<string> {
+export async function packFile({
+  path,
+  start,
+  sizeBytes,
+  name,
+  writer,
+  onPacked = () => undefined,
+}: PackFileOptions): Promise<string> {
   const hash = createHash('sha256')
   const changed = () => new Error(`${path} (${name}) changed while it was packed; build it again`)
   // One byte more than expected, if the buffer has room, to notice that a file has grown.
@@ -31,6 +40,7 @@ export async function packFile({ path, start, sizeBytes, name, writer }: PackFil
       total += read
       if (read === 0 || total > sizeBytes) throw changed()
       hash.update(room.subarray(0, read))
+      onPacked(read)
       const waiting = writer.filled(read)
       if (waiting !== undefined) await waiting
     }

@@ -73,9 +73,10 @@ async function pack(
   await putBytes(writer, 'index.json', index)
   let done = 0
   for (const blob of blobs) {
-    await putBlob(writer, blob)
-    done += blob.sizeBytes
-    onProgress(done)
+    await putBlob(writer, blob, (bytes) => {
+      done += bytes
+      onProgress(done)
+    })
   }
   await writer.put(tarEnd())
   await writer.end()
@@ -87,18 +88,25 @@ async function putBytes(writer: BlockWriter, name: string, bytes: Uint8Array): P
   await writer.put(tarPadding(bytes.length))
 }
 
-async function putBlob(writer: BlockWriter, { digest, sizeBytes, from, place }: PlannedBlob): Promise<void> {
+async function putBlob(
+  writer: BlockWriter,
+  { digest, sizeBytes, from, place }: PlannedBlob,
+  onPacked: (bytes: number) => void,
+): Promise<void> {
   const name = `blobs/${digest.replace(':', '/')}`
   if (from instanceof Uint8Array) {
     await putBytes(writer, name, from)
+    onPacked(sizeBytes)
     return
   }
   await writer.put(memberHeader(name, sizeBytes))
-  const sum = await packFile({ ...from, sizeBytes, name: place, writer }).catch((error: unknown) => {
-    // An error of the output passes through here too.
-    const { syscall } = error as NodeJS.ErrnoException
-    throw syscall === 'open' || syscall === 'read' ? unreadable(place, error) : error
-  })
+  const sum = await packFile({ ...from, sizeBytes, name: place, writer, onPacked }).catch(
+    (error: unknown) => {
+      // An error of the output passes through here too.
+      const { syscall } = error as NodeJS.ErrnoException
+      throw syscall === 'open' || syscall === 'read' ? unreadable(place, error) : error
+    },
+  )
   const found = `sha256:${sum}`
   if (found !== digest)
     throw new Failure('failed', `${place} is damaged: it is named ${digest}, but its content is ${found}`)
