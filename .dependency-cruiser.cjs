@@ -77,6 +77,10 @@ const forPrograms = [
   'program/remove-on-signal',
   'system/place-file',
   'program/standard-output',
+  'program/status-line',
+  // Bundles are read as the host reads them.
+  'archive/compression',
+  'archive/limits',
 ]
 const forClients = [...pureForClients, ...forPrograms]
 

@@ -165,7 +165,7 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
   }
 
   for (const methods of Object.values(document.paths)) {
-    for (const operation of Object.values(methods)) {
+    for (const [method, operation] of Object.entries(methods)) {
       const known = examples.operations[operation.operationId]
       for (const media of Object.values(operation.requestBody?.content ?? {})) {
         media.schema = share(media.schema) as Schema
@@ -174,13 +174,16 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
       for (const [status, reply] of Object.entries(operation.responses)) {
         const code = Number(status)
         if (code >= 400) {
-          const name = errorName(code, operation)
-          responses[name] ??= errorReply(code, operation, examples.errors[status])
+          // A path that cannot be routed has no route, so a change is recorded even if its route is not.
+          const isAudited = operation['x-audited'] === true || (code === 414 && method !== 'get')
+          const refused = { ...operation, 'x-audited': isAudited }
+          const name = errorName(code, refused)
+          responses[name] ??= errorReply(code, refused, examples.errors[status])
           operation.responses[status] = { $ref: `#/components/responses/${name}` } as Reply
           continue
         }
         if (reply.description === 'Default Response') reply.description = STATUS_CODES[code] ?? ''
-        reply.headers = { ...commonHeaders(code, operation), ...lifeHeaders(operation) }
+        reply.headers = { ...reply.headers, ...commonHeaders(code, operation), ...lifeHeaders(operation) }
         for (const media of Object.values(reply.content ?? {})) {
           media.schema = share(media.schema) as Schema
           if (known?.reply !== undefined) media.example = known.reply
@@ -204,6 +207,7 @@ const isUnread = (status: number) => status === 431
 const commonHeaders = (status: number, operation: Operation) => ({
   'X-Request-Id': headerRef('RequestId'),
   ...(operation['x-audited'] && !isUnread(status) ? { AuditUid: headerRef('AuditUid') } : {}),
+  ...(status === 416 ? { 'Upload-Offset': headerRef('UploadOffset') } : {}),
   ...(operation['x-limited'] && !isUnread(status)
     ? { RateLimit: headerRef('RateLimit'), 'RateLimit-Policy': headerRef('RateLimitPolicy') }
     : {}),
@@ -242,6 +246,7 @@ const headers = {
     '"users";q=50;w=5',
   ),
   RetryAfter: header('Seconds to wait.', 3),
+  UploadOffset: header('Bytes that the host has of the blob: where to continue.', 4_096),
 }
 
 function lifeHeaders({ 'x-lifecycle': life }: Operation) {

@@ -37,7 +37,8 @@ export const Content = Type.Object(
     ),
     upload: Type.Object(
       {
-        maximum: positive(4, 100, 'Uploads at the same time.'),
+        maximum: positive(4, 100, 'Files that are uploaded at the same time.'),
+        unfinished: positive(16, 1_000, 'Unfinished uploads, blob by blob, that are kept.'),
         keptDays: positive(7, 365, 'Days without a byte after which an unfinished upload is forgotten.'),
       },
       strict,

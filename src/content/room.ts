@@ -21,6 +21,7 @@ import type { ContentDefinitions } from './store/definitions.ts'
 import { createContentAccess, type ContentAccess } from './store/find.ts'
 import { requireMount } from './store/mount.ts'
 import { createContentStore } from './store/open-store.ts'
+import { createUploads } from './uploads/uploads.ts'
 
 export interface ContentOptions {
   readonly settings: ContentSettings
@@ -54,17 +55,31 @@ export interface ContentRoom extends Room, ContentAccess {}
 /** Creates the room of the content of this host. */
 export function createContent(options: ContentOptions): ContentRoom {
   const { settings, stateDirectory, signingKey: key, runner, definitions, listTokens, clock, log } = options
+  const { bootId, stopping } = options
   const since = noteSigningKey(key, options)
   const root = settings.directory || join(stateDirectory, 'content')
   const program = createContentProgram({ runner, program: options.program, log })
   const store = createContentStore({
     ...{ root, reserve: settings.reserve, indexFile: join(stateDirectory, 'content.db') },
-    ...{ bootId: options.bootId, program, runner, definitions, clock, log },
+    ...{ bootId, program, runner, definitions, clock, log },
   })
   const bundles = createBundles({
     ...{ store, architecture: options.architecture, holdersOf: options.holdersOf ?? (() => []) },
   })
   const check = createBlobCheck({ store, program, settings: settings.check, clock })
+  const uploads = createUploads({
+    ...{
+      store,
+      program,
+      bootId,
+      settings: settings.upload,
+      signingKey: key,
+      listTokens,
+      stopping,
+      clock,
+      log,
+    },
+  })
   // The store has logged why it could not be opened.
   const open = () => store.open().catch(() => undefined)
 
@@ -73,6 +88,7 @@ export function createContent(options: ContentOptions): ContentRoom {
     async routes(app) {
       await app.register(signingKeyRoutes, { signing: key && { key, since: since ?? clock.now() } })
       await app.register(bundleRoutes, { bundles, listTokens })
+      await uploads.routes(app)
     },
     jobs: [
       { name: 'content-sweep', schedule: '17 * * * *', stuckAfterMs: 6 * 3_600_000, run: store.sweep },
@@ -81,8 +97,9 @@ export function createContent(options: ContentOptions): ContentRoom {
         schedule: '*/10 * * * *',
         // A blob of 100 GB at the lowest useful rate.
         stuckAfterMs: 2 * 86_400_000,
-        run: () => check.run(options.stopping),
+        run: () => check.run(stopping),
       },
+      ...uploads.jobs,
     ],
     async figures(): Promise<FiguresOf<typeof about.families>> {
       await open()
@@ -103,6 +120,7 @@ export function createContent(options: ContentOptions): ContentRoom {
     },
     background: () => void open(),
     async stop() {
+      await uploads.stop()
       await program.stop()
       await store.close()
     },

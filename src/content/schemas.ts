@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { Uid } from '../base/uid.ts'
 
 // Wire names as the published API spells them.
 
@@ -143,3 +144,71 @@ export const UploadedContentDetails = Type.Object(
   { title: 'UploadedContentDetails' },
 )
 export type UploadedContentDetails = Static<typeof UploadedContentDetails>
+
+export const ContentUpload = Type.Object(
+  {
+    uid: Uid,
+    kind: Type.Enum(['file', 'blobs'], {
+      description: 'file: one file, which is unpacked while it arrives; blobs: blob by blob, resumable.',
+    }),
+    name: Type.String({ description: 'As the client calls it; may be empty.' }),
+    phase: Type.Enum(['receiving', 'checking', 'publishing'], {
+      description:
+        'checking: its manifests are examined, or what was received is read again after a restart of the host.',
+    }),
+    receivedBytes: Type.Integer({
+      description:
+        'Of a file: bytes that have arrived; blob by blob: bytes that the host has, also from other bundles.',
+    }),
+    totalBytes: Type.Optional(
+      Type.Integer({ description: 'Blob by blob it grows while manifests arrive; absent if not known.' }),
+    ),
+    missingBytes: Type.Optional(Type.Integer({ description: 'Bytes still to come, as far as known.' })),
+    startedAt: Type.String({ format: 'date-time' }),
+    lastActivityAt: Type.String({ format: 'date-time' }),
+    remainingSeconds: Type.Optional(
+      Type.Integer({ description: 'At the pace of the last half minute; absent while that is not known.' }),
+    ),
+  },
+  { title: 'ContentUpload' },
+)
+export type ContentUpload = Static<typeof ContentUpload>
+
+export const ContentUploadBegun = Type.Object(
+  {
+    uid: Type.String({ description: 'Of the upload; of the bundle, if it is published.' }),
+    message: Type.String(),
+    isPublished: Type.Boolean({
+      description: 'Whether the host has the bundle already, so nothing is to be sent.',
+    }),
+  },
+  { title: 'ContentUploadBegun' },
+)
+export type ContentUploadBegun = Static<typeof ContentUploadBegun>
+
+export const MissingContentBlob = Type.Object(
+  {
+    digest: Type.String(),
+    sizeBytes: Type.Integer(),
+    heldBytes: Type.Integer({ description: 'Bytes that the host has: the offset of the next PATCH.' }),
+    isManifest: Type.Boolean({
+      description: 'An index or a manifest, which names further blobs; send these first.',
+    }),
+    isOptional: Type.Boolean({
+      description:
+        'Whether the bundle may be published without it, as without the image for another platform.',
+    }),
+  },
+  { title: 'MissingContentBlob' },
+)
+export type MissingContentBlob = Static<typeof MissingContentBlob>
+
+export const ContentUploaded = Type.Object(
+  {
+    message: Type.String(),
+    uploadPath: Type.String({ description: 'The record of the bundle on the host.' }),
+    uid: Type.String({ description: 'Of the bundle.' }),
+  },
+  { title: 'ContentUploaded' },
+)
+export type ContentUploaded = Static<typeof ContentUploaded>

@@ -65,3 +65,9 @@ export const file: Option = {
   summary: 'The file to write; - is standard output.',
   completes: 'file',
 }
+
+export const name: Option = {
+  value: 'NAME',
+  summary:
+    'Name in lists: of a definition, by default that of its infrastructure profile; of a bundle, by default that of its file or folder.',
+}

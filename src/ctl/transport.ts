@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
-import { Agent, request, type IncomingMessage } from 'node:http'
+import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { Failure } from './exit-codes.ts'
 import type { HostTarget, SocketTarget, Target } from './target.ts'
@@ -13,9 +13,18 @@ export interface Ask {
   readonly method: string
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Buffer
-  /** Milliseconds until the header of the reply must have arrived. */
+  readonly body?: Buffer | BodySource
+  /** Milliseconds until the header of the reply must have arrived; for a body that is a stream from its end on. */
   readonly timeoutMs?: number
+  /** Whether the connection may be one that was used before and is kept for later. */
+  readonly isKept?: boolean
+}
+
+/** A body that is sent as a stream. */
+export interface BodySource {
+  readonly sizeBytes: number
+  /** Called for each attempt to send it. */
+  open(): Readable
 }
 
 /** Sends requests to a daemon. */
@@ -33,9 +42,12 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
   const ending = new AbortController()
   // Each request has its own connection, since the host may close an idle one while a password is typed.
   const agent = new Agent({ keepAlive: false })
-  if (target.kind === 'host') {
+  // For many requests in a row, which would need as many handshakes.
+  const keptAgent = new Agent({ keepAlive: true })
+  for (const each of [agent, keptAgent]) {
+    if (target.kind !== 'host') break
     // The request is sent only on a connection whose key is known.
-    agent.createConnection = (_options, done) => {
+    each.createConnection = (_options, done) => {
       openTrusted(target, { target, ...trust }, ending.signal).then(
         (socket) => done?.(null, socket),
         (error: unknown) => done?.(error as Error, undefined as unknown as Duplex),
@@ -60,11 +72,21 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
   }
 
   return {
-    send({ method, path, headers = {}, body, timeoutMs = answerMs }) {
+    send({ method, path, headers = {}, body, timeoutMs = answerMs, isKept = false }) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-      const length = body === undefined ? {} : { 'content-length': String(body.length) }
-      const asked = request({ agent, ...where, method, path, headers: { host: name, ...headers, ...length } })
-      const late = setTimeout(() => asked.destroy(timeout(timeoutMs)), timeoutMs)
+      const sizeBytes = Buffer.isBuffer(body) ? body.length : body?.sizeBytes
+      const length = sizeBytes === undefined ? {} : { 'content-length': String(sizeBytes) }
+      const asked = request({
+        ...{ agent: isKept ? keptAgent : agent, ...where, method, path },
+        headers: { host: name, ...headers, ...length },
+      })
+      let late: NodeJS.Timeout | undefined
+      const beginWaiting = () => {
+        late = setTimeout(() => asked.destroy(timeout(timeoutMs)), timeoutMs)
+      }
+      const isStreamed = body !== undefined && !Buffer.isBuffer(body)
+      if (isStreamed) asked.once('finish', beginWaiting)
+      else beginWaiting()
       let answering: IncomingMessage | undefined
       watchReply(asked, isAlive, () => (answering ?? asked).destroy(describeHang(target)))
       asked.once('response', (reply) => {
@@ -82,14 +104,24 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
         clearTimeout(late)
         reject(explain(new Error('the connection was closed without a reply'), target))
       })
-      asked.end(body)
+      if (isStreamed) sendStream(asked, body.open())
+      else asked.end(body)
       return promise
     },
     close() {
       ending.abort()
       agent.destroy()
+      keptAgent.destroy()
     },
   }
+}
+
+/** A reply that arrives before the end of the body is a refusal: no more is sent then. */
+function sendStream(asked: ClientRequest, body: Readable): void {
+  asked.once('response', () => body.destroy())
+  asked.once('close', () => body.destroy())
+  body.once('error', (error) => asked.destroy(error))
+  body.pipe(asked)
 }
 
 const authority = ({ host, port }: HostTarget) =>

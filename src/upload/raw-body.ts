@@ -44,7 +44,12 @@ export async function readBody(
     request.pause()
     taken.then(() => request.resume(), reject)
   }
-  const onEnd = () => (taken ? void taken.then(() => resolve(undefined), reject) : resolve(undefined))
+  // The request also closes after its end, maybe while the last chunk is being taken.
+  const onEnd = () => {
+    request.off('close', onClose)
+    finish()
+  }
+  const finish = () => (taken ? void taken.then(() => resolve(undefined), reject) : resolve(undefined))
   const onClose = () => reject(connectionEnded())
   const onAbort = () => reject(signal.reason as AppError)
 

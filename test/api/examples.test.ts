@@ -18,6 +18,14 @@ import {
   sessionsPath,
   type LoginReply,
 } from '../support/test-edge.ts'
+import {
+  contentClient,
+  contentUploadsPath,
+  imageLayout,
+  layoutTar,
+  noReserve,
+} from '../support/content-uploads.ts'
+import { contentProgram } from '../support/programs.ts'
 import { form } from '../support/upload-server.ts'
 
 const archivePath = '/v1/edge-mgmt/clusters/archive'
@@ -64,6 +72,8 @@ it('the examples of the API document are what the edge replies', async () => {
   const edge = await createTestEdge({
     hostBody: await hostBody(),
     examineProgram: examineProgram(),
+    contentProgram: contentProgram(),
+    content: noReserve,
     inventoryProgram: playedInventory().program,
     signingKey: publicKey,
     running: () => cluster.running,
@@ -184,6 +194,31 @@ it('the examples of the API document are what the edge replies', async () => {
     '/v1/edge-mgmt/edgehosts/current/uploaded-content/details',
   )
   await succeed('deleteBundle', 'DELETE', `${bundlePath}?dryRun=true`, undefined, admin)
+  const content = contentClient(edge, Token.Authorization)
+  const signed = (bytes: Buffer) => ({
+    ...{ name: 'signature', fileName: 'signature' },
+    content: createSign('sha256').update(bytes).sign(privateKey),
+  })
+  const archive = layoutTar(imageLayout(['file'], 'registry.example/shop/app:1.4.2'))
+  keep('operations', 'uploadContent', { reply: (await content.sendFile(archive, signed(archive))).json() })
+  const layout = imageLayout(['blobs'], 'registry.example/shop/app:1.5.0')
+  const begun = await content.begin(
+    layout.indexFile(),
+    { name: 'name', content: 'shop-1.5.0' },
+    signed(layout.indexFile()),
+  )
+  keep('operations', 'beginContentUpload', { reply: begun.json() })
+  const { uid } = begun.json<{ uid: string }>()
+  await succeed('listContentUploads', 'GET', contentUploadsPath)
+  await succeed('getContentUpload', 'GET', `${contentUploadsPath}/${uid}`)
+  await content.sendAll(uid, layout)
+  await succeed(
+    'publishContentUpload',
+    'POST',
+    `${contentUploadsPath}/${uid}/actions/publish`,
+    undefined,
+    admin,
+  )
   await fail(400, 'POST', loginPath, { username: 'alice' })
   await fail(401, 'GET', currentPath, undefined, {})
   await fail(403, 'POST', logoutPath, undefined, { cookie: `Authorization=${access}` })
@@ -211,9 +246,11 @@ function settle(value: unknown): unknown {
     // The size of an upload; sizes of hardware are larger.
     if (key === 'sizeBytes' && inner !== 0 && Number(inner) < 1_000_000) return 48_231
     if (typeof inner !== 'string' || inner === '') return inner
+    if (key === 'uploadPath' && inner.includes('/bundles/')) return bundlePath
     if (key === 'archiveUploadPath' || key === 'uploadPath') return definitionPath
     if (key === 'uploadedAt') return '2026-01-31T09:45:00.000Z'
     if (key === 'uid' && !['alice', 'bob'].includes(inner)) return '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
+    if (key === 'startedAt' || key === 'lastActivityAt') return '2026-01-31T09:45:00.000Z'
     if (key.endsWith('Timestamp') && !inner.startsWith('2026-01-31'))
       return times[key] ?? '2026-01-31T09:45:00.000Z'
     return settled[key] ?? inner
@@ -221,6 +258,8 @@ function settle(value: unknown): unknown {
 }
 
 const definitionPath = '/var/lib/edgehostd/definitions/0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44'
+
+const bundlePath = '/var/lib/edgehostd/content/bundles/0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44.jsonl'
 
 const settled: Readonly<Record<string, string>> = {
   Authorization: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.c2lnbmF0dXJl',

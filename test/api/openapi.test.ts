@@ -1,4 +1,4 @@
-import { createSign, generateKeyPairSync } from 'node:crypto'
+import { createSign, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Type } from 'typebox'
 import { createDeclaringServer } from '../../build/declaring-server.ts'
@@ -10,6 +10,16 @@ import { examineProgram } from '../support/programs.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import { hostBody } from '../support/host-body.ts'
 import { createTestEdge, sessionsPath, type TestEdge } from '../support/test-edge.ts'
+import {
+  contentClient,
+  contentUploadsPath,
+  digestOf,
+  imageLayout,
+  layoutTar,
+  noReserve,
+  uploadContentPath,
+} from '../support/content-uploads.ts'
+import { contentProgram } from '../support/programs.ts'
 import { form } from '../support/upload-server.ts'
 
 const { document, operations, problemsOf } = readDocument()
@@ -23,6 +33,8 @@ beforeAll(async () => {
     hostBody: await hostBody(),
     rateLimits: unmet,
     examineProgram: examineProgram(),
+    contentProgram: contentProgram(),
+    content: noReserve,
     inventoryProgram: playedInventory().program,
     signingKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
   })
@@ -61,11 +73,56 @@ const good: Record<string, () => Promise<Ask>> = {
   getBundle: async () => ({ url: bundlePath }),
   listBundleEntries: async () => ({ url: `${bundlePath}/entries` }),
   deleteBundle: async () => ({ url: `${bundlePath}?dryRun=true` }),
+  beginContentUpload: () => uploadForm('index', contentUploadsPath, imageLayout([randomUUID()]).indexFile()),
+  uploadContent: () => uploadForm('uploadFile', uploadContentPath, layoutTar(imageLayout([randomUUID()]))),
+  getContentUpload: () => beginUpload(),
+  deleteContentUpload: () => beginUpload(),
+  listMissingContentBlobs: async () => {
+    const { url, headers } = await beginUpload()
+    return { url: `${url}/missing`, headers }
+  },
+  publishContentUpload: async () => {
+    const { url, headers } = await beginUpload(true)
+    return { url: `${url}/actions/publish`, headers }
+  },
+  appendToContentBlob: async () => {
+    const { url, headers, content } = await beginUpload()
+    const { length } = content
+    return {
+      url: `${url}/blobs/${digestOf(content)}`,
+      payload: content,
+      headers: {
+        ...{ ...headers, 'content-type': 'application/octet-stream' },
+        'content-range': `bytes 0-${length - 1}/${length}`,
+      },
+    }
+  },
   endSession: async () => {
     const { access } = await edge.login('bob')
     const { items } = (await edge.get(sessionsPath, access)).json<{ items: { uid: string }[] }>()
     return { url: `${sessionsPath}/${items[0]?.uid}`, headers: { authorization: access } }
   },
+}
+
+const signed = (content: Buffer) => ({ name: 'signature', fileName: 's', content: sign(content) })
+
+/** An upload of a bundle that no other operation has, and its first manifest. */
+async function beginUpload(isSent = false) {
+  const { access } = await edge.login('alice')
+  const client = contentClient(edge, access)
+  const layout = imageLayout([randomUUID()])
+  const index = layout.indexFile()
+  const { uid } = (await client.begin(index, signed(index))).json<{ uid: string }>()
+  const [manifest] = await client.missing(uid)
+  if (isSent) await client.sendAll(uid, layout)
+  const content = layout.blobs.get(manifest?.digest.slice(7) ?? '') ?? Buffer.alloc(0)
+  return { uid, url: `${contentUploadsPath}/${uid}`, content, headers: { authorization: access } }
+}
+
+async function uploadForm(field: string, url: string, content: Buffer): Promise<Ask> {
+  const { type, body } = form({ name: field, fileName: 'f', content }, signed(content))
+  const { access } = await edge.login('alice')
+  return { url, payload: body, headers: { authorization: access, 'content-type': type } }
 }
 
 async function uploadDefinition(): Promise<Ask> {

@@ -48,6 +48,7 @@ export interface TestEdgeOptions {
   readonly examineProgram?: string
   /** For edges that accept bundles; see `contentProgram`. */
   readonly contentProgram?: string
+  readonly content?: Partial<Config['content']>
   /** For edges that read the inventory; without it they cannot. */
   readonly inventoryProgram?: string
   /** Base64 or PEM of the key that verifies uploads. */
@@ -220,6 +221,7 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
     },
     content: {
       ...content,
+      ...options.content,
       signing: {
         publicKey: { base64EncodedValue: options.signingKey ?? '', description: 'Key of the tests' },
       },
@@ -240,7 +242,7 @@ function runnerOf({ runner }: FakeHost): CommandRunner {
   return {
     ...runner,
     run: (program, args, options) =>
-      (program === process.execPath ? real : runner).run(program, args, options),
+      ([process.execPath, 'sync'].includes(program) ? real : runner).run(program, args, options),
   }
 }
 

@@ -1,5 +1,5 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
-import { file } from '../../ctl/options.ts'
+import { file, name } from '../../ctl/options.ts'
 
 const load = async () => (await import('../../ctl/hand-over.ts')).handOver
 
@@ -29,10 +29,7 @@ export const definition: Noun = [
         isList: true,
       },
       file,
-      name: {
-        value: 'NAME',
-        summary: 'Name of the definition; by default that of its infrastructure profile.',
-      },
+      name,
       release: {
         value: 'VERSION',
         summary: 'Version of the definition; by default that of its infrastructure profile.',

@@ -1,4 +1,6 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { filter, limit, name } from '../../ctl/options.ts'
 
 const handOver = async () => (await import('../../ctl/hand-over.ts')).handOver
 
@@ -60,5 +62,35 @@ export const content: Noun = [
       'Needs no host. FILE is a bundle, DIR an OCI image layout. Every blob is compared with its digest.',
     completes: 'file',
     load: handOver,
+  }),
+  defineCommand({
+    name: 'content upload',
+    arguments: ['FILE|DIR'],
+    summary: 'Send a bundle to a host; the same command continues an upload that was interrupted',
+    details:
+      'FILE is a bundle as .tar, .tar.gz or .tar.zst, DIR an OCI image layout. Only blobs that the host does not have are sent, several at a time. Nothing is kept on this machine. With a signature of the whole file instead of its index.json the file is sent as one, which cannot be continued. -o json writes the result for programs.',
+    options: {
+      signature: {
+        value: 'FILE',
+        summary:
+          'Detached signature, SHA-256, of index.json or of the file; for hosts that have a signing key.',
+        completes: 'file',
+      },
+      name,
+    },
+    completes: 'file',
+    load: onHost(async () => (await import('./upload/upload.ts')).uploadContent),
+  }),
+  defineCommand({
+    name: 'content uploads',
+    summary: 'List the uploads of content that are not finished',
+    options: { limit, filter },
+    load: onHost(async () => (await import('./uploads.ts')).listUploads),
+  }),
+  defineCommand({
+    name: 'content discard',
+    arguments: ['UID'],
+    summary: 'Throw an unfinished upload away',
+    load: onHost(async () => (await import('./uploads.ts')).discardUpload),
   }),
 ]

@@ -59,6 +59,7 @@ export interface ContentStore {
   /** The folders of uploads on the disk, after `open`; those of a stopped daemon too. */
   listStaged(): Promise<StagedUpload[]>
   removeStaged(upload: StagedUpload): Promise<void>
+  findBundle(uid: string): Bundle | undefined
   findBundleByIndex(indexDigest: string): Bundle | undefined
   /** Whether no blob of the bundle is damaged. */
   isWhole(bundle: Bundle): boolean

@@ -422,6 +422,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
       return listFolders()
     },
     removeStaged: removeFolder,
+    findBundle: (uid) => current().find(uid),
     findBundleByIndex: (indexDigest) => current().findByIndex(indexDigest),
     isWhole: ({ uid }) => {
       const id = current().idOf(uid)

@@ -1,0 +1,159 @@
+import { createInterface } from 'node:readline'
+import type { Client } from '../../../ctl/client.ts'
+import { Failure } from '../../../ctl/exit-codes.ts'
+import { errorOf, parseBody, readReply, toFailure, type Reply } from '../../../ctl/reply.ts'
+import type { Ask, BodySource } from '../../../ctl/transport.ts'
+import type { ContentUploadBegun, ContentUploaded, MissingContentBlob } from '../../schemas.ts'
+
+export const uploadsPath = '/v1/edge-mgmt/content/uploads'
+const keyPath = '/v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key'
+const filePath = '/v1/edge-mgmt/edgehosts/current/actions/upload-content'
+// The manifests of 100,000 blobs are examined, and all are written to the disk.
+const publishMs = 1_800_000
+
+/** The host cannot take it now, or cannot be reached: it is worth another attempt. */
+export class Interrupted extends Error {
+  readonly failure: Failure
+  readonly retryAfterSec: number
+  constructor(failure: Failure, retryAfterSec = 0) {
+    super(failure.message)
+    this.failure = failure
+    this.retryAfterSec = retryAfterSec
+  }
+}
+
+/** The API for uploads of content. Each verb throws Interrupted, or Failure for a refusal that stays. */
+export interface UploadHost {
+  /** The public key that verifies uploads, PEM; undefined without one. */
+  signingKey(): Promise<string | undefined>
+  begin(form: { index: Buffer; name: string; signature: Buffer | undefined }): Promise<ContentUploadBegun>
+  missing(uid: string): Promise<MissingContentBlob[]>
+  /** @returns `wrong` if the host holds other bytes of it than expected, `damaged` if the digest of the whole blob differs */
+  send(uid: string, blob: MissingContentBlob, body: BodySource): Promise<'sent' | 'wrong' | 'damaged'>
+  publish(uid: string): Promise<ContentUploaded | undefined>
+  /** Sends a form as it is. */
+  sendFile(type: string, body: BodySource): Promise<ContentUploaded>
+}
+
+export function createUploadHost(client: Client): UploadHost {
+  async function ask(question: Ask): Promise<Reply> {
+    const reply = await readReply(await open(question))
+    return passOn(reply)
+  }
+
+  const open = (question: Ask) => client.open({ isKept: true, ...question }).catch(interrupt)
+
+  async function succeed(question: Ask): Promise<Reply> {
+    const reply = await ask(question)
+    if (reply.status < 200 || reply.status > 299) throw toFailure(reply)
+    return reply
+  }
+
+  return {
+    async signingKey() {
+      const reply = await ask({ method: 'GET', path: keyPath })
+      if (reply.status === 404) return undefined
+      if (reply.status !== 200) throw toFailure(reply)
+      const { key } = parseBody<{ key: string }>(reply, ['key'])
+      return Buffer.from(key, 'base64').toString()
+    },
+    async begin({ index, name, signature }) {
+      const { type, body } = formOf([
+        ...(signature ? [{ name: 'signature', fileName: 'signature', content: signature }] : []),
+        { name: 'name', content: Buffer.from(name) },
+        { name: 'index', fileName: 'index.json', content: index },
+      ])
+      const reply = await succeed({
+        method: 'POST',
+        path: uploadsPath,
+        headers: { 'content-type': type },
+        body,
+      })
+      return parseBody<ContentUploadBegun>(reply, ['uid', 'isPublished'])
+    },
+    async missing(uid) {
+      const message = await open({ method: 'GET', path: `${uploadsPath}/${uid}/missing` })
+      if (message.statusCode !== 200) {
+        const reply = passOn(await readReply(message))
+        throw toFailure(reply)
+      }
+      const blobs: MissingContentBlob[] = []
+      try {
+        for await (const line of createInterface({ input: message, crlfDelay: Infinity }))
+          blobs.push(JSON.parse(line) as MissingContentBlob)
+      } catch (error) {
+        return interrupt(error)
+      }
+      if (!message.complete) throw new Interrupted(new Failure('unreachable', 'the reply is incomplete'))
+      return blobs
+    },
+    async send(uid, { digest, sizeBytes, heldBytes }, body) {
+      const reply = await ask({
+        ...{ method: 'PATCH', path: `${uploadsPath}/${uid}/blobs/${digest}`, body },
+        headers: {
+          'content-type': 'application/octet-stream',
+          'content-range': `bytes ${heldBytes}-${sizeBytes - 1}/${sizeBytes}`,
+        },
+      })
+      if (reply.status === 204) return 'sent'
+      const code = errorOf(reply)?.code
+      if (reply.status === 416 || code === 'BlobBusy') return 'wrong'
+      if (code === 'DigestMismatch') return 'damaged'
+      throw toFailure(reply)
+    },
+    async publish(uid) {
+      const reply = await ask({
+        ...{ method: 'POST', path: `${uploadsPath}/${uid}/actions/publish`, timeoutMs: publishMs },
+        // Not a kept connection: the host works for long without a byte.
+        isKept: false,
+      })
+      if (errorOf(reply)?.code === 'BlobsMissing') return undefined
+      if (reply.status !== 200 && reply.status !== 201) throw toFailure(reply)
+      return parseBody<ContentUploaded>(reply, ['uid'])
+    },
+    async sendFile(type, body) {
+      const headers = { 'content-type': type }
+      const question = { method: 'POST', path: filePath, headers, body, timeoutMs: publishMs, isKept: false }
+      return parseBody<ContentUploaded>(await succeed(question), ['uid'])
+    },
+  }
+}
+
+/** @throws Interrupted for a reply that asks to try again */
+function passOn(reply: Reply): Reply {
+  if (reply.status !== 429 && reply.status !== 503 && reply.status !== 408) return reply
+  throw new Interrupted(toFailure(reply), Number(reply.headers['retry-after']) || 0)
+}
+
+function interrupt(error: unknown): never {
+  if (error instanceof Failure && error.exitName !== 'unreachable') throw error
+  if (error instanceof Failure) throw new Interrupted(error)
+  if (error instanceof Interrupted) throw error
+  throw new Interrupted(new Failure('unreachable', (error as Error).message, { cause: error }))
+}
+
+interface FormPart {
+  readonly name: string
+  readonly fileName?: string
+  readonly content: Buffer
+}
+
+/** Multipart form data, RFC 7578. */
+export function formOf(parts: readonly FormPart[]): { type: string; body: Buffer } {
+  const { type, head, tail } = formFrame(parts)
+  return { type, body: Buffer.concat([head, tail]) }
+}
+
+/** The bytes of a form before and after the content of a part that comes last; without such a part, the whole form. */
+export function formFrame(parts: readonly FormPart[], last?: Omit<FormPart, 'content'>) {
+  const boundary = `edgehostctl-${crypto.randomUUID()}`
+  const headOf = ({ name, fileName }: Omit<FormPart, 'content'>) => {
+    const file = fileName === undefined ? '' : `; filename="${fileName.replaceAll(/["\\\r\n]/g, '_')}"`
+    return Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`)
+  }
+  const lineEnd = Buffer.from('\r\n')
+  const head = parts.flatMap((part) => [headOf(part), part.content, lineEnd])
+  if (last) head.push(headOf(last))
+  const tail = Buffer.from(`${last ? '\r\n' : ''}--${boundary}--\r\n`)
+  return { type: `multipart/form-data; boundary=${boundary}`, head: Buffer.concat(head), tail }
+}

@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Transform, type Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { Failure } from '../../../ctl/exit-codes.ts'
+import type { ContentUploaded, MissingContentBlob } from '../../schemas.ts'
+import { Interrupted, type UploadHost } from './host.ts'
+import type { Meter } from './meter.ts'
+import type { BundleSource, SourceBlob } from './source.ts'
+
+export interface SendOptions {
+  readonly host: UploadHost
+  readonly source: BundleSource
+  readonly name: string
+  readonly signature: Buffer | undefined
+  readonly meter: Meter
+  /** Requests at the same time. */
+  readonly connections: number
+}
+
+/** What became of it. */
+export interface Sent {
+  readonly uid: string
+  readonly message: string
+  /** False if the host had the bundle before. */
+  readonly isNew: boolean
+}
+
+// Of a source that is read in order, a blob up to this size is read into memory, so that several can be sent at once.
+const bufferedBytes = 8_388_608
+const firstPauseMs = 1_000
+const longestPauseMs = 30_000
+// Without any progress in this time the command gives up. It can be run again.
+const patienceMs = 900_000
+
+/**
+ * Sends a bundle blob by blob, and publishes it. It keeps nothing on this machine: what is missing is asked of the host, also after
+ * an interruption.
+ * @throws Failure
+ */
+export async function sendBlobs({
+  host,
+  source,
+  name,
+  signature,
+  meter,
+  connections,
+}: SendOptions): Promise<Sent> {
+  const again = createPatience(meter)
+  const { uid, isPublished, message } = await again(() =>
+    host.begin({ index: source.index, name, signature }),
+  )
+  if (isPublished) return { uid, message, isNew: false }
+  /** Blobs whose bytes had the wrong digest when they were sent from their beginning on. */
+  let rejected: string | undefined
+
+  /** @returns whether anything was sent */
+  async function sendRound(missing: readonly MissingContentBlob[]): Promise<boolean> {
+    const wanted = new Map(missing.map((blob) => [blob.digest, blob]))
+    let hasSent = false
+    let problem: Error | undefined
+    const running = new Set<Promise<void>>()
+    for await (const blob of source.blobs(new Set(wanted.keys()))) {
+      const known = wanted.get(blob.digest)
+      if (!known) continue
+      if (blob.sizeBytes !== known.sizeBytes) throw wrongSize(blob, known)
+      if (problem !== undefined) break
+      while (running.size >= connections) await Promise.race(running)
+      const isStreamed = source.isInOrder && blob.sizeBytes - known.heldBytes > bufferedBytes
+      const body = source.isInOrder && !isStreamed ? await buffer(blob.open(known.heldBytes)) : undefined
+      // A stream that is read in order cannot be sent again if the token has to be renewed.
+      if (isStreamed) await host.missing(uid)
+      const sending = sendOne(known, body === undefined ? () => blob.open(known.heldBytes) : () => body)
+        .then(() => void (hasSent = true))
+        .catch((error: unknown) => void (problem ??= error as Error))
+        .finally(() => running.delete(sending))
+      running.add(sending)
+      if (isStreamed) await sending
+    }
+    await Promise.all(running)
+    if (problem !== undefined) throw problem
+    return hasSent
+  }
+
+  async function sendOne(blob: MissingContentBlob, read: () => Readable | Buffer): Promise<void> {
+    let counted = 0
+    const open = () => {
+      meter.sent(-counted)
+      counted = 0
+      const content = read()
+      const counter = new Transform({
+        transform(chunk: Buffer, _encoding, done) {
+          counted += chunk.length
+          meter.sent(chunk.length)
+          done(null, chunk)
+        },
+      })
+      if (Buffer.isBuffer(content)) counter.end(content)
+      else content.once('error', (error) => counter.destroy(error)).pipe(counter)
+      return counter
+    }
+    const result = await host.send(uid, blob, { sizeBytes: blob.sizeBytes - blob.heldBytes, open })
+    if (result === 'sent') return
+    meter.sent(-counted)
+    if (result === 'damaged' && blob.heldBytes === 0) rejected = blob.digest
+    throw new Interrupted(new Failure('failed', `the host does not take ${blob.digest} as it was sent`), 1)
+  }
+
+  /** @returns the published bundle */
+  async function round(): Promise<ContentUploaded | undefined> {
+    if (rejected !== undefined) throw damaged(rejected)
+    let missing = await host.missing(uid)
+    for (;;) {
+      const manifests = missing.filter(({ digest, isManifest }) => isManifest && source.mayHave(digest))
+      if (manifests.length === 0 || !(await sendRound(manifests))) break
+      missing = await host.missing(uid)
+    }
+    const rest = missing.filter(({ digest, isManifest }) => !isManifest && source.mayHave(digest))
+    measure(rest)
+    if (rest.length > 0) {
+      await sendRound(rest)
+      missing = await host.missing(uid)
+    }
+    const lacking = missing.filter(({ isOptional }) => !isOptional)
+    if (lacking.length > 0) throw incomplete(lacking)
+    meter.say('All blobs are on the host; it checks and publishes the bundle.')
+    return host.publish(uid)
+  }
+
+  let isMeasured = false
+  function measure(missing: readonly MissingContentBlob[]): void {
+    const left = missing.reduce((sum, { sizeBytes, heldBytes }) => sum + sizeBytes - heldBytes, 0)
+    const held = missing.reduce((sum, { heldBytes }) => sum + heldBytes, 0)
+    const before = isMeasured ? meter.sentBytes() : 0
+    isMeasured = true
+    meter.begin(before + left + held, before + held)
+  }
+
+  for (;;) {
+    const published = await again(round)
+    if (published) return { uid: published.uid, message: published.message, isNew: true }
+  }
+}
+
+/** Repeats work that was interrupted, with growing pauses, as long as something moves now and then. */
+function createPatience(meter: Meter) {
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    let movedAt = performance.now()
+    let sentBefore = meter.sentBytes()
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!(error instanceof Interrupted)) throw error
+        if (meter.sentBytes() > sentBefore) {
+          movedAt = performance.now()
+          pauseMs = firstPauseMs
+        }
+        sentBefore = meter.sentBytes()
+        if (performance.now() - movedAt > patienceMs) throw error.failure
+        const waitMs = Math.max(pauseMs, error.retryAfterSec * 1_000)
+        if (waitMs > firstPauseMs)
+          meter.say(
+            `Interrupted: ${error.message.split('\n', 1)[0] ?? ''}; next attempt in ${Math.ceil(waitMs / 1_000)} s.`,
+          )
+        await sleep(waitMs)
+      }
+    }
+  }
+}
+
+const wrongSize = ({ digest, sizeBytes }: SourceBlob, known: MissingContentBlob) =>
+  new Failure(
+    'failed',
+    `${digest} has ${sizeBytes} bytes here, and ${known.sizeBytes} by its manifest; build the bundle again`,
+  )
+
+const damaged = (digest: string) =>
+  new Failure('failed', `the content of ${digest} does not have this digest; copy or build the bundle again`)
+
+function incomplete(lacking: readonly MissingContentBlob[]): Failure {
+  const shown = lacking.slice(0, 5).map(({ digest }) => digest)
+  const more = lacking.length > shown.length ? ` and ${lacking.length - shown.length} more` : ''
+  return new Failure(
+    'failed',
+    `the bundle lacks blobs that it needs: ${shown.join(', ')}${more}; pull the images again with all their layers and build it again`,
+  )
+}

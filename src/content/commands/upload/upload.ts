@@ -1,0 +1,186 @@
+import { createVerify } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open, stat, type FileHandle } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../../../ctl/context.ts'
+import { Failure } from '../../../ctl/exit-codes.ts'
+import { renderFacts } from '../../../ctl/facts.ts'
+import { AppError } from '../../../errors/app-error.ts'
+import { systemReason } from '../../../errors/system-reason.ts'
+import { readRegularFile } from '../../../system/regular-file.ts'
+import { openCompressed } from './compressed-source.ts'
+import { openFolder } from './folder-source.ts'
+import { createUploadHost, formFrame, Interrupted, type UploadHost } from './host.ts'
+import { amount } from '../amount.ts'
+import { createMeter, type Meter } from './meter.ts'
+import { sendBlobs, type Sent } from './send-blobs.ts'
+import type { BundleSource } from './source.ts'
+import { NotTar } from './tar-members.ts'
+import { openTar } from './tar-source.ts'
+
+const connections = 4
+const signatureBytes = 16_384
+const readBytes = 262_144
+
+/** `edgehostctl content upload`. */
+export async function uploadContent({
+  client,
+  line,
+  output,
+}: Context<'signature' | 'name'>): Promise<undefined> {
+  const [path = ''] = line.arguments
+  const { signature: signatureFile, name } = line.options
+  const meter = createMeter(process.stderr, output.note)
+  const host = createUploadHost(client)
+  const startedAt = performance.now()
+  const isFolder = (await stat(path).catch(refuseFile(path))).isDirectory()
+  const signature = signatureFile === undefined ? undefined : await readSignature(signatureFile)
+  const source = isFolder ? await openFolder(path) : await openFile(path)
+  process.once('SIGINT', () => {
+    meter.end()
+    output.note('Interrupted. What the host has is kept for days: the same command continues the upload.')
+    process.exit(130)
+  })
+  try {
+    const key = signature && (await patiently(() => host.signingKey()))
+    const isOfIndex = !key || !signature || verifies(key, source.index, signature)
+    if (!isOfIndex && isFolder)
+      throw new Failure(
+        'failed',
+        `the signature in ${signatureFile ?? ''} is not one of ${path}/index.json by the key of the host; sign that file: openssl dgst -sha256 -sign KEY -out FILE.sig ${path}/index.json`,
+      )
+    const sent = isOfIndex
+      ? await sendBlobs({
+          host,
+          source,
+          name: name ?? source.name,
+          signature: key ? signature : undefined,
+          meter,
+          connections,
+        })
+      : await sendWhole({ host, path, name: name ?? basename(path), signature, meter, note: output.note })
+    meter.end()
+    const seconds = Math.round((performance.now() - startedAt) / 1_000)
+    const reply = {
+      uid: sent.uid,
+      isNew: sent.isNew,
+      sentBytes: meter.sentBytes(),
+      seconds,
+      message: sent.message,
+    }
+    await output.show(reply, (paper) =>
+      renderFacts(
+        [
+          { label: 'Bundle', lines: [sent.uid] },
+          { label: 'State', lines: [sent.message], mood: 'good' },
+          { label: 'Sent', lines: [`${amount(meter.sentBytes())} in ${seconds} s`] },
+        ],
+        paper,
+      ),
+    )
+  } catch (error) {
+    meter.end()
+    if (error instanceof AppError) throw new Failure('failed', `${path}: ${error.message}`, { cause: error })
+    throw error
+  } finally {
+    await source.close()
+  }
+  return undefined
+}
+
+async function openFile(path: string): Promise<BundleSource> {
+  const handle = await open(path).catch(refuseFile(path))
+  const name = basename(path).replace(/\.(?:tar|tgz|tar\.gz|tar\.zst)$/, '')
+  try {
+    const source = (await isCompressed(handle))
+      ? await openCompressed(path, name)
+      : await openTar(path, handle, name)
+    if (source) return source
+  } catch (error) {
+    await handle.close()
+    if (error instanceof NotTar || error instanceof AppError)
+      throw new Failure('usage', `${path} is not a bundle: ${error.message}`, { cause: error })
+    throw error
+  }
+  throw new Failure(
+    'usage',
+    `${path} is not a bundle: it has no index.json; make one of images in old archives: edgehostctl content build --image-archive ${path} --output FILE`,
+  )
+}
+
+// The magic numbers of RFC 1952 and RFC 8878.
+const magics = [Buffer.from([0x1f, 0x8b]), Buffer.from([0x28, 0xb5, 0x2f, 0xfd])]
+
+async function isCompressed(handle: FileHandle): Promise<boolean> {
+  const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
+  return magics.some((magic) => buffer.subarray(0, magic.length).equals(magic))
+}
+
+async function readSignature(path: string): Promise<Buffer> {
+  const { bytes } = await readRegularFile(path, signatureBytes).catch(refuseFile(path))
+  return bytes
+}
+
+const refuseFile =
+  (path: string) =>
+  (error: unknown): never => {
+    throw new Failure('usage', `${path} cannot be read: ${systemReason(error as NodeJS.ErrnoException)}`, {
+      cause: error,
+    })
+  }
+
+/** Whether a signature, as bytes, hex or base64, is one of these bytes. */
+function verifies(key: string, bytes: Buffer, signature: Buffer): boolean {
+  const text = signature.toString('latin1').replaceAll(/\s/g, '')
+  const forms = [signature, Buffer.from(text, 'hex'), Buffer.from(text, 'base64')]
+  return forms.some((form) => form.length > 0 && createVerify('sha256').update(bytes).verify(key, form))
+}
+
+interface WholeOptions {
+  readonly host: UploadHost
+  readonly path: string
+  readonly name: string
+  readonly signature: Buffer | undefined
+  readonly meter: Meter
+  readonly note: (text: string) => void
+}
+
+/** Sends a file as one, for a signature that is of the file. */
+async function sendWhole({ host, path, name, signature, meter, note }: WholeOptions): Promise<Sent> {
+  note(
+    'The signature is not one of index.json, so the file is sent as one: after an interruption this begins anew. To be able to continue, sign index.json.',
+  )
+  const { size } = await stat(path)
+  const parts = signature ? [{ name: 'signature', fileName: 'signature', content: signature }] : []
+  const { type, head, tail } = formFrame(parts, { name: 'uploadFile', fileName: name })
+  meter.begin(size, 0)
+  async function* body() {
+    yield head
+    for await (const chunk of createReadStream(path, { highWaterMark: readBytes }) as AsyncIterable<Buffer>) {
+      meter.sent(chunk.length)
+      yield chunk
+    }
+    yield tail
+  }
+  const sizeBytes = head.length + size + tail.length
+  const sent = await host
+    .sendFile(type, { sizeBytes, open: () => Readable.from(body(), { objectMode: false }) })
+    .catch((error: unknown) => {
+      throw error instanceof Interrupted ? error.failure : error
+    })
+  return { uid: sent.uid, message: sent.message, isNew: true }
+}
+
+async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof Interrupted)) throw error
+      if (attempt >= 3) throw error.failure
+      await sleep(Math.max(1, error.retryAfterSec) * 1_000)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { ContentUpload } from '../schemas.ts'
+import type { Context } from '../../ctl/context.ts'
+import { parseLimit } from '../../ctl/limit.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { moment, span } from '../../ctl/text.ts'
+import { amount } from './amount.ts'
+
+const uploadsPath = '/v1/edge-mgmt/content/uploads'
+
+const layout: readonly Column<ContentUpload>[] = [
+  { title: 'UID', read: ({ uid }) => uid },
+  { title: 'NAME', read: ({ name }) => name, isFlexible: true },
+  { title: 'PHASE', read: ({ phase }) => phase },
+  { title: 'RECEIVED', read: ({ receivedBytes }) => amount(receivedBytes) },
+  { title: 'TOTAL', read: ({ totalBytes }) => (totalBytes === undefined ? undefined : amount(totalBytes)) },
+  {
+    title: 'LEFT',
+    read: ({ remainingSeconds }) => (remainingSeconds === undefined ? undefined : span(remainingSeconds)),
+  },
+  { title: 'LAST ACTIVITY', read: ({ lastActivityAt }) => moment(lastActivityAt), isFlexible: true },
+]
+
+/** `edgehostctl content uploads`. */
+export async function listUploads({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
+  const { filter } = line.options
+  const query = filter === undefined ? {} : { filters: filter }
+  const found = await client.list<ContentUpload>(uploadsPath, query, parseLimit(line, 0))
+  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
+  return undefined
+}
+
+/** `edgehostctl content discard`. */
+export async function discardUpload({ client, line, output }: Context): Promise<undefined> {
+  const [uid = ''] = line.arguments
+  await client.change('DELETE', `${uploadsPath}/${encodeURIComponent(uid)}`)
+  output.note('The upload is gone, and what the host had of it.')
+  return undefined
+}

@@ -1,0 +1,254 @@
+import { Readable } from 'node:stream'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { Uid, uidOf } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { ContinueTokens } from '../../lists/continue-token.ts'
+import { listInMemory } from '../../lists/memory.ts'
+import { listOf } from '../../lists/page.ts'
+import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { formParts } from '../../upload/form-parts.ts'
+import { addMultipart, formSchema } from '../../upload/multipart.ts'
+import { addRawBodies } from '../../upload/raw-body.ts'
+import type { SigningKey } from '../../upload/signing.ts'
+import { contentErrors } from '../codes.ts'
+import { ContentUpload, ContentUploadBegun, ContentUploaded } from '../schemas.ts'
+import type { ContentStore } from '../store/content-store.ts'
+import type { MissingBlob } from '../uploads/blob-upload.ts'
+import type { BlobUploads } from '../uploads/blob-uploads.ts'
+import { parseContentRange } from '../uploads/content-range.ts'
+import type { FileUploads } from '../uploads/file-uploads.ts'
+import { indexField, receiveIndex } from '../uploads/receive-index.ts'
+import { showUpload, uploadList } from '../uploads/upload-list.ts'
+import { recordPathOf } from './upload-content.ts'
+
+export interface UploadsRoutesOptions {
+  readonly blobUploads: BlobUploads
+  readonly fileUploads: FileUploads
+  readonly store: ContentStore
+  readonly signingKey: SigningKey | undefined
+  readonly listTokens: ContinueTokens
+}
+
+const path = '/v1/edge-mgmt/content/uploads'
+const tags = ['content']
+const kind = 'content-upload'
+const linesAtOnce = 500
+const Appended = Type.Null({
+  description: 'No content',
+  headers: { 'Upload-Offset': { type: 'integer', description: 'Bytes that the host has of the blob now.' } },
+})
+const audited = (action: 'create' | 'action' | 'delete') => ({
+  action,
+  kind,
+  resource: ({ params }: { params: unknown }) => ({ uid: uidOf((params as { uid?: string }).uid) }),
+})
+
+/** Uploads of content, blob by blob and resumable: `/v1/edge-mgmt/content/uploads`. */
+export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = async (app, options) => {
+  const { blobUploads, fileUploads, store, signingKey, listTokens } = options
+  const listAll = async () => [...(await blobUploads.list()), ...fileUploads.list()]
+
+  app.get(
+    path,
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'listContentUploads',
+        tags,
+        summary: 'List the uploads of content that are not finished, files too',
+        querystring: listParameters(uploadList),
+        response: { 200: listOf(ContentUpload), ...errorReplies(400, 401, 503) },
+      },
+    },
+    async (request) => {
+      const query = parseListQuery(request.query, uploadList, { tokens: listTokens })
+      return listInMemory(await listAll(), query, uploadList, showUpload)
+    },
+  )
+
+  app.get(
+    `${path}/:uid`,
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'getContentUpload',
+        tags,
+        summary: 'Show an upload of content that is not finished',
+        params: Type.Object({ uid: Uid }),
+        response: { 200: ContentUpload, ...errorReplies(400, 401, 404, 503) },
+      },
+    },
+    async ({ params: { uid } }) => {
+      const upload = (await listAll()).find((each) => each.uid === uid)
+      if (!upload) throw new AppError(generalErrors.NotFound, 'there is no such upload')
+      return showUpload(upload)
+    },
+  )
+
+  app.get(
+    `${path}/:uid/missing`,
+    {
+      config: { access: 'viewer', bucket: 'blobs' },
+      schema: {
+        operationId: 'listMissingContentBlobs',
+        tags,
+        summary: 'The blobs that are still to be sent, manifests first',
+        description:
+          'JSON lines, each a MissingContentBlob. Manifests name further blobs: send those that are missing, then ask again, until no blob is missing that you have.',
+        params: Type.Object({ uid: Uid }),
+        produces: ['application/jsonl'],
+        response: { 200: Type.String(), ...errorReplies(400, 401, 404, 503) },
+      },
+    },
+    async ({ params: { uid } }, reply) => {
+      const lines = Readable.from(linesOf(await blobUploads.missing(uid)), { objectMode: false })
+      return reply.type('application/jsonl; charset=utf-8').send(lines as never)
+    },
+  )
+
+  app.post(
+    `${path}/:uid/actions/publish`,
+    {
+      config: { access: 'admin', audit: audited('action') },
+      schema: {
+        operationId: 'publishContentUpload',
+        tags,
+        summary: 'Publish an uploaded bundle',
+        description: 'The status is 200 if the bundle was published before.',
+        params: Type.Object({ uid: Uid }),
+        response: {
+          200: ContentUploaded,
+          201: ContentUploaded,
+          ...errorReplies(400, 401, 403, 404, 409, 503, 507),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { bundle, isNew } = await blobUploads.publish(request.params.uid)
+      const { uid, name } = bundle
+      request.auditResource = { name, uid }
+      return reply.code(isNew ? 201 : 200).send({
+        ...{ uid, uploadPath: recordPathOf(store, bundle) },
+        message: isNew ? `the bundle ${name} is published` : `the host has the bundle ${name} already`,
+      })
+    },
+  )
+
+  app.delete(
+    `${path}/:uid`,
+    {
+      config: { access: 'admin', audit: audited('delete') },
+      schema: {
+        operationId: 'deleteContentUpload',
+        tags,
+        summary: 'Throw an unfinished upload away',
+        params: Type.Object({ uid: Uid }),
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503) },
+      },
+    },
+    async ({ params: { uid } }, reply) => {
+      await blobUploads.remove(uid)
+      return reply.code(204).send(null)
+    },
+  )
+
+  await addMultipart(app, async (scope) => {
+    scope.post(
+      path,
+      {
+        config: { access: 'admin', audit: { action: 'create', kind } },
+        schema: {
+          operationId: 'beginContentUpload',
+          tags,
+          summary: 'Begin or continue an upload of a bundle, blob by blob',
+          description:
+            'The digest of index.json is the identity of the bundle. If an upload of it is unfinished, or the bundle is published, the status is 200 and uid that of the upload or the bundle.',
+          ...formSchema(
+            {
+              index: 'The bytes of the index.json of the bundle.',
+              name: 'What the bundle is called in lists.',
+              signature:
+                'Required if the host has a signing key: the detached signature of index.json, SHA-256 with RSA or ECDSA, as bytes, hex or base64.',
+            },
+            [indexField],
+          ),
+          response: {
+            200: ContentUploadBegun,
+            201: ContentUploadBegun,
+            ...errorReplies(400, 401, 403, 408, 413, 415, 503, 507),
+          },
+        },
+      },
+      async (request, reply) => {
+        const posted = await receiveIndex(formParts(request, indexField, request.sessionEnd), signingKey)
+        const { uid, isNew, isPublished } = await blobUploads.begin(posted)
+        request.auditResource = { name: posted.name, uid }
+        const message = isPublished
+          ? 'the host has this bundle already'
+          : isNew
+            ? 'the upload has begun; send what is missing'
+            : 'the upload goes on; send what is missing'
+        return reply.code(isNew ? 201 : 200).send({ uid, message, isPublished })
+      },
+    )
+  })
+
+  await addRawBodies(app, async (scope) => {
+    scope.patch(
+      `${path}/:uid/blobs/:digest`,
+      {
+        // Nothing of the host changes before the upload is published, which is recorded.
+        config: { access: 'admin', audit: false, bucket: 'blobs' },
+        schema: {
+          operationId: 'appendToContentBlob',
+          tags,
+          summary: 'Send bytes of a blob',
+          description:
+            'Appends the body to the held bytes of the blob. With the last byte the digest decides: if it differs, the held bytes are thrown away. The header Upload-Offset of the reply says how many bytes the host has, also with status 416.',
+          consumes: ['application/octet-stream'],
+          params: Type.Object({
+            uid: Uid,
+            digest: Type.String({
+              pattern: '^sha256:[0-9a-f]{64}$',
+              accepts: 'sha256: and 64 hexadecimal digits',
+            }),
+          }),
+          headers: Type.Object({
+            'content-range': Type.Optional(
+              Type.String({ description: 'bytes FIRST-LAST/SIZE, for example bytes 0-1023/4096; required.' }),
+            ),
+          }),
+          response: {
+            204: Appended,
+            ...errorReplies(400, 401, 403, 404, 408, 409, 415, 416, 503, 507),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { uid, digest } = request.params as { uid: string; digest: string }
+        const range = parseContentRange(request.headers['content-range'])
+        const order = { uid, digest, range, body: request.raw, signal: request.sessionEnd }
+        const heldBytes = await blobUploads.append(order).catch((error: unknown) => {
+          const offset = error instanceof AppError && error.kind === contentErrors.WrongOffset
+          if (offset) void reply.header('upload-offset', String(error.details?.offset))
+          throw error
+        })
+        return reply.code(204).header('upload-offset', String(heldBytes)).send(null)
+      },
+    )
+  })
+}
+
+/** Some lines at a time, so that each piece gives the event loop its turn. */
+function* linesOf(blobs: Iterable<MissingBlob>): Generator<string> {
+  let lines: string[] = []
+  for (const blob of blobs) {
+    if (lines.push(JSON.stringify(blob)) < linesAtOnce) continue
+    yield `${lines.join('\n')}\n`
+    lines = []
+  }
+  if (lines.length > 0) yield `${lines.join('\n')}\n`
+}

@@ -1,0 +1,377 @@
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { IncomingMessage } from 'node:http'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { refuseFull, storageFull } from '../../errors/storage-full.ts'
+import { letBuffersGo } from '../../upload/buffer-garbage.ts'
+import { readBody } from '../../upload/raw-body.ts'
+import { contentErrors } from '../codes.ts'
+import { bundleLimits } from '../format/limits.ts'
+import { refuseBundle } from '../format/refusal.ts'
+import type { ContentStore, StagedUpload } from '../store/content-store.ts'
+import { hexOf } from '../store/folder.ts'
+import { createSlices } from '../store/slices.ts'
+import { requireRange, type ByteRange } from './content-range.ts'
+import { createPace } from './pace.ts'
+import { emptyHeld, openPart, readHeld, type Held } from './part.ts'
+import { namedByDocument, namedByIndexFile } from './references.ts'
+import type { UploadNote } from './upload-note.ts'
+import { createWanted, type NamedBlob, type WantedBlob } from './wanted.ts'
+
+/** A blob that is still to be sent, as the API says it. */
+export interface MissingBlob {
+  readonly digest: string
+  readonly sizeBytes: number
+  /** Bytes held: the offset at which the next PATCH begins. */
+  readonly heldBytes: number
+  /** An index or a manifest, which names further blobs. */
+  readonly isManifest: boolean
+  /** Whether the bundle may be published without it. */
+  readonly isOptional: boolean
+}
+
+/** How far an upload is. */
+export interface BlobProgress {
+  readonly receivedBytes: number
+  readonly totalBytes: number
+  readonly missingBytes: number
+  readonly missingBlobs: number
+  readonly remainingSeconds: number | undefined
+}
+
+/** What is received of a bundle blob by blob: the files of its folder, and an index of them in memory. */
+export interface BlobUpload extends StagedUpload {
+  readonly note: UploadNote
+  readonly indexDigest: string
+  /** Milliseconds since 1970, UTC. */
+  lastActivityAt(): number
+  progress(): BlobProgress
+  missing(): Iterable<MissingBlob>
+  /**
+   * Appends the body of a request to a blob.
+   * @returns the bytes held of it then
+   * @throws AppError NotFound, BlobBusy, WrongOffset, DigestMismatch, StorageFull, BundleInvalid for a manifest; what the body
+   * is refused for. What has arrived is kept, except of a blob whose digest differs
+   */
+  append(digest: string, range: ByteRange, body: IncomingMessage, signal: AbortSignal): Promise<number>
+  /** Requests that are appending now. */
+  appendingCount(): number
+  /** Refuses what is being received and what comes, with a reason; resolves when nothing is written any more. */
+  pause(reason: AppError): Promise<void>
+  /** Receives again. */
+  resume(): void
+}
+
+export interface BlobUploadOptions {
+  readonly upload: StagedUpload
+  readonly note: UploadNote
+  readonly indexDigest: string
+  readonly store: ContentStore
+  /** Milliseconds since 1970, UTC. */
+  readonly now: () => number
+  readonly monotonic: () => number
+  readonly lastActivityAt: number
+}
+
+// The room is reserved again after so many bytes, so that what is written does not count twice.
+const betweenChecksBytes = 8_388_608
+// A state of SHA-256 takes about a kilobyte; a part without one is read again.
+const mostHashes = 64
+const linkedAtOnce = 500
+const emptyDigest = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+/**
+ * Opens what the folder of an upload holds.
+ * @throws AppError where its index or a manifest breaks a rule of bundles
+ */
+export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUpload> {
+  const { upload, note, indexDigest, store, now, monotonic } = options
+  const { uid, folder } = upload
+  const wanted = createWanted()
+  const pace = createPace(monotonic)
+  /** Requests that append, by digest. */
+  const appending = new Map<string, { readonly stop: AbortController; readonly received: Promise<number> }>()
+  /** Why nothing is received now. */
+  let paused: AppError | undefined
+  /** States of unfinished parts, the one used last at the end. */
+  const hashes = new Map<string, Held>()
+  let lastActivityAt = options.lastActivityAt
+  /** Whether the blobs that are no documents have room; until then only that of documents is reserved. */
+  let isReserved = false
+
+  const wholeFile = (digest: string) => join(folder, 'blobs', hexOf(digest))
+  const partFile = (digest: string) => join(folder, 'parts', hexOf(digest))
+
+  /** Takes in what a document names; documents that the store has are read too. */
+  async function learn(named: readonly NamedBlob[], present: ReadonlyMap<string, number>): Promise<void> {
+    const slice = createSlices()
+    const queue = [named]
+    for (let batch = queue.pop(); batch !== undefined; batch = queue.pop()) {
+      const unknown: WantedBlob[] = []
+      for (const each of batch) {
+        await slice()
+        const blob = wanted.add(each)
+        if (blob) unknown.push(blob)
+        requireSameSize(each)
+      }
+      if (wanted.count > bundleLimits.blobs)
+        throw refuseBundle(
+          'TooManyBlobs',
+          'index.json',
+          `names more than the ${bundleLimits.blobs} blobs that are allowed`,
+        )
+      for (const blob of await takePresent(unknown, present)) {
+        if (blob.documentType === undefined) continue
+        queue.push(namedByDocument(blob, await readFile(wholeFile(blob.digest))))
+        await slice()
+      }
+    }
+  }
+
+  function requireSameSize({ digest, sizeBytes }: NamedBlob): void {
+    const known = wanted.find(digest)?.sizeBytes
+    if (known !== undefined && known !== sizeBytes)
+      throw refuseBundle(
+        'SizeDiffers',
+        digest,
+        `is named with ${known} and with ${sizeBytes} bytes; build the bundle again`,
+      )
+  }
+
+  /** Counts what is on the disk already, and links what the store has. @returns the blobs that are whole */
+  async function takePresent(blobs: readonly WantedBlob[], present: ReadonlyMap<string, number>) {
+    const whole: WantedBlob[] = []
+    const slice = createSlices()
+    let linkable: string[] = []
+    const link = async () => {
+      for (const digest of await store.linkBlobs(upload, linkable)) {
+        const blob = wanted.find(digest)
+        if (!blob) continue
+        requireSameSize({ ...blob, sizeBytes: (await stat(wholeFile(digest))).size })
+        wanted.hold(blob, blob.sizeBytes, true)
+        whole.push(blob)
+      }
+      linkable = []
+    }
+    for (const blob of blobs) {
+      await slice()
+      const { digest, sizeBytes } = blob
+      if (sizeBytes === 0 && digest === emptyDigest)
+        await writeFile(wholeFile(digest), '', { mode: 0o600 }).catch(refuseFull)
+      if (blob.isWhole) whole.push(blob)
+      else if (present.get(digest) === sizeBytes || (sizeBytes === 0 && digest === emptyDigest)) {
+        wanted.hold(blob, sizeBytes, true)
+        whole.push(blob)
+      } else if (store.hasBlob(digest)) linkable.push(digest)
+      if (linkable.length >= linkedAtOnce) await link()
+    }
+    if (linkable.length > 0) await link()
+    return whole
+  }
+
+  function keepHash(digest: string, held: Held): void {
+    hashes.delete(digest)
+    hashes.set(digest, held)
+    const [oldest] = hashes.keys()
+    if (hashes.size > mostHashes && oldest !== undefined) hashes.delete(oldest)
+  }
+
+  /** The held bytes of a blob with their hash, which only the caller may continue. */
+  async function takeHeld({ digest, heldBytes }: WantedBlob, signal: AbortSignal): Promise<Held> {
+    const known = hashes.get(digest)
+    hashes.delete(digest)
+    if (known) return known
+    return heldBytes === 0 ? emptyHeld() : readHeld(partFile(digest), signal)
+  }
+
+  /** @throws AppError StorageFull with the bytes that are missing for all blobs, or for the documents while only these are sent */
+  async function reserve(blob: WantedBlob): Promise<void> {
+    if (blob.documentType === undefined) isReserved = true
+    const needed = isReserved ? wanted.missingBytes : wanted.missingDocumentBytes
+    // An optional blob is needed as soon as it is sent.
+    const optionalBytes = blob.isOptional && !blob.isWhole ? blob.sizeBytes - blob.heldBytes : 0
+    await store.space.reserve(uid, needed + optionalBytes)
+  }
+
+  async function receive(blob: WantedBlob, range: ByteRange, body: IncomingMessage, signal: AbortSignal) {
+    const { digest, sizeBytes } = blob
+    await reserve(blob)
+    let checkedAt = blob.heldBytes
+    const part = await openPart({
+      file: partFile(digest),
+      held: await takeHeld(blob, signal),
+      async onWritten(heldBytes) {
+        pace.add(heldBytes - blob.heldBytes)
+        wanted.hold(blob, heldBytes, false)
+        lastActivityAt = now()
+        if (heldBytes < checkedAt + betweenChecksBytes) return
+        checkedAt = heldBytes
+        await reserve(blob)
+        // Other programs write too.
+        const freeBytes = await store.space.freeBytes()
+        if (freeBytes < 0) throw storageFull(-freeBytes)
+      },
+    })
+    let left = range.lengthBytes
+    let refusal: { readonly error: unknown } | undefined
+    try {
+      await readBody(
+        body,
+        (chunk) => {
+          left -= chunk.length
+          if (left < 0) throw tooLong(range)
+          letBuffersGo(chunk.length)
+          return part.write(chunk)
+        },
+        signal,
+      )
+      if (left > 0) throw tooShort(range, left)
+    } catch (error) {
+      refusal = { error }
+    }
+    let held: Held
+    try {
+      held = await part.finish()
+    } catch (error) {
+      // How much of the last batch was written is not known.
+      wanted.hold(blob, (await stat(partFile(digest))).size, false)
+      throw refusal?.error ?? error
+    }
+    if (refusal === undefined && held.sizeBytes === sizeBytes) await complete(blob, held)
+    else keepHash(digest, held)
+    // What was written is not reserved any more. The next request does the same, so a small blob needs no look at the disk.
+    if (sizeBytes >= betweenChecksBytes) await reserve(blob).catch(() => undefined)
+    if (refusal) throw refusal.error
+    return held.sizeBytes
+  }
+
+  async function complete(blob: WantedBlob, { hash }: Held): Promise<void> {
+    const { digest, sizeBytes } = blob
+    const found = `sha256:${hash.digest('hex')}`
+    if (found !== digest) {
+      await drop(blob)
+      throw new AppError(
+        contentErrors.DigestMismatch,
+        `the ${sizeBytes} bytes have the digest ${found}, not ${digest}; they were thrown away: send the blob again from its beginning`,
+        { details: { field: 'digest', found } },
+      )
+    }
+    try {
+      if (blob.documentType !== undefined)
+        await learn(namedByDocument(blob, await readFile(partFile(digest))), noneHeld)
+      await rename(partFile(digest), wholeFile(digest)).catch(refuseFull)
+    } catch (error) {
+      // A part with all bytes could not be continued.
+      await drop(blob)
+      throw error
+    }
+    wanted.hold(blob, sizeBytes, true)
+  }
+
+  async function drop(blob: WantedBlob): Promise<void> {
+    await rm(partFile(blob.digest), { force: true })
+    wanted.hold(blob, 0, false)
+  }
+
+  await learn(
+    namedByIndexFile(await readFile(join(folder, 'index.json'))),
+    await sizesIn(join(folder, 'blobs')),
+  )
+  for (const [digest, heldBytes] of await sizesIn(join(folder, 'parts'))) {
+    const blob = wanted.find(digest)
+    if (!blob || blob.isWhole || heldBytes > blob.sizeBytes) await rm(partFile(digest), { force: true })
+    else if (heldBytes < blob.sizeBytes) wanted.hold(blob, heldBytes, false)
+    // It was being completed when the daemon was killed.
+    else await complete(blob, await readHeld(partFile(digest), never)).catch(ignoreRefusal)
+  }
+
+  return {
+    ...{ uid, folder, note, indexDigest },
+    lastActivityAt: () => lastActivityAt,
+    progress() {
+      const { heldBytes, totalBytes, missingBytes, missingCount } = wanted
+      return {
+        ...{ receivedBytes: heldBytes, totalBytes, missingBytes, missingBlobs: missingCount },
+        remainingSeconds: missingBytes === 0 ? 0 : pace.secondsFor(missingBytes),
+      }
+    },
+    *missing() {
+      for (const { digest, sizeBytes, heldBytes, documentType, isOptional } of wanted.missing())
+        yield { digest, sizeBytes, heldBytes, isManifest: documentType !== undefined, isOptional }
+    },
+    async append(digest, range, body, signal) {
+      if (paused) throw paused
+      const blob = wanted.find(digest)
+      if (!blob)
+        throw new AppError(
+          generalErrors.NotFound,
+          'no index or manifest that this upload has names the blob; send the manifests first: GET …/missing lists what is needed',
+          { details: { field: 'digest' } },
+        )
+      if (appending.has(digest))
+        throw new AppError(
+          contentErrors.BlobBusy,
+          'another request is sending this blob; wait until it has ended',
+          {
+            retryAfterSec: 1,
+          },
+        )
+      requireRange(range, blob.heldBytes, blob.sizeBytes)
+      lastActivityAt = now()
+      const stop = new AbortController()
+      const onEnd = () => stop.abort(signal.reason)
+      if (signal.aborted) onEnd()
+      signal.addEventListener('abort', onEnd, { once: true })
+      const received = receive(blob, range, body, stop.signal)
+      appending.set(digest, { stop, received })
+      return received.finally(() => {
+        appending.delete(digest)
+        signal.removeEventListener('abort', onEnd)
+      })
+    },
+    appendingCount: () => appending.size,
+    resume() {
+      paused = undefined
+    },
+    async pause(reason) {
+      paused = reason
+      for (const { stop } of appending.values()) stop.abort(reason)
+      await Promise.allSettled([...appending.values()].map(({ received }) => received))
+    },
+  }
+}
+
+const never = new AbortController().signal
+
+/** A part that is refused has been removed. */
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof AppError)) throw error
+}
+
+const noneHeld: ReadonlyMap<string, number> = new Map()
+
+/** Sizes of the blobs in a folder, by digest. */
+async function sizesIn(folder: string): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>()
+  const slice = createSlices()
+  for (const name of await readdir(folder)) {
+    await slice()
+    sizes.set(`sha256:${name}`, (await stat(join(folder, name))).size)
+  }
+  return sizes
+}
+
+const tooLong = ({ lengthBytes }: ByteRange) =>
+  new AppError(
+    generalErrors.BadRequest,
+    `the body is longer than the ${lengthBytes} bytes of Content-Range; send exactly those`,
+    { details: { field: 'content-range' } },
+  )
+
+const tooShort = ({ lengthBytes }: ByteRange, left: number) =>
+  new AppError(
+    generalErrors.BadRequest,
+    `the body ended ${left} bytes before the ${lengthBytes} bytes of Content-Range; what arrived is kept: send the rest`,
+    { details: { field: 'content-range' } },
+  )

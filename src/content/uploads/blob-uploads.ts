@@ -1,0 +1,361 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { refuseFull } from '../../errors/storage-full.ts'
+import type { Logger } from '../../system/log.ts'
+import { uploadErrors } from '../../upload/codes.ts'
+import type { SigningKey } from '../../upload/signing.ts'
+import { contentErrors } from '../codes.ts'
+import type { ContentProgram } from '../program/content-program.ts'
+import type { ContentStore, Published, StagedUpload } from '../store/content-store.ts'
+import { openBlobUpload, type BlobUpload, type MissingBlob } from './blob-upload.ts'
+import type { ByteRange } from './content-range.ts'
+import { readHeld } from './part.ts'
+import { keyFingerprint, type RunningUpload, type UploadPhase } from './running-upload.ts'
+import { readNote, writeNote, type UploadNote } from './upload-note.ts'
+
+export interface BlobUploadsOptions {
+  readonly store: ContentStore
+  readonly program: ContentProgram
+  /** Of the kernel: what was written in another boot is not trusted. */
+  readonly bootId: string
+  readonly signingKey: SigningKey | undefined
+  /** Unfinished uploads that are kept. */
+  readonly maximum: number
+  /** Milliseconds without a byte after which an upload is forgotten. */
+  readonly keptMs: number
+  readonly now: () => number
+  readonly monotonic: () => number
+  readonly log: Logger
+}
+
+/** What a client has posted; a signature has been checked. */
+export interface PostedIndex {
+  readonly bytes: Buffer
+  readonly name: string
+}
+
+/** An upload that was begun, or the bundle that has its index already. */
+export interface Begun {
+  readonly uid: string
+  readonly isNew: boolean
+  readonly isPublished: boolean
+}
+
+/** Uploads blob by blob. All verbs wait until the store is open and what a stopped daemon left is read. */
+export interface BlobUploads {
+  /** Opens the store and reads what a stopped daemon left; the other verbs wait for it. */
+  ready(): Promise<void>
+  /** @throws AppError BundleInvalid, TooManyUploads, StorageFull */
+  begin(posted: PostedIndex): Promise<Begun>
+  list(): Promise<readonly RunningUpload[]>
+  /** @throws AppError NotFound, NotReady while held blobs are read again */
+  missing(uid: string): Promise<Iterable<MissingBlob>>
+  /** @returns the bytes held of the blob @throws as `BlobUpload.append` */
+  append(order: {
+    readonly uid: string
+    readonly digest: string
+    readonly range: ByteRange
+    readonly body: IncomingMessage
+    readonly signal: AbortSignal
+  }): Promise<number>
+  /** @throws AppError NotFound, BlobsMissing, and what the bundle is refused for */
+  publish(uid: string): Promise<Published>
+  /** @throws AppError NotFound, UploadBusy while it is published */
+  remove(uid: string): Promise<void>
+  /** Removes uploads of which nothing has arrived for long. */
+  forgetSilent(): Promise<void>
+  /** Ends what is being received; what has arrived is kept. */
+  stop(): Promise<void>
+}
+
+/** An upload in memory. */
+interface Entry {
+  readonly staged: StagedUpload
+  readonly note: UploadNote
+  /** Undefined while what is held is read again after a restart of the host. */
+  upload: BlobUpload | undefined
+  phase: UploadPhase
+  publishing: Promise<Published> | undefined
+}
+
+// Memory: each holds up to a megabyte.
+const mostRequests = 32
+const shownMissing = 20
+
+export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
+  const { store, program, bootId, signingKey, maximum, keptMs, now, monotonic, log } = options
+  const entries = new Map<string, Entry>()
+  /** Uploads that are being begun, by the digest of their index. */
+  const beginning = new Map<string, Promise<Begun>>()
+  const stopping = new AbortController()
+  const signedBy = keyFingerprint(signingKey)
+  let loaded: Promise<void> | undefined
+  /** Uploads that are read again after a restart of the host. */
+  let checking: Promise<unknown> = Promise.resolve()
+
+  /** Reads what a stopped daemon left, once; after a failure the next call tries again. */
+  function load(): Promise<void> {
+    loaded ??= loadAll().catch((error: unknown) => {
+      loaded = undefined
+      throw error
+    })
+    return loaded
+  }
+
+  async function loadAll(): Promise<void> {
+    await store.open()
+    for (const staged of await store.listStaged()) await loadOne(staged)
+  }
+
+  async function loadOne(staged: StagedUpload): Promise<void> {
+    const note = await readNote(staged.folder)
+    // A file cannot go on where it stopped, and a key that came later has not verified what was begun before.
+    const isUsable = note?.kind === 'blobs' && (signingKey === undefined || note.signedBy === signedBy)
+    if (!note || !isUsable) return store.removeStaged(staged)
+    const entry: Entry = { staged, note, upload: undefined, phase: 'checking', publishing: undefined }
+    entries.set(staged.uid, entry)
+    const opened = note.bootId === bootId ? openEntry(entry) : openAfterBoot(entry)
+    const handled = opened.catch(async (error: unknown) => {
+      stopping.signal.throwIfAborted()
+      log.warn(
+        { err: error, upload: staged.uid },
+        'an unfinished upload of content cannot be used and is removed',
+      )
+      entries.delete(staged.uid)
+      await store.removeStaged(staged)
+    })
+    if (note.bootId === bootId) return handled
+    // This may take minutes.
+    checking = Promise.all([checking, handled.catch(() => undefined)])
+  }
+
+  async function openEntry(entry: Entry): Promise<void> {
+    const { staged, note } = entry
+    const upload = await openBlobUpload({
+      ...{ upload: staged, note, indexDigest: note.indexDigest, store, now, monotonic },
+      lastActivityAt: await newestChange(staged.folder),
+    })
+    // If it does not fit any more, the next blob is refused.
+    await store.space.reserve(staged.uid, upload.progress().missingBytes).catch(() => undefined)
+    entry.upload = upload
+    entry.phase = 'receiving'
+  }
+
+  /** Hashes again what is whole, since a power cut may have emptied it; what differs is removed. */
+  async function openAfterBoot(entry: Entry): Promise<void> {
+    const { folder } = entry.staged
+    const index = await readFile(join(folder, 'index.json'))
+    if (digestOf(index) !== entry.note.indexDigest) throw new Error('its index.json is damaged')
+    const blobs = join(folder, 'blobs')
+    for (const hex of await readdir(blobs)) {
+      const { hash } = await readHeld(join(blobs, hex), stopping.signal)
+      if (hash.digest('hex') !== hex) await rm(join(blobs, hex))
+    }
+    await writeNote(folder, { ...entry.note, bootId })
+    await openEntry(entry)
+  }
+
+  function find(uid: string): Entry {
+    const entry = entries.get(uid)
+    if (entry) return entry
+    throw new AppError(
+      generalErrors.NotFound,
+      'there is no such upload; it was published, deleted or forgotten: GET /v1/edge-mgmt/content/uploads lists them',
+    )
+  }
+
+  /** @throws AppError NotFound, NotReady */
+  function findOpen(uid: string): Entry & { readonly upload: BlobUpload } {
+    const entry = find(uid)
+    if (entry.upload) return entry as Entry & { readonly upload: BlobUpload }
+    throw new AppError(
+      generalErrors.NotReady,
+      'the blobs that the host has of this upload are read again after its restart; try again in a few seconds',
+      { retryAfterSec: 5 },
+    )
+  }
+
+  async function beginNew({ bytes, name }: PostedIndex, indexDigest: string): Promise<Begun> {
+    const running = [...entries.values()].find(({ note }) => note.indexDigest === indexDigest)
+    if (running) return { uid: running.staged.uid, isNew: false, isPublished: false }
+    const bundle = store.findBundleByIndex(indexDigest)
+    if (bundle && store.isWhole(bundle)) return { uid: bundle.uid, isNew: false, isPublished: true }
+    if (entries.size + beginning.size >= maximum)
+      throw new AppError(
+        uploadErrors.TooManyUploads,
+        `${entries.size} uploads are unfinished; finish one, or delete one: GET /v1/edge-mgmt/content/uploads lists them`,
+        { retryAfterSec: 30 },
+      )
+    const staged = await store.stage()
+    try {
+      await writeFile(join(staged.folder, 'index.json'), bytes, { mode: 0o600 }).catch(refuseFull)
+      const createdAt = now()
+      const note = { kind: 'blobs' as const, name, fileName: '', indexDigest, createdAt, bootId, signedBy }
+      const upload = await openBlobUpload({
+        ...{ upload: staged, note, indexDigest, store, now, monotonic, lastActivityAt: createdAt },
+      })
+      await writeNote(staged.folder, note)
+      entries.set(staged.uid, { staged, note, upload, phase: 'receiving', publishing: undefined })
+      return { uid: staged.uid, isNew: true, isPublished: false }
+    } catch (error) {
+      await store.removeStaged(staged)
+      throw error
+    }
+  }
+
+  async function publishNow(entry: Entry & { readonly upload: BlobUpload }): Promise<Published> {
+    const { staged, note, upload } = entry
+    const { uid, folder } = staged
+    const { name, indexDigest } = note
+    const { missingBlobs, missingBytes } = upload.progress()
+    if (missingBlobs > 0) throw blobsMissing(upload, missingBlobs, missingBytes)
+    await upload.pause(busy())
+    try {
+      const publishedAt = now()
+      entry.phase = 'checking'
+      const file = { fileName: '', fileSizeBytes: 0, fileSha256: '' }
+      const bundle = { uid, name, publishedAt, via: 'blobs' as const, ...file }
+      const { definition } = await program.examine({ upload: folder, bundle }, { signal: stopping.signal })
+      entry.phase = 'publishing'
+      const order = { indexDigest, name, publishedAt, definition, signal: stopping.signal }
+      const published = await store.publish(staged, order)
+      entries.delete(uid)
+      store.space.release(uid)
+      return published
+    } finally {
+      upload.resume()
+    }
+  }
+
+  async function removeEntry({ staged, upload }: Entry): Promise<void> {
+    entries.delete(staged.uid)
+    await upload?.pause(new AppError(generalErrors.NotFound, 'the upload was deleted'))
+    await store.removeStaged(staged)
+    store.space.release(staged.uid)
+  }
+
+  return {
+    ready: load,
+    async begin(posted) {
+      await load()
+      const indexDigest = digestOf(posted.bytes)
+      const known = beginning.get(indexDigest)
+      if (known) return { ...(await known), isNew: false }
+      const begun = beginNew(posted, indexDigest)
+      beginning.set(indexDigest, begun)
+      return begun.finally(() => beginning.delete(indexDigest))
+    },
+    async list() {
+      await load()
+      return [...entries.values()].map(viewOf)
+    },
+    async missing(uid) {
+      await load()
+      return findOpen(uid).upload.missing()
+    },
+    async append({ uid, digest, range, body, signal }) {
+      await load()
+      const { upload } = findOpen(uid)
+      let requests = 0
+      for (const each of entries.values()) requests += each.upload?.appendingCount() ?? 0
+      if (requests >= mostRequests)
+        throw new AppError(
+          uploadErrors.TooManyUploads,
+          `${mostRequests} requests are sending blobs already; use fewer connections`,
+          { retryAfterSec: 1 },
+        )
+      return upload.append(digest, range, body, signal)
+    },
+    async publish(uid) {
+      await load()
+      const bundle = entries.has(uid) ? undefined : store.findBundle(uid)
+      // The reply to the first request may have been lost.
+      if (bundle) return { bundle, isNew: false }
+      const entry = findOpen(uid)
+      entry.publishing ??= publishNow(entry).finally(() => {
+        entry.publishing = undefined
+        entry.phase = 'receiving'
+      })
+      return entry.publishing
+    },
+    async remove(uid) {
+      await load()
+      const entry = findOpen(uid)
+      if (entry.publishing) throw busy()
+      await removeEntry(entry)
+    },
+    async forgetSilent() {
+      await load()
+      for (const entry of [...entries.values()]) {
+        const { upload, publishing, staged } = entry
+        if (!upload || publishing || upload.appendingCount() > 0) continue
+        if (now() - upload.lastActivityAt() < keptMs) continue
+        log.info(
+          { upload: staged.uid },
+          'an upload of content is forgotten: nothing of it has arrived for long',
+        )
+        await removeEntry(entry)
+      }
+    },
+    async stop() {
+      const reason = new AppError(
+        generalErrors.NotReady,
+        'the daemon is stopping; continue the upload when it is running',
+        { retryAfterSec: 5 },
+      )
+      stopping.abort(reason)
+      const all = [...entries.values()].flatMap(({ upload, publishing }) => [
+        upload?.pause(reason),
+        publishing,
+      ])
+      await Promise.allSettled([...all, loaded, checking])
+    },
+  }
+}
+
+function viewOf({ staged, note, upload, phase }: Entry): RunningUpload {
+  const same = { uid: staged.uid, kind: 'blobs' as const, name: note.name, phase, startedAt: note.createdAt }
+  if (!upload) {
+    const unknown = { totalBytes: undefined, missingBytes: undefined, remainingSeconds: undefined }
+    return { ...same, ...unknown, receivedBytes: 0, lastActivityAt: note.createdAt }
+  }
+  const { receivedBytes, totalBytes, missingBytes, remainingSeconds } = upload.progress()
+  return {
+    ...{ ...same, receivedBytes, totalBytes, missingBytes, remainingSeconds },
+    lastActivityAt: upload.lastActivityAt(),
+  }
+}
+
+const digestOf = (bytes: Uint8Array) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+
+const busy = () =>
+  new AppError(contentErrors.UploadBusy, 'the upload is being published; wait until that has ended', {
+    retryAfterSec: 5,
+  })
+
+function blobsMissing(upload: BlobUpload, missingBlobs: number, missingBytes: number): AppError {
+  const missing: string[] = []
+  for (const { digest, isOptional } of upload.missing()) {
+    if (missing.length >= shownMissing) break
+    if (!isOptional) missing.push(digest)
+  }
+  return new AppError(
+    contentErrors.BlobsMissing,
+    `${missingBlobs} blobs are missing, ${missingBytes} bytes; GET /v1/edge-mgmt/content/uploads/${upload.uid}/missing lists them`,
+    { details: { missingBlobs, missingBytes, missing } },
+  )
+}
+
+/** When a file of an upload was written last, milliseconds since 1970, UTC. */
+async function newestChange(folder: string): Promise<number> {
+  let newest = 0
+  const parts = join(folder, 'parts')
+  const files = ['upload.json', 'blobs', 'parts'].map((name) => join(folder, name))
+  for (const name of await readdir(parts)) files.push(join(parts, name))
+  for (const file of files) newest = Math.max(newest, (await stat(file)).mtimeMs)
+  return Math.floor(newest)
+}

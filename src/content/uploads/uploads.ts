@@ -1,0 +1,72 @@
+import type { FastifyInstance } from 'fastify'
+import type { ContinueTokens } from '../../lists/continue-token.ts'
+import type { Room } from '../../room.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Logger } from '../../system/log.ts'
+import type { SigningKey } from '../../upload/signing.ts'
+import type { ContentSettings } from '../config.ts'
+import type { ContentProgram } from '../program/content-program.ts'
+import { uploadContentRoutes } from '../routes/upload-content.ts'
+import { uploadsRoutes } from '../routes/uploads.ts'
+import type { ContentStore } from '../store/content-store.ts'
+import { createBlobUploads } from './blob-uploads.ts'
+import { createFileUploads } from './file-uploads.ts'
+
+export interface UploadsOptions {
+  readonly store: ContentStore
+  readonly program: ContentProgram
+  /** Of the kernel. */
+  readonly bootId: string
+  readonly settings: ContentSettings['upload']
+  readonly signingKey: SigningKey | undefined
+  readonly listTokens: ContinueTokens
+  /** Aborted when a stop of the daemon begins: all uploads end with a refusal. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const dayMs = 86_400_000
+
+/** The uploads of content, as a part of its room. */
+export function createUploads(options: UploadsOptions): Required<Pick<Room, 'routes' | 'jobs' | 'stop'>> {
+  const { store, program, bootId, settings, signingKey, listTokens, stopping, clock, log } = options
+  const times = { now: () => clock.now(), monotonic: () => clock.monotonic() }
+  const blobUploads = createBlobUploads({
+    ...{
+      store,
+      program,
+      bootId,
+      signingKey,
+      maximum: settings.unfinished,
+      keptMs: settings.keptDays * dayMs,
+      log,
+    },
+    ...times,
+  })
+  const fileUploads = createFileUploads({
+    ...{ store, program, signingKey, ready: blobUploads.ready, maximum: settings.maximum },
+    ...times,
+  })
+  const stop = async () => {
+    await Promise.all([fileUploads.stop(), blobUploads.stop()])
+  }
+  // `stop` waits until they have ended, stalled ones too.
+  let ended: Promise<void> | undefined
+  stopping.addEventListener('abort', () => void (ended = stop()))
+  return {
+    async routes(app: FastifyInstance) {
+      await app.register(uploadsRoutes, { blobUploads, fileUploads, store, signingKey, listTokens })
+      await app.register(uploadContentRoutes, { fileUploads, store })
+    },
+    jobs: [
+      {
+        name: 'content-uploads',
+        schedule: '23 * * * *',
+        stuckAfterMs: 3_600_000,
+        run: blobUploads.forgetSilent,
+      },
+    ],
+    stop: () => ended ?? stop(),
+  }
+}

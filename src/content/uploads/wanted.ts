@@ -1,0 +1,109 @@
+/** A blob that a document names. */
+export interface NamedBlob {
+  /** `sha256:` and hex. */
+  readonly digest: string
+  readonly sizeBytes: number
+  /** Of an index or a manifest, the media type that says how it is read; undefined for all other blobs. */
+  readonly documentType: string | undefined
+  /** Whether the bundle may leave it out, as an index may leave out the image of another platform. */
+  readonly isOptional: boolean
+}
+
+/** A blob of an upload. */
+export interface WantedBlob {
+  readonly digest: string
+  readonly sizeBytes: number
+  documentType: string | undefined
+  isOptional: boolean
+  /** Bytes on the disk; they are only all bytes of the blob when it is whole. */
+  heldBytes: number
+  /** Whole and verified. */
+  isWhole: boolean
+}
+
+/** What an upload needs, as far as the documents that have arrived say so, and what of it is here. */
+export interface Wanted {
+  find(digest: string): WantedBlob | undefined
+  /** @returns the blob, if it was not known before, or not as a document */
+  add(named: NamedBlob): WantedBlob | undefined
+  /** Sets what is held of a blob, and keeps the sums. */
+  hold(blob: WantedBlob, heldBytes: number, isWhole: boolean): void
+  /** Blobs that are not whole: documents first. Optional ones too. */
+  missing(): Generator<WantedBlob, void, undefined>
+  readonly count: number
+  /** Bytes of what is needed or held. */
+  readonly totalBytes: number
+  readonly heldBytes: number
+  /** Needed blobs that are not whole. */
+  readonly missingCount: number
+  /** Their bytes that are not held yet. */
+  readonly missingBytes: number
+  /** Those of documents among them. */
+  readonly missingDocumentBytes: number
+}
+
+export function createWanted(): Wanted {
+  const documents = new Map<string, WantedBlob>()
+  const others = new Map<string, WantedBlob>()
+  const sums = { totalBytes: 0, heldBytes: 0, missingCount: 0, missingBytes: 0, missingDocumentBytes: 0 }
+
+  /** Adds what a blob contributes to the sums, or takes it away. */
+  function count(blob: WantedBlob, sign: 1 | -1): void {
+    const { sizeBytes, heldBytes, isWhole, isOptional, documentType } = blob
+    const missingBytes = sizeBytes - heldBytes
+    sums.heldBytes += sign * heldBytes
+    sums.totalBytes += sign * (isOptional ? heldBytes : sizeBytes)
+    if (isWhole || isOptional) return
+    sums.missingCount += sign
+    sums.missingBytes += sign * missingBytes
+    if (documentType !== undefined) sums.missingDocumentBytes += sign * missingBytes
+  }
+
+  const change = (blob: WantedBlob, fields: Partial<WantedBlob>) => {
+    count(blob, -1)
+    Object.assign(blob, fields)
+    count(blob, 1)
+  }
+
+  return {
+    find: (digest) => documents.get(digest) ?? others.get(digest),
+    add({ digest, sizeBytes, documentType, isOptional }) {
+      const known = documents.get(digest) ?? others.get(digest)
+      if (known) {
+        if (known.isOptional && !isOptional) change(known, { isOptional })
+        if (documentType === undefined || known.documentType !== undefined) return undefined
+        others.delete(digest)
+        documents.set(digest, known)
+        change(known, { documentType })
+        return known
+      }
+      const blob = { digest, sizeBytes, documentType, isOptional, heldBytes: 0, isWhole: false }
+      ;(documentType === undefined ? others : documents).set(digest, blob)
+      count(blob, 1)
+      return blob
+    },
+    hold: (blob, heldBytes, isWhole) => change(blob, { heldBytes, isWhole }),
+    *missing() {
+      for (const blobs of [documents, others])
+        for (const blob of blobs.values()) if (!blob.isWhole) yield blob
+    },
+    get count() {
+      return documents.size + others.size
+    },
+    get totalBytes() {
+      return sums.totalBytes
+    },
+    get heldBytes() {
+      return sums.heldBytes
+    },
+    get missingCount() {
+      return sums.missingCount
+    },
+    get missingBytes() {
+      return sums.missingBytes
+    },
+    get missingDocumentBytes() {
+      return sums.missingDocumentBytes
+    },
+  }
+}
