@@ -17,7 +17,7 @@ export interface RequestOptions {
 /** One client of a server on the loopback: one connection, kept alive. */
 export interface Client {
   /** @throws Error when there is no reply */
-  send(method: 'GET' | 'POST', path: string, options?: RequestOptions): Promise<Reply>
+  send(method: 'GET' | 'POST' | 'DELETE', path: string, options?: RequestOptions): Promise<Reply>
   close(): void
 }
 

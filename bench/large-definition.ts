@@ -1,12 +1,11 @@
-import { createCipheriv } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { planBuild } from '../src/definition/build/build-plan.ts'
 import { buildArchive } from '../src/definition/build/build.ts'
 import { withDefaults } from '../src/archive/limits.ts'
+import { noise } from './noise.ts'
 
 const packCount = 20
-const chunk = Buffer.alloc(1_048_576)
 
 /**
  * Builds a typical definition: little text, and charts that are compressed already. The same bytes on every machine.
@@ -53,13 +52,10 @@ function writePack(folder: string, name: string, chartBytes: number) {
   return { name, path }
 }
 
-/** Writes bytes that cannot be compressed. They come from a cipher, which makes them faster than a disk writes. */
 function writeNoise(path: string, seed: string, sizeBytes: number): void {
-  const cipher = createCipheriv('aes-128-ctr', seed.padEnd(16), Buffer.alloc(16))
   const file = openSync(path, 'wx')
   try {
-    for (let left = sizeBytes; left > 0; left -= chunk.length)
-      writeSync(file, cipher.update(chunk.subarray(0, Math.min(left, chunk.length))))
+    for (const chunk of noise(seed, sizeBytes)) writeSync(file, chunk)
   } finally {
     closeSync(file)
   }

@@ -9,6 +9,8 @@ import { findPort, startServer, type ServerProcess } from './server-process.ts'
 /** How thorough a run is. */
 export interface Pace {
   readonly isQuick: boolean
+  /** Megabytes of the uploads of content, if they are not those of the figure. */
+  readonly megabytes: number | undefined
   /** Shows the progress to the user; it is no part of the results. */
   readonly say: (message: string) => void
 }
@@ -24,10 +26,17 @@ export interface Rig extends Pace {
   readonly folder: string
   /** V8's flags as the unit gives them. */
   readonly flags: readonly string[]
+  /** The program that is measured: the bundle. */
+  readonly entry: string
   /** Starts the daemon with the shipped configuration. All starts share one state folder. */
   startDaemon(options?: {
     readonly core?: number | undefined
     readonly settings?: Settings
+    /** Another build of the daemon. */
+    readonly entry?: string
+    /** More flags of the runtime. */
+    readonly flags?: readonly string[]
+    readonly environment?: NodeJS.ProcessEnv
   }): Promise<ServerProcess>
   /** Starts bare Fastify with the daemon's certificate. */
   startBare(options?: { readonly core?: number | undefined; readonly body?: Buffer }): Promise<ServerProcess>
@@ -49,7 +58,7 @@ export interface RigOptions extends Pace {
 const root = join(import.meta.dirname, '..')
 
 /** @throws Error that names what is missing; then nothing is left behind */
-export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Rig> {
+export async function createRig({ entry, isQuick, megabytes, say }: RigOptions): Promise<Rig> {
   const pamtester = find('pamtester')
   const flags = readUnitFlags(join(root, 'systemd', 'edgehostd.service'))
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-bench-'))
@@ -78,21 +87,24 @@ export async function createRig({ entry, isQuick, say }: RigOptions): Promise<Ri
     const fixed = settingsOf(state, accounts.service, pamtester)
 
     const rig: Rig = {
-      isQuick,
-      say,
+      ...{ isQuick, megabytes, say, entry },
       accounts,
       pamtester,
       certificate,
       cores: availableParallelism() > 1 && find('taskset') !== '' ? { server: 0, load: 1 } : undefined,
       folder,
       flags,
-      async startDaemon({ core, settings = {} } = {}) {
+      async startDaemon({ core, settings = {}, ...more } = {}) {
         const port = await findPort()
         const all = Object.entries({ ...fixed, ...settings, 'api.port': port })
         const words = all.map(([name, value]) => `--${name}=${value}`)
-        const command = [process.execPath, ...flags, entry, ...words] as const
-        const log = join(folder, 'daemon.log')
-        return track(startServer({ command, port, environment, certificate, path: '/v1/ping', log, core }))
+        const program = [...flags, ...(more.flags ?? []), more.entry ?? entry]
+        const order = {
+          command: [process.execPath, ...program, ...words] as const,
+          environment: { ...environment, ...more.environment },
+          log: join(folder, 'daemon.log'),
+        }
+        return track(startServer({ ...order, port, certificate, path: '/v1/ping', core }))
       },
       async startBare({ core, body } = {}) {
         const port = await findPort()

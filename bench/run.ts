@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { measureContentBlobs } from './content-blobs.ts'
+import { measureContentFile } from './content-file.ts'
+import { measureContentMany } from './content-many.ts'
 import { measureCtlStart } from './ctl-start.ts'
 import { measureDefinitionRules } from './definition-rules.ts'
 import type { Figure, Measure } from './figure.ts'
@@ -26,14 +29,18 @@ const figures: Readonly<Record<string, Measure>> = {
   lists: measureLists,
   'definition-rules': measureDefinitionRules,
   upload: measureUpload,
+  'content-file': measureContentFile,
+  'content-blobs': measureContentBlobs,
+  'content-many': measureContentMany,
 }
 
-const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [figure ...]
+const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [--megabytes=NUMBER] [figure ...]
 
 figures: ${Object.keys(figures).join(', ')}; all of them if none is named
 --quick       few rounds: shows whether the benchmark works, not how fast the daemon is
 --json        prints the results as JSON
 --entry=FILE  measure this program instead of dist/main.cjs
+--megabytes=NUMBER  size of the bundles of content-*; by default 2000, and 200 with --quick
 `
 
 const { values, positionals } = parseArgs({
@@ -42,6 +49,7 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
+    megabytes: { type: 'string' },
     entry: { type: 'string', default: join(import.meta.dirname, '..', 'dist', 'main.cjs') },
   },
 })
@@ -57,6 +65,9 @@ if (values.help) {
 }
 const unknown = positionals.filter((name) => !(name in figures))
 if (unknown.length > 0) refuse(`unknown figure: ${unknown.join(', ')}\n${help}`)
+const megabytes = values.megabytes === undefined ? undefined : Number(values.megabytes)
+if (megabytes !== undefined && !(Number.isInteger(megabytes) && megabytes > 0))
+  refuse('--megabytes needs a whole number above 0')
 if (process.getuid?.() !== 0)
   refuse('needs root: it makes accounts and a PAM service, and removes them again')
 if (!existsSync(values.entry)) refuse(`${values.entry} does not exist; run: make build`)
@@ -64,6 +75,7 @@ if (!existsSync(values.entry)) refuse(`${values.entry} does not exist; run: make
 const rig = await createRig({
   entry: values.entry,
   isQuick: values.quick,
+  megabytes,
   say: (message) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${message}`)
   },

@@ -1,4 +1,4 @@
-// Sends a file in a form, as curl -F does, over a connection that is open already. Prints an UploadResult.
+// Sends a file in a form, as curl -F does, or as the body, over a connection that is open already. Prints an UploadResult.
 import { once } from 'node:events'
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -12,18 +12,27 @@ export interface UploadArgs {
   readonly token: string
   readonly path: string
   readonly file: string
+  /** Whether the file alone is the body, without a form. */
+  readonly isBare?: boolean
 }
 
 export interface UploadResult {
   readonly status: number
   readonly body: string
-  /** Of the whole form. */
+  /** Of the whole body. */
   readonly bytes: number
   /** From the first byte of the request to the end of the reply. */
   readonly durationMs: number
 }
 
-const { port, certificate, token, path, file } = JSON.parse(process.argv[2] ?? '') as UploadArgs
+const {
+  port,
+  certificate,
+  token,
+  path,
+  file,
+  isBare = false,
+} = JSON.parse(process.argv[2] ?? '') as UploadArgs
 const ca = readFileSync(certificate, 'utf8')
 const agent = new Agent({ keepAlive: true, maxSockets: 1, ca, servername: 'localhost' })
 const to = { host: '127.0.0.1', port, agent }
@@ -32,8 +41,10 @@ const ping = request({ ...to, path: '/v1/ping' }).end()
 await readReply(ping)
 
 const boundary = '----edgehostd-bench-8f14e45fceea167a'
-const head = `--${boundary}\r\nContent-Disposition: form-data; name="uploadFile"; filename="bench.tar.zst"\r\n\r\n`
-const tail = `\r\n--${boundary}--\r\n`
+const head = isBare
+  ? ''
+  : `--${boundary}\r\nContent-Disposition: form-data; name="uploadFile"; filename="bench.tar.zst"\r\n\r\n`
+const tail = isBare ? '' : `\r\n--${boundary}--\r\n`
 const bytes = head.length + statSync(file).size + tail.length
 const startedAt = performance.now()
 const upload = request({

@@ -17,10 +17,10 @@ export function readStealMs(): number {
   return Number(steal ?? 0) * msPerTick
 }
 
-/** Resident memory of a process, MiB. */
+/** Resident memory of a process, MiB; 0 for a process that has ended. */
 export function readRssMiB(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Number(kib) / 1_024
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readOrEmpty(`/proc/${pid}/status`))?.[1]
+  return Number(kib ?? 0) / 1_024
 }
 
 /** The most resident memory that a process has had since its start, or since `resetPeak`, MiB; 0 for a process that has ended. */
@@ -40,6 +40,17 @@ export function resetPeak(pid: number): void {
  */
 export function readTreeMiB(pid: number): number {
   return readPssMiB(pid) + childrenOf(pid).reduce((sum, child) => sum + readTreeMiB(child), 0)
+}
+
+/** Resident memory of a process and of all below it, MiB; pages that they share count for each. */
+export function readTreeRssMiB(pid: number): number {
+  return readRssMiB(pid) + childrenOf(pid).reduce((sum, child) => sum + readTreeRssMiB(child), 0)
+}
+
+/** Bytes that a process has written to disks, those in the page cache included (proc_pid_io(5)); undefined if it has ended. */
+export function readWrittenBytes(pid: number): number | undefined {
+  const bytes = /^write_bytes: (\d+)$/m.exec(readOrEmpty(`/proc/${pid}/io`))?.[1]
+  return bytes === undefined ? undefined : Number(bytes)
 }
 
 /** The running processes that the main thread of this one has started. */
