@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -28,6 +28,7 @@ import { linkBlobs } from './link-blobs.ts'
 import { createLock } from './lock.ts'
 import { openPins, type Pins } from './pins.ts'
 import { markOf, reconcile } from './reconcile.ts'
+import { removeUpload } from './remove-upload.ts'
 import { createContentSpace, type FileSystemRoom } from './space.ts'
 import { writeIndexFile } from './store-index-file.ts'
 import { sweepBlobs } from './sweep.ts'
@@ -150,7 +151,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
   async function findInterrupted(): Promise<StagedUpload | undefined> {
     for (const upload of await listFolders()) {
       // Its record was renamed, so it is published.
-      if (current().find(upload.uid)) await rm(upload.folder, { recursive: true, force: true })
+      if (current().find(upload.uid)) await removeUpload(upload)
       else if (await stat(join(upload.folder, markerName)).catch(missing)) return upload
     }
     return undefined
@@ -221,7 +222,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     const present = current().findByIndex(order.indexDigest)
     if (present) {
       await repair(upload, present, order.signal)
-      await removeFolder(upload)
+      await removeUpload(upload)
       return { bundle: present, isNew: false }
     }
     const placing = await examineDefinition(upload, order)
@@ -236,7 +237,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     await placing
       ?.place()
       .catch((error: unknown) => log.error({ err: error }, 'the definition of a bundle could not be placed'))
-    await removeFolder(upload)
+    await removeUpload(upload)
     await resolveAside(order.indexDigest)
     await tell()
     return { bundle, isNew: true }
@@ -340,8 +341,6 @@ export function createContentStore(options: StoreOptions): OpenStore {
     isComplete = await reconcile({ folder, index: current(), log })
   }
 
-  const removeFolder = ({ folder: own }: StagedUpload) => rm(own, { recursive: true, force: true })
-
   async function removeNow(uid: string, check: (bundle: IndexedBundle) => void) {
     const bundle = current().find(uid)
     if (!bundle) return undefined
@@ -412,7 +411,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
         for (const each of [upload.folder, join(upload.folder, 'blobs'), join(upload.folder, 'parts')])
           await mkdir(each, { mode: 0o700 })
       } catch (error) {
-        await removeFolder(upload).catch(() => undefined)
+        await removeUpload(upload).catch(() => undefined)
         return failed(error)
       }
       return upload
@@ -421,7 +420,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
       await open()
       return listFolders()
     },
-    removeStaged: removeFolder,
+    removeStaged: removeUpload,
     findBundle: (uid) => current().find(uid),
     findBundleByIndex: (indexDigest) => current().findByIndex(indexDigest),
     isWhole: ({ uid }) => {
