@@ -25,7 +25,12 @@ let edge: TestEdge
 let client: ContentClient
 let token: string
 const start = async (options: TestEdgeOptions = {}) => {
-  wire = await createWireEdge({ stateDirectory, contentProgram: contentProgram(), content: noReserve, ...options })
+  wire = await createWireEdge({
+    stateDirectory,
+    contentProgram: contentProgram(),
+    content: noReserve,
+    ...options,
+  })
   edge = wire.edge
   token = (await edge.login('alice')).access
   client = contentClient(edge, token)
@@ -64,7 +69,12 @@ const heldOf = async (uid: string) =>
 
 /** Opens a connection that sends the head of a PATCH, and some bytes of its body. */
 async function openPatch(uid: string, bytes: Buffer) {
-  const socket = connect({ port: wire.port, host: '127.0.0.1', ca: wire.cert, checkServerIdentity: () => undefined })
+  const socket = connect({
+    port: wire.port,
+    host: '127.0.0.1',
+    ca: wire.cert,
+    checkServerIdentity: () => undefined,
+  })
   socket.on('error', () => undefined)
   await once(socket, 'secureConnect')
   const { length } = layerBytes
@@ -115,7 +125,9 @@ it('after a restart of the host whole blobs are hashed again, and those that a p
   await writeFile(note, text.replace(/"bootId":"[^"]*"/, '"bootId":"another boot"'))
   await truncate(join(folderOf(uid), 'blobs', layerDigest.slice(7)), 0)
   await start()
-  await vi.waitFor(async () => expect((await client.missing(uid)).map(({ digest }) => digest)).toEqual([layerDigest]))
+  await vi.waitFor(async () =>
+    expect((await client.missing(uid)).map(({ digest }) => digest)).toEqual([layerDigest]),
+  )
   await client.sendAll(uid, layout)
   expect((await client.publish(uid)).statusCode).toBe(201)
 })
