@@ -59,8 +59,13 @@ export function createContent(options: ContentOptions): ContentRoom {
   const since = noteSigningKey(key, options)
   const root = settings.directory || join(stateDirectory, 'content')
   const program = createContentProgram({ runner, program: options.program, log })
+  const requirePlace = async () => {
+    if (!settings.requireMount) return
+    await mkdir(root, { recursive: true, mode: 0o700 })
+    await requireMount(root)
+  }
   const store = createContentStore({
-    ...{ root, reserve: settings.reserve, indexFile: join(stateDirectory, 'content.db') },
+    ...{ root, requirePlace, reserve: settings.reserve, indexFile: join(stateDirectory, 'content.db') },
     ...{ bootId, program, runner, definitions, clock, log },
   })
   const bundles = createBundles({
@@ -113,11 +118,7 @@ export function createContent(options: ContentOptions): ContentRoom {
       }
     },
     checks: [{ name: 'content', kind: 'ready', holds: store.isUsable }],
-    async prepare() {
-      if (!settings.requireMount) return
-      await mkdir(root, { recursive: true, mode: 0o700 })
-      await requireMount(root)
-    },
+    prepare: requirePlace,
     background: () => void open(),
     async stop() {
       await uploads.stop()

@@ -36,6 +36,8 @@ import { sweepBlobs } from './sweep.ts'
 export interface StoreOptions {
   /** `content.directory`; it is made if it is missing. */
   readonly root: string
+  /** Throws if the folder is not on the disk that it has to be on. */
+  readonly requirePlace: () => Promise<void>
   readonly reserve: ContentSettings['reserve']
   /** Path of the index, an SQLite file; made again when it is missing. */
   readonly indexFile: string
@@ -86,7 +88,7 @@ const syncTimeoutMs = 3_600_000
 
 /** Describes a store; `open` opens it. */
 export function createContentStore(options: StoreOptions): OpenStore {
-  const { root, indexFile, bootId, program, runner, definitions, clock, log } = options
+  const { root, requirePlace, indexFile, bootId, program, runner, definitions, clock, log } = options
   const folder = contentFolder(root)
   let index: ContentIndex | undefined
   const space = createContentSpace(root, options.reserve)
@@ -98,6 +100,8 @@ export function createContentStore(options: StoreOptions): OpenStore {
   let wasOpened = false
   /** Whether folder and index agree, as far as is known; if not, they are brought together before the next change. */
   let areInStep = false
+  /** The folder of the records as it was after the last change. */
+  let seen = ''
   let isUsable = true
   let isClosed = false
 
@@ -105,13 +109,19 @@ export function createContentStore(options: StoreOptions): OpenStore {
     if (!wasOpened) await exclusively(async () => undefined)
   }
 
+  /** Differs when another disk is mounted at the folder, and when a record is added or removed. */
+  async function look(): Promise<string> {
+    const found = await stat(folder.bundles).catch(missing)
+    return found ? `${found.dev}-${found.ino}-${found.mtimeMs}` : ''
+  }
+
   /** Runs `work` on an open store while nothing else changes it. @throws AppError */
   function exclusively<T>(work: () => Promise<T>): Promise<T> {
     return lock(async () => {
       try {
         if (isClosed) throw stopping()
-        if (!areInStep) await openNow()
-        const result = await work()
+        if (!areInStep || (await look()) !== seen) await openNow()
+        const result = await work().finally(async () => (seen = await look()))
         isUsable = true
         return result
       } catch (error) {
@@ -135,6 +145,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
   }
 
   async function openNow(): Promise<void> {
+    await requirePlace()
     await makeContentFolder(folder)
     index ??= createContentIndex(openIndexDatabase(indexFile, bootId))
     pins = await openPins(folder.pinsFile, log)
@@ -261,16 +272,15 @@ export function createContentStore(options: StoreOptions): OpenStore {
       current().show(id, await markOf(published))
     } catch (error) {
       if (isRenamed) await rename(published, record)
-      await undo(upload, marker, current().idOf(upload.uid))
+      await undo(upload)
       throw error
     }
   }
 
-  async function undo(upload: StagedUpload, marker: string, id: number | undefined): Promise<void> {
+  /** As after a kill. The disk may be another one meanwhile, so the records are read again before blobs are taken out. */
+  async function undo(upload: StagedUpload): Promise<void> {
     try {
-      if (id !== undefined) await current().remove(id)
-      await sweepNow(join(upload.folder, 'blobs'))
-      await unlink(marker).catch(missing)
+      await openNow()
     } catch (error) {
       // What is left is undone by the next opening, before anything else is published.
       areInStep = false
@@ -304,7 +314,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
       await writeFile(marker, '')
       await moveBlobs(upload, id, signal)
     } catch (error) {
-      await undo(upload, marker, undefined)
+      await undo(upload)
       throw error
     }
     await tell()
@@ -408,6 +418,8 @@ export function createContentStore(options: StoreOptions): OpenStore {
       const uid = randomUUID()
       const upload = { uid, folder: join(folder.uploads, uid) }
       try {
+        // The folder was removed or another disk is mounted: it is opened again.
+        if (!(await stat(folder.uploads).catch(missing))) await exclusively(async () => undefined)
         for (const each of [upload.folder, join(upload.folder, 'blobs'), join(upload.folder, 'parts')])
           await mkdir(each, { mode: 0o700 })
       } catch (error) {

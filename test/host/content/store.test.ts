@@ -1,4 +1,15 @@
-import { mkdtemp, readdir, readFile, rm, stat, truncate, unlink, writeFile } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  truncate,
+  unlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -23,6 +34,7 @@ let store: OpenStore
 
 interface Parts {
   readonly bootId?: string
+  readonly requirePlace?: () => Promise<void>
   readonly definitions?: ContentDefinitions
   readonly runner?: CommandRunner
   readonly program?: typeof publishInProcess
@@ -33,7 +45,12 @@ function start(parts: Parts = {}): OpenStore {
   void (store as OpenStore | undefined)?.close()
   log = captureLog()
   store = createContentStore({
-    ...{ root: join(folder, 'content'), reserve: { percent: 0, leastBytes: 0 }, log: log.log },
+    ...{
+      root: join(folder, 'content'),
+      requirePlace: parts.requirePlace ?? (async () => undefined),
+      reserve: { percent: 0, leastBytes: 0 },
+      log: log.log,
+    },
     ...{ indexFile: join(folder, 'content.db'), bootId: parts.bootId ?? 'boot 1' },
     ...{
       program: publishInProcess,
@@ -229,6 +246,62 @@ it.each([
     expect(await blobsOnDisk()).toEqual(before)
   },
 )
+
+/** As with a mount, another folder is at the path of the content. @returns puts the first one back */
+async function mountOther(): Promise<() => Promise<void>> {
+  const [content, first] = [join(folder, 'content'), join(folder, 'first')]
+  await rename(content, first)
+  await mkdir(content)
+  return async () => {
+    await rm(content, { recursive: true })
+    await rename(first, content)
+  }
+}
+
+it.each(['the job', 'a publication that fails', 'a deletion'])(
+  'no blob of a disk that is mounted late is removed by %s, and its bundles are there again',
+  async (what) => {
+    const { bundle } = await publish({ name: 'one', blobs: [red, green] })
+    await store.close()
+    const mountDisk = await mountOther()
+    await loseIndex()
+    const program = { publish: async () => Promise.reject(new Error('no')) }
+    await start(what === 'a publication that fails' ? { program } : {}).open()
+    expect(names()).toEqual([])
+    await mountDisk()
+    if (what === 'the job') await store.sweep()
+    else if (what === 'a deletion') await store.remove('unknown', () => undefined)
+    else await expect(publish({ name: 'two', blobs: [blue] })).rejects.toThrow()
+    expect(await blobsOnDisk()).toEqual([...hexes(red, green), bundle.indexDigest.slice(7)].sort())
+    expect(names()).toEqual(['one'])
+  },
+)
+
+it('a disk that is gone is no empty store where a mount is required', async () => {
+  await publish({ name: 'one', blobs: [red] })
+  let isMounted = true
+  const requirePlace = async () => {
+    if (!isMounted) throw new Error('not mounted')
+  }
+  await start({ requirePlace }).open()
+  isMounted = false
+  const mountDisk = await mountOther()
+  const unavailable = { kind: contentErrors.ContentUnavailable }
+  await expect(store.stage()).rejects.toMatchObject(unavailable)
+  await expect(store.sweep()).rejects.toMatchObject(unavailable)
+  expect(await readdir(join(folder, 'content'))).toEqual([])
+  isMounted = true
+  await mountDisk()
+  await store.sweep()
+  expect(names()).toEqual(['one'])
+})
+
+it('a removed folder is made again by the next upload', async () => {
+  await publish({ name: 'one', blobs: [red] })
+  await rm(join(folder, 'content'), { recursive: true })
+  await publish({ name: 'two', blobs: [blue] })
+  expect(names()).toEqual(['two'])
+})
 
 it('a damaged record is resolved by an upload of its bundle', async () => {
   const { upload } = await publish({ name: 'two', blobs: [green] })
