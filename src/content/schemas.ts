@@ -179,7 +179,8 @@ export const ContentUploadBegun = Type.Object(
     uid: Type.String({ description: 'Of the upload; of the bundle, if it is published.' }),
     message: Type.String(),
     isPublished: Type.Boolean({
-      description: 'Whether the host has the bundle already, so nothing is to be sent.',
+      description:
+        'Whether the host has the bundle already, with all that it names, so nothing is to be sent.',
     }),
   },
   { title: 'ContentUploadBegun' },

@@ -10,6 +10,8 @@ import type { PublishOrder, StagedUpload } from '../../src/content/store/content
 export interface TestBundle {
   readonly name: string
   readonly blobs: readonly Buffer[]
+  /** Blobs that the index names and that the upload may lack. */
+  readonly optional?: readonly Buffer[]
   readonly entries?: readonly Partial<Entry>[]
   readonly definition?: Buffer
   /** Milliseconds since 1970. */
@@ -19,45 +21,41 @@ export interface TestBundle {
 export const hexOfBytes = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 export const digestOfBytes = (bytes: Uint8Array) => `sha256:${hexOfBytes(bytes)}`
 
-/** Writes what an upload has when it is examined. @param held digests (hex) that the upload has already */
+/** Writes what an upload has when it is received. @param held digests (hex) that the upload has already */
 export async function writeUpload(
   { uid, folder }: StagedUpload,
-  { name, blobs, entries = [], definition, publishedAt = 1_000 }: TestBundle,
+  { name, blobs, optional = [], entries = [], definition, publishedAt = 1_000 }: TestBundle,
   held: ReadonlySet<string> = new Set(),
 ): Promise<PublishOrder> {
   const all = definition ? [...blobs, definition] : blobs
-  const index = Buffer.from(JSON.stringify({ name, blobs: all.map(hexOfBytes) }))
+  const named = [...all, ...optional].map(hexOfBytes).sort()
+  const index = Buffer.from(JSON.stringify({ name, blobs: named }))
   await writeFile(join(folder, 'index.json'), index)
   for (const blob of all) {
     if (!held.has(hexOfBytes(blob))) await writeFile(join(folder, 'blobs', hexOfBytes(blob)), blob)
   }
-  const sizes = new Map([index, ...all].map((bytes) => [digestOfBytes(bytes), bytes.length]))
   const bundled = definition && { digest: digestOfBytes(definition), sizeBytes: definition.length }
-  const facts = {
-    ...{
-      uid,
-      name,
-      indexDigest: digestOfBytes(index),
-      publishedAt,
-      via: 'blobs' as const,
-      fileName: '',
-      fileSizeBytes: 0,
-      fileSha256: '',
+  const indexDigest = digestOfBytes(index)
+  return {
+    indexDigest,
+    bundle: { uid, name, publishedAt, via: 'blobs', fileName: '', fileSizeBytes: 0, fileSha256: '' },
+    async examine(bundle) {
+      const here = new Set(await readdir(join(folder, 'blobs')))
+      const carried = [...all, ...optional.filter((blob) => here.has(hexOfBytes(blob)))]
+      const sizes = new Map([index, ...carried].map((bytes) => [digestOfBytes(bytes), bytes.length]))
+      const found = {
+        ...{ indexDigest, blobCount: sizes.size, ...(bundled ? { definition: bundled } : {}) },
+        sizeBytes: [...sizes.values()].reduce((sum, size) => sum + size, 0),
+      }
+      const described = entries.map((entry, at) => ({
+        ...{ mediaType: 'application/vnd.oci.image.manifest.v1+json', kind: 'image' as const },
+        ...{ digest: digestOfBytes(all[at] ?? index), sizeBytes: 1, platforms: [], ...entry },
+      }))
+      const record = [...formatRecord({ ...bundle, ...found }, described, sizes)]
+      await writeFile(join(folder, 'record.jsonl'), record.join(''))
+      return found
     },
-    sizeBytes: [...sizes.values()].reduce((sum, size) => sum + size, 0),
-    blobCount: sizes.size,
-    ...(bundled ? { definition: bundled } : {}),
   }
-  const record = formatRecord(
-    facts,
-    entries.map((entry, at) => ({
-      ...{ mediaType: 'application/vnd.oci.image.manifest.v1+json', kind: 'image' as const },
-      ...{ digest: digestOfBytes(all[at] ?? index), sizeBytes: 1, platforms: [], ...entry },
-    })),
-    sizes,
-  )
-  await writeFile(join(folder, 'record.jsonl'), [...record].join(''))
-  return { name, indexDigest: facts.indexDigest, publishedAt, definition: bundled }
 }
 
 /** Moves blobs as `content.cjs` does, in this process. */
@@ -80,7 +78,8 @@ export async function putBundle(stateDirectory: string, uid: string, bundle: Tes
   const folder = join(stateDirectory, `upload-${uid}`)
   for (const each of [blobs, join(content, 'bundles'), join(folder, 'blobs')])
     await mkdir(each, { recursive: true })
-  const { indexDigest } = await writeUpload({ uid, folder }, bundle)
+  const { indexDigest, examine, bundle: facts } = await writeUpload({ uid, folder }, bundle)
+  await examine(facts)
   await cp(join(folder, 'blobs'), blobs, { recursive: true })
   await rename(join(folder, 'index.json'), join(blobs, indexDigest.slice(7)))
   await rename(join(folder, 'record.jsonl'), join(content, 'bundles', `${uid}.jsonl`))

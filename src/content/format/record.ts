@@ -20,6 +20,8 @@ export interface BundleFacts {
   /** All its blobs, with index.json. */
   readonly sizeBytes: number
   readonly blobCount: number
+  /** Blobs that its manifests name and that it may lack, as the image for another platform; absent if it has all. */
+  readonly lackingBlobs?: number
   /** The archive of the definition inside. */
   readonly definition?: { readonly digest: string; readonly sizeBytes: number }
 }

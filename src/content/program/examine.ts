@@ -39,13 +39,15 @@ export function examine({ upload, bundle }: ExamineOrder): Examined {
   const recorded: RecordedBlob[] = [[indexDigest, indexFile.length]]
   for (const { digest, sizeBytes } of walk.needs.values())
     if (isHeld(digest)) recorded.push([digest, sizeBytes])
+  const lackingBlobs = walk.needs.size + 1 - recorded.length
   const found = {
     indexDigest,
     blobCount: recorded.length,
     sizeBytes: recorded.reduce((sum, [, bytes]) => sum + bytes, 0),
     ...(definition ? { definition } : {}),
   }
-  writePieces(join(upload, 'record.jsonl'), formatRecord({ ...bundle, ...found }, entries, recorded))
+  const facts = { ...bundle, ...found, ...(lackingBlobs > 0 ? { lackingBlobs } : {}) }
+  writePieces(join(upload, 'record.jsonl'), formatRecord(facts, entries, recorded))
   return { ...found, entries: entries.length, architectures }
 }
 

@@ -5,7 +5,7 @@ import { formParts } from '../../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../../upload/multipart.ts'
 import { uploadField } from '../../upload/receive.ts'
 import { ContentUploaded } from '../schemas.ts'
-import type { Bundle, ContentStore } from '../store/content-store.ts'
+import type { ContentStore, Published } from '../store/content-store.ts'
 import type { FileUploads } from '../uploads/file-uploads.ts'
 
 export interface UploadContentRoutesOptions {
@@ -13,9 +13,20 @@ export interface UploadContentRoutesOptions {
   readonly store: ContentStore
 }
 
-/** Path of the record of a published bundle on the host. */
-export const recordPathOf = ({ folder }: ContentStore, { uid }: Bundle): string =>
-  join(folder, 'bundles', `${uid}.jsonl`)
+/** The reply to an upload that was published. */
+export function showPublished({ folder }: ContentStore, published: Published): ContentUploaded {
+  const { uid } = published.bundle
+  return { uid, message: messageOf(published), uploadPath: join(folder, 'bundles', `${uid}.jsonl`) }
+}
+
+function messageOf({ bundle: { name }, isNew, addedBlobs, damagedBlobs }: Published): string {
+  if (isNew) return `the bundle ${name} is published`
+  if (damagedBlobs > 0)
+    return `the host has the bundle ${name}, and ${damagedBlobs} of its blobs are damaged; upload a bundle that has them`
+  if (addedBlobs > 0)
+    return `the host has the bundle ${name} already; ${addedBlobs} blobs that it lacked were added to it`
+  return `the host has the bundle ${name} already`
+}
 
 /** The upload of a bundle as one file: `…/actions/upload-content`. */
 export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesOptions> = async (
@@ -32,7 +43,7 @@ export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesO
           tags: ['content'],
           summary: 'Upload a bundle of content as one file',
           description:
-            'The bundle is unpacked while it arrives, and published when it is whole; an invalid one may be refused before its end. The status is 200, and nothing is written, if the host has the bundle already. An upload of a file cannot be continued: POST /v1/edge-mgmt/content/uploads begins one that can.',
+            'The bundle is unpacked while it arrives, and published when it is whole; an invalid one may be refused before its end. The status is 200 if the host has a bundle with the same index.json: what the upload has more, as the image for another platform, is added to it; otherwise nothing is written. An upload of a file cannot be continued: POST /v1/edge-mgmt/content/uploads begins one that can.',
           ...formSchema(
             {
               uploadFile: 'The bundle, an OCI image layout as .tar, .tar.gz or .tar.zst.',
@@ -50,19 +61,15 @@ export const uploadContentRoutes: FastifyPluginAsyncTypebox<UploadContentRoutesO
       },
       async (request, reply) => {
         const length = request.headers['content-length']
-        const { bundle, isNew } = await fileUploads.receive({
+        const published = await fileUploads.receive({
           parts: (signal) => formParts(request, uploadField, signal),
           expectedBytes: length === undefined ? undefined : Number(length),
           signal: request.sessionEnd,
           // No bytes move on the connection while the rest is checked. With a listener for 'timeout', Node does not close it.
           onReceived: () => void reply.raw.on('timeout', () => undefined),
         })
-        const { uid, name } = bundle
-        request.auditResource = { name, uid }
-        return reply.code(isNew ? 201 : 200).send({
-          ...{ uid, uploadPath: recordPathOf(store, bundle) },
-          message: isNew ? `the bundle ${name} is published` : `the host has the bundle ${name} already`,
-        })
+        request.auditResource = { name: published.bundle.name, uid: published.bundle.uid }
+        return reply.code(published.isNew ? 201 : 200).send(showPublished(store, published))
       },
     )
   })

@@ -22,7 +22,7 @@ import { parseContentRange } from '../uploads/content-range.ts'
 import type { FileUploads } from '../uploads/file-uploads.ts'
 import { indexField, receiveIndex } from '../uploads/receive-index.ts'
 import { showUpload, uploadList } from '../uploads/upload-list.ts'
-import { recordPathOf } from './upload-content.ts'
+import { showPublished } from './upload-content.ts'
 
 export interface UploadsRoutesOptions {
   readonly blobUploads: BlobUploads
@@ -117,7 +117,8 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
         operationId: 'publishContentUpload',
         tags,
         summary: 'Publish an uploaded bundle',
-        description: 'The status is 200 if the bundle was published before.',
+        description:
+          'The status is 200 if a bundle with the same index.json was published before: what the upload has more, as the image for another platform, is added to it, and uid is that of this bundle.',
         params: Type.Object({ uid: Uid }),
         response: {
           200: ContentUploaded,
@@ -127,13 +128,9 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
       },
     },
     async (request, reply) => {
-      const { bundle, isNew } = await blobUploads.publish(request.params.uid)
-      const { uid, name } = bundle
-      request.auditResource = { name, uid }
-      return reply.code(isNew ? 201 : 200).send({
-        ...{ uid, uploadPath: recordPathOf(store, bundle) },
-        message: isNew ? `the bundle ${name} is published` : `the host has the bundle ${name} already`,
-      })
+      const published = await blobUploads.publish(request.params.uid)
+      request.auditResource = { name: published.bundle.name, uid: published.bundle.uid }
+      return reply.code(published.isNew ? 201 : 200).send(showPublished(store, published))
     },
   )
 
@@ -165,7 +162,7 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
           tags,
           summary: 'Begin or continue an upload of a bundle, blob by blob',
           description:
-            'The digest of index.json is the identity of the bundle. If an upload of it is unfinished, or the bundle is published, the status is 200 and uid that of the upload or the bundle.',
+            'The digest of index.json is the identity of the bundle. If an upload of it is unfinished, or a bundle that has all that it names is published, the status is 200 and uid that of the upload or the bundle. A published bundle without the image of a platform may be uploaded again with that: then only this is missing, and optional.',
           ...formSchema(
             {
               index: 'The bytes of the index.json of the bundle.',

@@ -46,12 +46,16 @@ export interface Totals {
 export interface ContentIndex {
   readonly database: IndexDatabase
   /**
-   * Adds a bundle by its record, unseen by readers until `show`. If it throws, what it has added has to be removed.
+   * Adds a bundle by its record, unseen by readers until `show` or `replace`. If it throws, what it has added has to be removed.
+   * @param uid of its row
+   * @param bundleUid what its record has to say
    * @throws RecordDamaged, and the errors of the file and of SQLite
    */
-  add(uid: string, record: string): Promise<number>
+  add(uid: string, record: string, bundleUid?: string): Promise<number>
   /** Makes an added bundle a published one. @param mark of its record */
   show(id: number, mark: string): void
+  /** Shows an added bundle in the place of a published one, whose uid it gets. The rows of that one are left for `remove`. */
+  replace(published: BundleRow['id'], id: number, mark: string): void
   /** Takes it from the readers, before its rows are removed. */
   hide(id: number): void
   /** Removes the rows of a bundle, and those of blobs that no other bundle names. */
@@ -70,6 +74,10 @@ export interface ContentIndex {
   lastBlob(): number
   /** The next blobs in the order of their ids. */
   blobsAfter(id: number, limit: number): KnownBlob[]
+  /** The next blobs of a bundle, in the order of their ids. */
+  blobsOfAfter(bundle: number, id: number, limit: number): KnownBlob[]
+  /** Whether the bundle names the blob. */
+  names(bundle: number, hex: string): boolean
   /** The next blobs of a bundle that no other bundle names, in the order of their ids. */
   ownBlobsAfter(bundle: number, id: number, limit: number): KnownBlob[]
   /** The next blobs that are not damaged, in the order of their digests. */
@@ -103,6 +111,10 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     'INSERT OR IGNORE INTO bundle_blob (bundle, blob) SELECT ?, id FROM blob WHERE hex = ?',
   )
   const setPublished = sql.prepare('UPDATE bundle SET is_published = 1, mark = ? WHERE id = ?')
+  const renameReplaced = sql.prepare(
+    "UPDATE bundle SET is_published = 0, uid = uid || ' replaced' WHERE id = ? RETURNING substr(uid, 1, length(uid) - 9) AS uid",
+  )
+  const setUid = sql.prepare('UPDATE bundle SET uid = ? WHERE id = ?')
   const hideRow = sql.prepare('UPDATE bundle SET is_published = 0 WHERE id = ?')
   const someUses = sql.prepare('SELECT blob FROM bundle_blob WHERE bundle = ? ORDER BY blob LIMIT ?')
   const deleteUse = sql.prepare('DELETE FROM bundle_blob WHERE bundle = ? AND blob = ?')
@@ -128,6 +140,11 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     WHERE use.blob = blob.id AND is_published = 1)`)
   const highestBlob = sql.prepare('SELECT coalesce(max(id), 0) AS id FROM blob')
   const nextBlobs = sql.prepare(`SELECT ${blobColumns} FROM blob WHERE id > ? ORDER BY id LIMIT ?`)
+  const nextOf = sql.prepare(`SELECT ${blobColumns} FROM bundle_blob AS mine JOIN blob ON blob.id = mine.blob
+    WHERE mine.bundle = ? AND mine.blob > ? ORDER BY mine.blob LIMIT ?`)
+  const useOf = sql.prepare(
+    'SELECT 1 FROM bundle_blob WHERE bundle = ? AND blob = (SELECT id FROM blob WHERE hex = ?)',
+  )
   const nextOwn = sql.prepare(`SELECT ${blobColumns} FROM bundle_blob AS mine JOIN blob ON blob.id = mine.blob
     WHERE mine.bundle = ? AND mine.blob > ? AND NOT EXISTS (
       SELECT 1 FROM bundle_blob AS other WHERE other.blob = mine.blob AND other.bundle <> mine.bundle)
@@ -172,7 +189,7 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
 
   return {
     database,
-    async add(uid, record) {
+    async add(uid, record, bundleUid = uid) {
       const { id } = insertBundle.get(uid) as { id: number }
       let images = 0
       const architectures = new Set<string>()
@@ -196,7 +213,7 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
         await rest()
       }
       const facts = parser.end()
-      if (facts.uid !== uid) throw new RecordDamaged(`is the record of ${facts.uid}`)
+      if (facts.uid !== bundleUid) throw new RecordDamaged(`is the record of ${facts.uid}`)
       updateBundle.run(
         ...[JSON.stringify(facts), facts.indexDigest, facts.publishedAt],
         ...[images, JSON.stringify([...architectures].sort()), id],
@@ -204,6 +221,12 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
       return id
     },
     show: (id, mark) => void setPublished.run(mark, id),
+    replace: (published, id, mark) =>
+      transaction(() => {
+        const { uid } = renameReplaced.get(published) as { uid: string }
+        setUid.run(uid, id)
+        setPublished.run(mark, id)
+      }),
     hide: (id) => void hideRow.run(id),
     async remove(id) {
       const rest = createSlices()
@@ -228,6 +251,8 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     hasBlob: (hex) => servedBlob.get(hex) !== undefined,
     lastBlob: () => (highestBlob.get() as { id: number }).id,
     blobsAfter: (id, limit) => blobs(nextBlobs.all(id, limit)),
+    blobsOfAfter: (bundle, id, limit) => blobs(nextOf.all(bundle, id, limit)),
+    names: (bundle, hex) => useOf.get(bundle, hex) !== undefined,
     ownBlobsAfter: (bundle, id, limit) => blobs(nextOwn.all(bundle, id, limit)),
     wholeBlobsAfter: (hex, limit) => blobs(nextWhole.all(hex, limit)),
     setDamaged: (hex, at) => void updateDamaged.run(at ?? null, hex),

@@ -1,4 +1,5 @@
 import type { BundleFacts } from '../format/record.ts'
+import type { Examined, ExaminedBundle } from '../program/protocol.ts'
 
 /** A published bundle: what its record says of it. */
 export type Bundle = BundleFacts
@@ -12,17 +13,28 @@ export interface StagedUpload {
   readonly folder: string
 }
 
-/** What is published. The uid of the bundle is that of the upload. */
-export type PublishOrder = Pick<Bundle, 'name' | 'indexDigest' | 'publishedAt'> & {
-  readonly definition?: Bundle['definition'] | undefined
+/** What is published. */
+export interface PublishOrder {
+  readonly indexDigest: string
+  /** What the record says of a new bundle, whose uid is that of the upload. */
+  readonly bundle: ExaminedBundle
+  /**
+   * Examines the upload, and writes `record.jsonl` with these facts.
+   * @throws AppError what the bundle is refused for
+   */
+  examine(bundle: ExaminedBundle): Promise<Pick<Examined, 'definition' | 'blobCount'>>
   /** Aborted when the upload is given up; ignored once the record is renamed. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface Published {
   readonly bundle: Bundle
-  /** False for a bundle that was published before: only its damaged blobs are repaired. */
+  /** False if a bundle with the same index was published before: it gets the blobs that it lacks. */
   readonly isNew: boolean
+  /** Blobs that a bundle which was published before has got. */
+  readonly addedBlobs: number
+  /** Blobs of the bundle that are still damaged. */
+  readonly damagedBlobs: number
 }
 
 /** The room on the file system of the content. */
@@ -69,8 +81,9 @@ export interface ContentStore {
   linkBlobs(upload: StagedUpload, digests: readonly string[]): Promise<string[]>
   readonly space: ContentSpace
   /**
-   * Publishes an examined upload (`record.jsonl`, `blobs`) in one step, and removes its folder. If a bundle with the same index is
-   * published, its damaged blobs are repaired instead. After an error the upload is as before, and may be published again.
+   * Examines an upload and publishes it in one step, and removes its folder. If a bundle with the same index is published, its
+   * damaged blobs are repaired, and its record is replaced by one of all blobs that the two have, if the upload has more. After an
+   * error the upload has what it had before, and may be published again.
    * @throws AppError StorageFull, ContentUnavailable, what the program refuses, and what the definition of the bundle is refused for
    */
   publish(upload: StagedUpload, order: PublishOrder): Promise<Published>

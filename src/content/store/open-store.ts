@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -12,7 +12,7 @@ import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
 import { createContentIndex, type ContentIndex, type IndexedBundle, type Totals } from './content-index.ts'
 import { openIndexDatabase, removeIndexDatabase } from './index-database.ts'
-import type { Bundle, ContentStore, Published, PublishOrder, StagedUpload } from './content-store.ts'
+import type { ContentStore, StagedUpload } from './content-store.ts'
 import type { ContentDefinitions } from './definitions.ts'
 import { unavailable } from './failures.ts'
 import {
@@ -27,7 +27,8 @@ import {
 import { linkBlobs } from './link-blobs.ts'
 import { createLock } from './lock.ts'
 import { openPins, type Pins } from './pins.ts'
-import { markOf, reconcile } from './reconcile.ts'
+import { createPublication, markerName } from './publication.ts'
+import { reconcile } from './reconcile.ts'
 import { removeUpload } from './remove-upload.ts'
 import { createContentSpace, type FileSystemRoom } from './space.ts'
 import { writeIndexFile } from './store-index-file.ts'
@@ -81,14 +82,9 @@ export interface OpenStore extends ContentStore {
   close(): Promise<void>
 }
 
-const markerName = 'publishing'
-const recordName = 'record.jsonl'
-// On a slow disk 22 GB take minutes.
-const syncTimeoutMs = 3_600_000
-
 /** Describes a store; `open` opens it. */
 export function createContentStore(options: StoreOptions): OpenStore {
-  const { root, requirePlace, indexFile, bootId, program, runner, definitions, clock, log } = options
+  const { root, requirePlace, indexFile, bootId, definitions, clock, log } = options
   const folder = contentFolder(root)
   let index: ContentIndex | undefined
   const space = createContentSpace(root, options.reserve)
@@ -104,6 +100,13 @@ export function createContentStore(options: StoreOptions): OpenStore {
   let seen = ''
   let isUsable = true
   let isClosed = false
+  const publication = createPublication({
+    ...{ ...options, folder, index: current, undo },
+    async onPublished(indexDigest) {
+      await resolveAside(indexDigest)
+      await tell()
+    },
+  })
 
   async function open(): Promise<void> {
     if (!wasOpened) await exclusively(async () => undefined)
@@ -225,58 +228,6 @@ export function createContentStore(options: StoreOptions): OpenStore {
       )
   }
 
-  async function publishNow(upload: StagedUpload, order: PublishOrder): Promise<Published> {
-    order.signal?.throwIfAborted()
-    // index.json is a blob of the bundle too.
-    const indexBlob = join(upload.folder, 'blobs', hexOf(order.indexDigest))
-    await link(join(upload.folder, 'index.json'), indexBlob).catch(existing)
-    const present = current().findByIndex(order.indexDigest)
-    if (present) {
-      await repair(upload, present, order.signal)
-      await removeUpload(upload)
-      return { bundle: present, isNew: false }
-    }
-    const placing = await examineDefinition(upload, order)
-    try {
-      await makeVisible(upload, order.signal)
-    } catch (error) {
-      await placing?.discard()
-      throw error
-    }
-    const bundle = current().find(upload.uid)
-    if (!bundle) throw new Error(`the bundle ${upload.uid} is published and not in the index`)
-    await placing
-      ?.place()
-      .catch((error: unknown) => log.error({ err: error }, 'the definition of a bundle could not be placed'))
-    await removeUpload(upload)
-    await resolveAside(order.indexDigest)
-    await tell()
-    return { bundle, isNew: true }
-  }
-
-  /** The step itself, undone if it fails. */
-  async function makeVisible(upload: StagedUpload, signal: AbortSignal | undefined): Promise<void> {
-    const record = join(upload.folder, recordName)
-    const published = recordFile(folder, upload.uid)
-    const marker = join(upload.folder, markerName)
-    let isRenamed = false
-    try {
-      // First the index: a full disk of the state folder then ends the publication before anything is visible.
-      const id = await current().add(upload.uid, record)
-      await writeFile(marker, '')
-      await moveBlobs(upload, id, signal)
-      signal?.throwIfAborted()
-      await rename(record, published)
-      isRenamed = true
-      await syncFolder(folder.bundles)
-      current().show(id, await markOf(published))
-    } catch (error) {
-      if (isRenamed) await rename(published, record)
-      await undo(upload)
-      throw error
-    }
-  }
-
   /** As after a kill. The disk may be another one meanwhile, so the records are read again before blobs are taken out. */
   async function undo(upload: StagedUpload): Promise<void> {
     try {
@@ -286,57 +237,6 @@ export function createContentStore(options: StoreOptions): OpenStore {
       areInStep = false
       log.warn({ err: error, upload: upload.uid }, 'a publication that failed could not be undone yet')
     }
-  }
-
-  /** Moves the blobs of the record that the store does not have, and waits until they are on the disk. */
-  async function moveBlobs(
-    { folder: upload }: StagedUpload,
-    id: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    await program.publish({ upload, blobs: folder.blobs }, signal ? { signal } : {})
-    const { exitCode, stderr } = await runner.run('sync', ['-f', root], { timeoutMs: syncTimeoutMs })
-    if (exitCode !== 0) throw new Error(`sync -f ${root}: ${stderr.trim()}`)
-    // Before the record is renamed: after a kill, what is damaged by its file would be taken out of the store again.
-    await clearDamage(current().damaged(id))
-  }
-
-  /** Takes blobs that are damaged from an upload of the same bundle. */
-  async function repair(
-    upload: StagedUpload,
-    bundle: Bundle,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const id = current().idOf(bundle.uid)
-    if (id === undefined || current().damaged(id).length === 0) return
-    const marker = join(upload.folder, markerName)
-    try {
-      await writeFile(marker, '')
-      await moveBlobs(upload, id, signal)
-    } catch (error) {
-      await undo(upload)
-      throw error
-    }
-    await tell()
-  }
-
-  async function clearDamage(hexes: readonly string[]): Promise<void> {
-    if (hexes.length === 0) return
-    for (const hex of hexes) await unlink(join(folder.damaged, hex)).catch(missing)
-    await syncFolder(folder.damaged)
-    for (const hex of hexes) current().setDamaged(hex, undefined)
-    log.info({ blobs: hexes.length }, 'damaged blobs were repaired by an upload')
-  }
-
-  async function examineDefinition(upload: StagedUpload, order: PublishOrder) {
-    const { definition, name, publishedAt, signal } = order
-    if (!definition || !definitions) return undefined
-    return definitions.examineBundled({
-      file: join(upload.folder, 'blobs', hexOf(definition.digest)),
-      sizeBytes: definition.sizeBytes,
-      bundle: { uid: upload.uid, name, publishedAt },
-      signal: signal ?? new AbortController().signal,
-    })
   }
 
   /** Removes damaged records of the bundle that is now published again. */
@@ -445,7 +345,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
       const known = digests.filter((digest) => current().hasBlob(hexOf(digest)))
       return linkBlobs(folder, upload, known)
     },
-    publish: (upload, order) => exclusively(() => publishNow(upload, order)),
+    publish: (upload, order) => exclusively(() => publication.publish(upload, order)),
     remove: (uid, check) => exclusively(() => removeNow(uid, check)),
     whileUnchanged: exclusively,
     sweep: () => exclusively(() => sweepNow()),
@@ -467,7 +367,3 @@ const stopping = () =>
   new AppError(generalErrors.NotReady, 'the daemon is stopping; try again when it is running', {
     retryAfterSec: 30,
   })
-
-function existing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error
-}

@@ -38,7 +38,7 @@ export interface PostedIndex {
   readonly name: string
 }
 
-/** An upload that was begun, or the bundle that has its index already. */
+/** An upload that was begun, or the bundle that has its index, and all that it names, already. */
 export interface Begun {
   readonly uid: string
   readonly isNew: boolean
@@ -183,7 +183,9 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     const running = [...entries.values()].find(({ note }) => note.indexDigest === indexDigest)
     if (running) return { uid: running.staged.uid, isNew: false, isPublished: false }
     const bundle = store.findBundleByIndex(indexDigest)
-    if (bundle && store.isWhole(bundle)) return { uid: bundle.uid, isNew: false, isPublished: true }
+    // A bundle that lacks the image of a platform may get it.
+    const hasAll = bundle?.lackingBlobs === undefined
+    if (bundle && hasAll && store.isWhole(bundle)) return { uid: bundle.uid, isNew: false, isPublished: true }
     if (entries.size + beginning.size >= maximum)
       throw new AppError(
         uploadErrors.TooManyUploads,
@@ -219,10 +221,15 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       entry.phase = 'checking'
       const file = { fileName: '', fileSizeBytes: 0, fileSha256: '' }
       const bundle = { uid, name, publishedAt, via: 'blobs' as const, ...file }
-      const { definition } = await program.examine({ upload: folder, bundle }, { signal: stopping.signal })
-      entry.phase = 'publishing'
-      const order = { indexDigest, name, publishedAt, definition, signal: stopping.signal }
-      const published = await store.publish(staged, order)
+      const { signal } = stopping
+      const published = await store.publish(staged, {
+        ...{ indexDigest, bundle, signal },
+        async examine(facts) {
+          const examined = await program.examine({ upload: folder, bundle: facts }, { signal })
+          entry.phase = 'publishing'
+          return examined
+        },
+      })
       entries.delete(uid)
       store.space.release(uid)
       return published
@@ -274,7 +281,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       await load()
       const bundle = entries.has(uid) ? undefined : store.findBundle(uid)
       // The reply to the first request may have been lost.
-      if (bundle) return { bundle, isNew: false }
+      if (bundle) return { bundle, isNew: false, addedBlobs: 0, damagedBlobs: 0 }
       const entry = findOpen(uid)
       entry.publishing ??= publishNow(entry).finally(() => {
         entry.publishing = undefined

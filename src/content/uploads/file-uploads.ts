@@ -12,7 +12,7 @@ import {
   type SigningKey,
 } from '../../upload/signing.ts'
 import type { ContentProgram, Unpacking } from '../program/content-program.ts'
-import type { Bundle, ContentStore, Published, StagedUpload } from '../store/content-store.ts'
+import type { ContentStore, Published, StagedUpload } from '../store/content-store.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { RunningUpload, UploadPhase } from './running-upload.ts'
 import { writeNote } from './upload-note.ts'
@@ -44,7 +44,7 @@ export interface FileUploadsOptions {
 /** Uploads of a bundle as one file, which is unpacked while it arrives. */
 export interface FileUploads {
   /**
-   * Receives a bundle and publishes it. A bundle with the same index is returned as it is, and nothing is written.
+   * Receives a bundle and publishes it. A bundle with the same index gets what it lacks; if it lacks nothing, nothing is written.
    * @throws AppError TooManyUploads, StorageFull, SignatureMissing, SignatureInvalid, and what the bundle is refused for
    */
   receive(form: BundleForm): Promise<Published>
@@ -100,8 +100,6 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
       await unpacking.end()
       const { indexDigest } = await unpacking.result
       if (check) requireSignature(check, signature)
-      const known = store.findBundleByIndex(indexDigest)
-      if (known && store.isWhole(known)) return await keep(known, staged)
       return await publish(entry, file, indexDigest, signal)
     } catch (error) {
       // If the upload was ended, the client gets that reason, not an error that followed from it.
@@ -112,20 +110,20 @@ export function createFileUploads(options: FileUploadsOptions): FileUploads {
     }
   }
 
-  async function keep(bundle: Bundle, staged: StagedUpload): Promise<Published> {
-    await store.removeStaged(staged)
-    return { bundle, isNew: false }
-  }
-
   async function publish(entry: Entry, file: File, indexDigest: string, signal: AbortSignal) {
     const { staged, name } = entry
     const publishedAt = now()
     const { uid, folder } = staged
     entry.phase = 'checking'
     const bundle = { uid, name, publishedAt, via: 'file' as const, ...file }
-    const { definition } = await program.examine({ upload: folder, bundle }, { signal })
-    entry.phase = 'publishing'
-    return store.publish(staged, { indexDigest, name, publishedAt, definition, signal })
+    return store.publish(staged, {
+      ...{ indexDigest, bundle, signal },
+      async examine(facts) {
+        const examined = await program.examine({ upload: folder, bundle: facts }, { signal })
+        entry.phase = 'publishing'
+        return examined
+      },
+    })
   }
 
   async function readForm(

@@ -36,7 +36,10 @@ const run = (...args: string[]) => ctl.run([...args, '--socket', socket])
 const upload = async (path: string, ...args: string[]) => {
   const { exitCode, stdout, stderr } = await run('content', 'upload', path, '-o', 'json', ...args)
   if (exitCode !== 0) throw new Error(`${exitCode}: ${stderr}`)
-  return { ...(JSON.parse(stdout) as { uid: string; isNew: boolean; sentBytes: number }), stderr }
+  return {
+    ...(JSON.parse(stdout) as { uid: string; isNew: boolean; sentBytes: number; message: string }),
+    stderr,
+  }
 }
 
 const text = (bytes: number) => randomBytes(bytes / 2).toString('hex')
@@ -114,6 +117,35 @@ describe('edgehostctl content upload', () => {
     const { exitCode, stderr } = await run('content', 'upload', lacking)
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('lacks blobs that it needs')])
   })
+
+  it.each(['a folder', 'sparse.tar', 'sparse.tar.zst'])(
+    'a bundle without a platform is known when it is sent again, and gets the platform from a fuller one: %s',
+    async (kind) => {
+      const layout = createLayout()
+      const images = ['amd64', 'arm64'].map((architecture) =>
+        layout.image({ layers: [text(100)], architecture }),
+      )
+      layout.list(layout.index(images))
+      const whole = new Map(layout.blobs)
+      layout.remove(images[1]!.digest)
+      const name = randomBytes(4).toString('hex')
+      const place = (path: string) =>
+        kind === 'a folder' ? path : pack(path, `${name}-${kind}`, members.first)
+      const sparse = place(writeFolder(layout, name))
+      const first = await upload(sparse)
+      expect(await upload(sparse)).toMatchObject({ uid: first.uid, isNew: false, sentBytes: 0 })
+      expect((await run('content', 'uploads', '-o', 'json')).stdout).toContain('"items": []')
+
+      for (const [hex, bytes] of whole) layout.blobs.set(hex, bytes)
+      const full = place(writeFolder(layout, name))
+      const sent = await upload(full)
+      expect(sent).toMatchObject({ uid: first.uid, isNew: false })
+      expect(sent.sentBytes).toBeGreaterThan(0)
+      expect(sent.message).toContain('blobs that it lacked were added')
+      await expectPublished(layout)
+      expect(await upload(full)).toMatchObject({ uid: first.uid, isNew: false, sentBytes: 0 })
+    },
+  )
 
   it('after an interruption the same command sends only what the host does not have', async () => {
     const layout = someLayout(48)

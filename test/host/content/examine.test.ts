@@ -93,6 +93,8 @@ describe('the program examines an upload', () => {
       ...bundle,
       indexDigest,
       blobCount: named.length + 1,
+      // The image of the other platform.
+      lackingBlobs: 1,
       sizeBytes,
       definition: examined.definition,
     })

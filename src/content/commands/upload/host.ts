@@ -22,6 +22,12 @@ export class Interrupted extends Error {
   }
 }
 
+/** A bundle that was published. */
+export interface PublishedBundle extends ContentUploaded {
+  /** False if the host had a bundle with the same index. */
+  readonly isNew: boolean
+}
+
 /** The API for uploads of content. Each verb throws Interrupted, or Failure for a refusal that stays. */
 export interface UploadHost {
   /** The public key that verifies uploads, PEM; undefined without one. */
@@ -30,9 +36,10 @@ export interface UploadHost {
   missing(uid: string): Promise<MissingContentBlob[]>
   /** @returns `wrong` if the host holds other bytes of it than expected, `damaged` if the digest of the whole blob differs */
   send(uid: string, blob: MissingContentBlob, body: BodySource): Promise<'sent' | 'wrong' | 'damaged'>
-  publish(uid: string): Promise<ContentUploaded | undefined>
+  /** @returns undefined if blobs are missing */
+  publish(uid: string): Promise<PublishedBundle | undefined>
   /** Sends a form as it is. */
-  sendFile(type: string, body: BodySource): Promise<ContentUploaded>
+  sendFile(type: string, body: BodySource): Promise<PublishedBundle>
 }
 
 export function createUploadHost(client: Client): UploadHost {
@@ -109,15 +116,20 @@ export function createUploadHost(client: Client): UploadHost {
       })
       if (errorOf(reply)?.code === 'BlobsMissing') return undefined
       if (reply.status !== 200 && reply.status !== 201) throw toFailure(reply)
-      return parseBody<ContentUploaded>(reply, ['uid'])
+      return publishedOf(reply)
     },
     async sendFile(type, body) {
       const headers = { 'content-type': type }
       const question = { method: 'POST', path: filePath, headers, body, timeoutMs: publishMs, isKept: false }
-      return parseBody<ContentUploaded>(await succeed(question), ['uid'])
+      return publishedOf(await succeed(question))
     },
   }
 }
+
+const publishedOf = (reply: Reply): PublishedBundle => ({
+  ...parseBody<ContentUploaded>(reply, ['uid']),
+  isNew: reply.status === 201,
+})
 
 /** @throws Interrupted for a reply that asks to try again */
 function passOn(reply: Reply): Reply {

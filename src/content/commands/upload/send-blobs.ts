@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Transform, type Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { Failure } from '../../../ctl/exit-codes.ts'
-import type { ContentUploaded, MissingContentBlob } from '../../schemas.ts'
-import { Interrupted, type UploadHost } from './host.ts'
+import type { MissingContentBlob } from '../../schemas.ts'
+import { Interrupted, type PublishedBundle, type UploadHost } from './host.ts'
 import type { Meter } from './meter.ts'
 import type { BundleSource, SourceBlob } from './source.ts'
 
@@ -106,7 +106,7 @@ export async function sendBlobs({
   }
 
   /** @returns the published bundle */
-  async function round(): Promise<ContentUploaded | undefined> {
+  async function round(): Promise<PublishedBundle | undefined> {
     if (rejected !== undefined) throw damaged(rejected)
     let missing = await host.missing(uid)
     for (;;) {
@@ -137,7 +137,7 @@ export async function sendBlobs({
 
   for (;;) {
     const published = await again(round)
-    if (published) return { uid: published.uid, message: published.message, isNew: true }
+    if (published) return published
   }
 }
 

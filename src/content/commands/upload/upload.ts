@@ -165,12 +165,11 @@ async function sendWhole({ host, path, name, signature, meter, note }: WholeOpti
     yield tail
   }
   const sizeBytes = head.length + size + tail.length
-  const sent = await host
+  return host
     .sendFile(type, { sizeBytes, open: () => Readable.from(body(), { objectMode: false }) })
     .catch((error: unknown) => {
       throw error instanceof Interrupted ? error.failure : error
     })
-  return { uid: sent.uid, message: sent.message, isNew: true }
 }
 
 async function patiently<T>(work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,238 @@
+import { link, opendir, rename, stat, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder } from '../../system/files.ts'
+import type { Logger } from '../../system/log.ts'
+import type { CommandRunner } from '../../system/runner.ts'
+import type { ContentProgram } from '../program/content-program.ts'
+import type { ExaminedBundle } from '../program/protocol.ts'
+import type { ContentIndex, IndexedBundle } from './content-index.ts'
+import type { Published, PublishOrder, StagedUpload } from './content-store.ts'
+import type { ContentDefinitions } from './definitions.ts'
+import { hexOf, isHex, missing, recordFile, type ContentFolder } from './folder.ts'
+import { linkBlobs } from './link-blobs.ts'
+import { markOf } from './reconcile.ts'
+import { removeUpload } from './remove-upload.ts'
+import { createSlices } from './slices.ts'
+
+export interface PublicationOptions {
+  readonly folder: ContentFolder
+  /** The open index. */
+  readonly index: () => ContentIndex
+  readonly program: Pick<ContentProgram, 'publish'>
+  /** Runs sync(1). */
+  readonly runner: CommandRunner
+  readonly definitions: ContentDefinitions | undefined
+  readonly log: Logger
+  /** Called when a publication has failed: gives the upload its blobs back. */
+  readonly undo: (upload: StagedUpload) => Promise<void>
+  /** Called when a bundle is published, or has other blobs than before. */
+  readonly onPublished: (indexDigest: string) => Promise<void>
+}
+
+/** A file in the folder of an upload while its blobs are moved: after a kill, they are moved back. */
+export const markerName = 'publishing'
+const recordName = 'record.jsonl'
+// On a slow disk 22 GB take minutes.
+const syncTimeoutMs = 3_600_000
+const linkedAtOnce = 500
+
+/** How an upload becomes a bundle. Nothing else may change the store meanwhile. */
+export function createPublication(options: PublicationOptions) {
+  const { folder, index, program, runner, definitions, log, undo, onPublished } = options
+
+  async function publish(upload: StagedUpload, order: PublishOrder): Promise<Published> {
+    order.signal?.throwIfAborted()
+    // index.json is a blob of the bundle too.
+    const indexBlob = join(upload.folder, 'blobs', hexOf(order.indexDigest))
+    await link(join(upload.folder, 'index.json'), indexBlob).catch(existing)
+    const present = index().findByIndex(order.indexDigest)
+    const { bundle, addedBlobs } = present
+      ? await complete(upload, present, order)
+      : await publishNew(upload, order)
+    await removeUpload(upload)
+    return { bundle, isNew: !present, addedBlobs, damagedBlobs: index().damaged(bundle.id).length }
+  }
+
+  async function publishNew(upload: StagedUpload, order: PublishOrder): Promise<Completed> {
+    const examined = await order.examine(order.bundle)
+    const placing = await examineDefinition(upload, order, examined)
+    try {
+      await makeVisible(upload, upload.uid, undefined, order.signal)
+    } catch (error) {
+      await placing?.discard()
+      throw error
+    }
+    await placing
+      ?.place()
+      .catch((error: unknown) => log.error({ err: error }, 'the definition of a bundle could not be placed'))
+    await onPublished(order.indexDigest)
+    return { bundle: find(upload.uid), addedBlobs: 0 }
+  }
+
+  async function examineDefinition(
+    upload: StagedUpload,
+    { bundle: { name, publishedAt }, signal }: PublishOrder,
+    { definition }: Awaited<ReturnType<PublishOrder['examine']>>,
+  ) {
+    if (!definition || !definitions) return undefined
+    return definitions.examineBundled({
+      file: join(upload.folder, 'blobs', hexOf(definition.digest)),
+      sizeBytes: definition.sizeBytes,
+      bundle: { uid: upload.uid, name, publishedAt },
+      signal: signal ?? new AbortController().signal,
+    })
+  }
+
+  function find(uid: string): IndexedBundle {
+    const bundle = index().find(uid)
+    if (!bundle) throw new Error(`the bundle ${uid} is published and not in the index`)
+    return bundle
+  }
+
+  /** Gives a published bundle what an upload with the same index has: damaged blobs, and those that it lacks. */
+  async function complete(
+    upload: StagedUpload,
+    present: IndexedBundle,
+    order: PublishOrder,
+  ): Promise<Completed> {
+    const same = { bundle: present, addedBlobs: 0 }
+    await repair(upload, present, order.indexDigest)
+    // What is damaged and stays so cannot be in the union of the two.
+    const isUsable = index().damaged(present.id).length === 0
+    if (!isUsable || !(await hasMore(upload, present)) || !(await linkAll(upload, present))) return same
+    const { blobCount } = await order.examine(factsOf(present))
+    // The upload may have blobs that nothing names.
+    if (blobCount <= present.blobCount) return same
+    await makeVisible(upload, present.uid, present.id, order.signal)
+    await onPublished(order.indexDigest)
+    return { bundle: find(present.uid), addedBlobs: blobCount - present.blobCount }
+  }
+
+  async function hasMore({ folder: upload }: StagedUpload, { id }: IndexedBundle): Promise<boolean> {
+    const slice = createSlices()
+    for await (const { name } of await opendir(join(upload, 'blobs'), { bufferSize: 256 })) {
+      if (isHex(name) && !index().names(id, name)) return true
+      await slice()
+    }
+    return false
+  }
+
+  /** Links all blobs of a bundle into an upload. @returns whether that was possible */
+  async function linkAll(upload: StagedUpload, { id }: IndexedBundle): Promise<boolean> {
+    for (let last = 0; ;) {
+      const some = index().blobsOfAfter(id, last, linkedAtOnce)
+      if (some.length === 0) return true
+      const digests = some.map(({ hex }) => `sha256:${hex}`)
+      if ((await linkBlobs(folder, upload, digests)).length < some.length) return false
+      last = some.at(-1)?.id ?? last
+    }
+  }
+
+  /**
+   * The step itself, undone if it fails.
+   * @param uid of the bundle
+   * @param replaced row of the bundle whose record is replaced
+   */
+  async function makeVisible(
+    upload: StagedUpload,
+    uid: string,
+    replaced: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const record = join(upload.folder, recordName)
+    const published = recordFile(folder, uid)
+    const marker = join(upload.folder, markerName)
+    const former = join(upload.folder, 'former.jsonl')
+    let isRenamed = false
+    try {
+      // First the index: a full disk of the state folder then ends the publication before anything is visible.
+      const id = await index().add(upload.uid, record, uid)
+      await writeFile(marker, '')
+      await moveBlobs(upload, id, signal)
+      signal?.throwIfAborted()
+      if (replaced !== undefined) {
+        await unlink(former).catch(missing)
+        await link(published, former)
+      }
+      await rename(record, published)
+      isRenamed = true
+      await syncFolder(folder.bundles)
+      const mark = await markOf(published)
+      if (replaced === undefined) index().show(id, mark)
+      else index().replace(replaced, id, mark)
+    } catch (error) {
+      if (isRenamed) await (replaced === undefined ? rename(published, record) : rename(former, published))
+      await undo(upload)
+      throw error
+    }
+    if (replaced !== undefined) await index().remove(replaced)
+  }
+
+  /** Gives the store the blobs of the record that it does not have, and waits until they are on the disk. */
+  async function moveBlobs(
+    { folder: upload }: StagedUpload,
+    id: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await program.publish({ upload, blobs: folder.blobs }, signal ? { signal } : {})
+    await sync()
+    // Before the record is renamed: after a kill, what is damaged by its file would be taken out of the store again.
+    await clearDamage(index().damaged(id))
+  }
+
+  async function sync(): Promise<void> {
+    const { root } = folder
+    const { exitCode, stderr } = await runner.run('sync', ['-f', root], { timeoutMs: syncTimeoutMs })
+    if (exitCode !== 0) throw new Error(`sync -f ${root}: ${stderr.trim()}`)
+  }
+
+  /** Gives the store the damaged blobs of a bundle that an upload has. */
+  async function repair(upload: StagedUpload, { id }: IndexedBundle, indexDigest: string): Promise<void> {
+    const whole: string[] = []
+    for (const hex of index().damaged(id)) {
+      const found = await stat(join(upload.folder, 'blobs', hex)).catch(missing)
+      const damaged = await stat(join(folder.damaged, hex)).catch(missing)
+      // The upload may have linked the file before its damage was found.
+      if (found && found.ino !== damaged?.ino) whole.push(hex)
+    }
+    if (whole.length === 0) return
+    const marker = join(upload.folder, markerName)
+    try {
+      await writeFile(marker, '')
+      for (const hex of whole)
+        await link(join(upload.folder, 'blobs', hex), join(folder.blobs, hex)).catch(existing)
+      await sync()
+      await clearDamage(whole)
+      await unlink(marker)
+    } catch (error) {
+      await undo(upload)
+      throw error
+    }
+    await onPublished(indexDigest)
+  }
+
+  async function clearDamage(hexes: readonly string[]): Promise<void> {
+    if (hexes.length === 0) return
+    for (const hex of hexes) await unlink(join(folder.damaged, hex)).catch(missing)
+    await syncFolder(folder.damaged)
+    for (const hex of hexes) index().setDamaged(hex, undefined)
+    log.info({ blobs: hexes.length }, 'damaged blobs were repaired by an upload')
+  }
+
+  return { publish }
+}
+
+interface Completed {
+  readonly bundle: IndexedBundle
+  readonly addedBlobs: number
+}
+
+/** What a bundle is called, when and how it came: its new record says the same. */
+const factsOf = (bundle: IndexedBundle): ExaminedBundle => {
+  const { uid, name, publishedAt, via, fileName, fileSizeBytes, fileSha256 } = bundle
+  return { uid, name, publishedAt, via, fileName, fileSizeBytes, fileSha256 }
+}
+
+function existing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
+}
