@@ -4,13 +4,14 @@ import * as explain from './config/explain.ts'
 import * as help from './config/help.ts'
 import * as load from './config/load.ts'
 import { checkReferencedFiles, configSchema, pairs, type Config } from './declarations.ts'
+import { defaultStateDirectory } from './program/config.ts'
 
 /** The effective configuration of the daemon and where each value came from. */
 export type LoadedConfig = load.Loaded<Config>
 
 export interface LoadConfigOptions extends Omit<load.LoadConfigOptions, 'schema' | 'pairs' | 'inspect'> {
   /**
-   * If set, the cryptographic keys and files that the configuration names are checked too. Called for each file that could not
+   * If set, the cryptographic keys, files and mounts that the configuration names are checked too. Called for each file that could not
    * be checked, because only root may read it.
    */
   readonly onUnseen?: (file: string) => void
@@ -22,7 +23,12 @@ export const parseCommandLine = (argv: readonly string[]) => commandLine.parseCo
 /** `loadConfig` of the room `config`, with the daemon's schema. */
 export async function loadConfig({ onUnseen, ...options }: LoadConfigOptions): Promise<LoadedConfig> {
   const inspect =
-    onUnseen && ((value: (path: string) => unknown) => checkReferencedFiles({ value, onUnseen }))
+    onUnseen &&
+    ((value: (path: string) => unknown) => {
+      const directory = value('state.directory')
+      const stateDirectory = typeof directory === 'string' ? directory : defaultStateDirectory
+      return checkReferencedFiles({ value, stateDirectory, onUnseen })
+    })
   const loaded = await load.loadConfig({
     schema: configSchema,
     pairs,

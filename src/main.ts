@@ -59,7 +59,9 @@ async function showConfig(commandLine: CommandLine): Promise<void> {
 /** Runs without a daemon: the old secret has to be gone before a daemon starts and accepts its tokens again. */
 async function endAllSessions(commandLine: CommandLine): Promise<void> {
   try {
-    const { directory } = (await load(commandLine)).config.state
+    // Not with its files and mounts: sessions have to end also while a disk is missing.
+    const { config } = await loadConfig({ commandLine, environment: process.env })
+    const { directory } = config.state
     const { wasThere, isRunning } = await endSessions(directory, createLog('error'))
     writeOutput(
       wasThere

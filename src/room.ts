@@ -83,6 +83,7 @@ export interface Finding {
 export interface ReferenceCheck {
   /** Effective value of a key by its dotted path; `undefined` where only the default applies. */
   readonly value: (path: string) => unknown
+  readonly stateDirectory: string
   /** Called for a file that only root may read, where this process is not root. */
   readonly onUnseen: (file: string) => void
 }
@@ -129,7 +130,7 @@ export interface Declaration {
   readonly config?: Readonly<Record<string, Section>>
   /** Keys that only make sense together. */
   readonly pairs?: readonly (readonly [string, string])[]
-  /** Checks the cryptographic keys and files that its sections name, as the start does. */
+  /** Checks the cryptographic keys, files and mounts that its sections name, as the start does. */
   readonly checkReferencedFiles?: (check: ReferenceCheck) => Promise<readonly Finding[]>
   readonly families?: Readonly<Record<string, Family>>
   /** Tags of its routes in the API document, with their descriptions. */

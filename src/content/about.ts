@@ -8,7 +8,10 @@ import { bundleErrors } from './format/codes.ts'
 export const about = {
   errors: { ...uploadErrors, ...bundleErrors, ...contentErrors },
   config: { content: Content },
-  checkReferencedFiles: async (check) => (await import('./check-signing-key.ts')).checkSigningKey(check),
+  checkReferencedFiles: async (check) => [
+    ...(await (await import('./check-mount.ts')).checkMount(check)),
+    ...(await (await import('./check-signing-key.ts')).checkSigningKey(check)),
+  ],
   tags: { content: 'What is uploaded to this host.' },
   limited: ['content'],
   families: {

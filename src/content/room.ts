@@ -19,6 +19,7 @@ import { createBlobCheck } from './store/check-blobs.ts'
 import type { IndexedBundle } from './store/content-index.ts'
 import type { ContentDefinitions } from './store/definitions.ts'
 import { createContentAccess, type ContentAccess } from './store/find.ts'
+import { contentRoot } from './store/folder.ts'
 import { requireMount } from './store/mount.ts'
 import { createContentStore } from './store/open-store.ts'
 import { createUploads } from './uploads/uploads.ts'
@@ -57,7 +58,7 @@ export function createContent(options: ContentOptions): ContentRoom {
   const { settings, stateDirectory, signingKey: key, runner, definitions, listTokens, clock, log } = options
   const { bootId, stopping } = options
   const since = noteSigningKey(key, options)
-  const root = settings.directory || join(stateDirectory, 'content')
+  const root = contentRoot(settings.directory, stateDirectory)
   const program = createContentProgram({ runner, program: options.program, log })
   const requirePlace = async () => {
     if (!settings.requireMount) return

@@ -92,6 +92,7 @@ it.skipIf(process.getuid?.() !== 0)(
     try {
       expect(
         await checkReferencedFiles({
+          stateDirectory: folder,
           value: (path) =>
             new Map([
               ['api.tls.certificateFile', at('own.crt')],
@@ -106,3 +107,15 @@ it.skipIf(process.getuid?.() !== 0)(
     }
   },
 )
+
+it('a mount that the content requires and that is missing is a problem, in the folder of the state too', async () => {
+  const state = 'state: {directory: @/state}\n'
+  const problem = /^config.yaml:1\b.*content.requireMount: no file system is mounted at (\S+); see findmnt/
+  const folderOf = async (yaml: string) =>
+    (await problemsOf(yaml)).map((text) => problem.exec(text)?.[1] ?? text)
+  expect(await folderOf(`content: {requireMount: true}\n${state}`)).toEqual(['state/content'])
+  expect(await folderOf(`content: {requireMount: true, directory: @/disk}\n${state}`)).toEqual(['disk'])
+  expect(await folderOf('content: {requireMount: true}\n')).toEqual(['/var/lib/edgehostd/content'])
+  expect(await folderOf(`content: {requireMount: false}\n${state}`)).toEqual([])
+  expect(await folderOf('content: {requireMount: true, directory: /proc}\n')).toEqual([])
+})

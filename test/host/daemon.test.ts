@@ -103,6 +103,15 @@ describe('a start', () => {
     })
   })
 
+  it('a start without the required mount of the content ends with 78 and says what to do', async () => {
+    const content = join(folder, 'content')
+    const refusal = await start('--content.requireMount=true').catch((error: unknown) => error)
+    expect(refusal).toMatchObject({
+      exitCode: 78,
+      message: `content.requireMount: no file system is mounted at ${content}; see findmnt ${content}, mount the disk and start the daemon again with systemctl start edgehostd`,
+    })
+  })
+
   it('a second daemon is refused, and the first one keeps running', async () => {
     const daemon = await start()
     await expect(create()).rejects.toThrow(StateInUse)

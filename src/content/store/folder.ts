@@ -16,6 +16,10 @@ export interface ContentFolder {
   readonly pinsFile: string
 }
 
+/** The folder of the content. @param directory `content.directory`; empty by default */
+export const contentRoot = (directory: string, stateDirectory: string) =>
+  directory || join(stateDirectory, 'content')
+
 /** @param root `content.directory` */
 export const contentFolder = (root: string): ContentFolder => ({
   root,

@@ -1,6 +1,6 @@
 import { readdir, readFile, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { StartError } from '../../errors/start-error.ts'
+import { ConfigurationError } from '../../errors/start-error.ts'
 
 /** A line of /proc/self/mountinfo, proc_pid_mountinfo(5). */
 export interface Mount {
@@ -53,13 +53,18 @@ export function isMounted(mounts: readonly Mount[], folder: string): boolean {
   return mount.root !== join(below.root, relative(below.mountPoint, folder))
 }
 
-/** @throws StartError if nothing is mounted at the folder */
+/**
+ * @throws ConfigurationError if nothing is mounted at the folder; the error EACCES where only root may look at it
+ */
 export async function requireMount(folder: string): Promise<void> {
   // Reading a folder has an automount done.
   await readdir(folder).catch(() => undefined)
-  const real = await realpath(folder).catch(() => folder)
+  const real = await realpath(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
+    return folder
+  })
   if (!isMounted(parseMounts(await readFile('/proc/self/mountinfo', 'utf8')), real))
-    throw new StartError(
+    throw new ConfigurationError(
       `content.requireMount: no file system is mounted at ${folder}; see findmnt ${folder}, mount the disk and start the daemon again with systemctl start edgehostd`,
     )
 }
