@@ -51,6 +51,8 @@ export interface EntryFile {
   readonly manifest: string
   readonly digest: string
   readonly sizeBytes: number
+  /** Whether its mode is 0755; absent for 0644. */
+  readonly isExecutable?: true
 }
 
 /** What a bundle contains. */
@@ -249,7 +251,8 @@ function filesOf(manifest: string, { layers }: Manifest, kind: EntryKind): Entry
   return layers.flatMap(({ annotations: given, digest, sizeBytes, place }) => {
     const title = given.get(keys.title)
     const isGood = title !== undefined && title.length <= titleCharacters && !badTitle.test(title)
-    if (isGood) return [{ title, manifest, digest, sizeBytes }]
+    const executable = given.get(keys.fileMode) === '0755' ? { isExecutable: true as const } : {}
+    if (isGood) return [{ title, manifest, digest, sizeBytes, ...executable }]
     if (kind !== 'program' && kind !== 'file') return []
     throw refuseBundle(
       'FileNameInvalid',

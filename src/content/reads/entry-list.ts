@@ -71,6 +71,8 @@ function viewOf(row: SqlRow): BundleEntry {
       ...(variant === undefined ? {} : { variant }),
     })),
     ...(createdAt === undefined ? {} : { createdAt: new Date(createdAt).toISOString() }),
-    ...(files === undefined ? {} : { files: [...files] }),
+    ...(files === undefined
+      ? {}
+      : { files: files.map(({ title, digest, sizeBytes }) => ({ title, digest, sizeBytes })) }),
   }
 }

@@ -5,6 +5,7 @@ import type { EntryKind } from '../format/entry.ts'
 import { parseImageName } from '../format/image-name.ts'
 import type { IndexDatabase } from './index-database.ts'
 import type { IndexedBundle } from './content-index.ts'
+import { findProgram, type FoundProgram, type ProgramReference } from './find-program.ts'
 import { hexOf } from './folder.ts'
 import type { OpenStore } from './open-store.ts'
 
@@ -28,6 +29,8 @@ export interface ContentAccess {
    *   its title, with or without `:version`
    */
   find(reference: string, kind?: EntryKind): Promise<Found | undefined>
+  /** Finds the files of a program for an architecture. */
+  findProgram(reference: ProgramReference): Promise<FoundProgram | undefined>
   /**
    * Keeps bundles from being deleted as long as only they carry what is named. A holder's new pins replace its old ones.
    * @param holder what needs the content, as it is named to an operator, for example `cluster edge-1`
@@ -65,6 +68,10 @@ export function createContentAccess(store: OpenStore): ContentAccess {
 
   return {
     find,
+    async findProgram(reference) {
+      await store.open()
+      return findProgram(store, reference)
+    },
     pin: (holder, references) =>
       store.whileUnchanged(async () => {
         const digests: string[] = []
