@@ -29,7 +29,7 @@ export interface Client {
   /** The reply before its body has arrived, whatever its status. */
   open(ask: Ask): Promise<IncomingMessage>
   /** Sends a change; a reply that is not successful is a Failure. */
-  change(method: string, path: string): Promise<void>
+  change(method: string, path: string): Promise<Reply>
   /** Sends a request without a session, for logins. */
   askPlain(method: string, path: string, body: unknown): Promise<Reply>
 }
@@ -119,9 +119,7 @@ export function createClient({ target, transport, user }: ClientOptions): Client
     },
     ask,
     open,
-    async change(method, path) {
-      await succeed({ method, path })
-    },
+    change: (method, path) => succeed({ method, path }),
     askPlain,
   }
 }

@@ -1,4 +1,5 @@
 import { createServer, type RequestListener } from 'node:http'
+import type { Bundle, BundleEntry, ContentUsage } from '../../src/content/schemas.ts'
 import { hostBody } from './host-body.ts'
 import { serviceStatus } from './test-edge.ts'
 
@@ -18,6 +19,36 @@ const audits = Array.from({ length: 50 }, (_, index) => ({
     resource: { kind: 'user' },
   },
 }))
+const bundleUid = '3f2c5e2e-93a4-4c43-8f0e-000000000002'
+const digest = `sha256:${'d'.repeat(64)}`
+const bundle: Bundle = {
+  ...{ uid: bundleUid, name: 'shop of the northern region', indexDigest: digest, publishedAt: time },
+  ...{ fileName: 'shop.tar.zst', fileSizeBytes: 5_000_000_000, sizeBytes: 8_000_000_000, blobCount: 120 },
+  ...{ images: 2, architectures: ['amd64', 'arm64'], isForeign: true, definition: { digest, sizeBytes: 9 } },
+  ...{ damagedBlobs: 1, isPinned: true, holders: ['cluster edge-1'] },
+}
+const entries: BundleEntry[] = [true, false].map((hasTag, number) => ({
+  ...{ number, kind: 'image', digest, mediaType: 'application/vnd.oci.image.index.v1+json', hasTag },
+  ...{
+    name: 'registry.example/team/application',
+    tag: '1.2.3',
+    title: '',
+    version: '',
+    sizeBytes: 1_000_000,
+  },
+  platforms: [true, false].map((isCarried) => ({ os: 'linux', architecture: 'arm64', digest, isCarried })),
+}))
+const usage: ContentUsage = {
+  ...{ bundles: 1, bundleBytes: 8_000_000_000, storedBytes: 7_000_000_000, sharedBytes: 1_000_000_000 },
+  ...{ uploadBytes: 0, damagedBlobs: 1, damagedBytes: 5, isComplete: false },
+  fileSystem: {
+    ...{ directory: '/var/lib/edgehostd/content', mountPoint: '/', type: 'ext4', totalBytes: 20_000_000_000 },
+    ...{ freeBytes: 9_000_000_000, reserveBytes: 3_000_000_000, reservedBytes: 0 },
+    availableBytes: 6_000_000_000,
+  },
+}
+const deletion = { uid: bundleUid, name: bundle.name, entries: 2, blobs: 120, sizeBytes: 5, holders: [] }
+const content = '/v1/edge-mgmt/content'
 const list = (items: readonly unknown[]) => ({
   items,
   listmeta: { continue: '', count: items.length, limit: items.length, offset: 0 },
@@ -37,6 +68,11 @@ export async function startDaemonSocket(
     [`${current}/audits`]: list(audits),
     [`${current}/audits/verify`]: { isIntact: true, count: 50, first: 1, head, unwritten: 0 },
     '/v1/users/sessions': list(sessions),
+    [`${content}/bundles`]: list([bundle]),
+    [`${content}/bundles/u`]: bundle,
+    [`${content}/bundles/d`]: deletion,
+    [`${content}/bundles/u/entries`]: list(entries),
+    [`${content}/usage`]: usage,
   }
   const answer: RequestListener = ({ url = '' }, response) => {
     asked.push(url)

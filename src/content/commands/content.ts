@@ -82,6 +82,38 @@ export const content: Noun = [
     load: onHost(async () => (await import('./upload/upload.ts')).uploadContent),
   }),
   defineCommand({
+    name: 'content list',
+    summary: 'List the bundles on a host, newest first',
+    options: { limit, filter },
+    load: onHost(async () => (await import('./bundles.ts')).listBundles),
+  }),
+  defineCommand({
+    name: 'content show',
+    arguments: ['UID'],
+    summary: 'Show a bundle on a host and its entries: kinds, names, tags, platforms',
+    details:
+      'Of several bundles with the same tag, the newest has it; the others keep their images by digest. --limit and --filter are for the entries.',
+    options: { limit, filter },
+    load: onHost(async () => (await import('./bundles.ts')).showBundle),
+  }),
+  defineCommand({
+    name: 'content delete',
+    arguments: ['UID'],
+    summary: 'Delete a bundle, and what no other bundle has of it',
+    details:
+      'Says what goes, and asks on the terminal. A bundle that something on the host needs is not deleted.',
+    options: {
+      yes: { summary: 'Do not ask.' },
+      'dry-run': { summary: 'Only say what would go.' },
+    },
+    load: onHost(async () => (await import('./delete.ts')).deleteBundle),
+  }),
+  defineCommand({
+    name: 'content usage',
+    summary: 'How much of the disk of a host its content takes, and how much is left',
+    load: onHost(async () => (await import('./usage.ts')).showUsage),
+  }),
+  defineCommand({
     name: 'content uploads',
     summary: 'List the uploads of content that are not finished',
     options: { limit, filter },

@@ -51,7 +51,10 @@ const bodies: Readonly<Record<string, string>> = {
   'an item without fields': JSON.stringify({ ...hollow, items: [{}], listmeta: page }),
   'an item that is null': JSON.stringify({ ...hollow, items: [null], listmeta: page }),
 }
-const commands = ['status', 'host show', 'audit list', 'audit verify', 'sessions list']
+const commands = [
+  ...['status', 'host show', 'audit list', 'audit verify', 'sessions list'],
+  ...['content list', 'content show u', 'content usage', 'content uploads', 'content delete d --yes'],
+]
 
 describe.concurrent('a reply that is not one of edgehostd', () => {
   it.each(

@@ -44,19 +44,19 @@ async function timed(...args: string[]) {
 }
 
 describe.concurrent('a daemon that accepts connections and does not reply', () => {
-  it.each(['status', 'audit verify', 'audit download --file=-', 'api get /v1/ping'])(
-    'a daemon that hangs is noticed by %s after 10 seconds, and a restart is advised',
-    async (command) => {
-      const socket = await listen(`${command.replaceAll(/\W/g, '')}.sock`, silent)
-      const ended = await timed(socket, ...command.split(' '))
-      expect(ended).toMatchObject({ exitCode: 3, stdout: '' })
-      expect(ended.stderr).toMatch(/the daemon hangs.*10 seconds/)
-      expect(ended.stderr).toMatch(/systemctl restart edgehostd\n$/)
-      expect(ended.stderr).not.toContain('systemctl start')
-      expect(ended.seconds).toBeGreaterThan(9)
-      expect(ended.seconds).toBeLessThan(15)
-    },
-  )
+  it.each([
+    ...['status', 'audit verify', 'audit download --file=-', 'api get /v1/ping'],
+    ...['content list', 'content delete d --yes'],
+  ])('a daemon that hangs is noticed by %s after 10 seconds, and a restart is advised', async (command) => {
+    const socket = await listen(`${command.replaceAll(/\W/g, '')}.sock`, silent)
+    const ended = await timed(socket, ...command.split(' '))
+    expect(ended).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ended.stderr).toMatch(/the daemon hangs.*10 seconds/)
+    expect(ended.stderr).toMatch(/systemctl restart edgehostd\n$/)
+    expect(ended.stderr).not.toContain('systemctl start')
+    expect(ended.seconds).toBeGreaterThan(9)
+    expect(ended.seconds).toBeLessThan(15)
+  })
 
   it('a daemon that hangs in the middle of an archive is noticed', async () => {
     const socket = await listen('half.sock', ({ url = '' }, response) => {

@@ -38,6 +38,10 @@ const commands = [
   'definition validate bad.tgz',
   'definition build --profile p.json --pack pack --file e.tgz',
   'config check good.yaml',
+  'content list',
+  'content show u -o json',
+  'content usage',
+  'content delete d --yes',
 ]
 
 describe('a standard output that is full', () => {

@@ -29,6 +29,10 @@ describe.each([
   'audit verify',
   'definition inspect d.tgz',
   'definition validate d.tgz',
+  'content list',
+  'content show u',
+  'content delete d --dry-run',
+  'content usage',
   'help',
   'help audit list',
 ])('%s', (command) => {

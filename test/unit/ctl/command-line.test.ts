@@ -92,7 +92,12 @@ describe('the help of a group', () => {
   it.each([
     ['host', ['host show', 'host inventory']],
     ['audit', ['audit list', 'audit verify', 'audit download']],
-    ['content', ['content build', 'content inspect', 'content upload', 'content uploads', 'content discard']],
+    [
+      'content',
+      ['build', 'inspect', 'upload', 'list', 'show', 'delete', 'usage', 'uploads', 'discard'].map(
+        (verb) => `content ${verb}`,
+      ),
+    ],
     ['definition', ['definition build', 'definition inspect', 'definition validate']],
     ['config', ['config check']],
   ])('the help of the group %s shows its commands and no others', (group, names) => {
