@@ -23,15 +23,31 @@ export interface Manifest {
 
 export type Document = Index | Manifest
 
+/** An index whose descriptors are checked one by one as they are read, since a long list may take long. */
+export interface OpenedIndex extends Omit<Index, 'children'> {
+  readonly children: Iterable<Descriptor>
+}
+
+/** A manifest whose layers are checked one by one as they are read. */
+export interface OpenedManifest extends Omit<Manifest, 'layers'> {
+  readonly layers: Iterable<Descriptor>
+}
+
 /** What a document has to be by the descriptor that names it. */
 export type NamedDocument = Pick<Descriptor, 'digest' | 'mediaType' | 'place'>
 
-/**
- * Parses index.json.
- * Source: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
- * @throws AppError with the field
- */
+/** Parses index.json. @throws AppError with the field */
 export function parseIndexFile(bytes: Uint8Array, limits: BundleLimits): Index {
+  const opened = openIndexFile(bytes, limits)
+  return { ...opened, children: [...opened.children] }
+}
+
+/**
+ * Opens index.json.
+ * Source: https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md
+ * @throws AppError with the field; for a descriptor when that is read
+ */
+export function openIndexFile(bytes: Uint8Array, limits: BundleLimits): OpenedIndex {
   const place = 'index.json'
   if (bytes.length > limits.indexFileBytes)
     throw refuseBundle(
@@ -46,22 +62,33 @@ export function parseIndexFile(bytes: Uint8Array, limits: BundleLimits): Index {
   const mediaType = fields.optionalText('mediaType') || mediaTypes.index
   if (documentKind(mediaType) !== 'index')
     throw refuseBundle('MediaTypeDiffers', `${place}#mediaType`, `is ${showText(mediaType)}, not an index`)
-  const index = parseIndex(fields, limits)
-  if (index.children.length === 0)
+  if (fields.items('manifests').length === 0)
     throw refuseBundle(
       'BundleEmpty',
       `${place}#manifests`,
       'is empty; early versions 25.0 of docker save write it so for an image that is given by digest: save it by a tag',
     )
-  return index
+  return openIndex(fields, limits)
+}
+
+/** Parses an index or a manifest. @throws AppError with the field */
+export function parseDocument(named: NamedDocument, bytes: Uint8Array, limits: BundleLimits): Document {
+  const opened = openDocument(named, bytes, limits)
+  return opened.kind === 'index'
+    ? { ...opened, children: [...opened.children] }
+    : { ...opened, layers: [...opened.layers] }
 }
 
 /**
- * Parses an index or a manifest.
+ * Opens an index or a manifest.
  * @param named by its descriptor; the bytes have its digest
- * @throws AppError with the field
+ * @throws AppError with the field; for a descriptor of a list when that is read
  */
-export function parseDocument(named: NamedDocument, bytes: Uint8Array, limits: BundleLimits): Document {
+export function openDocument(
+  named: NamedDocument,
+  bytes: Uint8Array,
+  limits: BundleLimits,
+): OpenedIndex | OpenedManifest {
   const { digest, mediaType } = named
   if (bytes.length > limits.documentBytes) throw documentTooLarge(named, bytes.length, limits)
   const fields = parseFields(digest, bytes)
@@ -83,7 +110,7 @@ export function parseDocument(named: NamedDocument, bytes: Uint8Array, limits: B
         `${digest}#${name}`,
         `must not be in a document of type ${mediaType}`,
       )
-  return kind === 'index' ? parseIndex(fields, limits) : parseManifest(fields, limits)
+  return kind === 'index' ? openIndex(fields, limits) : openManifest(fields, limits)
 }
 
 /** The refusal of a document that is too large to be parsed. */
@@ -107,10 +134,18 @@ function checkVersion(fields: Fields): void {
     )
 }
 
-function parseIndex(fields: Fields, limits: BundleLimits): Index {
-  const children: Descriptor[] = []
-  for (const item of fields.objects('manifests', limits.descriptors)) children.push(parseChild(item))
-  return { kind: 'index', ...commonFields(fields), children }
+const openIndex = (fields: Fields, limits: BundleLimits): OpenedIndex => ({
+  ...{ kind: 'index', ...commonFields(fields) },
+  children: readAll(fields.objects('manifests', limits.descriptors), parseChild),
+})
+
+const openManifest = (fields: Fields, limits: BundleLimits): OpenedManifest => ({
+  ...{ kind: 'manifest', ...commonFields(fields), config: parseDescriptor(fields.object('config')) },
+  layers: readAll(fields.objects('layers', limits.descriptors), parseDescriptor),
+})
+
+function* readAll(items: Iterable<Fields>, parse: (item: Fields) => Descriptor): Generator<Descriptor> {
+  for (const item of items) yield parse(item)
 }
 
 function parseChild(fields: Fields): Descriptor {
@@ -122,13 +157,6 @@ function parseChild(fields: Fields): Descriptor {
       `is ${child.mediaType}, a format that was given up; push or save the image again with a current tool`,
     )
   return child
-}
-
-function parseManifest(fields: Fields, limits: BundleLimits): Manifest {
-  const config = parseDescriptor(fields.object('config'))
-  const layers: Descriptor[] = []
-  for (const item of fields.objects('layers', limits.descriptors)) layers.push(parseDescriptor(item))
-  return { kind: 'manifest', ...commonFields(fields), config, layers }
 }
 
 const commonFields = (fields: Fields) => ({

@@ -123,7 +123,7 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
         )
       for (const blob of await takePresent(unknown, present)) {
         if (blob.documentType === undefined) continue
-        queue.push(namedByDocument(blob, await readFile(wholeFile(blob.digest))))
+        queue.push(await namedByDocument(blob, await readFile(wholeFile(blob.digest))))
         await slice()
       }
     }
@@ -259,7 +259,7 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
     }
     try {
       if (blob.documentType !== undefined)
-        await learn(namedByDocument(blob, await readFile(partFile(digest))), noneHeld)
+        await learn(await namedByDocument(blob, await readFile(partFile(digest))), noneHeld)
       await rename(partFile(digest), wholeFile(digest)).catch(refuseFull)
     } catch (error) {
       // A part with all bytes could not be continued.
@@ -275,7 +275,7 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
   }
 
   await learn(
-    namedByIndexFile(await readFile(join(folder, 'index.json'))),
+    await namedByIndexFile(await readFile(join(folder, 'index.json'))),
     await sizesIn(join(folder, 'blobs')),
   )
   for (const [digest, heldBytes] of await sizesIn(join(folder, 'parts'))) {
