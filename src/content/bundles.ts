@@ -7,6 +7,7 @@ import { contentErrors } from './codes.ts'
 import { bundleList, bundleView, createBundleStates } from './reads/bundle-list.ts'
 import type { BundleStateOptions } from './reads/bundle-list.ts'
 import { listEntries } from './reads/entry-list.ts'
+import { createUploadBytes } from './reads/upload-bytes.ts'
 import { detailsOf, readUsage } from './reads/usage.ts'
 import type { Bundle, BundleDeletion, BundleEntry, ContentUsage, UploadedContentDetails } from './schemas.ts'
 import type { IndexedBundle } from './store/content-index.ts'
@@ -31,6 +32,7 @@ export interface Bundles {
 export function createBundles(options: BundleStateOptions): Bundles {
   const { store } = options
   const statesOf = createBundleStates(options)
+  const readUploadBytes = createUploadBytes({ folder: store.paths.uploads })
   const stateOf = (bundle: IndexedBundle) => statesOf([bundle])[0]
 
   async function find(uid: string): Promise<IndexedBundle> {
@@ -66,7 +68,7 @@ export function createBundles(options: BundleStateOptions): Bundles {
       if (!removed) throw noBundle(uid)
       return removed
     },
-    usage: () => readUsage(store),
+    usage: () => readUsage(store, readUploadBytes),
     async last() {
       await store.open()
       const [last] = store.index().list()

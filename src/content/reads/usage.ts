@@ -1,13 +1,14 @@
-import { opendir, readFile, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile, realpath } from 'node:fs/promises'
 import type { ContentUsage, UploadedContentDetails } from '../schemas.ts'
 import type { Bundle } from '../store/content-store.ts'
-import { missing } from '../store/folder.ts'
 import { mountOf, parseMounts } from '../store/mount.ts'
 import type { OpenStore } from '../store/open-store.ts'
 
-/** What the content takes of its disk. */
-export async function readUsage(store: OpenStore): Promise<ContentUsage> {
+/** What the content takes of its disk. @param readUploadBytes what unfinished uploads take */
+export async function readUsage(
+  store: OpenStore,
+  readUploadBytes: () => Promise<number>,
+): Promise<ContentUsage> {
   await store.open()
   const room = await store.space.read()
   const bundles = store.index().list()
@@ -22,7 +23,7 @@ export async function readUsage(store: OpenStore): Promise<ContentUsage> {
     bundleBytes,
     storedBytes: bytes - damagedBytes,
     sharedBytes: bundleBytes - bytes,
-    uploadBytes: await sumOfUploads(store.paths.uploads),
+    uploadBytes: await readUploadBytes(),
     damagedBlobs,
     damagedBytes,
     isComplete: store.isComplete(),
@@ -34,17 +35,6 @@ export async function readUsage(store: OpenStore): Promise<ContentUsage> {
       availableBytes: Math.max(0, room.freeBytes - room.reserveBytes - room.reservedBytes),
     },
   }
-}
-
-/** A blob that the store has too is a second link of one file, and takes nothing. */
-async function sumOfUploads(folder: string): Promise<number> {
-  let sum = 0
-  for await (const entry of await opendir(folder, { recursive: true, bufferSize: 256 })) {
-    if (!entry.isFile()) continue
-    const found = await stat(join(entry.parentPath, entry.name)).catch(missing)
-    if (found?.nlink === 1) sum += found.size
-  }
-  return sum
 }
 
 const mebibyte = 1_048_576
