@@ -136,3 +136,18 @@ it('a name of the damaged file itself repairs nothing', async () => {
   await expect(store.publish(upload, order)).resolves.toMatchObject({ isNew: false, damagedBlobs: 1 })
   expect(store.isWhole(bundle)).toBe(false)
 })
+
+it('a new bundle whose upload has only a name of a damaged file is refused, and the blob stays damaged', async () => {
+  const { bundle } = await publish({ name: 'paint', blobs: [red] })
+  const upload = await store.stage()
+  await store.linkBlobs(upload, [digestOfBytes(red)])
+  await writeFile(fileOf(red), 'rad')
+  await store.setAside(hexes(red))
+  const order = await writeUpload(upload, { name: 'other', blobs: [red, green] }, new Set(hexes(red)))
+  await expect(store.publish(upload, order)).rejects.toThrow()
+  expect(store.isWhole(bundle)).toBe(false)
+  expect(names()).toEqual(['paint'])
+  await writeFile(join(upload.folder, 'blobs', hexOfBytes(red)), red)
+  await store.publish(upload, order)
+  expect(store.isWhole(bundle)).toBe(true)
+})
