@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { TestEdge } from './test-edge.ts'
 import type { MissingContentBlob } from '../../src/content/schemas.ts'
 import { layoutMembers } from './layout-files.ts'
@@ -27,6 +28,14 @@ export function imageLayout(
 /** A layout as a tar archive. */
 export const layoutTar = (layout: TestLayout): Buffer => rawTar(layoutMembers(layout))
 
+/** As a socket delivers it. */
+function inPieces(body: Buffer): Readable {
+  const pieces = Array.from({ length: Math.ceil(body.length / 65_536) }, (_, each) =>
+    body.subarray(each * 65_536, (each + 1) * 65_536),
+  )
+  return Readable.from(pieces, { objectMode: false })
+}
+
 /** The verbs of a client that uploads blob by blob, by `inject`. */
 export function contentClient(edge: TestEdge, token: string) {
   const headers = { authorization: token }
@@ -36,8 +45,8 @@ export function contentClient(edge: TestEdge, token: string) {
     begin(index: Buffer, ...more: Part[]) {
       const { type, body } = form({ name: 'index', fileName: 'index.json', content: index }, ...more)
       return edge.app.inject({
-        ...{ method: 'POST', url: contentUploadsPath, payload: body },
-        headers: { ...headers, 'content-type': type },
+        ...{ method: 'POST', url: contentUploadsPath, payload: inPieces(body) },
+        headers: { ...headers, 'content-type': type, 'content-length': String(body.length) },
       })
     },
     async missing(uid: string): Promise<MissingContentBlob[]> {

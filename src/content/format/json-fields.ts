@@ -26,6 +26,20 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 // One for all: a bundle has 100,000 descriptors without annotations.
 const noTexts: ReadonlyMap<string, string> = new Map()
 
+// An empty object takes 3 bytes here and 56 in memory. A document has at most 50,000 descriptors with some objects each.
+const mostNested = 1_000_000
+const [brace, bracket] = [0x7b, 0x5b]
+
+function countNested(bytes: Uint8Array): number {
+  let count = 0
+  // Several times as fast as for…of.
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at]
+    if (byte === brace || byte === bracket) count += 1
+  }
+  return count
+}
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -34,6 +48,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * @throws AppError JsonInvalid if it is not UTF-8, not JSON, or not an object
  */
 export function parseFields(place: string, bytes: Uint8Array): Fields {
+  if (countNested(bytes) > mostNested)
+    throw refuseBundle('TooManyDescriptors', place, `has more than ${mostNested} objects and lists`)
   let value: unknown
   try {
     value = JSON.parse(decoder.decode(bytes))

@@ -8,6 +8,8 @@ import type {
   Examined,
   ExamineOrder,
   Finding,
+  Named,
+  NameOrder,
   Order,
   Published,
   PublishOrder,
@@ -48,6 +50,8 @@ export interface Interruptible {
 /** The work on bundles, done in a process of its own: src/content/program/main.ts. */
 export interface ContentProgram {
   unpack(order: Omit<UnpackOrder, 'verb'>): Unpacking
+  /** @throws AppError why the document is refused */
+  name(order: Omit<NameOrder, 'verb'>): Promise<Named>
   /** @throws AppError why the bundle is refused */
   examine(order: Omit<ExamineOrder, 'verb'>, options?: Interruptible): Promise<Examined>
   /** @throws AppError if a blob is missing */
@@ -62,6 +66,7 @@ const longestMs = 7 * 86_400_000
 /** What each order may take; old space of V8 in MiB. */
 const limits = {
   unpack: { timeoutMs: longestMs, memoryMiB: 96 },
+  name: { timeoutMs: 60_000, memoryMiB: 160 },
   examine: { timeoutMs: 600_000, memoryMiB: 256 },
   publish: { timeoutMs: 600_000, memoryMiB: 128 },
   verify: { timeoutMs: longestMs, memoryMiB: 128 },
@@ -145,6 +150,9 @@ export function createContentProgram({ runner, program, log }: ContentProgramOpt
         },
       }
     },
+    async name(order) {
+      return expected(await carryOut({ verb: 'name', ...order }), 'named')
+    },
     async examine(order, options) {
       return expected(await carryOut({ verb: 'examine', ...order }, options), 'examined')
     },
@@ -167,6 +175,7 @@ export function createContentProgram({ runner, program, log }: ContentProgramOpt
 
 interface Findings {
   readonly unpacked: Unpacked
+  readonly named: Named
   readonly examined: Examined
   readonly published: Published
   readonly verified: Verified

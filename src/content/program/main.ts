@@ -5,6 +5,7 @@ import { AppError } from '../../errors/app-error.ts'
 import { refuseFull } from '../../errors/storage-full.ts'
 import { examine } from './examine.ts'
 import { openInput } from './input.ts'
+import { name } from './name.ts'
 import { receiveOrder } from './order.ts'
 import type { Finding, Order } from './protocol.ts'
 import { publish } from './publish.ts'
@@ -30,6 +31,8 @@ async function carryOut(order: Order, input: Readable): Promise<Finding> {
   switch (order.verb) {
     case 'unpack':
       return { unpacked: await unpack(order, input) }
+    case 'name':
+      return { named: await name(order) }
     case 'examine':
       return { examined: examine(order) }
     case 'publish':

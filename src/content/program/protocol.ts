@@ -1,11 +1,12 @@
 import type { ArchiveLimits } from '../../archive/limits.ts'
+import type { NamedBlob } from '../uploads/wanted.ts'
 import type { ErrorKind } from '../../errors/define-errors.ts'
 
 /**
  * The protocol between the daemon and the program `content.cjs`. The first line of standard input is the order, JSON; for
  * `unpack` the bytes of the archive follow. Standard output is the finding, JSON.
  */
-export type Order = UnpackOrder | ExamineOrder | PublishOrder | VerifyOrder
+export type Order = UnpackOrder | NameOrder | ExamineOrder | PublishOrder | VerifyOrder
 
 /**
  * Unpack an OCI image layout into the folder of an upload: `index.json`, and `blobs/<hex>` for each blob. Every blob is
@@ -31,6 +32,19 @@ export interface Unpacked {
   readonly sizeBytes: number
   /** Bytes of those that the store did not have. */
   readonly writtenBytes: number
+}
+
+/** List the blobs that index.json names, or an index or a manifest. */
+export interface NameOrder {
+  readonly verb: 'name'
+  readonly file: string
+  /** As it is named itself; without it the file is index.json. */
+  readonly document?: NamedBlob
+}
+
+export interface Named {
+  /** A line of JSON for each, a NamedBlob. As one text, which the daemon parses some lines at a time. */
+  readonly lines: string
 }
 
 /** Read the index and the manifests in the folder of an upload, and write its record, `record.jsonl`. */
@@ -112,6 +126,7 @@ export interface Refused {
 
 export type Finding =
   | { readonly unpacked: Unpacked }
+  | { readonly named: Named }
   | { readonly examined: Examined }
   | { readonly published: Published }
   | { readonly verified: Verified }

@@ -12,6 +12,7 @@ import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { formParts } from '../../upload/form-parts.ts'
 import { addMultipart, formSchema } from '../../upload/multipart.ts'
 import { addRawBodies } from '../../upload/raw-body.ts'
+import type { RunningUploads } from '../../upload/running.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import { contentErrors } from '../codes.ts'
 import { ContentUpload, ContentUploadBegun, ContentUploaded } from '../schemas.ts'
@@ -27,6 +28,8 @@ import { showPublished } from './upload-content.ts'
 export interface UploadsRoutesOptions {
   readonly blobUploads: BlobUploads
   readonly fileUploads: FileUploads
+  /** Each holds its index.json in memory. */
+  readonly beginning: RunningUploads
   readonly store: ContentStore
   readonly signingKey: SigningKey | undefined
   readonly listTokens: ContinueTokens
@@ -48,7 +51,7 @@ const audited = (action: 'create' | 'action' | 'delete') => ({
 
 /** Uploads of content, blob by blob and resumable: `/v1/edge-mgmt/content/uploads`. */
 export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = async (app, options) => {
-  const { blobUploads, fileUploads, store, signingKey, listTokens } = options
+  const { blobUploads, fileUploads, beginning, store, signingKey, listTokens } = options
   const listAll = async () => [...(await blobUploads.list()), ...fileUploads.list()]
 
   app.get(
@@ -180,9 +183,14 @@ export const uploadsRoutes: FastifyPluginAsyncTypebox<UploadsRoutesOptions> = as
         },
       },
       async (request, reply) => {
-        const posted = await receiveIndex(formParts(request, indexField, request.sessionEnd), signingKey)
-        const { uid, isNew, isPublished } = await blobUploads.begin(posted)
-        request.auditResource = { name: posted.name, uid }
+        const { uid, name, isNew, isPublished } = await beginning.run(
+          request.sessionEnd,
+          async ({ signal }) => {
+            const posted = await receiveIndex(formParts(request, indexField, signal), signingKey)
+            return { ...(await blobUploads.begin(posted)), name: posted.name }
+          },
+        )
+        request.auditResource = { name, uid }
         const message = isPublished
           ? 'the host has this bundle already'
           : isNew

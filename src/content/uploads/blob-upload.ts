@@ -1,10 +1,11 @@
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { refuseFull, storageFull } from '../../errors/storage-full.ts'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'
+import { uploadErrors } from '../../upload/codes.ts'
 import { readBody } from '../../upload/raw-body.ts'
 import { contentErrors } from '../codes.ts'
 import { bundleLimits } from '../format/limits.ts'
@@ -13,9 +14,9 @@ import type { ContentStore, StagedUpload } from '../store/content-store.ts'
 import { hexOf } from '../store/folder.ts'
 import { createSlices } from '../store/slices.ts'
 import { requireRange, type ByteRange } from './content-range.ts'
+import type { Documents } from './documents.ts'
 import { createPace } from './pace.ts'
 import { emptyHeld, openPart, readHeld, type Held } from './part.ts'
-import { namedByDocument, namedByIndexFile } from './references.ts'
 import type { UploadNote } from './upload-note.ts'
 import { createWanted, type NamedBlob, type WantedBlob } from './wanted.ts'
 
@@ -47,6 +48,8 @@ export interface BlobUpload extends StagedUpload {
   /** Milliseconds since 1970, UTC. */
   lastActivityAt(): number
   progress(): BlobProgress
+  /** Blobs that it names. */
+  blobCount(): number
   missing(): Iterable<MissingBlob>
   /**
    * Appends the body of a request to a blob.
@@ -68,6 +71,9 @@ export interface BlobUploadOptions {
   readonly note: UploadNote
   readonly indexDigest: string
   readonly store: ContentStore
+  readonly documents: Documents
+  /** Blobs that all other uploads name: each takes memory. */
+  readonly otherBlobs: () => number
   /** Milliseconds since 1970, UTC. */
   readonly now: () => number
   readonly monotonic: () => number
@@ -86,7 +92,7 @@ const emptyDigest = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495
  * @throws AppError where its index or a manifest breaks a rule of bundles
  */
 export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUpload> {
-  const { upload, note, indexDigest, store, now, monotonic } = options
+  const { upload, note, indexDigest, store, documents, otherBlobs, now, monotonic } = options
   const { uid, folder } = upload
   const wanted = createWanted()
   const pace = createPace(monotonic)
@@ -111,22 +117,29 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
       const unknown: WantedBlob[] = []
       for (const each of batch) {
         await slice()
+        if (!wanted.find(each.digest)) requireFewBlobs(wanted.count + 1)
         const blob = wanted.add(each)
         if (blob) unknown.push(blob)
         requireSameSize(each)
       }
-      if (wanted.count > bundleLimits.blobs)
-        throw refuseBundle(
-          'TooManyBlobs',
-          'index.json',
-          `names more than the ${bundleLimits.blobs} blobs that are allowed`,
-        )
       for (const blob of await takePresent(unknown, present)) {
         if (blob.documentType === undefined) continue
-        queue.push(await namedByDocument(blob, await readFile(wholeFile(blob.digest))))
+        queue.push(await documents.read(blob, wholeFile(blob.digest)))
         await slice()
       }
     }
+  }
+
+  function requireFewBlobs(count: number): void {
+    const most = bundleLimits.blobs
+    if (count > most)
+      throw refuseBundle('TooManyBlobs', 'index.json', `names more than the ${most} blobs that are allowed`)
+    if (count + otherBlobs() > most)
+      throw new AppError(
+        uploadErrors.TooManyUploads,
+        `the unfinished uploads name more than ${most} blobs; finish one, or delete one: GET /v1/edge-mgmt/content/uploads lists them`,
+        { retryAfterSec: 30 },
+      )
   }
 
   function requireSameSize({ digest, sizeBytes }: NamedBlob): void {
@@ -259,7 +272,7 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
     }
     try {
       if (blob.documentType !== undefined)
-        await learn(await namedByDocument(blob, await readFile(partFile(digest))), noneHeld)
+        await documents.inTurn(async () => learn(await documents.read(blob, partFile(digest)), noneHeld))
       await rename(partFile(digest), wholeFile(digest)).catch(refuseFull)
     } catch (error) {
       // A part with all bytes could not be continued.
@@ -274,9 +287,8 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
     wanted.hold(blob, 0, false)
   }
 
-  await learn(
-    await namedByIndexFile(await readFile(join(folder, 'index.json'))),
-    await sizesIn(join(folder, 'blobs')),
+  await documents.inTurn(async () =>
+    learn(await documents.readIndexFile(join(folder, 'index.json')), await sizesIn(join(folder, 'blobs'))),
   )
   for (const [digest, heldBytes] of await sizesIn(join(folder, 'parts'))) {
     const blob = wanted.find(digest)
@@ -296,6 +308,7 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
         remainingSeconds: missingBytes === 0 ? 0 : pace.secondsFor(missingBytes),
       }
     },
+    blobCount: () => wanted.count,
     *missing() {
       for (const { digest, sizeBytes, heldBytes, documentType, isOptional } of wanted.missing())
         yield { digest, sizeBytes, heldBytes, isManifest: documentType !== undefined, isOptional }

@@ -10,8 +10,10 @@ import { uploadErrors } from '../../upload/codes.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import { contentErrors } from '../codes.ts'
 import type { ContentProgram } from '../program/content-program.ts'
+import { refuseBundle } from '../format/refusal.ts'
 import type { ContentStore, Published, StagedUpload } from '../store/content-store.ts'
 import { openBlobUpload, type BlobUpload, type MissingBlob } from './blob-upload.ts'
+import { createDocuments } from './documents.ts'
 import type { ByteRange } from './content-range.ts'
 import { readHeld } from './part.ts'
 import { keyFingerprint, type RunningUpload, type UploadPhase } from './running-upload.ts'
@@ -92,6 +94,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   /** Uploads that are being begun, by the digest of their index. */
   const beginning = new Map<string, Promise<Begun>>()
   const stopping = new AbortController()
+  const documents = createDocuments(program)
   const signedBy = keyFingerprint(signingKey)
   let loaded: Promise<void> | undefined
   /** Uploads that are read again after a restart of the host. */
@@ -121,11 +124,13 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     const opened = note.bootId === bootId ? openEntry(entry) : openAfterBoot(entry)
     const handled = opened.catch(async (error: unknown) => {
       stopping.signal.throwIfAborted()
-      log.warn(
-        { err: error, upload: staged.uid },
-        'an unfinished upload of content cannot be used and is removed',
-      )
       entries.delete(staged.uid)
+      const reason = { err: error, upload: staged.uid }
+      if (!isUnusable(error)) {
+        log.error(reason, 'an unfinished upload of content cannot be read; it is kept for the next start')
+        return
+      }
+      log.warn(reason, 'an unfinished upload of content cannot be used and is removed')
       await store.removeStaged(staged)
     })
     if (note.bootId === bootId) return handled
@@ -133,10 +138,18 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     checking = Promise.all([checking, handled.catch(() => undefined)])
   }
 
+  const blobsBeside = (uid: string) => () => {
+    let count = 0
+    for (const { staged, upload } of entries.values())
+      if (staged.uid !== uid) count += upload?.blobCount() ?? 0
+    return count
+  }
+
   async function openEntry(entry: Entry): Promise<void> {
     const { staged, note } = entry
     const upload = await openBlobUpload({
       ...{ upload: staged, note, indexDigest: note.indexDigest, store, now, monotonic },
+      ...{ documents, otherBlobs: blobsBeside(staged.uid) },
       lastActivityAt: await newestChange(staged.folder),
     })
     // If it does not fit any more, the next blob is refused.
@@ -149,7 +162,8 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   async function openAfterBoot(entry: Entry): Promise<void> {
     const { folder } = entry.staged
     const index = await readFile(join(folder, 'index.json'))
-    if (digestOf(index) !== entry.note.indexDigest) throw new Error('its index.json is damaged')
+    if (digestOf(index) !== entry.note.indexDigest)
+      throw refuseBundle('JsonInvalid', 'index.json', 'is damaged')
     const blobs = join(folder, 'blobs')
     for (const hex of await readdir(blobs)) {
       const { hash } = await readHeld(join(blobs, hex), stopping.signal)
@@ -199,6 +213,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       const note = { kind: 'blobs' as const, name, fileName: '', indexDigest, createdAt, bootId, signedBy }
       const upload = await openBlobUpload({
         ...{ upload: staged, note, indexDigest, store, now, monotonic, lastActivityAt: createdAt },
+        ...{ documents, otherBlobs: blobsBeside(staged.uid) },
       })
       await writeNote(staged.folder, note)
       entries.set(staged.uid, { staged, note, upload, phase: 'receiving', publishing: undefined })
@@ -323,6 +338,10 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     },
   }
 }
+
+/** Whether an upload breaks a rule of bundles or lacks a file, not only the disk or the memory failed. */
+const isUnusable = (error: unknown) =>
+  error instanceof AppError ? error.kind.status === 400 : (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 function viewOf({ staged, note, upload, phase }: Entry): RunningUpload {
   const same = { uid: staged.uid, kind: 'blobs' as const, name: note.name, phase, startedAt: note.createdAt }

@@ -3,6 +3,7 @@ import type { ContinueTokens } from '../../lists/continue-token.ts'
 import type { Room } from '../../room.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
+import { createRunningUploads } from '../../upload/running.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
@@ -27,6 +28,8 @@ export interface UploadsOptions {
 }
 
 const dayMs = 86_400_000
+// Each holds an index.json of up to 16 MiB in memory.
+const mostBeginning = 4
 
 /** The uploads of content, as a part of its room. */
 export function createUploads(options: UploadsOptions): Required<Pick<Room, 'routes' | 'jobs' | 'stop'>> {
@@ -48,15 +51,18 @@ export function createUploads(options: UploadsOptions): Required<Pick<Room, 'rou
     ...{ store, program, signingKey, ready: blobUploads.ready, maximum: settings.maximum },
     ...times,
   })
+  const beginning = createRunningUploads({ maximum: mostBeginning, what: 'indexes of bundles' })
   const stop = async () => {
-    await Promise.all([fileUploads.stop(), blobUploads.stop()])
+    await Promise.all([beginning.stop(), fileUploads.stop(), blobUploads.stop()])
   }
   // `stop` waits until they have ended, stalled ones too.
   let ended: Promise<void> | undefined
   stopping.addEventListener('abort', () => void (ended = stop()))
   return {
     async routes(app: FastifyInstance) {
-      await app.register(uploadsRoutes, { blobUploads, fileUploads, store, signingKey, listTokens })
+      await app.register(uploadsRoutes, {
+        ...{ blobUploads, fileUploads, beginning, store, signingKey, listTokens },
+      })
       await app.register(uploadContentRoutes, { fileUploads, store })
     },
     jobs: [

@@ -75,6 +75,31 @@ describe('an upload blob by blob', () => {
     expect([late.statusCode, late.json()]).toMatchObject([200, { uid }])
   })
 
+  it('an index.json and a manifest of many objects are refused without the memory of the daemon', async () => {
+    const bomb = (bytes: number) =>
+      Buffer.from(`{"schemaVersion":2,"manifests":[${'{},'.repeat((bytes - 100) / 3)}{}]}`)
+    const before = process.memoryUsage().heapUsed
+    expect(errorOf(await client.begin(bomb(16 * 2 ** 20)))).toMatchObject({ status: 400 })
+    const layout = createLayout()
+    const manifest = bomb(8 * 2 ** 20)
+    layout.list({
+      ...{ mediaType: 'application/vnd.oci.image.index.v1+json', digest: digestOf(manifest) },
+      size: manifest.length,
+    })
+    const uid = await begin(layout.indexFile())
+    expect(errorOf(await client.send(uid, manifest))).toMatchObject({ status: 400 })
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(200e6)
+  })
+
+  it('the blobs of a large manifest become known', async () => {
+    const layout = imageLayout(Array.from({ length: 2_500 }, (_, each) => `layer ${each}`))
+    const uid = await begin(layout.indexFile())
+    const [manifest] = await client.missing(uid)
+    expect(manifest!.sizeBytes).toBeGreaterThan(262_144)
+    await client.send(uid, layout.blobs.get(manifest!.digest.slice(7))!)
+    expect(await client.missing(uid)).toHaveLength(2_501)
+  })
+
   it('two requests with one new index at the same time begin one upload', async () => {
     const index = imageLayout().indexFile()
     const replies = await Promise.all([1, 2, 3].map(() => client.begin(index)))
