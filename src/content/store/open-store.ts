@@ -98,6 +98,8 @@ export function createContentStore(options: StoreOptions): OpenStore {
   let areInStep = false
   /** The folder of the records as it was after the last change. */
   let seen = ''
+  /** Changes that run or wait for their turn. */
+  let changes = 0
   let isUsable = true
   let isClosed = false
   const publication = createPublication({
@@ -109,7 +111,8 @@ export function createContentStore(options: StoreOptions): OpenStore {
   })
 
   async function open(): Promise<void> {
-    if (!wasOpened) await exclusively(async () => undefined)
+    // While the folder is being changed, it was looked at before.
+    if (!wasOpened || (changes === 0 && (await look()) !== seen)) await exclusively(async () => undefined)
   }
 
   /** Differs when another disk is mounted at the folder, and when a record is added or removed. */
@@ -120,6 +123,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
 
   /** Runs `work` on an open store while nothing else changes it. @throws AppError */
   function exclusively<T>(work: () => Promise<T>): Promise<T> {
+    changes += 1
     return lock(async () => {
       try {
         if (isClosed) throw stopping()
@@ -131,6 +135,8 @@ export function createContentStore(options: StoreOptions): OpenStore {
         if (!(error instanceof AppError)) areInStep = isUsable = false
         if (isDamagedIndex(error)) dropIndex()
         return failed(error)
+      } finally {
+        changes -= 1
       }
     })
   }
@@ -318,8 +324,6 @@ export function createContentStore(options: StoreOptions): OpenStore {
       const uid = randomUUID()
       const upload = { uid, folder: join(folder.uploads, uid) }
       try {
-        // The folder was removed or another disk is mounted: it is opened again.
-        if (!(await stat(folder.uploads).catch(missing))) await exclusively(async () => undefined)
         for (const each of [upload.folder, join(upload.folder, 'blobs'), join(upload.folder, 'parts')])
           await mkdir(each, { mode: 0o700 })
       } catch (error) {

@@ -193,8 +193,11 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     )
   }
 
+  const findByIndex = (indexDigest: string) =>
+    [...entries.values()].find(({ note }) => note.indexDigest === indexDigest)
+
   async function beginNew({ bytes, name }: PostedIndex, indexDigest: string): Promise<Begun> {
-    const running = [...entries.values()].find(({ note }) => note.indexDigest === indexDigest)
+    const running = findByIndex(indexDigest)
     if (running) return { uid: running.staged.uid, isNew: false, isPublished: false }
     const bundle = store.findBundleByIndex(indexDigest)
     // A bundle that lacks the image of a platform may get it.
@@ -265,6 +268,9 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     async begin(posted) {
       await load()
       const indexDigest = digestOf(posted.bytes)
+      await store.open()
+      const running = findByIndex(indexDigest)
+      if (running && !(await exists(running.staged.folder))) await removeEntry(running)
       const known = beginning.get(indexDigest)
       if (known) return { ...(await known), isNew: false }
       const begun = beginNew(posted, indexDigest)
@@ -375,6 +381,13 @@ function blobsMissing(upload: BlobUpload, missingBlobs: number, missingBytes: nu
     { details: { missingBlobs, missingBytes, missing } },
   )
 }
+
+/** An operator may have removed it, or another disk is mounted. */
+const exists = (folder: string) =>
+  stat(folder).then(
+    () => true,
+    () => false,
+  )
 
 /** When a file of an upload was written last, milliseconds since 1970, UTC. */
 async function newestChange(folder: string): Promise<number> {

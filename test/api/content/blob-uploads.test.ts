@@ -1,5 +1,5 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -89,6 +89,14 @@ describe('an upload blob by blob', () => {
     const uid = await begin(layout.indexFile())
     expect(errorOf(await client.send(uid, manifest))).toMatchObject({ status: 400 })
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(200e6)
+  })
+
+  it('content that was removed under the daemon is not said to be there, and may be uploaded again', async () => {
+    const [published, unfinished] = [imageLayout(['a']), imageLayout(['b'])]
+    expect((await client.upload(published)).statusCode).toBe(201)
+    await begin(unfinished.indexFile())
+    await rm(content(), { recursive: true })
+    for (const layout of [published, unfinished]) expect((await client.upload(layout)).statusCode).toBe(201)
   })
 
   it('the blobs of a large manifest become known', async () => {

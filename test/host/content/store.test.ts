@@ -258,7 +258,7 @@ async function mountOther(): Promise<() => Promise<void>> {
   }
 }
 
-it.each(['the job', 'a publication that fails', 'a deletion'])(
+it.each(['the job', 'a publication that fails', 'a deletion', 'a reader'])(
   'no blob of a disk that is mounted late is removed by %s, and its bundles are there again',
   async (what) => {
     const { bundle } = await publish({ name: 'one', blobs: [red, green] })
@@ -270,6 +270,7 @@ it.each(['the job', 'a publication that fails', 'a deletion'])(
     expect(names()).toEqual([])
     await mountDisk()
     if (what === 'the job') await store.sweep()
+    else if (what === 'a reader') await store.open()
     else if (what === 'a deletion') await store.remove('unknown', () => undefined)
     else await expect(publish({ name: 'two', blobs: [blue] })).rejects.toThrow()
     expect(await blobsOnDisk()).toEqual([...hexes(red, green), bundle.indexDigest.slice(7)].sort())
