@@ -79,7 +79,9 @@ describe('an upload blob by blob', () => {
     const bomb = (bytes: number) =>
       Buffer.from(`{"schemaVersion":2,"manifests":[${'{},'.repeat((bytes - 100) / 3)}{}]}`)
     const before = process.memoryUsage().heapUsed
-    expect(errorOf(await client.begin(bomb(16 * 2 ** 20)))).toMatchObject({ status: 400 })
+    expect(errorOf(await client.begin(bomb(16 * 2 ** 20)))).toMatchObject({
+      ...{ status: 400, details: { reason: 'TooManyDescriptors' } },
+    })
     const layout = createLayout()
     const manifest = bomb(8 * 2 ** 20)
     layout.list({
