@@ -4,7 +4,7 @@ import { decompress } from '../../../archive/compression.ts'
 import { withDefaults } from '../../../archive/limits.ts'
 import type { BundleSource, SourceBlob } from './source.ts'
 import { digestOfMember } from './tar-source.ts'
-import { tarMembers, type TarInput } from './tar-members.ts'
+import { NotTar, tarMembers, type TarInput } from './tar-members.ts'
 
 // A file of this machine is trusted to be what it is; only the memory of the decompressor is bounded.
 const limits = withDefaults({
@@ -145,7 +145,7 @@ function openPass(file: string) {
     await input.skip(offset)
     for (let left = sizeBytes - offset; left > 0;) {
       const part = await next(left)
-      if (part.length === 0) throw new Error('the file ends early')
+      if (part.length === 0) throw new NotTar('it ends early')
       left -= part.length
       yield part
     }

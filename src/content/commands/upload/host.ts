@@ -1,11 +1,13 @@
+import { createHash } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import type { Client } from '../../../ctl/client.ts'
 import { Failure } from '../../../ctl/exit-codes.ts'
 import { errorOf, parseBody, readReply, toFailure, type Reply } from '../../../ctl/reply.ts'
 import type { Ask, BodySource } from '../../../ctl/transport.ts'
-import type { ContentUploadBegun, ContentUploaded, MissingContentBlob } from '../../schemas.ts'
+import type { Bundle, ContentUploadBegun, ContentUploaded, MissingContentBlob } from '../../schemas.ts'
 
 export const uploadsPath = '/v1/edge-mgmt/content/uploads'
+const bundlesPath = '/v1/edge-mgmt/content/bundles'
 const keyPath = '/v1/edge-mgmt/edgehosts/current/actions/content/signing-public-key'
 const filePath = '/v1/edge-mgmt/edgehosts/current/actions/upload-content'
 // The manifests of 100,000 blobs are examined, and all are written to the disk.
@@ -28,7 +30,16 @@ export interface PublishedBundle extends ContentUploaded {
   readonly isNew: boolean
 }
 
-/** The API for uploads of content. Each verb throws Interrupted, or Failure for a refusal that stays. */
+/** The host takes no more requests for a while. This one was not handled, and is to be sent again then. */
+export class Refused extends Interrupted {}
+
+/** The host does not have the upload any more: it was published, or thrown away. */
+export class UploadGone extends Failure {}
+
+/**
+ * The API for uploads of content. Each verb throws Interrupted, UploadGone if it names an upload, or Failure for a refusal that
+ * stays.
+ */
 export interface UploadHost {
   /** The public key that verifies uploads, PEM; undefined without one. */
   signingKey(): Promise<string | undefined>
@@ -38,6 +49,8 @@ export interface UploadHost {
   send(uid: string, blob: MissingContentBlob, body: BodySource): Promise<'sent' | 'wrong' | 'damaged'>
   /** @returns undefined if blobs are missing */
   publish(uid: string): Promise<PublishedBundle | undefined>
+  /** The published bundle with this index.json. */
+  find(index: Buffer): Promise<Bundle | undefined>
   /** Sends a form as it is. */
   sendFile(type: string, body: BodySource): Promise<PublishedBundle>
 }
@@ -82,7 +95,7 @@ export function createUploadHost(client: Client): UploadHost {
       const message = await open({ method: 'GET', path: `${uploadsPath}/${uid}/missing` })
       if (message.statusCode !== 200) {
         const reply = passOn(await readReply(message))
-        throw toFailure(reply)
+        throw failureOf(reply)
       }
       const blobs: MissingContentBlob[] = []
       try {
@@ -106,7 +119,7 @@ export function createUploadHost(client: Client): UploadHost {
       const code = errorOf(reply)?.code
       if (reply.status === 416 || code === 'BlobBusy') return 'wrong'
       if (code === 'DigestMismatch') return 'damaged'
-      throw toFailure(reply)
+      throw failureOf(reply)
     },
     async publish(uid) {
       const reply = await ask({
@@ -115,8 +128,14 @@ export function createUploadHost(client: Client): UploadHost {
         isKept: false,
       })
       if (errorOf(reply)?.code === 'BlobsMissing') return undefined
-      if (reply.status !== 200 && reply.status !== 201) throw toFailure(reply)
+      if (reply.status !== 200 && reply.status !== 201) throw failureOf(reply)
       return publishedOf(reply)
+    },
+    async find(index) {
+      const digest = createHash('sha256').update(index).digest('hex')
+      const query = new URLSearchParams({ filters: `indexDigest=sha256:${digest}`, limit: '1' })
+      const reply = await succeed({ method: 'GET', path: `${bundlesPath}?${query.toString()}` })
+      return parseBody<{ items: Bundle[] }>(reply, ['items']).items[0]
     },
     async sendFile(type, body) {
       const headers = { 'content-type': type }
@@ -133,8 +152,16 @@ const publishedOf = (reply: Reply): PublishedBundle => ({
 
 /** @throws Interrupted for a reply that asks to try again */
 function passOn(reply: Reply): Reply {
-  if (reply.status !== 429 && reply.status !== 503 && reply.status !== 408) return reply
-  throw new Interrupted(toFailure(reply), Number(reply.headers['retry-after']) || 0)
+  const retryAfterSec = Number(reply.headers['retry-after']) || 0
+  if (reply.status === 429) throw new Refused(toFailure(reply), retryAfterSec)
+  if (reply.status === 503 || reply.status === 408) throw new Interrupted(toFailure(reply), retryAfterSec)
+  return reply
+}
+
+/** For a request that names an upload. */
+function failureOf(reply: Reply): Failure {
+  const failure = toFailure(reply)
+  return errorOf(reply)?.code === 'NotFound' ? new UploadGone(failure.exitName, failure.message) : failure
 }
 
 function interrupt(error: unknown): never {

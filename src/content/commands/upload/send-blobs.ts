@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Transform, type Readable } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { Failure } from '../../../ctl/exit-codes.ts'
 import type { MissingContentBlob } from '../../schemas.ts'
-import { Interrupted, type PublishedBundle, type UploadHost } from './host.ts'
+import { Interrupted, Refused, UploadGone, type PublishedBundle, type UploadHost } from './host.ts'
 import type { Meter } from './meter.ts'
 import type { BundleSource, SourceBlob } from './source.ts'
 
@@ -29,6 +29,8 @@ export interface Sent {
 const bufferedBytes = 8_388_608
 const firstPauseMs = 1_000
 const longestPauseMs = 30_000
+// So often a blob is sent again where the host takes no more requests for a while; then the round ends.
+const mostRefusals = 20
 // Without any progress in this time the command gives up. It can be run again.
 const patienceMs = 900_000
 
@@ -57,32 +59,42 @@ export async function sendBlobs({
   async function sendRound(missing: readonly MissingContentBlob[]): Promise<boolean> {
     const wanted = new Map(missing.map((blob) => [blob.digest, blob]))
     let hasSent = false
-    let problem: Error | undefined
+    const problems: Error[] = []
     const running = new Set<Promise<void>>()
     for await (const blob of source.blobs(new Set(wanted.keys()))) {
       const known = wanted.get(blob.digest)
       if (!known) continue
       if (blob.sizeBytes !== known.sizeBytes) throw wrongSize(blob, known)
-      if (problem !== undefined) break
+      if (problems.length > 0) break
       while (running.size >= connections) await Promise.race(running)
       const isStreamed = source.isInOrder && blob.sizeBytes - known.heldBytes > bufferedBytes
       const body = source.isInOrder && !isStreamed ? await buffer(blob.open(known.heldBytes)) : undefined
-      // A stream that is read in order cannot be sent again if the token has to be renewed.
+      // A stream that is read in order cannot be sent again: if the token has to be renewed, it is done before.
       if (isStreamed) await host.missing(uid)
-      const sending = sendOne(known, body === undefined ? () => blob.open(known.heldBytes) : () => body)
+      const read = () => blob.open(known.heldBytes)
+      const sending = sendOne(known, body ? () => body : isStreamed ? readOnce(read) : read, isStreamed)
         .then(() => void (hasSent = true))
-        .catch((error: unknown) => void (problem ??= error as Error))
+        .catch((error: unknown) => void problems.push(error as Error))
         .finally(() => running.delete(sending))
       running.add(sending)
-      if (isStreamed) await sending
+      if (!isStreamed) continue
+      await sending
+      // Of a blob that was read in part, the source does not know where the next one begins.
+      if (problems.length > 0) break
     }
     await Promise.all(running)
-    if (problem !== undefined) throw problem
+    const [problem] = problems
+    if (problem) throw problem
     return hasSent
   }
 
-  async function sendOne(blob: MissingContentBlob, read: () => Readable | Buffer): Promise<void> {
+  async function sendOne(
+    blob: MissingContentBlob,
+    read: () => Readable | Buffer,
+    isStreamed: boolean,
+  ): Promise<void> {
     let counted = 0
+    let broken: Error | undefined
     const open = () => {
       meter.sent(-counted)
       counted = 0
@@ -95,10 +107,28 @@ export async function sendBlobs({
         },
       })
       if (Buffer.isBuffer(content)) counter.end(content)
-      else content.once('error', (error) => counter.destroy(error)).pipe(counter)
+      else {
+        counter.once('close', () => content.destroy())
+        content.once('error', (error) => {
+          broken = error
+          counter.destroy(error)
+        })
+        content.pipe(counter)
+      }
       return counter
     }
-    const result = await host.send(uid, blob, { sizeBytes: blob.sizeBytes - blob.heldBytes, open })
+    const body = { sizeBytes: blob.sizeBytes - blob.heldBytes, open }
+    let result: Awaited<ReturnType<UploadHost['send']>>
+    for (let refusals = 1; ; refusals += 1) {
+      try {
+        result = await host.send(uid, blob, body)
+        break
+      } catch (error) {
+        if (broken) throw broken
+        if (!(error instanceof Refused) || isStreamed || refusals === mostRefusals) throw error
+        await sleep(Math.max(1, error.retryAfterSec) * 1_000)
+      }
+    }
     if (result === 'sent') return
     meter.sent(-counted)
     if (result === 'damaged' && blob.heldBytes === 0) rejected = blob.digest
@@ -136,8 +166,27 @@ export async function sendBlobs({
   }
 
   for (;;) {
-    const published = await again(round)
-    if (published) return published
+    const published = await again(() => round().catch(findPublished))
+    // The bundle of an upload has its uid; with another uid the host had the bundle before.
+    if (published) return { ...published, isNew: published.uid === uid }
+  }
+
+  /** An upload is gone if it was published: by a request whose reply was lost, or by another edgehostctl. */
+  async function findPublished(error: unknown): Promise<Pick<PublishedBundle, 'uid' | 'message'>> {
+    if (!(error instanceof UploadGone)) throw error
+    const bundle = await host.find(source.index)
+    if (!bundle) throw error
+    return { uid: bundle.uid, message: `the bundle ${bundle.name} is published` }
+  }
+}
+
+/** A source of bytes that can be opened once; a second time it fails as a connection does. */
+function readOnce(read: () => Readable): () => Readable {
+  let isRead = false
+  return () => {
+    if (isRead) return new Readable().destroy(new Interrupted(new Failure('failed', 'the token was renewed')))
+    isRead = true
+    return read()
   }
 }
 

@@ -14,6 +14,7 @@ import { openCompressed } from './compressed-source.ts'
 import { openFolder } from './folder-source.ts'
 import { createUploadHost, formFrame, Interrupted, type UploadHost } from './host.ts'
 import { amount } from '../amount.ts'
+import { keepSession } from './keep-session.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { sendBlobs, type Sent } from './send-blobs.ts'
 import type { BundleSource } from './source.ts'
@@ -29,6 +30,7 @@ export async function uploadContent({
   client,
   line,
   output,
+  target,
 }: Context<'signature' | 'name'>): Promise<undefined> {
   const [path = ''] = line.arguments
   const { signature: signatureFile, name } = line.options
@@ -43,6 +45,7 @@ export async function uploadContent({
     output.note('Interrupted. What the host has is kept for days: the same command continues the upload.')
     process.exit(130)
   })
+  const letSessionGo = target.kind === 'host' ? keepSession(client) : () => undefined
   try {
     const key = signature && (await patiently(() => host.signingKey()))
     const isOfIndex = !key || !signature || verifies(key, source.index, signature)
@@ -82,9 +85,11 @@ export async function uploadContent({
     )
   } catch (error) {
     meter.end()
-    if (error instanceof AppError) throw new Failure('failed', `${path}: ${error.message}`, { cause: error })
+    if (error instanceof AppError || error instanceof NotTar)
+      throw new Failure('failed', `${path}: ${error.message}`, { cause: error })
     throw error
   } finally {
+    letSessionGo()
     await source.close()
   }
   return undefined
@@ -94,9 +99,10 @@ async function openFile(path: string): Promise<BundleSource> {
   const handle = await open(path).catch(refuseFile(path))
   const name = basename(path).replace(/\.(?:tar|tgz|tar\.gz|tar\.zst)$/, '')
   try {
-    const source = (await isCompressed(handle))
-      ? await openCompressed(path, name)
-      : await openTar(path, handle, name)
+    const isPlain = !(await isCompressed(handle))
+    const source = isPlain ? await openTar(path, handle, name) : await openCompressed(path, name)
+    if (source && isPlain) return source
+    await handle.close()
     if (source) return source
   } catch (error) {
     await handle.close()
