@@ -79,6 +79,8 @@ export interface ContentStore {
   hasBlob(digest: string): boolean
   /** Links blobs that the store has into `blobs` of the upload, which keeps them when their bundle is deleted. @returns the digests that were linked */
   linkBlobs(upload: StagedUpload, digests: readonly string[]): Promise<string[]>
+  /** Removes from an upload what it has linked and what was found damaged since. @returns the digests that are to be sent */
+  dropDamaged(upload: StagedUpload): Promise<string[]>
   readonly space: ContentSpace
   /**
    * Examines an upload and publishes it in one step, and removes its folder. If a bundle with the same index is published, its

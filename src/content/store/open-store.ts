@@ -15,6 +15,7 @@ import { openIndexDatabase, removeIndexDatabase } from './index-database.ts'
 import type { ContentStore, StagedUpload } from './content-store.ts'
 import type { ContentDefinitions } from './definitions.ts'
 import { unavailable } from './failures.ts'
+import { dropDamaged } from './drop-damaged.ts'
 import {
   contentFolder,
   hexOf,
@@ -349,7 +350,15 @@ export function createContentStore(options: StoreOptions): OpenStore {
       const known = digests.filter((digest) => current().hasBlob(hexOf(digest)))
       return linkBlobs(folder, upload, known)
     },
-    publish: (upload, order) => exclusively(() => publication.publish(upload, order)),
+    async dropDamaged(upload) {
+      await open()
+      return dropDamaged(folder, upload)
+    },
+    publish: (upload, order) =>
+      exclusively(async () => {
+        await dropDamaged(folder, upload)
+        return publication.publish(upload, order)
+      }),
     remove: (uid, check) => exclusively(() => removeNow(uid, check)),
     whileUnchanged: exclusively,
     sweep: () => exclusively(() => sweepNow()),

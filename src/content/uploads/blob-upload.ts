@@ -48,6 +48,8 @@ export interface BlobUpload extends StagedUpload {
   /** Milliseconds since 1970, UTC. */
   lastActivityAt(): number
   progress(): BlobProgress
+  /** Takes back that a blob is here. */
+  lose(digest: string): void
   /** Blobs that it names. */
   blobCount(): number
   missing(): Iterable<MissingBlob>
@@ -307,6 +309,10 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
         ...{ receivedBytes: heldBytes, totalBytes, missingBytes, missingBlobs: missingCount },
         remainingSeconds: missingBytes === 0 ? 0 : pace.secondsFor(missingBytes),
       }
+    },
+    lose(digest) {
+      const blob = wanted.find(digest)
+      if (blob) wanted.hold(blob, 0, false)
     },
     blobCount: () => wanted.count,
     *missing() {

@@ -227,10 +227,15 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     }
   }
 
+  async function loseDamaged({ staged, upload }: Entry & { readonly upload: BlobUpload }): Promise<void> {
+    for (const digest of await store.dropDamaged(staged)) upload.lose(digest)
+  }
+
   async function publishNow(entry: Entry & { readonly upload: BlobUpload }): Promise<Published> {
     const { staged, note, upload } = entry
     const { uid, folder } = staged
     const { name, indexDigest } = note
+    await loseDamaged(entry)
     const { missingBlobs, missingBytes } = upload.progress()
     if (missingBlobs > 0) throw blobsMissing(upload, missingBlobs, missingBytes)
     await upload.pause(busy())
@@ -283,7 +288,9 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     },
     async missing(uid) {
       await load()
-      return findOpen(uid).upload.missing()
+      const entry = findOpen(uid)
+      await loseDamaged(entry)
+      return entry.upload.missing()
     },
     async append({ uid, digest, range, body, signal }) {
       await load()

@@ -1,5 +1,5 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -99,6 +99,20 @@ describe('an upload blob by blob', () => {
     await begin(unfinished.indexFile())
     await rm(content(), { recursive: true })
     for (const layout of [published, unfinished]) expect((await client.upload(layout)).statusCode).toBe(201)
+  })
+
+  it('a blob that the upload had from the host is missing again once it was found damaged', async () => {
+    const [one, two] = [imageLayout(['shared', 'a'], 'a:1'), imageLayout(['shared', 'b'], 'b:1')]
+    expect((await client.upload(one)).statusCode).toBe(201)
+    const uid = await begin(two.indexFile())
+    await client.sendAll(uid, two)
+    const shared = Buffer.from('shared')
+    const hex = digestOf(shared).slice(7)
+    await rename(content('blobs', 'sha256', hex), content('damaged', hex))
+    expect(errorOf(await client.publish(uid))).toMatchObject({ code: 'BlobsMissing' })
+    expect(await client.missing(uid)).toMatchObject([{ digest: digestOf(shared), heldBytes: 0 }])
+    await client.sendAll(uid, two)
+    expect((await client.publish(uid)).statusCode).toBe(201)
   })
 
   it('the blobs of a large manifest become known', async () => {

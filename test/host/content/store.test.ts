@@ -345,6 +345,23 @@ it('a damaged blob is set aside, stays damaged without the database, and the sam
   expect(await filesOf('damaged')).toEqual([])
 })
 
+it('a blob that an upload has linked does not count once it was found damaged', async () => {
+  await publish({ name: 'one', blobs: [red, green] })
+  await writeFile(fileOf(red), 'rot')
+  const upload = await store.stage()
+  await store.linkBlobs(upload, [red, green].map(digestOfBytes))
+  await store.setAside([hexOfBytes(red)])
+  const two = { name: 'two', blobs: [red, green] }
+  const order = await writeUpload(upload, two, new Set([red, green].map(hexOfBytes)))
+  await expect(store.publish(upload, order)).rejects.toThrow()
+  expect(await blobsOnDisk()).not.toContain(hexOfBytes(red))
+  expect(store.hasBlob(digestOfBytes(red))).toBe(false)
+
+  await writeFile(join(upload.folder, 'blobs', hexOfBytes(red)), red)
+  await store.publish(upload, order)
+  expect(await readFile(fileOf(red), 'utf8')).toBe('red')
+})
+
 it('the definition of a bundle is examined before it is published, and the newest bundle with one is told', async () => {
   const told: (NewestDefinition | undefined)[] = []
   const placed: string[] = []
