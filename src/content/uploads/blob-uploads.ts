@@ -10,7 +10,6 @@ import { uploadErrors } from '../../upload/codes.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import { contentErrors } from '../codes.ts'
 import type { ContentProgram } from '../program/content-program.ts'
-import { refuseBundle } from '../format/refusal.ts'
 import type { ContentStore, Published, StagedUpload } from '../store/content-store.ts'
 import { openBlobUpload, type BlobUpload, type MissingBlob } from './blob-upload.ts'
 import { createDocuments } from './documents.ts'
@@ -118,7 +117,8 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     const note = await readNote(staged.folder)
     // A file cannot go on where it stopped, and a key that came later has not verified what was begun before.
     const isUsable = note?.kind === 'blobs' && (signingKey === undefined || note.signedBy === signedBy)
-    if (!note || !isUsable) return store.removeStaged(staged)
+    // A client that asks for a damaged upload begins a new one.
+    if (!note || !isUsable || !(await hasIndex(staged, note.indexDigest))) return store.removeStaged(staged)
     const entry: Entry = { staged, note, upload: undefined, phase: 'checking', publishing: undefined }
     entries.set(staged.uid, entry)
     const opened = note.bootId === bootId ? openEntry(entry) : openAfterBoot(entry)
@@ -161,9 +161,6 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   /** Hashes again what is whole, since a power cut may have emptied it; what differs is removed. */
   async function openAfterBoot(entry: Entry): Promise<void> {
     const { folder } = entry.staged
-    const index = await readFile(join(folder, 'index.json'))
-    if (digestOf(index) !== entry.note.indexDigest)
-      throw refuseBundle('JsonInvalid', 'index.json', 'is damaged')
     const blobs = join(folder, 'blobs')
     for (const hex of await readdir(blobs)) {
       const { hash } = await readHeld(join(blobs, hex), stopping.signal)
@@ -366,6 +363,15 @@ function viewOf({ staged, note, upload, phase }: Entry): RunningUpload {
   return {
     ...{ ...same, receivedBytes, totalBytes, missingBytes, remainingSeconds },
     lastActivityAt: upload.lastActivityAt(),
+  }
+}
+
+/** Whether a power cut has left index.json as it was sent; also true where that cannot be read now. */
+async function hasIndex({ folder }: StagedUpload, digest: string): Promise<boolean> {
+  try {
+    return digestOf(await readFile(join(folder, 'index.json'))) === digest
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
   }
 }
 

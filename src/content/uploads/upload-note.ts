@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuseFull } from '../../errors/storage-full.ts'
 import type { UploadKind } from '../store/content-store.ts'
@@ -20,9 +20,16 @@ export interface UploadNote {
 
 const fileOf = (folder: string) => join(folder, 'upload.json')
 
-/** Mode 0600. @throws AppError StorageFull */
-export const writeNote = (folder: string, note: UploadNote): Promise<void> =>
-  writeFile(fileOf(folder), `${JSON.stringify(note)}\n`, { mode: 0o600 }).catch(refuseFull)
+/**
+ * Mode 0600. A kill leaves the old note or the new one. It is not synced: after a power cut an upload may begin again.
+ * @throws AppError StorageFull
+ */
+export async function writeNote(folder: string, note: UploadNote): Promise<void> {
+  const file = fileOf(folder)
+  const temporary = `${file}.new`
+  await writeFile(temporary, `${JSON.stringify(note)}\n`, { mode: 0o600 }).catch(refuseFull)
+  await rename(temporary, file).catch(refuseFull)
+}
 
 /** `undefined` where a killed daemon or a power cut left no whole note. */
 export async function readNote(folder: string): Promise<UploadNote | undefined> {

@@ -132,9 +132,9 @@ it('after a restart of the host whole blobs are hashed again, and those that a p
   expect((await client.publish(uid)).statusCode).toBe(201)
 })
 
-it('an upload with an emptied note or index is removed at the next start', async () => {
+it('an upload with an emptied note or index is removed at the next start, and its client begins a new one', async () => {
   for (const name of ['upload.json', 'index.json']) {
-    const { uid } = await begun()
+    const { uid, layout } = await begun()
     await wire.stop()
     if (name === 'index.json') {
       const note = join(folderOf(uid), 'upload.json')
@@ -143,10 +143,11 @@ it('an upload with an emptied note or index is removed at the next start', async
     }
     await truncate(join(folderOf(uid), name), 0)
     await start()
-    await client.list()
-    await vi.waitFor(async () =>
-      expect(await readdir(join(stateDirectory, 'content', 'uploads')), name).toEqual([]),
-    )
+    const again = await client.begin(layout.indexFile())
+    expect(again.statusCode, name).toBe(201)
+    const next = again.json<{ uid: string }>().uid
+    expect(await readdir(join(stateDirectory, 'content', 'uploads')), name).toEqual([next])
+    await client.remove(next)
   }
 })
 
