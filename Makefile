@@ -58,12 +58,13 @@ documents:
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
-	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux
+	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
+	  e2fsprogs xfsprogs
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 
-e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, and the README's commands on a fresh Debian (root, network)
-	@build/debian-packages systemd-container debootstrap curl openssl git $(EMULATOR)
+e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, power cuts, and the README's commands on a fresh Debian (root, network)
+	@build/debian-packages systemd-container debootstrap curl openssl git e2fsprogs xfsprogs $(EMULATOR)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e-long
 
