@@ -170,20 +170,10 @@ export function createPublication(options: PublicationOptions) {
 
   /** Gives the store the blobs of the record that it does not have, and waits until they are on the disk. */
   async function moveBlobs(upload: StagedUpload, id: number, signal: AbortSignal | undefined): Promise<void> {
-    // It is refused without them.
-    for (const hex of index().damaged(id))
-      if (await isDamagedFile(upload, hex)) await unlink(join(upload.folder, 'blobs', hex))
     await program.publish({ upload: upload.folder, blobs: folder.blobs }, signal ? { signal } : {})
     await sync()
     // Before the record is renamed: after a kill, what is damaged by its file would be taken out of the store again.
     await clearDamage(index().damaged(id))
-  }
-
-  /** Whether a blob of an upload is the damaged file: it may have been linked before the damage was found. */
-  async function isDamagedFile(upload: StagedUpload, hex: string): Promise<boolean> {
-    const damaged = await stat(join(folder.damaged, hex)).catch(missing)
-    const found = await stat(join(upload.folder, 'blobs', hex)).catch(missing)
-    return damaged !== undefined && damaged.ino === found?.ino
   }
 
   async function sync(): Promise<void> {
@@ -197,7 +187,7 @@ export function createPublication(options: PublicationOptions) {
     const whole: string[] = []
     for (const hex of index().damaged(id)) {
       const found = await stat(join(upload.folder, 'blobs', hex)).catch(missing)
-      if (found && !(await isDamagedFile(upload, hex))) whole.push(hex)
+      if (found) whole.push(hex)
     }
     if (whole.length === 0) return
     const marker = join(upload.folder, markerName)
