@@ -28,6 +28,8 @@ type Reason = string
 const newKey = 'openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem'
 const start = 'systemctl start edgehostd.socket edgehostd.service'
 
+const buildBundle = 'echo text > note; edgehostctl content build --file note=note --output bundle.tar.zst'
+
 const commands: Readonly<Record<string, Trial | Reason>> = {
   'systemctl status edgehostd.socket edgehostd.service': { shows: /active \(running\)/ },
   'sudo edgehostctl status': { shows: /Fingerprint/i },
@@ -125,6 +127,40 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     before: 'systemctl stop edgehostd.socket edgehostd.service',
     after: `test ! -e /var/lib/edgehostd/secret; ${start}`,
   },
+  'skopeo copy --all docker://docker.io/library/busybox:1.36 oci:images:docker.io/library/busybox:1.36':
+    'needs the network, which a booted host of these tests does not have',
+  'helm pull oci://ghcr.io/stefanprodan/charts/podinfo --version 6.0.0':
+    'needs the network, which a booted host of these tests does not have',
+  'edgehostctl content build --oci-layout images --chart podinfo-6.0.0.tgz --definition shop.tgz --output bundle.tar.zst':
+    'needs images: content.test.ts',
+  'edgehostctl content build': 'is the name of a command: content.test.ts',
+  'edgehostctl content inspect bundle.tar.zst': { before: buildBundle, shows: /note/ },
+  'tar -xOf bundle.tar.zst index.json >index.json': { before: buildBundle, after: 'test -s index.json' },
+  'openssl dgst -sha256 -sign key.pem -out index.json.sig index.json': {
+    before: `${newKey}; echo '{}' > index.json`,
+    after: 'test -s index.json.sig',
+  },
+  'edgehostctl --host HOST content upload bundle.tar.zst': {
+    before: `login; ${buildBundle}`,
+    with: { HOST: 'localhost' },
+    shows: /bundle/,
+    after: 'edgehostctl forget localhost',
+  },
+  'edgehostctl --host HOST content upload bundle.tar.zst --signature index.json.sig':
+    'needs a host with a signing key: content.test.ts',
+  'touch FILE': {},
+  'edgehostctl content usage': { shows: /free/i },
+  'edgehostctl content list': { shows: /UID/ },
+  'edgehostctl content show UID': 'needs a bundle: content.test.ts',
+  'edgehostctl content delete UID': 'needs a bundle: content.test.ts',
+  'systemctl stop edgehostd': { after: start },
+  'mkdir -p /var/lib/edgehostd/content': {},
+  'mount /dev/disk/by-label/content /var/lib/edgehostd/content': 'needs a disk: content.test.ts',
+  "printf 'content:\\n  requireMount: true\\n' >/etc/edgehostd/config.d/content.yaml": {
+    after: 'rm /etc/edgehostd/config.d/content.yaml',
+  },
+  'systemctl start edgehostd': {},
+  'dmesg --level=err': 'reads the kernel of the machine, not of the booted host',
   'systemctl restart edgehostd.service': {},
   'edgehostctl host inventory': {},
   'apt install dmidecode ethtool pciutils usbutils smartmontools':
