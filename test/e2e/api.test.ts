@@ -3,6 +3,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readDocument, type DocumentedOperation, type ReadDocument } from '../support/api-document.ts'
+import {
+  contentUploadsPath,
+  digestOf,
+  imageLayout,
+  layoutTar,
+  uploadContentPath,
+} from '../support/content-uploads.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { uploadPath } from './host/definitions.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
@@ -26,13 +33,44 @@ beforeAll(async () => {
 })
 afterAll(() => host.unplug())
 
-/** A definition with its signature, as curl sends it. */
-async function definitionForm(): Promise<string[]> {
-  const file = join(host.folder, 'factory.tgz')
-  const archive = definitionArchive()
-  await writeFile(file, archive)
-  await writeFile(`${file}.sig`, createSign('sha256').update(archive).sign(privateKey))
-  return [`uploadFile=@${file}`, `signature=@${file}.sig`]
+/** A file with its signature, as curl sends it. */
+async function signedForm(field: string, name: string, content: Buffer): Promise<string[]> {
+  const file = join(host.folder, name)
+  await writeFile(file, content)
+  await writeFile(`${file}.sig`, createSign('sha256').update(content).sign(privateKey))
+  return [`${field}=@${file}`, `signature=@${file}.sig`]
+}
+
+const definitionForm = () => signedForm('uploadFile', 'factory.tgz', definitionArchive())
+
+let layouts = 0
+/** A bundle that no other request has. */
+const newLayout = () => imageLayout([`layer ${(layouts += 1)}`])
+const bundleForm = () => signedForm('uploadFile', 'bundle.tar', layoutTar(newLayout()))
+
+/** Publishes a bundle. @returns a token and its path */
+async function publishBundle() {
+  const { token } = await host.openSession('anna', right)
+  const uploaded = await host.http('POST', uploadContentPath, { token, form: await bundleForm() })
+  return { token, path: `/v1/edge-mgmt/content/bundles/${uploaded.json.uid}` }
+}
+
+/** Begins an upload blob by blob. @returns a token, its path, and how to send all blobs */
+async function beginUpload() {
+  const { token } = await host.openSession('anna', right)
+  const layout = newLayout()
+  const form = await signedForm('index', 'index.json', layout.indexFile())
+  const begun = await host.http('POST', contentUploadsPath, { token, form })
+  const path = `${contentUploadsPath}/${begun.json.uid}`
+  /** Requests that send its blobs, manifests first. */
+  const blobs = [...layout.blobs.values()].toReversed().map((bytes) => ({
+    ...{ token, path: `${path}/blobs/${digestOf(bytes)}`, body: bytes.toString() },
+    headers: {
+      'Content-Type': 'application/octet-stream',
+      'Content-Range': `bytes 0-${bytes.length - 1}/${bytes.length}`,
+    },
+  }))
+  return { token, path, blobs }
 }
 
 // The requests of operations that need more than a token.
@@ -50,6 +88,38 @@ const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
       token,
       body: { archiveUploadPath: uploaded.json.uploadPath, variables: [{ name: 'x', value: 'y' }] },
     }
+  },
+  uploadContent: async () => ({ form: await bundleForm() }),
+  getUploadedContentDetails: async () => ({ token: (await publishBundle()).token }),
+  getBundle: publishBundle,
+  deleteBundle: publishBundle,
+  listBundleEntries: async () => {
+    const { token, path } = await publishBundle()
+    return { token, path: `${path}/entries` }
+  },
+  beginContentUpload: async () => ({
+    form: await signedForm('index', 'index.json', newLayout().indexFile()),
+  }),
+  getContentUpload: async () => {
+    const { token, path } = await beginUpload()
+    return { token, path }
+  },
+  deleteContentUpload: async () => {
+    const { token, path } = await beginUpload()
+    return { token, path }
+  },
+  listMissingContentBlobs: async () => {
+    const { token, path } = await beginUpload()
+    return { token, path: `${path}/missing` }
+  },
+  appendToContentBlob: async () => {
+    const { blobs } = await beginUpload()
+    return blobs[0]!
+  },
+  publishContentUpload: async () => {
+    const { token, path, blobs } = await beginUpload()
+    for (const { path: blob, ...request } of blobs) await host.http('PATCH', blob, request)
+    return { token, path: `${path}/actions/publish` }
   },
   endSession: async () => {
     const { token } = await host.openSession('anna', right)
