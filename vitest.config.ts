@@ -38,8 +38,8 @@ export default defineConfig({
           globalSetup: ['test/e2e/host/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 600_000,
-          // Each takes a core for minutes.
-          maxWorkers: 2,
+          // Each takes all cores for minutes.
+          maxWorkers: 1,
         },
       },
     ],
