@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
-import type { SigningKey } from '../upload/signing.ts'
+import { fingerprintOf, type SigningKey } from '../upload/signing.ts'
 
 /**
  * Returns since when this host has had its key, and records a change of the key in the trail.
@@ -41,9 +40,3 @@ export function noteSigningKey(
   })
   return key && since
 }
-
-/** SHA-256 of its SubjectPublicKeyInfo, hex: the same for every encoding of the key. */
-const fingerprintOf = ({ key }: SigningKey) =>
-  createHash('sha256')
-    .update(key.export({ type: 'spki', format: 'der' }))
-    .digest('hex')

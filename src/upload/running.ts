@@ -1,5 +1,5 @@
 import { AppError } from '../errors/app-error.ts'
-import { generalErrors } from '../errors/codes.ts'
+import { stoppingError } from '../errors/stopping.ts'
 import { uploadErrors } from './codes.ts'
 
 /** The uploads of one kind that are under way: not more than a maximum, and all ended by a stop of the daemon. */
@@ -46,11 +46,7 @@ export function createRunningUploads({
       })
     },
     async stop() {
-      const reason = new AppError(
-        generalErrors.NotReady,
-        'the daemon is stopping; send the file again when it is running',
-        { retryAfterSec },
-      )
+      const reason = stoppingError('send the file again')
       const all = [...running]
       for (const [refused] of all) refused.abort(reason)
       await Promise.allSettled(all.map(([, received]) => received))

@@ -1,4 +1,4 @@
-import { createPublicKey, createVerify, type KeyObject } from 'node:crypto'
+import { createHash, createPublicKey, createVerify, type KeyObject } from 'node:crypto'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { AppError } from '../errors/app-error.ts'
 import { uploadErrors } from './codes.ts'
@@ -119,6 +119,12 @@ function kindOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }:
     `the public key is of the type ${type ?? 'secret'}; RSA and EC keys sign uploads: ${makeKey}`,
   )
 }
+
+/** SHA-256 of the SubjectPublicKeyInfo, hex: the same for every encoding of the key. */
+export const fingerprintOf = ({ key }: SigningKey): string =>
+  createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
 
 /** SHA-256 with RSA (PKCS #1 v1.5) or with ECDSA (DER), as made by `openssl dgst -sha256 -sign`. */
 export function createSignatureCheck({ key }: SigningKey): SignatureCheck {

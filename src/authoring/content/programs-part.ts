@@ -87,7 +87,7 @@ async function layerOf(
 ): Promise<ArtifactBlob> {
   const { name, path, isExecutable } = file
   const blob = await readFileBlob({ path, place: `${place}, ${path}`, onRead })
-  // The rest of the mode depends on the umask of whoever unpacked the files, and setuid has no place in a bundle.
+  // The rest of the mode depends on the umask of the user who unpacked the files, and setuid has no place in a bundle.
   const mode = isExecutable ? '0755' : '0644'
   const given = { [annotations.title]: name, [annotations.fileMode]: mode }
   return { blob, mediaType: mediaTypes.fileContent, annotations: given }

@@ -1,8 +1,8 @@
 import { refuse } from '../../archive/refusal.ts'
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
-import type { Logger } from '../../system/log.ts'
-import type { CommandResult, CommandRunner, RunOptions } from '../../system/runner.ts'
+import type { AppError } from '../../errors/app-error.ts'
+import { stoppingError } from '../../errors/stopping.ts'
+import { runWorker, type WorkerOptions } from '../../program/run-worker.ts'
+import type { RunOptions } from '../../system/runner.ts'
 import { createBatches } from './batches.ts'
 import type {
   Examined,
@@ -18,13 +18,6 @@ import type {
   Verified,
   VerifyOrder,
 } from './protocol.ts'
-
-export interface ContentProgramOptions {
-  readonly runner: CommandRunner
-  /** Path of `content.cjs`. */
-  readonly program: string
-  readonly log: Logger
-}
 
 /** An archive that is being unpacked while it arrives. */
 export interface Unpacking {
@@ -75,36 +68,22 @@ const limits = {
 const restMs = 600_000
 // Damaged digests; a record goes to a file.
 const maxOutputBytes = 16_777_216
-const memoryFlags = ['--max-semi-space-size=1']
-// Out of memory: V8 calls abort(3), the kernel sends SIGKILL. Neither gives an exit code.
-const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exitCode > 128
+const semiSpaceMiB = 1
 
-/** @param options the runner, and the path of the program */
-export function createContentProgram({ runner, program, log }: ContentProgramOptions): ContentProgram {
+/** @param worker the runner, and the path of `content.cjs` */
+export function createContentProgram(worker: WorkerOptions): ContentProgram {
   const running = new Set<Promise<unknown>>()
   const stopping = new AbortController()
 
   /** @throws AppError; CommandFailed; an Error if the program failed */
-  async function run(order: Order, options: Pick<RunOptions, 'input' | 'signal'>): Promise<Finding> {
+  function run(order: Order, { input, signal }: Pick<RunOptions, 'input' | 'signal'>) {
     const { memoryMiB, timeoutMs } = limits[order.verb]
-    const args = [...memoryFlags, `--max-old-space-size=${memoryMiB}`, program]
-    const signals = [stopping.signal, ...(options.signal ? [options.signal] : [])]
-    const signal = AbortSignal.any(signals)
-    const result = await runner
-      .run(process.execPath, args, { ...options, timeoutMs, maxOutputBytes, signal })
-      .catch((error: unknown) => {
-        throw signal.reason instanceof AppError ? signal.reason : error
-      })
-    if (isKilled(result))
-      throw refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be processed`)
-    if (result.exitCode !== 0) {
-      log.error({ stderr: result.stderr.slice(0, 4_096) }, `${program} ${order.verb} failed`)
-      throw new Error(`${program} failed; its output is in the previous line of the journal`)
-    }
-    const finding = JSON.parse(result.stdout) as Finding
-    if (!('refused' in finding)) return finding
-    const { kind, message, details } = finding.refused
-    throw new AppError(kind, message, details ? { details } : {})
+    return runWorker<Finding>(worker, {
+      ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes },
+      ...(input === undefined ? {} : { input }),
+      signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
+      tooMuch: () => refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be processed`),
+    })
   }
 
   function track<T>(work: Promise<T>): Promise<T> {
@@ -114,7 +93,7 @@ export function createContentProgram({ runner, program, log }: ContentProgramOpt
     return work
   }
 
-  const carryOut = (order: Order, { signal }: Interruptible = {}): Promise<Finding> => {
+  const carryOut = (order: Order, { signal }: Interruptible = {}) => {
     const input = `${JSON.stringify(order)}\n`
     return track(run(order, { input, ...(signal ? { signal } : {}) }))
   }
@@ -163,11 +142,7 @@ export function createContentProgram({ runner, program, log }: ContentProgramOpt
       return expected(await carryOut({ verb: 'verify', ...order }, options), 'verified')
     },
     async stop() {
-      stopping.abort(
-        new AppError(generalErrors.NotReady, 'the daemon is stopping; try again when it is running', {
-          retryAfterSec: 30,
-        }),
-      )
+      stopping.abort(stoppingError())
       await Promise.allSettled(running)
     },
   }

@@ -1,8 +1,5 @@
-import { writeFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
-import { AppError } from '../../errors/app-error.ts'
-import { refuseFull } from '../../errors/storage-full.ts'
+import { answerDaemon, yieldToOthers } from '../../program/worker.ts'
 import { examine } from './examine.ts'
 import { openInput } from './input.ts'
 import { name } from './name.ts'
@@ -21,8 +18,7 @@ async function main(): Promise<void> {
   const input = openInput()
   const order = await receiveOrder(input)
   yieldToOthers(order.verb === 'verify' ? 19 : 10)
-  const finding = await carryOut(order, input).catch(refuseFull).catch(toFinding)
-  process.stdout.write(JSON.stringify(finding))
+  await answerDaemon(carryOut(order, input))
   // A refusal does not wait for the rest of the upload.
   input.destroy()
 }
@@ -39,23 +35,6 @@ async function carryOut(order: Order, input: Readable): Promise<Finding> {
       return { published: await publish(order) }
     case 'verify':
       return { verified: await verify(order) }
-  }
-}
-
-function toFinding(error: unknown): Finding {
-  if (!(error instanceof AppError)) throw error
-  const { kind, message, details } = error
-  return { refused: { kind, message, ...(details ? { details } : {}) } }
-}
-
-/** Yields CPU time, and makes this process the first to be killed when memory is short: proc_pid_oom_score_adj(5). */
-function yieldToOthers(niceness: number): void {
-  for (const step of [() => setPriority(niceness), () => writeFileSync('/proc/self/oom_score_adj', '500')]) {
-    try {
-      step()
-    } catch {
-      // It is a courtesy; the work is done without it.
-    }
   }
 }
 

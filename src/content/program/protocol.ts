@@ -1,6 +1,6 @@
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { NamedBlob } from '../uploads/wanted.ts'
-import type { ErrorKind } from '../../errors/define-errors.ts'
+import type { Refused } from '../../program/worker.ts'
 
 /**
  * The protocol between the daemon and the program `content.cjs`. The first line of standard input is the order, JSON; for
@@ -115,13 +115,6 @@ export interface Verified {
   readonly damaged: readonly string[]
   /** Bytes read. */
   readonly sizeBytes: number
-}
-
-/** Why an order is refused; becomes an AppError of the daemon. */
-export interface Refused {
-  readonly kind: ErrorKind
-  readonly message: string
-  readonly details?: Readonly<Record<string, unknown>>
 }
 
 export type Finding =

@@ -4,7 +4,7 @@ import type { Clock } from '../../system/clock.ts'
 import { replaceFile } from '../../system/files.ts'
 import type { ContentSettings } from '../config.ts'
 import type { ContentProgram } from '../program/content-program.ts'
-import { missing } from './folder.ts'
+import { hexOf, missing } from './folder.ts'
 import type { OpenStore } from './open-store.ts'
 
 /** Where the reading of all blobs is. Kept in a file of the content, so that a restart does not begin a new round. */
@@ -74,7 +74,7 @@ export function createBlobCheck({ store, program, settings, clock }: BlobCheckOp
         { signal },
       )
       readBytes += found.sizeBytes
-      if (found.damaged.length > 0) await store.setAside(found.damaged.map((digest) => digest.slice(7)))
+      if (found.damaged.length > 0) await store.setAside(found.damaged.map(hexOf))
       const sizeBytes = some.reduce((sum, blob) => sum + blob.sizeBytes, 0)
       round = { ...round, afterHex: last.hex, readBytes: round.readBytes + sizeBytes }
     } else if (elapsedMs >= periodMs) round = { begunAt: now, readBytes: 0, afterHex: '' }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createLock } from '../../base/lock.ts'
 import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { stoppingError } from '../../errors/stopping.ts'
 import { isUnwritable } from '../../store/unwritable.ts'
 import type { Clock } from '../../system/clock.ts'
 import { syncFolder } from '../../system/files.ts'
@@ -26,7 +27,6 @@ import {
   type ContentFolder,
 } from './folder.ts'
 import { linkBlobs } from './link-blobs.ts'
-import { createLock } from './lock.ts'
 import { openPins, type Pins } from './pins.ts'
 import { createPublication, markerName } from './publication.ts'
 import { reconcile } from './reconcile.ts'
@@ -127,7 +127,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     changes += 1
     return lock(async () => {
       try {
-        if (isClosed) throw stopping()
+        if (isClosed) throw stoppingError()
         if (!areInStep || (await look()) !== seen) await openNow()
         const result = await work().finally(async () => (seen = await look()))
         isUsable = true
@@ -375,8 +375,3 @@ export function createContentStore(options: StoreOptions): OpenStore {
 // Primary result codes of https://www.sqlite.org/rescode.html: SQLITE_CORRUPT, SQLITE_NOTADB
 const isDamagedIndex = (error: unknown) =>
   [11, 26].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
-
-const stopping = () =>
-  new AppError(generalErrors.NotReady, 'the daemon is stopping; try again when it is running', {
-    retryAfterSec: 30,
-  })

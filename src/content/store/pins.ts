@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { replaceFile } from '../../system/files.ts'
 import type { Logger } from '../../system/log.ts'
-import { createLock } from './lock.ts'
+import { createLock } from '../../base/lock.ts'
 import { missing } from './folder.ts'
 
 /** Which entries other rooms need. A file of the content, so that it is not lost with the database. */

@@ -1,21 +1,22 @@
-import { createHash } from 'node:crypto'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { stoppingError } from '../../errors/stopping.ts'
 import { refuseFull } from '../../errors/storage-full.ts'
 import type { Logger } from '../../system/log.ts'
 import { uploadErrors } from '../../upload/codes.ts'
-import type { SigningKey } from '../../upload/signing.ts'
+import { fingerprintOf, type SigningKey } from '../../upload/signing.ts'
 import { contentErrors } from '../codes.ts'
+import { digestOf } from '../format/descriptor.ts'
 import type { ContentProgram } from '../program/content-program.ts'
 import type { ContentStore, Published, StagedUpload } from '../store/content-store.ts'
 import { openBlobUpload, type BlobUpload, type MissingBlob } from './blob-upload.ts'
 import { createDocuments } from './documents.ts'
 import type { ByteRange } from './content-range.ts'
 import { readHeld } from './part.ts'
-import { keyFingerprint, type RunningUpload, type UploadPhase } from './running-upload.ts'
+import { type RunningUpload, type UploadPhase } from './running-upload.ts'
 import { readNote, writeNote, type UploadNote } from './upload-note.ts'
 
 export interface BlobUploadsOptions {
@@ -94,7 +95,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
   const beginning = new Map<string, Promise<Begun>>()
   const stopping = new AbortController()
   const documents = createDocuments(program)
-  const signedBy = keyFingerprint(signingKey)
+  const signedBy = signingKey ? fingerprintOf(signingKey) : ''
   let loaded: Promise<void> | undefined
   /** Uploads that are read again after a restart of the host. */
   let checking: Promise<unknown> = Promise.resolve()
@@ -334,11 +335,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       }
     },
     async stop() {
-      const reason = new AppError(
-        generalErrors.NotReady,
-        'the daemon is stopping; continue the upload when it is running',
-        { retryAfterSec: 5 },
-      )
+      const reason = stoppingError('continue the upload', 5)
       stopping.abort(reason)
       const all = [...entries.values()].flatMap(({ upload, publishing }) => [
         upload?.pause(reason),
@@ -374,8 +371,6 @@ async function hasIndex({ folder }: StagedUpload, digest: string): Promise<boole
     return (error as NodeJS.ErrnoException).code !== 'ENOENT'
   }
 }
-
-const digestOf = (bytes: Uint8Array) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 const busy = () =>
   new AppError(contentErrors.UploadBusy, 'the upload is being published; wait until that has ended', {

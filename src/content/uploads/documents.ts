@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { ContentProgram } from '../program/content-program.ts'
-import { createLock, type Lock } from '../store/lock.ts'
+import { createLock, type Lock } from '../../base/lock.ts'
 import { createSlices } from '../store/slices.ts'
 import { namedByDocument, namedByIndexFile } from './references.ts'
 import type { NamedBlob } from './wanted.ts'

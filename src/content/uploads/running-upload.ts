@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import type { SigningKey } from '../../upload/signing.ts'
 import type { UploadKind } from '../store/content-store.ts'
 
 /** `checking`: its manifests are examined; `publishing`: its blobs are moved into the store. */
@@ -21,11 +19,3 @@ export interface RunningUpload {
   /** Undefined while the pace is not known. */
   readonly remainingSeconds: number | undefined
 }
-
-/** SHA-256 of the key that verifies uploads, hex; empty without one. */
-export const keyFingerprint = (key: SigningKey | undefined): string =>
-  key === undefined
-    ? ''
-    : createHash('sha256')
-        .update(key.key.export({ type: 'spki', format: 'der' }))
-        .digest('hex')

@@ -1,8 +1,5 @@
-import { writeFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
-import { AppError } from '../../errors/app-error.ts'
-import { refuseFull } from '../../errors/storage-full.ts'
+import { answerDaemon, yieldToOthers } from '../../program/worker.ts'
 import { examine } from './examine.ts'
 import { judge } from './judge.ts'
 import type { ExaminationOrder, Finding, JudgementOrder } from './protocol.ts'
@@ -13,13 +10,12 @@ import type { ExaminationOrder, Finding, JudgementOrder } from './protocol.ts'
  * memory, it is killed instead of the daemon.
  */
 async function main(): Promise<void> {
-  yieldToOthers()
+  yieldToOthers(10)
   const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })[
     Symbol.asyncIterator
   ]()
   const order = JSON.parse(String((await lines.next()).value)) as ExaminationOrder | JudgementOrder
-  const finding = await carryOut(order, lines).catch(refuseFull).catch(toFinding)
-  process.stdout.write(JSON.stringify(finding))
+  await answerDaemon(carryOut(order, lines))
   // A refusal does not wait for the rest of the upload.
   process.stdin.destroy()
 }
@@ -30,23 +26,6 @@ async function carryOut(
 ): Promise<Finding> {
   if ('given' in order) return { judged: await judge(order) }
   return { examined: await examine(order, lines) }
-}
-
-function toFinding(error: unknown): Finding {
-  if (!(error instanceof AppError)) throw error
-  const { kind, message, details } = error
-  return { refused: { kind, message, ...(details ? { details } : {}) } }
-}
-
-/** Yields CPU time, and makes this process the first to be killed when memory is short: proc_pid_oom_score_adj(5). */
-function yieldToOthers(): void {
-  for (const step of [() => setPriority(10), () => writeFileSync('/proc/self/oom_score_adj', '500')]) {
-    try {
-      step()
-    } catch {
-      // It is a courtesy; the examination works without it.
-    }
-  }
 }
 
 void main()

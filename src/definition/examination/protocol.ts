@@ -1,8 +1,8 @@
-import type { ErrorKind } from '../../errors/define-errors.ts'
 import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DeclaringProfile, Problem } from '../definition.ts'
 import type { Verdict } from '../rules/pattern.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
+import type { Refused } from '../../program/worker.ts'
 
 /**
  * The protocol between the daemon and the program `examine.cjs`. The first line of standard input is the order, JSON. For
@@ -60,13 +60,6 @@ export interface Examined {
 export interface Judgement {
   readonly variables: readonly ValidatedVariable[]
   readonly patterns: CountedProfiles['patterns']
-}
-
-/** Why an archive is refused; becomes an AppError of the daemon. */
-export interface Refused {
-  readonly kind: ErrorKind
-  readonly message: string
-  readonly details?: Readonly<Record<string, unknown>>
 }
 
 export type Finding =

@@ -1,13 +1,10 @@
 import { AppError } from '../../errors/app-error.ts'
 import type { DefinitionSettings } from '../config.ts'
 import { generalErrors } from '../../errors/codes.ts'
-import type { Logger } from '../../system/log.ts'
-import {
-  CommandFailed,
-  type CommandResult,
-  type CommandRunner,
-  type RunOptions,
-} from '../../system/runner.ts'
+import { createLock } from '../../base/lock.ts'
+import { stoppingError } from '../../errors/stopping.ts'
+import { runWorker, type WorkerOptions } from '../../program/run-worker.ts'
+import { CommandFailed } from '../../system/runner.ts'
 import { refuse } from '../../archive/refusal.ts'
 import {
   endLine,
@@ -18,13 +15,10 @@ import {
   type JudgementOrder,
 } from '../examination/protocol.ts'
 
-export interface ExaminerOptions {
-  readonly runner: CommandRunner
-  /** Path of `examine.cjs`. */
-  readonly program: string
+/** The program is `examine.cjs`. */
+export interface ExaminerOptions extends WorkerOptions {
   /** What an examination may cost. */
   readonly settings: DefinitionSettings['check']
-  readonly log: Logger
 }
 
 /** An archive that is being examined while it arrives. */
@@ -56,56 +50,38 @@ const maxOutputBytes = 4_194_304
 // Limits for judging values: several times what the largest allowed patterns take. A request waits for the judgement.
 const judgement = { timeoutMs: 20_000, memoryMiB: 192, maxOutputBytes: 16_777_216, waiting: 4 }
 // With V8's default of 16 MiB, 50 MB of YAML take 480 MiB instead of 310; above 512 MiB the unit is throttled (MemoryHigh).
-const memoryFlags = ['--max-semi-space-size=4']
-// Out of memory: V8 calls abort(3), the kernel sends SIGKILL. Neither gives an exit code.
-const isKilled = ({ exitCode }: CommandResult) => exitCode === undefined || exitCode > 128
+const semiSpaceMiB = 4
 
 /** Examines archives, and judges values, in a process of its own: src/definition/examination. */
-export function createExaminer({ runner, program, settings, log }: ExaminerOptions): Examiner {
+export function createExaminer({ settings, ...worker }: ExaminerOptions): Examiner {
   const running = new Set<Examination>()
   const judging = new AbortController()
   let waiting = 0
-  let lastJudgement: Promise<unknown> = Promise.resolve()
+  const inTurn = createLock()
   let stopped: AppError | undefined
-
-  /** @throws CommandFailed; the reason of the signal; `tooMuch()`; an Error if the program failed */
-  async function run(memoryMiB: number, options: RunOptions, tooMuch: () => AppError): Promise<Finding> {
-    const args = [...memoryFlags, `--max-old-space-size=${memoryMiB}`, program]
-    const result = await runner.run(process.execPath, args, options).catch((error: unknown) => {
-      throw options.signal?.reason instanceof AppError ? options.signal.reason : error
-    })
-    if (isKilled(result)) throw tooMuch()
-    if (result.exitCode !== 0) {
-      log.error({ stderr: result.stderr.slice(0, 4_096) }, `${program} failed`)
-      throw new Error(`${program} failed; its output is in the previous line of the journal`)
-    }
-    return JSON.parse(result.stdout) as Finding
-  }
 
   async function judgeNow(order: JudgementOrder): Promise<Judgement> {
     const { memoryMiB, timeoutMs, maxOutputBytes: most } = judgement
-    const options = { timeoutMs, maxOutputBytes: most, signal: judging.signal }
-    const input = `${JSON.stringify(order)}\n`
-    const finding = await run(memoryMiB, { ...options, input }, () =>
-      tooCostly(`take more than ${memoryMiB} MiB`),
-    ).catch((error: unknown) => {
+    const finding = await runWorker<Finding>(worker, {
+      ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes: most, signal: judging.signal },
+      input: `${JSON.stringify(order)}\n`,
+      tooMuch: () => tooCostly(`take more than ${memoryMiB} MiB`),
+    }).catch((error: unknown) => {
       if (!(error instanceof CommandFailed)) throw error
       if (error.reason === 'timed-out') throw tooCostly(`take longer than ${timeoutMs / 1_000} s`)
       if (error.reason === 'output-too-large') throw tooCostly(`give a reply of more than ${most} bytes`)
       throw error
     })
     if ('judged' in finding) return finding.judged
-    throw unexpected(finding)
+    throw otherOrder()
   }
 
   return {
     async stop() {
-      stopped = new AppError(generalErrors.NotReady, 'the daemon is stopping; try again when it is running', {
-        retryAfterSec: 30,
-      })
+      stopped = stoppingError()
       judging.abort(stopped)
       await Promise.all([
-        lastJudgement.catch(() => undefined),
+        inTurn(async () => undefined),
         ...[...running].map((examination) => examination.cancel(stopped)),
       ])
     },
@@ -115,12 +91,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
           retryAfterSec: 5,
         })
       waiting += 1
-      const turn = lastJudgement.then(
-        () => judgeNow(order),
-        () => judgeNow(order),
-      )
-      lastJudgement = turn
-      return turn.finally(() => (waiting -= 1))
+      return inTurn(() => judgeNow(order)).finally(() => (waiting -= 1))
     },
     begin(order) {
       const stop = new AbortController()
@@ -128,13 +99,14 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
       if (stopped) stop.abort(stopped)
       let timer: NodeJS.Timeout | undefined
       const { memoryMiB } = settings
-      const options = { timeoutMs: longestMs, maxOutputBytes, input: progress.lines, signal: stop.signal }
-      const result = run(memoryMiB, options, () =>
-        refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be checked`),
-      )
+      const result = runWorker<Finding>(worker, {
+        ...{ memoryMiB, semiSpaceMiB, timeoutMs: longestMs, maxOutputBytes },
+        ...{ input: progress.lines, signal: stop.signal },
+        tooMuch: () => refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be checked`),
+      })
         .then((finding) => {
           if ('examined' in finding) return finding.examined
-          throw unexpected(finding)
+          throw otherOrder()
         })
         .finally(() => {
           clearTimeout(timer)
@@ -162,11 +134,7 @@ export function createExaminer({ runner, program, settings, log }: ExaminerOptio
   }
 }
 
-function unexpected(finding: Finding): Error {
-  if (!('refused' in finding)) return new Error('examine.cjs answered a different order')
-  const { kind, message, details } = finding.refused
-  return new AppError(kind, message, details ? { details } : {})
-}
+const otherOrder = () => new Error('examine.cjs answered a different order')
 
 const tooCostly = (what: string) =>
   new AppError(

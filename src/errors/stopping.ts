@@ -1,0 +1,11 @@
+import { AppError } from './app-error.ts'
+import { generalErrors } from './codes.ts'
+
+/**
+ * The refusal of work that a stop of the daemon ends.
+ * @param action what the client does when the daemon runs again
+ */
+export const stoppingError = (action = 'try again', retryAfterSec = 30): AppError =>
+  new AppError(generalErrors.NotReady, `the daemon is stopping; ${action} when it is running`, {
+    retryAfterSec,
+  })
