@@ -1,17 +1,12 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { contentErrors } from '../../../src/content/codes.ts'
 import type { OpenStore } from '../../../src/content/store/open-store.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
-import {
-  digestOfBytes,
-  hexOfBytes,
-  publishInProcess,
-  writeUpload,
-  type TestBundle,
-} from '../../support/content-bundles.ts'
+import { digestOfBytes, hexOfBytes, publishInProcess, writeUpload } from '../../support/content-bundles.ts'
+import { hexesOf, storedContent } from '../../support/stored-content.ts'
 import { driverStore } from '../../support/content-driver/store.ts'
 
 let folder: string
@@ -35,23 +30,10 @@ afterEach(async () => {
 
 const [red, green, blue] = [Buffer.from('red'), Buffer.from('green'), Buffer.from('blue')]
 
-async function publish(bundle: TestBundle) {
-  const upload = await store.stage()
-  return store.publish(upload, await writeUpload(upload, bundle))
-}
-async function loseIndex(): Promise<void> {
-  await store.close()
-  for (const end of ['', '-wal', '-shm']) await rm(join(folder, `content.db${end}`), { force: true })
-}
-const blobsOnDisk = async () => (await readdir(store.blobs)).sort()
-const hexes = (...blobs: Buffer[]) => blobs.map(hexOfBytes).sort()
-const filesOf = async (path: string) => readdir(join(folder, 'content', path))
-const names = () =>
-  store
-    .index()
-    .list()
-    .map(({ name }) => name)
-const fileOf = (blob: Buffer) => join(store.blobs, hexOfBytes(blob))
+const { publish, loseIndex, blobsOnDisk, filesOf, names, fileOf } = storedContent(
+  () => store,
+  () => folder,
+)
 
 const optional = [green, blue]
 const marksOf = ({ uid, publishedAt, name }: { uid: string; publishedAt: number; name: string }) => ({
@@ -85,7 +67,9 @@ it('an upload of a known index that has more gives the bundle what it lacks, and
   await start().open()
   expect(store.findBundle(first.bundle.uid)).toMatchObject({ blobCount: 4, publishedAt: 1_000 })
   await store.remove(first.bundle.uid, () => undefined)
-  expect(await blobsOnDisk()).toEqual([...hexes(Buffer.from('two')), two.bundle.indexDigest.slice(7)].sort())
+  expect(await blobsOnDisk()).toEqual(
+    [...hexesOf(Buffer.from('two')), two.bundle.indexDigest.slice(7)].sort(),
+  )
 })
 
 it('a bundle stays as it is when it cannot be given what it lacks', async () => {
@@ -117,12 +101,12 @@ it('an upload that has some of the damaged blobs of its bundle repairs these, an
   const order = await writeUpload(upload, { name: 'paint', blobs: [red], optional })
   await writeFile(join(upload.folder, 'blobs', hexOfBytes(green)), green)
   await store.publish(upload, order)
-  await store.setAside(hexes(red, green))
+  await store.setAside(hexesOf(red, green))
   const again = await publish({ name: 'paint', blobs: [red], optional })
   expect(again).toMatchObject({ isNew: false, addedBlobs: 0, damagedBlobs: 1 })
   expect(store.hasBlob(digestOfBytes(red))).toBe(true)
   expect(store.hasBlob(digestOfBytes(green))).toBe(false)
-  expect(await filesOf('damaged')).toEqual(hexes(green))
+  expect(await filesOf('damaged')).toEqual(hexesOf(green))
   expect(store.isWhole(first.bundle)).toBe(false)
 })
 
@@ -131,8 +115,8 @@ it('a name of the damaged file itself repairs nothing', async () => {
   const upload = await store.stage()
   await store.linkBlobs(upload, [digestOfBytes(red)])
   await writeFile(fileOf(red), 'rad')
-  await store.setAside(hexes(red))
-  const order = await writeUpload(upload, { name: 'paint', blobs: [red] }, new Set(hexes(red)))
+  await store.setAside(hexesOf(red))
+  const order = await writeUpload(upload, { name: 'paint', blobs: [red] }, new Set(hexesOf(red)))
   await expect(store.publish(upload, order)).resolves.toMatchObject({ isNew: false, damagedBlobs: 1 })
   expect(store.isWhole(bundle)).toBe(false)
 })
@@ -142,8 +126,8 @@ it('a new bundle whose upload has only a name of a damaged file is refused, and 
   const upload = await store.stage()
   await store.linkBlobs(upload, [digestOfBytes(red)])
   await writeFile(fileOf(red), 'rad')
-  await store.setAside(hexes(red))
-  const order = await writeUpload(upload, { name: 'other', blobs: [red, green] }, new Set(hexes(red)))
+  await store.setAside(hexesOf(red))
+  const order = await writeUpload(upload, { name: 'other', blobs: [red, green] }, new Set(hexesOf(red)))
   await expect(store.publish(upload, order)).rejects.toThrow()
   expect(store.isWhole(bundle)).toBe(false)
   expect(names()).toEqual(['paint'])

@@ -19,13 +19,8 @@ import { createContentStore, type OpenStore } from '../../../src/content/store/o
 import { AppError } from '../../../src/errors/app-error.ts'
 import { contentErrors } from '../../../src/content/codes.ts'
 import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
-import {
-  digestOfBytes,
-  hexOfBytes,
-  publishInProcess,
-  writeUpload,
-  type TestBundle,
-} from '../../support/content-bundles.ts'
+import { digestOfBytes, hexOfBytes, publishInProcess, writeUpload } from '../../support/content-bundles.ts'
+import { hexesOf, storedContent } from '../../support/stored-content.ts'
 import { captureLog } from '../../support/https-server.ts'
 
 let folder: string
@@ -74,31 +69,17 @@ afterEach(async () => {
 
 const [red, green, blue] = [Buffer.from('red'), Buffer.from('green'), Buffer.from('blue')]
 
-async function publish(bundle: TestBundle) {
-  const upload = await store.stage()
-  const order = await writeUpload(upload, bundle)
-  return { upload, ...(await store.publish(upload, order)) }
-}
-async function loseIndex(): Promise<void> {
-  await store.close()
-  for (const end of ['', '-wal', '-shm']) await rm(join(folder, `content.db${end}`), { force: true })
-}
-const blobsOnDisk = async () => (await readdir(store.blobs)).sort()
-const hexes = (...blobs: Buffer[]) => blobs.map(hexOfBytes).sort()
-const filesOf = async (path: string) => readdir(join(folder, 'content', path))
-const names = () =>
-  store
-    .index()
-    .list()
-    .map(({ name }) => name)
+const { publish, loseIndex, blobsOnDisk, filesOf, names, fileOf } = storedContent(
+  () => store,
+  () => folder,
+)
 const withoutId = (bundle: IndexedBundle) => ({ ...bundle, id: 0 })
-const fileOf = (blob: Buffer) => join(store.blobs, hexOfBytes(blob))
 
 it('a published bundle has its blobs and its record, and its upload is gone', async () => {
   const { bundle, isNew, upload } = await publish({ name: 'paint', blobs: [red, green] })
   expect(isNew).toBe(true)
   expect(bundle).toMatchObject({ uid: upload.uid, name: 'paint', blobCount: 3, via: 'blobs' })
-  expect(await blobsOnDisk()).toEqual([...hexes(red, green), bundle.indexDigest.slice(7)].sort())
+  expect(await blobsOnDisk()).toEqual([...hexesOf(red, green), bundle.indexDigest.slice(7)].sort())
   expect(await filesOf('bundles')).toEqual([`${upload.uid}.jsonl`])
   expect(await filesOf('uploads')).toEqual([])
   expect(store.hasBlob(digestOfBytes(red))).toBe(true)
@@ -116,7 +97,7 @@ it('two bundles share a blob, which goes with the second of them', async () => {
   const one = await publish({ name: 'one', blobs: [red, green] })
   const two = await publish({ name: 'two', blobs: [red, blue] })
   await store.remove(one.bundle.uid, () => undefined)
-  expect(await blobsOnDisk()).toEqual([...hexes(red, blue), two.bundle.indexDigest.slice(7)].sort())
+  expect(await blobsOnDisk()).toEqual([...hexesOf(red, blue), two.bundle.indexDigest.slice(7)].sort())
   expect(names()).toEqual(['two'])
   await store.remove(two.bundle.uid, () => undefined)
   expect(await blobsOnDisk()).toEqual([])
@@ -273,7 +254,7 @@ it.each(['the job', 'a publication that fails', 'a deletion', 'a reader'])(
     else if (what === 'a reader') await store.open()
     else if (what === 'a deletion') await store.remove('unknown', () => undefined)
     else await expect(publish({ name: 'two', blobs: [blue] })).rejects.toThrow()
-    expect(await blobsOnDisk()).toEqual([...hexes(red, green), bundle.indexDigest.slice(7)].sort())
+    expect(await blobsOnDisk()).toEqual([...hexesOf(red, green), bundle.indexDigest.slice(7)].sort())
     expect(names()).toEqual(['one'])
   },
 )
