@@ -62,18 +62,24 @@ export async function createDisk(megabytes: number): Promise<Disk> {
 
 async function remove(home: string): Promise<void> {
   // Its daemon has ended, or is about to.
-  await eventually(async () => {
-    for (const folder of [join(home, 'mounted'), home]) {
-      if ((await run('mountpoint', ['-q', folder])).exitCode === 0) await output('umount', [folder])
-    }
-  })
+  await eventually(() => unmountAll(home))
   await rm(home, { recursive: true, force: true })
 }
 
-/** Removes what killed tests have left. */
+async function unmountAll(home: string, ...options: string[]): Promise<void> {
+  for (const folder of [join(home, 'mounted'), home]) {
+    if ((await run('mountpoint', ['-q', folder])).exitCode === 0) await output('umount', [...options, folder])
+  }
+}
+
+/** Removes what killed tests have left, as far as it can: another test may do the same, and their daemons may still run. */
 async function sweep(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const owner = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1]
-    if (owner !== undefined && !existsSync(`/proc/${owner}`)) await remove(join(tmpdir(), name))
+    if (owner === undefined || existsSync(`/proc/${owner}`)) continue
+    const home = join(tmpdir(), name)
+    await unmountAll(home, '--lazy')
+      .then(() => rm(home, { recursive: true, force: true }))
+      .catch(() => undefined)
   }
 }
