@@ -108,6 +108,8 @@ export function createUploadHost(client: Client): UploadHost {
       return blobs
     },
     async send(uid, { digest, sizeBytes, heldBytes }, body) {
+      // Another request has sent the last byte, and the host looks at the digest now.
+      if (heldBytes >= sizeBytes) return 'wrong'
       const reply = await ask({
         ...{ method: 'PATCH', path: `${uploadsPath}/${uid}/blobs/${digest}`, body },
         headers: {
@@ -154,7 +156,10 @@ const publishedOf = (reply: Reply): PublishedBundle => ({
 function passOn(reply: Reply): Reply {
   const retryAfterSec = Number(reply.headers['retry-after']) || 0
   if (reply.status === 429) throw new Refused(toFailure(reply), retryAfterSec)
-  if (reply.status === 503 || reply.status === 408) throw new Interrupted(toFailure(reply), retryAfterSec)
+  // Another edgehostctl has sent the rest, and publishes the upload now.
+  const isBusy = errorOf(reply)?.code === 'UploadBusy'
+  if (reply.status === 503 || reply.status === 408 || isBusy)
+    throw new Interrupted(toFailure(reply), retryAfterSec)
   return reply
 }
 
