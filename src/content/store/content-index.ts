@@ -4,7 +4,7 @@ import { createRecordParser, RecordDamaged, type RecordedBlob } from '../format/
 import type { Bundle } from './content-store.ts'
 import { hexOf } from './folder.ts'
 import type { IndexDatabase } from './index-database.ts'
-import { createSlices } from './slices.ts'
+import { createSlices } from '../../base/slices.ts'
 
 /** The row of a bundle, published or not. */
 export interface BundleRow {

@@ -12,7 +12,7 @@ import { hexOf, isHex, missing, recordFile, type ContentFolder } from './folder.
 import { linkBlobs } from './link-blobs.ts'
 import { markOf } from './reconcile.ts'
 import { removeUpload } from './remove-upload.ts'
-import { createSlices } from './slices.ts'
+import { createSlices } from '../../base/slices.ts'
 
 export interface PublicationOptions {
   readonly folder: ContentFolder

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { formatImageName } from '../format/image-name.ts'
 import { missing, type ContentFolder } from './folder.ts'
 import type { IndexDatabase } from './index-database.ts'
-import { createSlices } from './slices.ts'
+import { createSlices } from '../../base/slices.ts'
 import { hasTag } from './tags.ts'
 
 interface Listed {

@@ -2,7 +2,7 @@ import { opendir, readdir, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ContentIndex } from './content-index.ts'
 import { isHex, missing, type ContentFolder } from './folder.ts'
-import { createSlices } from './slices.ts'
+import { createSlices } from '../../base/slices.ts'
 
 export interface SweepOptions {
   readonly folder: ContentFolder

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { ContentProgram } from '../program/content-program.ts'
 import { createLock, type Lock } from '../../base/lock.ts'
-import { createSlices } from '../store/slices.ts'
+import { createSlices } from '../../base/slices.ts'
 import { namedByDocument, namedByIndexFile } from './references.ts'
 import type { NamedBlob } from './wanted.ts'
 

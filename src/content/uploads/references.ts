@@ -2,7 +2,7 @@ import type { Descriptor } from '../format/descriptor.ts'
 import { documentTooLarge, openDocument, openIndexFile } from '../format/document.ts'
 import { bundleLimits } from '../format/limits.ts'
 import { documentKind } from '../format/media-types.ts'
-import { createSlices } from '../store/slices.ts'
+import { createSlices } from '../../base/slices.ts'
 import type { NamedBlob } from './wanted.ts'
 
 // Less than a millisecond.
