@@ -11,6 +11,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/{unit,api,host}/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-folder.ts'],
           testTimeout: 20_000,
           hookTimeout: 30_000,
           // Tests wait for the disk, for delays and for other processes about as long as they compute.

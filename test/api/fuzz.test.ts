@@ -11,7 +11,8 @@ import { createWireEdge, type WireEdge } from '../support/wire-edge.ts'
 
 const { operations, problemsOf } = readDocument()
 const seed = Number(process.env.FUZZ_SEED ?? Math.trunc(Math.random() * 2 ** 31))
-const slowestMs = 2_000
+// A pattern or parser that is quadratic takes minutes; a loaded machine seconds.
+const slowestMs = 5_000
 
 const patient = {
   refusalDelayMs: 10,

@@ -86,18 +86,22 @@ describe('edgehostctl content upload', () => {
     ['a .tar.gz', 'first.tar.gz'],
     ['a .tar.zst that begins with index.json', 'first.tar.zst'],
     ['a .tar.zst that ends with index.json', 'last.tar.zst'],
-  ])('%s is published with every blob, and sent again it is known', async (_, file) => {
-    // Larger than what is buffered of a source that is read in order.
-    const layout = someLayout(12)
-    const folder = writeFolder(layout, randomBytes(4).toString('hex'))
-    const path =
-      file === '' ? folder : pack(folder, file, file.startsWith('first') ? members.first : members.last)
-    const total = [...layout.blobs.values()].reduce((sum, { length }) => sum + length, 0)
-    const sent = await upload(path)
-    expect(sent).toMatchObject({ isNew: true, sentBytes: total })
-    await expectPublished(layout)
-    expect(await upload(path)).toMatchObject({ uid: sent.uid, isNew: false, sentBytes: 0 })
-  })
+  ])(
+    '%s is published with every blob, and sent again it is known',
+    async (_, file) => {
+      // Larger than what is buffered of a source that is read in order.
+      const layout = someLayout(12)
+      const folder = writeFolder(layout, randomBytes(4).toString('hex'))
+      const path =
+        file === '' ? folder : pack(folder, file, file.startsWith('first') ? members.first : members.last)
+      const total = [...layout.blobs.values()].reduce((sum, { length }) => sum + length, 0)
+      const sent = await upload(path)
+      expect(sent).toMatchObject({ isNew: true, sentBytes: total })
+      await expectPublished(layout)
+      expect(await upload(path)).toMatchObject({ uid: sent.uid, isNew: false, sentBytes: 0 })
+    },
+    60_000,
+  )
 
   it('a bundle may lack a platform of an index, but no layer of a manifest that it carries', async () => {
     const layout = createLayout()

