@@ -1,7 +1,7 @@
-import { rmSync } from 'node:fs'
+import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { bundleProgram } from './bundle-program.ts'
 import { createCtl, type Ctl } from './ctl.ts'
+import { authoringProgram } from './programs.ts'
 
 /** What `content inspect -o json` shows. */
 export interface Inspected {
@@ -38,7 +38,7 @@ export interface ContentCtl extends Ctl {
 export function createContentCtl(): ContentCtl {
   const ctl = createCtl()
   const at = (name: string) => join(ctl.home, name)
-  bundleProgram('authoring', at('definition.cjs'))
+  copyFileSync(authoringProgram(), at('definition.cjs'))
   const build = (...options: readonly string[]) => ctl.run(['content', 'build', ...options])
   const parse = ({ exitCode, stdout, stderr }: Awaited<ReturnType<Ctl['run']>>): unknown => {
     if (exitCode !== 0) throw new Error(stderr)

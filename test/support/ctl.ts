@@ -1,8 +1,8 @@
-import { mkdtempSync } from 'node:fs'
+import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { bundleProgram } from './bundle-program.ts'
+import { ctlProgram } from './programs.ts'
 
 /** edgehostctl as a process of its own, bundled as it ships and without a terminal. */
 export interface Ctl {
@@ -18,7 +18,7 @@ export interface Ctl {
 export function createCtl(): Ctl {
   const home = mkdtempSync(join(tmpdir(), 'edgehostctl-'))
   const program = join(home, 'edgehostctl.cjs')
-  bundleProgram('ctl', program)
+  copyFileSync(ctlProgram(), program)
   return {
     home,
     program,

@@ -24,3 +24,7 @@ export const contentProgram = builtOnce('content', 'content/program')
 export const inventoryProgram = builtOnce('inventory', 'inventory/program')
 /** Path of the program that keeps a run. */
 export const keeperProgram = builtOnce('keeper', 'system/lasting')
+/** Path of edgehostctl. */
+export const ctlProgram = builtOnce('edgehostctl', 'ctl')
+/** Path of the program of `edgehostctl definition` and `content build`. */
+export const authoringProgram = builtOnce('definition', 'authoring')

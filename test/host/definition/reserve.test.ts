@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { execa, execaSync } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { uploadDefinition, uploadPath } from '../../support/definition-upload.ts'
@@ -72,6 +73,8 @@ async function watchDisk<Result>(
       const { bavail, bsize, ffree } = await statfs(folder)
       least.bytes = Math.min(least.bytes, bavail * bsize)
       least.inodes = Math.min(least.inodes, ffree)
+      // The daemon is in this process.
+      await delay(1)
     }
   })()
   const result = await work.finally(() => (state.isDone = true))
