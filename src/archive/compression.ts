@@ -12,6 +12,9 @@ export interface Flow {
 // The magic numbers of RFC 1952 and RFC 8878.
 const gzipMagic = Buffer.from([0x1f, 0x8b, 0x08])
 const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+// A skippable frame has 16 magic numbers, from 50 2a 4d 18 to 5f 2a 4d 18; its size follows. RFC 8878, 3.1.2.
+const skippableMagic = Buffer.from([0x2a, 0x4d, 0x18])
+const skippableHeaderBytes = 8
 // Where the magic `ustar` ends in the first header of a tar, POSIX.1-2024 pax(1).
 const tarMagicEnd = 262
 const chunkSize = 262_144
@@ -54,13 +57,18 @@ async function* unpack(
     return chunk
   }
   let start = await readStart(counted, Buffer.alloc(0), zstdMagic.length)
-  if (!isCompressed(start)) {
+  if (!isCompressed(start) && !isSkippable(start)) {
     yield* passPlain(start, counted, limits, count)
     return
   }
   for (let frames = 0; start.length > 0; frames += 1) {
-    if (!isCompressed(start) || frames > limits.frames)
-      throw refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again')
+    if (frames > limits.frames) throw trailingBytes()
+    if (isSkippable(start)) {
+      // pzstd writes one before each frame.
+      start = await skipFrame(start, counted)
+      continue
+    }
+    if (!isCompressed(start)) throw trailingBytes()
     const decompressor = start.subarray(0, 3).equals(gzipMagic)
       ? createGunzip({ chunkSize })
       : createZstdDecompress({
@@ -82,6 +90,25 @@ async function* unpack(
 
 const isCompressed = (start: Buffer) =>
   start.subarray(0, 3).equals(gzipMagic) || start.subarray(0, 4).equals(zstdMagic)
+
+const isSkippable = (start: Buffer) =>
+  start.length >= zstdMagic.length &&
+  (start.readUInt8() & 0xf0) === 0x50 &&
+  start.subarray(1, zstdMagic.length).equals(skippableMagic)
+
+/** Reads to the end of a skippable frame, and the start of the next frame. */
+async function skipFrame(first: Buffer, input: AsyncIterator<Buffer, undefined>): Promise<Buffer> {
+  let start = await readStart(input, first, skippableHeaderBytes)
+  if (start.length < skippableHeaderBytes) throw truncated()
+  let left = skippableHeaderBytes + start.readUInt32LE(zstdMagic.length)
+  while (left > start.length) {
+    left -= start.length
+    const next = await input.next()
+    if (next.done) throw truncated()
+    start = next.value
+  }
+  return readStart(input, start.subarray(left), zstdMagic.length)
+}
 
 /** Passes on a tar without compression. */
 async function* passPlain(
@@ -168,7 +195,7 @@ async function readStart(
 
 function explain(error: unknown, { zstdWindowLog }: ArchiveLimits): unknown {
   const { code = '', message } = error as NodeJS.ErrnoException
-  if (code === 'Z_BUF_ERROR') return refuse('Truncated', undefined, 'ends too early; copy it again', error)
+  if (code === 'Z_BUF_ERROR') return truncated(error)
   if (code === 'ZSTD_error_frameParameter_windowTooLarge')
     return refuse(
       'WindowTooLarge',
@@ -178,9 +205,13 @@ function explain(error: unknown, { zstdWindowLog }: ArchiveLimits): unknown {
       }`,
       error,
     )
-  if (code === 'ZSTD_error_prefix_unknown')
-    return refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again', error)
+  if (code === 'ZSTD_error_prefix_unknown') return trailingBytes(error)
   if (/^Z(?:STD)?_/.test(code))
     return refuse('Damaged', undefined, `is damaged (${message}); copy it again`, error)
   return error
 }
+
+const truncated = (cause?: unknown) => refuse('Truncated', undefined, 'ends too early; copy it again', cause)
+
+const trailingBytes = (cause?: unknown) =>
+  refuse('TrailingBytes', undefined, 'has bytes after its end; copy or build it again', cause)

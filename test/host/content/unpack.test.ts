@@ -80,6 +80,11 @@ describe('a bundle made by tar', () => {
     ['gzip', 'tar -cf - --format=ustar -C layout blobs oci-layout index.json | gzip'],
     ['zstd', 'tar -cf - -C layout . | zstd -q'],
     ['zstd in frames', "tar -cf - -C layout . | split -b 700k --filter='zstd -q'"],
+    ['pzstd', 'tar -cf - -C layout . | pzstd -q -p 2'],
+    [
+      'two files of zstd one after the other',
+      'tar -cf t -C layout . && head -c 999999 t | zstd -q && tail -c +1000000 t | zstd -q',
+    ],
     ['zstd with a window of 128 MiB', 'tar -cf - -C layout blobs oci-layout index.json | zstd -q --long=27'],
   ])('%s: index and blobs are unpacked', async (_what, command) => {
     writeLayout(join(home.home, 'layout'), contents)
