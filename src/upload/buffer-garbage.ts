@@ -1,5 +1,6 @@
-// Large enough that collections cost nothing, small enough that few buffers pile up.
-const betweenBytes = 8_388_608
+// V8 counts buffers as old objects and collects everything each time about 8 MiB have been added. Collections of young
+// objects, of half a millisecond, have to come well before that.
+const betweenBytes = 2_097_152
 
 let letGoBytes = 0
 let collect: NodeJS.GCFunction | undefined
