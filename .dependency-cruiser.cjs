@@ -50,22 +50,30 @@ const pathsOf = (names) => `^src/(${names.map(pathOf).join('|')})`
 // A program that needs the sum of the declarations is a root too.
 const rootProgram = '^src/support/main\\.ts$'
 
+// What answers requests beside the routes of the service API: an app of its own.
+const apps = ['content/registry']
+
 const roomLaw = folders.map((folder) => ({
   name: `room-${folder}`,
   comment: `src/${folder} may use only: ${mayUseOf(folder).join(', ')} (its routes also api)`,
   severity: 'error',
   from: {
     path: `^src/${folder}/`,
-    pathNot: [`^src/${folder}/(routes(\\.ts$|/)|commands/)`, rootProgram],
+    pathNot: [`^src/${folder}/(routes(\\.ts$|/)|commands/)`, `^src/(${apps.join('|')})/`, rootProgram],
   },
   to: { path: '^src/', pathNot: pathsOf(mayUseOf(folder)) },
 }))
 
 const routesLaw = folders.map((folder) => ({
   name: `routes-${folder}`,
-  comment: `src/${folder}/routes.ts, or routes/*.ts, may use what its room may, and api`,
+  comment: `src/${folder}/routes.ts, or routes/*.ts, or an app of its own, may use what its room may, and api`,
   severity: 'error',
-  from: { path: `^src/${folder}/routes(\\.ts$|/)` },
+  from: {
+    path: [
+      `^src/${folder}/routes(\\.ts$|/)`,
+      ...apps.filter((app) => app.startsWith(`${folder}/`)).map((app) => `^src/${app}/`),
+    ],
+  },
   to: { path: '^src/', pathNot: pathsOf([...mayUseOf(folder), 'api']) },
 }))
 

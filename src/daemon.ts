@@ -115,6 +115,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ settings: config.content, stateDirectory: state.directory, database, signingKey, runner, stopping },
     ...{ program: edges.contentProgram, definitions: definition, architecture: edges.architecture },
     ...{ bootId: edges.bootId, record: audit.record, listTokens, clock, log },
+    ...{ certificate, clientOf: host.clientOf, anonymousLog },
   })
 
   const working: Room[] = [

@@ -109,7 +109,8 @@ export function createServer({
       begin(request, reply)
       void refuse(limiter?.check(request, reply) ?? toAppError(error), request, reply)
     },
-    routerOptions: { maxParamLength: 256 },
+    // The name of a repository may have a host and a path of 255 characters each.
+    routerOptions: { maxParamLength: slashParameter === undefined ? 256 : 1_024 },
     ...(slashParameter === undefined ? {} : { rewriteUrl }),
     ...(serverFactory ? { serverFactory } : {}),
   }).withTypeProvider<TypeBoxTypeProvider>()

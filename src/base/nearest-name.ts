@@ -1,6 +1,6 @@
 /**
  * The known name that was most likely meant, or undefined when no name is close.
- * `port` finds `api.port` (same last part), `prot` finds `port` (few typing errors).
+ * `port` finds `api.port` (same last part, of several the least nested one), `prot` finds `port` (few typing errors).
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > 100) return undefined
@@ -15,8 +15,12 @@ export function nearestName(name: string, known: readonly string[]): string | un
   if (nearest !== undefined) return nearest
   const lastPart = wanted.slice(wanted.lastIndexOf('.') + 1)
   const sameEnd = known.filter((candidate) => candidate.toLowerCase().endsWith(`.${lastPart}`))
-  return sameEnd.length === 1 ? sameEnd[0] : undefined
+  const depth = Math.min(...sameEnd.map(depthOf))
+  const [first, second] = sameEnd.filter((candidate) => depthOf(candidate) === depth)
+  return second === undefined ? first : undefined
 }
+
+const depthOf = (name: string) => name.split('.').length
 
 /** Optimal string alignment distance: insertions, deletions, substitutions and swaps of adjacent characters. */
 function distance(from: string, to: string): number {

@@ -3,14 +3,16 @@ import { uploadErrors } from '../upload/codes.ts'
 import { contentErrors } from './codes.ts'
 import { Content } from './config.ts'
 import { bundleErrors } from './format/codes.ts'
+import { registryErrors } from './registry/codes.ts'
 
 /** Content of this host: bundles of images, charts, programs and files, and the rules for all uploads. */
 export const about = {
-  errors: { ...uploadErrors, ...bundleErrors, ...contentErrors },
+  errors: { ...uploadErrors, ...bundleErrors, ...contentErrors, ...registryErrors },
   config: { content: Content },
   checkReferencedFiles: async (check) => [
     ...(await (await import('./check-mount.ts')).checkMount(check)),
     ...(await (await import('./check-signing-key.ts')).checkSigningKey(check)),
+    ...(await import('./check-registry.ts')).checkRegistry(check),
   ],
   tags: { content: 'What is uploaded to this host.' },
   limited: ['content'],
@@ -31,6 +33,23 @@ export const about = {
     edgehostd_content_checked_bytes_total: {
       type: 'counter',
       help: 'Bytes of content that were read again to find damage.',
+    },
+    edgehostd_registry_listening: {
+      type: 'gauge',
+      help: '1 while the registry listens, 0 while its port cannot be opened; absent while it is turned off.',
+    },
+    edgehostd_registry_requests_total: {
+      type: 'counter',
+      help: 'Requests that the registry has answered.',
+      labels: ['method', 'route', 'status'],
+    },
+    edgehostd_registry_sent_bytes_total: {
+      type: 'counter',
+      help: 'Bytes of blobs and manifests that were pulled from this host.',
+    },
+    edgehostd_registry_unreadable_blobs_total: {
+      type: 'counter',
+      help: 'Pulls that failed because a blob could not be read or was damaged.',
     },
   },
   support: [

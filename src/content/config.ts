@@ -50,6 +50,28 @@ export const Content = Type.Object(
       },
       strict,
     ),
+    registry: Type.Object(
+      {
+        enabled: Type.Boolean({
+          default: true,
+          description: 'Whether images and charts of the content can be pulled from this host.',
+        }),
+        address: Type.String({
+          format: 'ip',
+          accepts: 'an IPv4 or IPv6 address',
+          default: '127.0.0.1',
+          description:
+            'Address of the registry. On loopback it speaks HTTP, on any other address HTTPS with the certificate of this host.',
+        }),
+        port: positive(5081, 65535, 'Port of the registry.'),
+        anonymous: Type.Boolean({
+          default: false,
+          description:
+            'Whether pulls need no password, as for dockerd, which sends none to a mirror. On loopback only.',
+        }),
+      },
+      strict,
+    ),
     signing: Type.Object(
       {
         publicKey: Type.Object(

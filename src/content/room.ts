@@ -1,9 +1,11 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from '../audit/own-entries.ts'
+import type { ClientOf } from '../base/client.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import type { Database } from '../store/database.ts'
+import type { Lines } from '../system/anonymous-log.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
@@ -12,6 +14,7 @@ import type { about } from './about.ts'
 import { createBundles } from './bundles.ts'
 import type { ContentSettings } from './config.ts'
 import { createContentProgram } from './program/content-program.ts'
+import { createRegistry, type Registry, type RegistryCertificate } from './registry/registry.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { signingKeyRoutes } from './routes/signing-key.ts'
 import { noteSigningKey } from './signing-key-store.ts'
@@ -44,14 +47,22 @@ export interface ContentOptions {
   /** Writes an audit record for a change that the daemon makes by itself. */
   readonly record: (entry: SystemEntry) => void
   readonly listTokens: ContinueTokens
+  /** For a registry that other hosts may reach. */
+  readonly certificate: RegistryCertificate
+  /** The client that an address belongs to. */
+  readonly clientOf: ClientOf
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
   readonly clock: Clock
   readonly log: Logger
+  /** Log for the lines that callers without a password cause. */
+  readonly anonymousLog: Lines
 }
 
 /** The room, and what other rooms may ask of the content. */
-export interface ContentRoom extends Room, ContentAccess {}
+export interface ContentRoom extends Room, ContentAccess {
+  readonly registry: Pick<Registry, 'state'>
+}
 
 /** Creates the room of the content of this host. */
 export function createContent(options: ContentOptions): ContentRoom {
@@ -86,11 +97,23 @@ export function createContent(options: ContentOptions): ContentRoom {
       log,
     },
   })
+  const registry = createRegistry({
+    ...{
+      settings: settings.registry,
+      checkRate: settings.check.bytesPerSecond,
+      stateDirectory,
+      store,
+      program,
+    },
+    ...{ certificate: options.certificate, clientOf: options.clientOf, stopping },
+    ...{ log, anonymousLog: options.anonymousLog },
+  })
   // The store has logged why it could not be opened.
   const open = () => store.open().catch(() => undefined)
 
   return {
     ...createContentAccess(store),
+    registry,
     async routes(app) {
       await app.register(signingKeyRoutes, { signing: key && { key, since: since ?? clock.now() } })
       await app.register(bundleRoutes, { bundles, listTokens })
@@ -116,12 +139,16 @@ export function createContent(options: ContentOptions): ContentRoom {
         edgehostd_content_damaged_blobs: totals?.damagedBlobs,
         edgehostd_content_incomplete: totals && Number(!store.isComplete()),
         edgehostd_content_checked_bytes_total: check.readBytes(),
+        ...registry.figures(),
       }
     },
     checks: [{ name: 'content', kind: 'ready', holds: store.isUsable }],
     prepare: requirePlace,
+    start: registry.start,
     background: () => void open(),
+    reload: registry.reload,
     async stop() {
+      await registry.stop()
       await uploads.stop()
       await program.stop()
       await store.close()

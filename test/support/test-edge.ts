@@ -221,6 +221,8 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
     },
     content: {
       ...content,
+      // Any free port.
+      registry: { ...content.registry, port: 0 },
       ...options.content,
       signing: {
         publicKey: { base64EncodedValue: options.signingKey ?? '', description: 'Key of the tests' },

@@ -1,5 +1,5 @@
 import type { ApiSettings } from '../config.ts'
-import type { ServerResponse } from 'node:http'
+import type { Server as HttpServer, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
 import { AppError } from '../../errors/app-error.ts'
 import { apiErrors } from '../codes.ts'
@@ -27,7 +27,7 @@ interface Body {
  * @returns a function that stops watching
  */
 export function watchBodyRate(
-  server: Server<typeof GatheredRequest>,
+  server: Server<typeof GatheredRequest> | HttpServer<typeof GatheredRequest>,
   { minimumBytesPerSecond, windowSeconds }: BodyRate,
   { headers, errorType, errorBody }: Replies,
 ): () => void {

@@ -1,6 +1,6 @@
 import type { ApiSettings } from '../config.ts'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Server } from 'node:https'
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http'
+import { Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { networkFactor, type Client, type ClientOf } from '../../base/client.ts'
@@ -11,6 +11,8 @@ import type { Caller, IsGone } from '../access.ts'
 
 export type ConnectionLimits = ApiSettings['connections'] & {
   readonly clientOf: ClientOf
+  /** Where the limits are set, for the operator; by default `api.connections`. */
+  readonly settingsName?: string
   readonly log: Logger
   /** Log for the lines that callers without a session cause; the default is `log`. */
   readonly anonymousLog?: Lines | undefined
@@ -37,8 +39,8 @@ export interface Connections {
 
 interface Connection {
   readonly raw: Socket
-  /** Set after the handshake. */
-  tls: TLSSocket | undefined
+  /** The socket of its requests; that of TLS is set after the handshake. */
+  socket: Socket | undefined
   readonly client: Client
   /** The groups in which it counts: its client and the network around that, or its user. */
   groups: readonly Group[]
@@ -69,8 +71,15 @@ interface Group {
  * the client that has most of them. Otherwise a thousand slow bodies from twenty addresses would lock out all other clients.
  */
 export function limitConnections(
-  server: Server,
-  { maximum, maximumPerAddress, clientOf, log, anonymousLog = log }: ConnectionLimits,
+  server: Server | HttpServer,
+  {
+    maximum,
+    maximumPerAddress,
+    clientOf,
+    log,
+    anonymousLog = log,
+    settingsName = 'api.connections',
+  }: ConnectionLimits,
 ): Connections {
   const groups = new Map<string, Group>()
   const evictable = new Set<Connection>()
@@ -82,7 +91,7 @@ export function limitConnections(
   const closed = createTally((counts) =>
     log.warn(
       counts,
-      `connections were closed at the limit of api.connections; list the open ones with: ss -tn state established '( sport = :${port} )'`,
+      `connections were closed at the limit of ${settingsName}; list the open ones with: ss -tn state established '( sport = :${port} )'`,
     ),
   )
 
@@ -106,7 +115,7 @@ export function limitConnections(
       victim.raw.destroy()
     }
     const connection: Connection = {
-      ...{ raw, tls: undefined, client, groups: [], key: tupleOf(raw) },
+      ...{ raw, socket: undefined, client, groups: [], key: tupleOf(raw) },
       ...{ open: true, caller: undefined, requests: 0 },
     }
     countIn(groupsOf(client), connection)
@@ -114,6 +123,7 @@ export function limitConnections(
     byTuple.set(connection.key, connection)
     offer(connection)
     raw.once('close', () => remove(connection))
+    if (!(server instanceof Server)) useSocket(connection, raw)
   }
 
   function remove(connection: Connection): void {
@@ -186,8 +196,11 @@ export function limitConnections(
 
   function onSecureConnection(socket: TLSSocket): void {
     const connection = byTuple.get(tupleOf(socket))
-    if (!connection) return
-    connection.tls = socket
+    if (connection) useSocket(connection, socket)
+  }
+
+  function useSocket(connection: Connection, socket: Socket): void {
+    connection.socket = socket
     bySocket.set(socket, connection)
   }
 
@@ -200,7 +213,7 @@ export function limitConnections(
       connection.requests -= 1
       if (connection.requests > 0) return
       move(connection)
-      if (isClosing) connection.tls?.destroySoon()
+      if (isClosing) connection.socket?.destroySoon()
     })
   }
 
@@ -241,9 +254,9 @@ export function limitConnections(
     count: () => count,
     closeIdle() {
       isClosing = true
-      for (const { raw, tls, requests } of byTuple.values()) {
-        if (tls === undefined) raw.destroy()
-        else if (requests === 0) tls.destroySoon()
+      for (const { raw, socket, requests } of byTuple.values()) {
+        if (socket === undefined) raw.destroy()
+        else if (requests === 0) socket.destroySoon()
       }
     },
     stop() {

@@ -1,4 +1,5 @@
-import { createServer, type Server } from 'node:https'
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
+import { createServer, Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyServerFactory } from 'fastify'
 import type { Logger } from 'pino'
@@ -8,7 +9,7 @@ import type { Caller, IsGone } from '../access.ts'
 import { apiReplies, type Replies } from '../replies.ts'
 import { watchBodyRate, type BodyRate } from './body-rate.ts'
 import { limitConnections, type ConnectionLimits, type Connections } from './connections.ts'
-import { applyTimeouts, serverOptions, type Timeouts } from './timeouts.ts'
+import { applyTimeouts, httpOptions, serverOptions, type Timeouts } from './timeouts.ts'
 import { tlsOptions, type TlsMaterial } from '../../system/tls-options.ts'
 import { leaveUnreadBodies } from './unread-body.ts'
 
@@ -18,7 +19,8 @@ export interface HttpsServerOptions {
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
   readonly body: BodyRate
-  readonly material: TlsMaterial
+  /** Without it the server is one of plain HTTP, which may listen on loopback only. */
+  readonly material: TlsMaterial | undefined
   /** How its app replies; the default is the form of the service API. */
   readonly replies?: Replies
   readonly log: Logger
@@ -26,7 +28,7 @@ export interface HttpsServerOptions {
   readonly anonymousLog?: Lines
 }
 
-/** The HTTPS server with all its limits. Fastify creates it by `serverFactory`. */
+/** The HTTPS server, or one of plain HTTP, with all its limits. Fastify creates it by `serverFactory`. */
 export interface HttpsServer {
   readonly serverFactory: FastifyServerFactory
   /** Sets the certificate for new connections; open ones stay open. */
@@ -61,17 +63,21 @@ export function createHttpsServer({
   clientOf,
   replies = apiReplies,
 }: HttpsServerOptions): HttpsServer {
-  let made: { server: Server; limits: Connections; stopRate: () => void } | undefined
+  let made: { server: Server | HttpServer; limits: Connections; stopRate: () => void } | undefined
   return {
     serverFactory(handler) {
-      const server = createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
+      const server = material
+        ? createServer({ ...tlsOptions(material), ...serverOptions(timeouts) }, handler)
+        : createHttpServer(httpOptions, handler)
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
       const limits = limitConnections(server, { ...connections, clientOf, log, anonymousLog })
       made = { server, limits, stopRate: watchBodyRate(server, body, replies) }
       return server
     },
-    useCertificate: (next) => made?.server.setSecureContext(tlsOptions(next)),
+    useCertificate(next) {
+      if (made?.server instanceof Server) made.server.setSecureContext(tlsOptions(next))
+    },
     markAuthenticated: (socket, caller) => made?.limits.markAuthenticated(socket, caller),
     markUnauthenticated: (isGone) => made?.limits.markUnauthenticated(isGone),
     connections: () => made?.limits.count() ?? 0,

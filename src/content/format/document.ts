@@ -8,6 +8,8 @@ import { refuseBundle, showText } from './refusal.ts'
 export interface Index {
   readonly kind: 'index'
   readonly artifactType: string | undefined
+  /** Digest of what it belongs to, as a signature belongs to an image. That need not be here. */
+  readonly subject: string | undefined
   readonly annotations: ReadonlyMap<string, string>
   readonly children: readonly Descriptor[]
 }
@@ -16,6 +18,8 @@ export interface Index {
 export interface Manifest {
   readonly kind: 'manifest'
   readonly artifactType: string | undefined
+  /** As of an index. */
+  readonly subject: string | undefined
   readonly annotations: ReadonlyMap<string, string>
   readonly config: Descriptor
   readonly layers: readonly Descriptor[]
@@ -161,5 +165,6 @@ function parseChild(fields: Fields): Descriptor {
 
 const commonFields = (fields: Fields) => ({
   artifactType: fields.optionalText('artifactType') || undefined,
+  subject: fields.optionalObject('subject')?.optionalText('digest') || undefined,
   annotations: fields.texts('annotations'),
 })

@@ -26,8 +26,24 @@ export interface BundleFacts {
   readonly definition?: { readonly digest: string; readonly sizeBytes: number }
 }
 
-/** A blob and its size in bytes. */
-export type RecordedBlob = readonly [digest: string, sizeBytes: number]
+/** A blob and its size in bytes; `document` for an index or a manifest. */
+export type RecordedBlob = readonly [digest: string, sizeBytes: number, document?: RecordedDocument]
+
+/** What a registry says of an index or a manifest. */
+export interface RecordedDocument {
+  readonly mediaType: string
+  /** Present where it belongs to another index or manifest. */
+  readonly referrer?: Referrer
+}
+
+/** An index or manifest that belongs to another one, as a signature does. */
+export interface Referrer {
+  /** Digest of the other one, which need not be here. */
+  readonly subject: string
+  /** Of a manifest without one: the media type of its configuration. */
+  readonly artifactType?: string
+  readonly annotations?: Readonly<Record<string, string>>
+}
 
 // A reader refuses a higher number.
 const recordFormat = 1
@@ -154,8 +170,9 @@ function readFacts({ format, bundle }: Record<string, unknown>): BundleFacts {
 }
 
 function readBlob(blob: unknown): RecordedBlob {
-  const [digest, sizeBytes] = Array.isArray(blob) ? (blob as unknown[]) : []
+  const [digest, sizeBytes, document] = Array.isArray(blob) ? (blob as unknown[]) : []
   if (typeof digest !== 'string' || !isDigest(digest) || !Number.isSafeInteger(sizeBytes))
     throw new RecordDamaged('has a line of a blob without digest and size')
-  return [digest, sizeBytes as number]
+  if (document === undefined) return [digest, sizeBytes as number]
+  return [digest, sizeBytes as number, document as RecordedDocument]
 }

@@ -2,9 +2,9 @@ import { closeSync, linkSync, openSync, readFileSync, statSync, writeSync } from
 import { join } from 'node:path'
 import { digestOf } from '../format/descriptor.ts'
 import { describeEntries } from '../format/entry.ts'
-import { documentTooLarge } from '../format/document.ts'
+import { documentTooLarge, type Document } from '../format/document.ts'
 import { bundleLimits } from '../format/limits.ts'
-import { formatRecord, type RecordedBlob } from '../format/record.ts'
+import { formatRecord, type RecordedBlob, type RecordedDocument } from '../format/record.ts'
 import { refuseBundle } from '../format/refusal.ts'
 import { createWalk, requireWhole, sizeDiffers, type Need, type Walk } from '../format/walk.ts'
 import type { Examined, ExamineOrder } from './protocol.ts'
@@ -37,8 +37,13 @@ export function examine({ upload, bundle }: ExamineOrder): Examined {
   })
 
   const recorded: RecordedBlob[] = [[indexDigest, indexFile.length]]
-  for (const { digest, sizeBytes } of walk.needs.values())
-    if (isHeld(digest)) recorded.push([digest, sizeBytes])
+  for (const { digest, sizeBytes, descriptor } of walk.needs.values()) {
+    if (!isHeld(digest)) continue
+    const document = walk.documents.get(digest)
+    recorded.push(
+      document ? [digest, sizeBytes, describeDocument(descriptor.mediaType, document)] : [digest, sizeBytes],
+    )
+  }
   const lackingBlobs = walk.needs.size + 1 - recorded.length
   const found = {
     indexDigest,
@@ -49,6 +54,21 @@ export function examine({ upload, bundle }: ExamineOrder): Examined {
   const facts = { ...bundle, ...found, ...(lackingBlobs > 0 ? { lackingBlobs } : {}) }
   writePieces(join(upload, 'record.jsonl'), formatRecord(facts, entries, recorded))
   return { ...found, entries: entries.length, architectures }
+}
+
+function describeDocument(mediaType: string, document: Document): RecordedDocument {
+  const { subject, annotations } = document
+  if (subject === undefined) return { mediaType }
+  const artifactType =
+    document.artifactType ?? (document.kind === 'manifest' ? document.config.mediaType : undefined)
+  return {
+    mediaType,
+    referrer: {
+      subject,
+      ...(artifactType === undefined ? {} : { artifactType }),
+      ...(annotations.size === 0 ? {} : { annotations: Object.fromEntries(annotations) }),
+    },
+  }
 }
 
 function readIndexFile(file: string): Buffer {

@@ -107,6 +107,12 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     SET facts = ?, index_digest = ?, published_at = ?, image_count = ?, architectures = ? WHERE id = ?`)
   const insertEntry = sql.prepare('INSERT INTO entry VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const insertBlob = sql.prepare('INSERT OR IGNORE INTO blob (hex, size_bytes) VALUES (?, ?)')
+  // A blob of one bundle may be a document of another one.
+  const insertDocument =
+    sql.prepare(`INSERT INTO blob (hex, size_bytes, document_type, subject, artifact_type, annotations)
+    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (hex) DO UPDATE SET document_type = excluded.document_type,
+      subject = excluded.subject, artifact_type = excluded.artifact_type, annotations = excluded.annotations
+    WHERE document_type IS NULL`)
   const insertUse = sql.prepare(
     'INSERT OR IGNORE INTO bundle_blob (bundle, blob) SELECT ?, id FROM blob WHERE hex = ?',
   )
@@ -182,8 +188,14 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     )
   }
 
-  function addBlob(bundle: number, [digest, sizeBytes]: RecordedBlob): void {
-    insertBlob.run(hexOf(digest), sizeBytes)
+  function addBlob(bundle: number, [digest, sizeBytes, document]: RecordedBlob): void {
+    if (document) {
+      const { subject = null, artifactType = null, annotations } = document.referrer ?? {}
+      insertDocument.run(
+        ...[hexOf(digest), sizeBytes, document.mediaType, subject, artifactType],
+        annotations === undefined ? null : JSON.stringify(annotations),
+      )
+    } else insertBlob.run(hexOf(digest), sizeBytes)
     insertUse.run(bundle, hexOf(digest))
   }
 

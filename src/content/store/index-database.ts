@@ -13,7 +13,10 @@ export interface IndexDatabase {
 }
 
 // A file of another number is thrown away: an index needs no migration.
-const schemaVersion = 1
+const schemaVersion = 2
+
+/** SQL: the name of an entry without its host. */
+export const pathOfName = "substr(name, instr(name, '/') + 1)"
 
 // Digests of blobs are hex, without `sha256:`. Times are milliseconds since 1970, UTC.
 const schema = `
@@ -45,15 +48,22 @@ const schema = `
   ) STRICT;
   CREATE INDEX entry_bundle ON entry (bundle, id);
   CREATE INDEX entry_name ON entry (name, tag);
+  CREATE INDEX entry_path ON entry (${pathOfName}, tag) WHERE name <> '';
   CREATE INDEX entry_digest ON entry (digest);
   CREATE INDEX entry_title ON entry (title) WHERE title <> '';
   CREATE TABLE blob (
     id INTEGER PRIMARY KEY,
     hex TEXT NOT NULL UNIQUE,
     size_bytes INTEGER NOT NULL,
-    damaged_at INTEGER
+    damaged_at INTEGER,
+    -- Of indexes and manifests only.
+    document_type TEXT,
+    subject TEXT,
+    artifact_type TEXT,
+    annotations TEXT
   ) STRICT;
   CREATE INDEX blob_damaged ON blob (damaged_at) WHERE damaged_at IS NOT NULL;
+  CREATE INDEX blob_subject ON blob (subject, hex) WHERE subject IS NOT NULL;
   CREATE TABLE bundle_blob (
     bundle INTEGER NOT NULL,
     blob INTEGER NOT NULL,

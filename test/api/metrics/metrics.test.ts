@@ -30,6 +30,9 @@ beforeAll(async () => {
       trackedKeys: 1_000,
     },
   })
+  // A pull that is refused is counted too.
+  await edge.content.start?.({ address: '127.0.0.1', port: 0 })
+  await (await fetch(`http://127.0.0.1:${edge.content.registry.state().port}/v2/`)).text()
   // Some of them come every five seconds.
   edge.daemon.rooms.jobs.background?.()
   await vi.waitFor(

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from '../../system/log.ts'
+
+export interface ListenerOptions {
+  /** Not listening yet. */
+  readonly app: FastifyInstance
+  readonly address: string
+  readonly port: number
+  readonly log: Logger
+}
+
+/** The port of the registry. One that is taken does not end the daemon, whose other work does not need it. */
+export interface Listener {
+  /** Opens the port, or begins to try it again and again. */
+  open(): Promise<void>
+  isListening(): boolean
+  /** Port that is open, or that is tried. */
+  port(): number
+  /** Why it is not open; for operators. */
+  problem(): string | undefined
+  /** Accepts no more connections. Resolves when all are closed. */
+  close(): Promise<void>
+}
+
+const retryMs = 5_000
+const backlog = 4_096
+
+export function createListener({ app, address, port, log }: ListenerOptions): Listener {
+  const { server } = app
+  let problem: string | undefined
+  let retry: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  async function open(): Promise<void> {
+    retry = undefined
+    try {
+      await listen(address)
+    } catch (error) {
+      const found = describeProblem(error as NodeJS.ErrnoException, address, port)
+      if (found !== problem) log.error({ address, port, code: (error as NodeJS.ErrnoException).code }, found)
+      problem = found
+      if (!isClosed) retry = setTimeout(() => void open(), retryMs).unref()
+      return
+    }
+    if (problem !== undefined) log.info({ address, port }, 'the port of the registry is open now')
+    problem = undefined
+  }
+
+  /** `::` is both families, and only IPv4 on a machine without IPv6. */
+  async function listen(host: string): Promise<void> {
+    const listening = once(server, 'listening')
+    server.listen({ host, port, backlog })
+    try {
+      await listening
+    } catch (error) {
+      if (host !== '::' || (error as NodeJS.ErrnoException).code !== 'EAFNOSUPPORT') throw error
+      await listen('0.0.0.0')
+    }
+  }
+
+  return {
+    open,
+    isListening: () => server.listening,
+    port: () => (server.address() as AddressInfo | null)?.port ?? port,
+    problem: () => problem,
+    async close() {
+      isClosed = true
+      clearTimeout(retry)
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
+      await closed
+    },
+  }
+}
+
+function describeProblem({ code, message }: NodeJS.ErrnoException, address: string, port: number): string {
+  const place = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: `another process listens there: find it with ss -ltnp 'sport = :${port}' and end it, or set content.registry.port`,
+    EADDRNOTAVAIL:
+      'this host does not have the address: see ip -brief address, or set content.registry.address',
+    EACCES: 'the daemon may not open a port below 1024: set content.registry.port',
+  }
+  return `the registry cannot listen on ${place}: ${advice[code ?? ''] ?? message}; it is tried again every ${retryMs / 1_000} s`
+}

@@ -1,0 +1,144 @@
+import type { SQLInputValue } from 'node:sqlite'
+import type { Referrer } from '../format/record.ts'
+import { pathOfName, type IndexDatabase } from '../store/index-database.ts'
+import type { Repository } from './repository.ts'
+
+// What the registry asks the index. Only published bundles count.
+
+/** A blob of a published bundle. */
+export interface PulledBlob {
+  readonly hex: string
+  readonly sizeBytes: number
+  readonly isDamaged: boolean
+  /** Of an index or a manifest. */
+  readonly mediaType: string | undefined
+}
+
+/** An index or manifest that belongs to another one. */
+export interface ReferringBlob extends PulledBlob, Omit<Referrer, 'subject'> {}
+
+const isNamed = `EXISTS (SELECT 1 FROM bundle_blob AS use JOIN bundle ON bundle.id = use.bundle
+  WHERE use.blob = blob.id AND is_published = 1)`
+const blobColumns =
+  'hex, size_bytes AS sizeBytes, damaged_at IS NOT NULL AS isDamaged, document_type AS mediaType'
+
+interface BlobRow {
+  readonly hex: string
+  readonly sizeBytes: number
+  readonly isDamaged: number
+  readonly mediaType: string | null
+}
+
+export function findBlob({ sql }: IndexDatabase, hex: string): PulledBlob | undefined {
+  const row = sql.prepare(`SELECT ${blobColumns} FROM blob WHERE hex = ? AND ${isNamed}`).get(hex)
+  return row === undefined ? undefined : blobOf(row as unknown as BlobRow)
+}
+
+const blobOf = ({ isDamaged, mediaType, ...row }: BlobRow): PulledBlob => ({
+  ...{ hex: row.hex, sizeBytes: row.sizeBytes, isDamaged: isDamaged === 1 },
+  mediaType: mediaType ?? undefined,
+})
+
+/** One way in which an entry may be called by the name of a repository. */
+interface Way {
+  readonly condition: string
+  readonly value: string
+  /** SQL of its tag. */
+  readonly tag: string
+}
+
+const byName = { condition: 'entry.name = ?', tag: 'entry.tag' }
+const byPath = { condition: `entry.name <> '' AND ${pathOfName} = ?`, tag: 'entry.tag' }
+// Helm writes a version with _ for +, which tags may not contain.
+const byTitle = {
+  condition: "title <> '' AND title = ? AND entry.name = ''",
+  tag: "CASE version WHEN '' THEN 'latest' ELSE replace(version, '+', '_') END",
+}
+
+const waysOf = ({ names, path, title }: Repository): readonly Way[] => [
+  ...names.map((value) => ({ ...byName, value })),
+  ...(path === undefined ? [] : [{ ...byPath, value: path }]),
+  ...(title === undefined ? [] : [{ ...byTitle, value: title }]),
+]
+
+const publishedEntries = 'FROM entry JOIN bundle ON bundle.id = entry.bundle WHERE is_published = 1'
+
+/** Digest of the entry to which a tag leads. Of the bundles with the same tag, the newest has it. */
+export function findTagged({ sql }: IndexDatabase, repository: Repository, tag: string): string | undefined {
+  for (const way of waysOf(repository)) {
+    const row = sql
+      .prepare(
+        `SELECT digest ${publishedEntries} AND ${way.condition} AND ${way.tag} = ?
+        ORDER BY published_at DESC, uid DESC, entry.id DESC LIMIT 1`,
+      )
+      .get(way.value, tag)
+    if (row) return String(row.digest)
+  }
+  return undefined
+}
+
+export const hasRepository = ({ sql }: IndexDatabase, repository: Repository): boolean =>
+  waysOf(repository).some(
+    ({ condition, value }) =>
+      sql.prepare(`SELECT 1 ${publishedEntries} AND ${condition} LIMIT 1`).get(value) !== undefined,
+  )
+
+/** Tags of a repository in the order of their characters. @param after the last one of the page before */
+export function listTags(
+  { sql }: IndexDatabase,
+  repository: Repository,
+  after: string,
+  limit: number,
+): string[] {
+  const ways = waysOf(repository)
+  const tags = ways.map(
+    ({ condition, tag }) => `SELECT ${tag} AS tag ${publishedEntries} AND ${condition} AND ${tag} > ?`,
+  )
+  const values: SQLInputValue[] = ways.flatMap(({ value }) => [value, after])
+  const rows = sql.prepare(`${tags.join(' UNION ')} ORDER BY tag LIMIT ?`).all(...values, limit)
+  return rows.map(({ tag }) => String(tag))
+}
+
+/** Names and titles of all entries, in the order of their characters; read in a thread. */
+export async function listRepositories(
+  { read }: IndexDatabase,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const [rows = []] = await read([
+    {
+      sql: `SELECT DISTINCT called AS name FROM (
+          SELECT CASE entry.name WHEN '' THEN title ELSE entry.name END AS called ${publishedEntries})
+        WHERE called > ? ORDER BY called LIMIT ?`,
+      values: [after, limit],
+    },
+  ])
+  return rows.map(({ name }) => String(name))
+}
+
+/**
+ * What belongs to an index or manifest, in the order of the digests, one after the other, since their annotations may be large.
+ * @param after hex of the last one of the page before
+ */
+export function* findReferrers(
+  { sql }: IndexDatabase,
+  subject: string,
+  after: string,
+): Generator<ReferringBlob> {
+  const rows = sql
+    .prepare(
+      `SELECT ${blobColumns}, artifact_type AS artifactType, annotations FROM blob
+      WHERE subject = ? AND hex > ? AND damaged_at IS NULL AND ${isNamed} ORDER BY hex`,
+    )
+    .iterate(subject, after)
+  for (const each of rows) {
+    const row = each as unknown as BlobRow & { artifactType: string | null; annotations: string | null }
+    yield {
+      ...blobOf(row),
+      ...(row.artifactType === null ? {} : { artifactType: row.artifactType }),
+      ...(row.annotations === null
+        ? {}
+        : { annotations: JSON.parse(row.annotations) as Record<string, string> }),
+    }
+  }
+}

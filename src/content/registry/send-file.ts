@@ -1,0 +1,122 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyReply } from 'fastify'
+
+/** Sends parts of files as replies, with a bounded amount of memory for all of them. */
+export interface FileSender {
+  /**
+   * Sends a reply and ends it. The file stays open. If the client disconnects, the reply ends early.
+   * @throws ReadFailed; nothing of the reply was sent then, or the connection is cut, so that no client takes the part for the whole
+   */
+  send(part: FilePart): Promise<void>
+  /** Bytes of all replies since the start. */
+  sentBytes(): number
+}
+
+export interface FilePart {
+  readonly file: FileHandle
+  /** First byte. */
+  readonly start: number
+  readonly sizeBytes: number
+  /** Called when the first bytes are read. @returns the reply, with its status and headers */
+  readonly begin: () => FastifyReply
+}
+
+/** A file could not be read, or ended too early. */
+export class ReadFailed extends Error {
+  override readonly name = 'ReadFailed'
+}
+
+// A piece is read while the client reads the one before from the buffers of the kernel. Larger ones are not faster.
+const mostPieceBytes = 262_144
+const leastPieceBytes = 16_384
+// Of some hundred replies at once each gets smaller pieces.
+const memoryBytes = 16_777_216
+
+export function createFileSender(): FileSender {
+  const closings = createClosings()
+  let replies = 0
+  let sentBytes = 0
+
+  async function send({ file, start, sizeBytes, begin }: FilePart): Promise<void> {
+    const share = Math.max(leastPieceBytes, Math.min(mostPieceBytes, Math.floor(memoryBytes / replies)))
+    const buffer = Buffer.allocUnsafeSlow(Math.min(share, sizeBytes))
+    const readAt = async (at: number) => {
+      const wanted = Math.min(buffer.length, sizeBytes - at)
+      const { bytesRead } = await file.read(buffer, 0, wanted, start + at).catch((error: unknown) => {
+        throw new ReadFailed('the file cannot be read', { cause: error })
+      })
+      if (bytesRead === 0) throw new ReadFailed(`the file ends at byte ${start + at}`)
+      return buffer.subarray(0, bytesRead)
+    }
+    let piece = sizeBytes === 0 ? buffer : await readAt(0)
+    const reply = begin()
+    const response = reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+    for (let at = 0; ;) {
+      const isLast = at + piece.length === sizeBytes
+      // The buffer is used again only when the kernel has all of the piece.
+      if (!(await write(response, piece, isLast))) return
+      at += piece.length
+      sentBytes += piece.length
+      if (isLast) return
+      piece = await readAt(at).catch((error: unknown) => {
+        // Ended in the regular way, the part would look like the whole to a client that does not count.
+        response.destroy()
+        throw error
+      })
+    }
+  }
+
+  /** @returns whether the connection is still open */
+  function write(response: ServerResponse, piece: Buffer, isLast: boolean): Promise<boolean> {
+    const { socket } = response.req
+    return new Promise((resolve) => {
+      const ignore = closings.add(socket, () => resolve(false))
+      const done = (error?: Error | null) => {
+        ignore()
+        resolve(!error)
+      }
+      if (isLast) response.end(piece, done)
+      else response.write(piece, done)
+    })
+  }
+
+  return {
+    async send(part) {
+      replies += 1
+      try {
+        await send(part)
+      } finally {
+        replies -= 1
+      }
+    },
+    sentBytes: () => sentBytes,
+  }
+}
+
+/**
+ * Calls listeners when a socket closes. A reply that waits behind another one on its connection is not told by Node when that is
+ * lost, and a listener of its own on the socket for each would be too many.
+ */
+function createClosings() {
+  const bySocket = new WeakMap<Socket, Set<() => void>>()
+  return {
+    /** @returns a function that removes the listener */
+    add(socket: Socket, listener: () => void): () => void {
+      if (socket.destroyed) {
+        listener()
+        return () => undefined
+      }
+      let listeners = bySocket.get(socket)
+      if (!listeners) {
+        const added = new Set<() => void>()
+        bySocket.set(socket, (listeners = added))
+        socket.once('close', () => added.forEach((each) => each()))
+      }
+      const known = listeners
+      known.add(listener)
+      return () => known.delete(listener)
+    },
+  }
+}
