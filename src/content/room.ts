@@ -16,6 +16,7 @@ import type { ContentSettings } from './config.ts'
 import { createContentProgram } from './program/content-program.ts'
 import { createRegistry, type Registry, type RegistryCertificate } from './registry/registry.ts'
 import { bundleRoutes } from './routes/bundles.ts'
+import { registryRoutes } from './routes/registry.ts'
 import { signingKeyRoutes } from './routes/signing-key.ts'
 import { noteSigningKey } from './signing-key-store.ts'
 import { createBlobCheck } from './store/check-blobs.ts'
@@ -117,6 +118,9 @@ export function createContent(options: ContentOptions): ContentRoom {
     async routes(app) {
       await app.register(signingKeyRoutes, { signing: key && { key, since: since ?? clock.now() } })
       await app.register(bundleRoutes, { bundles, listTokens })
+      await app.register(registryRoutes, {
+        ...{ registry, store, certificate: () => options.certificate.material().cert },
+      })
       await uploads.routes(app)
     },
     jobs: [

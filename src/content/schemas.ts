@@ -216,3 +216,100 @@ export const ContentUploaded = Type.Object(
   { title: 'ContentUploaded' },
 )
 export type ContentUploaded = Static<typeof ContentUploaded>
+
+export const ContentRegistry = Type.Object(
+  {
+    isEnabled: Type.Boolean({ description: 'Whether the configuration has the registry switched on.' }),
+    address: Type.String({ description: 'The address on which it listens.' }),
+    port: Type.Integer(),
+    isTls: Type.Boolean({ description: 'False only on a loopback address.' }),
+    isAnonymous: Type.Boolean({ description: 'Whether it answers without a password.' }),
+    isListening: Type.Boolean(),
+    problem: Type.Optional(Type.String({ description: 'Why it does not listen, and what to do.' })),
+    username: Type.String({ description: 'The user name that goes with the password.' }),
+    hosts: Type.Array(Type.String(), {
+      description: 'Registries that the names of its images are of, for example docker.io.',
+    }),
+    certificate: Type.Optional(
+      Type.String({ description: 'With TLS: the certificate that clients have to trust, PEM.' }),
+    ),
+  },
+  { title: 'ContentRegistry' },
+)
+export type ContentRegistry = Static<typeof ContentRegistry>
+
+export const ContentRegistryPassword = Type.Object(
+  { username: Type.String(), password: Type.String() },
+  { title: 'ContentRegistryPassword' },
+)
+export type ContentRegistryPassword = Static<typeof ContentRegistryPassword>
+
+export const RegistryHealthDetails = Type.Object(
+  {
+    State: Type.Enum(['Healthy', 'Unhealthy', 'NotInstalled'], {
+      description: 'NotInstalled: the configuration of the host has the registry switched off.',
+    }),
+    Message: Type.String({ description: 'Where the registry listens, or what is wrong and what to do.' }),
+    DiskCapacity: Type.Optional(
+      Type.String({
+        description:
+          'Of the file system of the content, for example 58.2 GiB. The sizes are absent while it cannot be read.',
+      }),
+    ),
+    DiskUsed: Type.Optional(Type.String()),
+    DiskAvailable: Type.Optional(Type.String()),
+    UsagePercentage: Type.Optional(Type.String({ description: 'For example 42%.' })),
+  },
+  { title: 'RegistryHealthDetails' },
+)
+export type RegistryHealthDetails = Static<typeof RegistryHealthDetails>
+
+const ContentType = Type.Enum(['image', 'artifact', 'chart', 'pack'])
+
+export const RegistryContentDetails = Type.Object(
+  {
+    name: Type.String({
+      description: 'Of an image with its registry; of a chart, program or file its title; else the digest.',
+    }),
+    version: Type.String({
+      description: 'The tag, or the version of a chart or program; else the digest.',
+    }),
+    contentType: ContentType,
+    size: Type.String({ description: 'Of its blobs, each counted once, for example 4.2 MiB.' }),
+    dateAdded: Type.String({ format: 'date-time' }),
+  },
+  { title: 'RegistryContentDetails' },
+)
+export type RegistryContentDetails = Static<typeof RegistryContentDetails>
+
+export const RegistryContentsDetails = Type.Object(
+  { status: Type.Array(RegistryContentDetails) },
+  { title: 'RegistryContentsDetails' },
+)
+
+const RegistryContentSyncStatus = Type.Object(
+  {
+    name: Type.Optional(Type.String()),
+    version: Type.Optional(Type.String()),
+    contentType: Type.Optional(ContentType),
+    size: Type.Optional(Type.String()),
+    source: Type.Optional(Type.String()),
+    target: Type.Optional(Type.String()),
+    status: Type.Optional(Type.Enum(['pending', 'completed', 'failed'])),
+    msg: Type.Optional(Type.String()),
+    creationTimestamp: Type.Optional(Type.String({ format: 'date-time' })),
+    lastSyncTimestamp: Type.Optional(Type.String({ format: 'date-time' })),
+  },
+  { title: 'RegistryContentSyncStatus' },
+)
+
+export const RegistryContentsSyncStatus = Type.Object(
+  {
+    statusMessage: Type.String(),
+    pendingItems: Type.Array(RegistryContentSyncStatus, {
+      description: 'Content that is still to be copied to another host.',
+    }),
+    errors: Type.Record(Type.String(), Type.String()),
+  },
+  { title: 'RegistryContentsSyncStatus' },
+)

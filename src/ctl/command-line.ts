@@ -70,18 +70,15 @@ const lineOf = (
   options: Readonly<Partial<Record<string, string>>>,
 ): CommandLine => ({ command, arguments: words, options: options as CommandLine['options'] })
 
-/** The commands of a group such as `audit`; empty where the words name no group. */
+/** The commands of a group such as `audit` or `content registry`; empty where the words name no group. */
 export const groupOf = (words: readonly string[], { commands }: CommandTable): Command[] =>
-  words.length === 1 ? commands.filter(({ name }) => name.startsWith(`${words[0] ?? ''} `)) : []
+  words.length === 0 ? [] : commands.filter(({ name }) => name.startsWith(`${words.join(' ')} `))
 
-/** The first words of all commands. */
-export const firstWords = ({ commands }: CommandTable): string[] => [
-  ...new Set(commands.map(({ name }) => name.split(' ')[0] ?? '')),
-]
-
-/** The second words of the commands of a group. */
-export const secondWords = (first: string, table: CommandTable): string[] =>
-  groupOf([first], table).map(({ name }) => name.slice(first.length + 1))
+/** What may come after words: the first words of all commands, the second words of a group. */
+export function nextWords(words: readonly string[], table: CommandTable): string[] {
+  const group = words.length === 0 ? table.commands : groupOf(words, table)
+  return [...new Set(group.map(({ name }) => name.split(' ')[words.length] ?? ''))]
+}
 
 /** The command that words begin with. */
 export function findCommand(words: readonly string[], table: CommandTable): Command {
@@ -90,15 +87,21 @@ export function findCommand(words: readonly string[], table: CommandTable): Comm
     name.split(' ').every((part, index) => part === words[index]),
   )
   if (found) return found
-  const [first = '', second] = words
-  const firsts = firstWords(table)
-  if (!firsts.includes(first)) {
-    const known = [...firsts, ...table.commands.map(({ name }) => name)]
-    throw refuse(`unknown command ${printable(first)}${suggest(first, known)}`)
-  }
-  const seconds = secondWords(first, table)
-  if (second === undefined) throw refuse(`${first} needs one of: ${seconds.join(', ')}`, first)
-  throw refuse(`unknown command ${first} ${printable(second)}${suggest(second, seconds, `${first} `)}`, first)
+  const group = longestGroup(words, table)
+  const next = nextWords(group, table)
+  const wrong = words[group.length]
+  const name = group.join(' ')
+  if (wrong === undefined) throw refuse(`${name} needs one of: ${next.join(', ')}`, name)
+  if (name !== '')
+    throw refuse(`unknown command ${name} ${printable(wrong)}${suggest(wrong, next, `${name} `)}`, name)
+  const known = [...next, ...table.commands.map((command) => command.name)]
+  throw refuse(`unknown command ${printable(wrong)}${suggest(wrong, known)}`)
+}
+
+/** As many of the words as name a group. */
+function longestGroup(words: readonly string[], table: CommandTable): readonly string[] {
+  const end = words.findIndex((_, index) => groupOf(words.slice(0, index + 1), table).length === 0)
+  return end < 0 ? words : words.slice(0, end)
 }
 
 function parseTokens(argv: readonly string[], { options }: CommandTable) {

@@ -21,7 +21,7 @@ export type Program<Name extends string = never> = (
 
 /** A command of the command line. */
 export interface Command {
-  /** The words that name it, one or two: `status`, `audit list`. */
+  /** The words that name it, one to three: `status`, `audit list`, `content registry show`. */
   readonly name: string
   /** Names of its arguments; an argument in brackets is optional. */
   readonly arguments?: readonly string[]

@@ -1,5 +1,5 @@
 import { writeOutput } from '../program/standard-output.ts'
-import { firstWords, secondWords } from './command-line.ts'
+import { nextWords } from './command-line.ts'
 import type { CommandTable, Program } from './command.ts'
 import { globalNames, optionsOf } from './command-table.ts'
 
@@ -12,11 +12,11 @@ export const printCompletion: Program = async (_line, table) => {
 /** The completion of bash; works without the package bash-completion. */
 export function bashCompletion(table: CommandTable): string {
   const { commands, options } = table
-  const firsts = firstWords(table)
-  const groups = firsts.flatMap((first) => {
-    const seconds = secondWords(first, table)
-    return seconds.length > 0 ? [{ first, seconds: seconds.join(' ') }] : []
-  })
+  const firsts = nextWords([], table)
+  const groups = groupNames(table).map((group) => ({
+    group,
+    next: nextWords(group.split(' '), table).join(' '),
+  }))
   const valued = [...options].flatMap(([name, { short, value, choices, completes }]) => {
     const spelled = [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]
     return value === undefined ? [] : [{ spelled, choices, completes }]
@@ -57,9 +57,9 @@ ${values.join('\n')}
   done
   case $command in
   '') candidates='${firsts.join(' ')}' ;;
-${groups.map(({ first, seconds }) => `  ${first}) candidates='${seconds}' ;;`).join('\n')}
+${groups.map(({ group, next }) => `  '${group}') candidates='${next}' ;;`).join('\n')}
   help) candidates='${firsts.join(' ')}' ;;
-${groups.map(({ first, seconds }) => `  'help ${first}') candidates='${seconds}' ;;`).join('\n')}
+${groups.map(({ group, next }) => `  'help ${group}') candidates='${next}' ;;`).join('\n')}
 ${commands
   .filter(({ completes }) => completes === 'file')
   .map(
@@ -79,5 +79,15 @@ ${commands.map((command) => `    '${command.name}'*) candidates='${flagsOf(optio
 complete -F _edgehostctl edgehostctl
 `
 }
+
+/** `audit`, `content`, `content registry`. */
+const groupNames = ({ commands }: CommandTable): string[] => [
+  ...new Set(
+    commands.flatMap(({ name }) => {
+      const words = name.split(' ')
+      return words.slice(1).map((_, index) => words.slice(0, index + 1).join(' '))
+    }),
+  ),
+]
 
 const flagsOf = (names: readonly string[]) => names.map((name) => `--${name}`).join(' ')

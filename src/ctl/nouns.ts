@@ -3,6 +3,7 @@ import { sessions } from '../auth/commands/sessions.ts'
 import { definition } from '../authoring/commands/definition.ts'
 import { config } from '../config/commands/config.ts'
 import { content } from '../content/commands/content.ts'
+import { registry } from '../content/commands/registry.ts'
 import { host } from '../host/commands/host.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
 import { support } from '../support/commands/support.ts'
@@ -24,6 +25,7 @@ export const commandTable = sumCommands([
   api,
   definition,
   content,
+  registry,
   support,
   program,
 ])

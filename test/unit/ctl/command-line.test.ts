@@ -28,6 +28,7 @@ describe('a command line', () => {
       { output: 'json', host: 'box', limit: '3' },
     ],
     ['sessions revoke 12-ab', 'sessions revoke', ['12-ab'], {}],
+    ['content --for=k3s registry config', 'content registry config', [], { for: 'k3s' }],
     ['api post /v1/x --data -', 'api post', ['/v1/x'], { data: '-' }],
     ['login', 'login', [], {}],
     ['login alice --password-stdin', 'login', ['alice'], { 'password-stdin': '' }],
@@ -46,6 +47,12 @@ describe('a command line', () => {
     ['sesions list', 'did you mean sessions?'],
     ['sessions lits', 'did you mean sessions list?'],
     ['audit', 'audit needs one of: list, verify, download'],
+    ['content registry', 'content registry needs one of: show, config'],
+    [
+      'content registry confg',
+      'unknown command content registry confg; did you mean content registry config?',
+    ],
+    ['content regisrty show', 'unknown command content regisrty; did you mean content registry?'],
     ['', 'a command is missing'],
     ['status --ouptut=json', 'unknown option --ouptut; did you mean --output?'],
     ['status -o xml', '-o is xml; it must be one of: table, json, yaml'],
@@ -94,14 +101,16 @@ describe('the help of a group', () => {
     ['audit', ['audit list', 'audit verify', 'audit download']],
     [
       'content',
-      ['build', 'inspect', 'upload', 'list', 'show', 'delete', 'usage', 'uploads', 'discard'].map(
-        (verb) => `content ${verb}`,
-      ),
+      [
+        ...['build', 'inspect', 'upload', 'list', 'show', 'delete', 'usage', 'uploads', 'discard'],
+        ...['registry show', 'registry config'],
+      ].map((verb) => `content ${verb}`),
     ],
+    ['content registry', ['content registry show', 'content registry config']],
     ['definition', ['definition build', 'definition inspect', 'definition validate']],
     ['config', ['config check']],
   ])('the help of the group %s shows its commands and no others', (group, names) => {
-    const shown = /Commands:\n([^]*?)\n\n/.exec(help([group]))?.[1] ?? ''
+    const shown = /Commands:\n([^]*?)\n\n/.exec(help(group.split(' ')))?.[1] ?? ''
     for (const { name } of commandTable.commands)
       expect(shown.includes(`  ${name} `)).toBe(names.includes(name))
     expect(help(parse(`${group} --help`).arguments)).toBe(help(parse(`help ${group}`).arguments))

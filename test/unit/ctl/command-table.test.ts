@@ -22,7 +22,7 @@ it('a new noun is parsed, described and completed', () => {
   expect(() => parseCommandLine(['box', 'close', '--depth=2'], table)).toThrow('box close takes no --depth')
   expect(helpText(['box', 'open'], table)).toContain('--depth=N  How deep.')
   const text = bashCompletion(table)
-  expect(text).toContain("box) candidates='open close'")
+  expect(text).toContain("'box') candidates='open close'")
   expect(text).toMatch(/'box open'\*\) candidates='--output [^']* --depth --limit'/)
 })
 

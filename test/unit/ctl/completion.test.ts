@@ -39,6 +39,16 @@ it.each<[string[], string[]]>([
     ['list', 'verify', 'download'],
   ],
   [['completion', ''], ['bash']],
+  [['content', 'reg'], ['registry']],
+  [
+    ['content', 'registry', ''],
+    ['show', 'config'],
+  ],
+  [['help', 'content', 'registry', 'c'], ['config']],
+  [
+    ['content', 'registry', 'config', '--for', ''],
+    ['containerd', 'k3s', 'podman', 'docker'],
+  ],
   [['nonsense', ''], ['']],
 ])('bash completes %j', async (words, offered) => {
   expect(await complete(...words)).toEqual(offered)
