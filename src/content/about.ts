@@ -54,6 +54,7 @@ export const about = {
   },
   support: [
     { name: 'content-bundles.json', path: '/v1/edge-mgmt/content/bundles' },
+    { name: 'content-registry.json', path: '/v1/edge-mgmt/content/registry' },
     { name: 'content-usage.json', path: '/v1/edge-mgmt/content/usage' },
   ],
 } as const satisfies Declaration

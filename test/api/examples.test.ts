@@ -34,6 +34,26 @@ const uploadPath = `${actions}/upload-clusterconfig`
 const keyPath = `${actions}/content/signing-public-key`
 const contentPath = '/v1/edge-mgmt/content'
 const bundleUid = '0198c1f0-6f0e-4c3a-9d52-2f6d7c1b0a44'
+const registryPath = '/v1/edge-mgmt/cluster/registry'
+const contentRegistry = {
+  isEnabled: true,
+  address: '127.0.0.1',
+  port: 5081,
+  isTls: false,
+  isAnonymous: false,
+  isListening: true,
+  username: 'edgehostd',
+  hosts: ['docker.io'],
+}
+const registryHealth = {
+  State: 'Healthy',
+  Message: 'the registry listens on http://127.0.0.1:5081',
+  DiskCapacity: '100.0 GiB',
+  DiskUsed: '42.3 GiB',
+  DiskAvailable: '57.7 GiB',
+  UsagePercentage: '42%',
+}
+
 const contentUsage = {
   bundles: 2,
   bundleBytes: 11_811_160_064,
@@ -188,6 +208,18 @@ it('the examples of the API document are what the edge replies', async () => {
     Object.keys(contentUsage.fileSystem),
   )
   keep('operations', 'getContentUsage', { reply: contentUsage })
+  await succeed('getRegistryContentDetails', 'GET', `${registryPath}/content/details`)
+  await succeed('getRegistryContentSyncStatus', 'GET', `${registryPath}/content/sync-status/details`)
+  // A test has another port, another password and another disk.
+  const registry = (await ask('GET', `${contentPath}/registry`)).json<typeof contentRegistry>()
+  expect({ ...registry, port: 5081, isListening: true }).toEqual(contentRegistry)
+  keep('operations', 'getContentRegistry', { reply: contentRegistry })
+  keep('operations', 'getContentRegistryPassword', {
+    reply: { username: 'edgehostd', password: 'u7vS3Jm0Xy9dQk2ZfWn4Lr8TbHc6PaGe1MoViYsUtEo' },
+  })
+  const health = await ask('GET', `${registryPath}/health`)
+  expect(Object.keys(health.json())).toEqual(Object.keys(registryHealth))
+  keep('operations', 'getRegistryHealth', { reply: registryHealth })
   await succeed(
     'getUploadedContentDetails',
     'GET',

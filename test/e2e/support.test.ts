@@ -111,6 +111,7 @@ describe('edgehostctl support', () => {
     expect(missing.sort()).toEqual([
       'audit-head.json',
       'content-bundles.json',
+      'content-registry.json',
       'content-usage.json',
       'facts.json',
       'inventory.json',

@@ -1,5 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { errorReplies } from '../../api/schemas.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
 import { listHosts, listRegistryContent } from '../reads/registry-content.ts'
 import { readRegistryHealth } from '../reads/registry-health.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -51,17 +53,25 @@ export const registryRoutes: FastifyPluginAsyncTypebox<RegistryRoutesOptions> = 
   app.get(
     `${path}/password`,
     {
+      // A HEAD request would be a reading too.
+      exposeHeadRoute: false,
       config: { access: 'admin', audit: { action: 'activity', kind: 'registry-password' } },
       schema: {
         operationId: 'getContentRegistryPassword',
         tags,
         summary: 'The password of the registry of this host, for the configuration of container runtimes',
         description: 'Each request is in the audit trail.',
-        response: { 200: ContentRegistryPassword, ...errorReplies(401, 403, 507) },
+        response: { 200: ContentRegistryPassword, ...errorReplies(401, 403, 404, 503, 507) },
       },
     },
     async () => {
-      const { username, password } = registry.state()
+      const { isEnabled, username, password, problem } = registry.state()
+      if (!isEnabled)
+        throw new AppError(
+          generalErrors.NotFound,
+          'the registry of this host is switched off; content.registry.enabled switches it on',
+        )
+      if (password === '') throw new AppError(generalErrors.NotReady, problem ?? 'the registry is starting')
       return { username, password }
     },
   )

@@ -5,19 +5,25 @@ import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
 
 const content = '/v1/edge-mgmt/content'
 const current = '/v1/edge-mgmt/edgehosts/current'
+const cluster = '/v1/edge-mgmt/cluster/registry'
 // Written by hand: a new route of the content has to be added here.
 const reads = [
   `${content}/bundles`,
   `${content}/bundles/:uid`,
   `${content}/bundles/:uid/entries`,
+  `${content}/registry`,
   `${content}/uploads`,
   `${content}/uploads/:uid`,
   `${content}/uploads/:uid/missing`,
   `${content}/usage`,
+  `${cluster}/content/details`,
+  `${cluster}/content/sync-status/details`,
   `${current}/actions/content/signing-public-key`,
   `${current}/uploaded-content/details`,
 ]
+/** And what only administrators may read. */
 const writes = [
+  ['GET', `${content}/registry/password`],
   ['DELETE', `${content}/bundles/:uid`],
   ['DELETE', `${content}/bundles/:uid?dryRun=true`],
   ['POST', `${content}/uploads`],
