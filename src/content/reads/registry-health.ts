@@ -11,7 +11,7 @@ export async function readRegistryHealth(
   state: RegistryState,
 ): Promise<RegistryHealthDetails> {
   const found = await readStore(store)
-  const disk = 'room' in found ? describeDisk(found.room) : {}
+  const disk = found.room ? describeDisk(found.room) : {}
   if (!state.isEnabled)
     return {
       State: 'NotInstalled',
@@ -26,7 +26,11 @@ export async function readRegistryHealth(
   }
 }
 
-type StoreHealth = { readonly problems: readonly string[]; readonly room?: FileSystemRoom }
+interface StoreHealth {
+  readonly problems: readonly string[]
+  /** Absent if the content cannot be read. */
+  readonly room?: FileSystemRoom
+}
 
 async function readStore(store: OpenStore): Promise<StoreHealth> {
   try {

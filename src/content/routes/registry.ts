@@ -41,11 +41,13 @@ export const registryRoutes: FastifyPluginAsyncTypebox<RegistryRoutesOptions> = 
     },
     async () => {
       await store.open()
-      const { password: _, ...state } = registry.state()
+      const { isEnabled, address, port, isTls, isAnonymous, isListening, problem, username } =
+        registry.state()
       return {
-        ...state,
+        ...{ isEnabled, address, port, isTls, isAnonymous, isListening, username },
+        ...(problem === undefined ? {} : { problem }),
         hosts: await listHosts(store.index().database),
-        ...(state.isTls ? { certificate: certificate() } : {}),
+        ...(isTls ? { certificate: certificate() } : {}),
       }
     },
   )
