@@ -28,6 +28,9 @@ type Reason = string
 const newKey = 'openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem'
 const start = 'systemctl start edgehostd.socket edgehostd.service'
 
+const openRegistry =
+  "printf 'content:\\n  registry:\\n    anonymous: true\\n' >/etc/edgehostd/config.d/registry.yaml"
+
 const buildBundle = 'echo text > note; edgehostctl content build --file note=note --output bundle.tar.zst'
 
 const commands: Readonly<Record<string, Trial | Reason>> = {
@@ -160,6 +163,23 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
     after: 'rm /etc/edgehostd/config.d/content.yaml',
   },
   'systemctl start edgehostd': {},
+  'edgehostctl content registry show': { shows: /http:\/\/127\.0\.0\.1:5081/ },
+  'edgehostctl content registry config --for containerd': { shows: /_default\/hosts\.toml/ },
+  'edgehostctl content registry config --for k3s': { shows: /registries\.yaml/ },
+  'edgehostctl content registry config --for podman': { shows: /registries\.conf\.d/ },
+  [openRegistry]: { after: 'rm /etc/edgehostd/config.d/registry.yaml' },
+  'edgehostctl content registry config --for docker': {
+    before: `${openRegistry}; systemctl restart edgehostd`,
+    shows: /registry-mirrors/,
+    after: 'rm /etc/edgehostd/config.d/registry.yaml; systemctl restart edgehostd',
+  },
+  'rm /var/lib/edgehostd/registry-password': {
+    before: 'cp -p /var/lib/edgehostd/registry-password old',
+    after: `
+      systemctl reload edgehostd
+      until [ -s /var/lib/edgehostd/registry-password ]; do sleep 0.1; done
+      ! cmp -s old /var/lib/edgehostd/registry-password`,
+  },
   'dmesg --level=err': 'reads the kernel of the machine, not of the booted host',
   'systemctl restart edgehostd.service': {},
   'edgehostctl host inventory': {},

@@ -40,10 +40,12 @@ async function collectSecrets(): Promise<Map<string, Buffer>> {
   const lines = (text: string) =>
     text.split('\n').filter((line) => line.length > 8 && !line.startsWith('---'))
   const secret = Buffer.from(await host.sh('base64 /var/lib/edgehostd/secret'), 'base64')
+  const registry = (await host.sh('cat /var/lib/edgehostd/registry-password')).trim()
   const texts = [
     ...[right, next, typed, scrape, ...host.secrets],
     ...lines(await host.sh('cat /var/lib/edgehostd/tls/key.pem')),
     ...lines(await host.sh("cut -d: -f2 /etc/shadow | grep '[$]'")),
+    ...[registry, Buffer.from(`edgehostd:${registry}`).toString('base64')],
     ...[secret.toString('hex'), secret.toString('base64'), secret.toString('base64url')],
   ]
   return new Map([['the secret itself', secret], ...texts.map((text) => [text, Buffer.from(text)] as const)])
@@ -56,6 +58,10 @@ describe('edgehostctl support', () => {
     await host.login('chief', `${right} wrong`)
     await host.login(typed, right)
     await host.http('GET', `/v1/nothing/${token}?password=${typed}`, { token })
+    await host.http('GET', '/v1/edge-mgmt/content/registry/password', { token })
+    await host.sh(
+      'curl -fsS -u "edgehostd:$(cat /var/lib/edgehostd/registry-password)" http://127.0.0.1:5081/v2/',
+    )
     await host.http('GET', '/metrics', { headers: { authorization: `Bearer ${scrape}` } })
     const change = { username: 'chief', oldPassword: right, newPassword: next }
     expect(await host.http('POST', '/v1/users/default/password/reset', { body: change })).toMatchObject({
@@ -65,7 +71,7 @@ describe('edgehostctl support', () => {
 
     const ended = await host.run(['edgehostctl', 'support', '--file', file])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 15 files .* secrets are masked/)
+    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 16 files .* secrets are masked/)
     expect(await host.sh('stat -c "%a %u" /root/support.tar.zst')).toBe('600 0\n')
 
     const { whole, files, json } = await readArchive()
@@ -127,7 +133,7 @@ describe('edgehostctl support', () => {
   it('the support archive can be written to a pipe', async () => {
     const piped = await host.run(['sh', '-c', 'edgehostctl support --file=- | cat > /root/piped.tar.zst'])
     expect(piped).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
-    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(16)
+    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(17)
   })
 
   it('support needs root on the host itself, and refuses a terminal as output', async () => {
@@ -147,7 +153,7 @@ describe('edgehostctl support', () => {
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
     // The last line of the progress is removed again.
-    expect(shown).toMatch(/\.tar\.zst holds 15 files/)
+    expect(shown).toMatch(/\.tar\.zst holds 16 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()
   })
