@@ -13,11 +13,13 @@ export interface Repository {
 // A host and a path; image-name.ts bounds each.
 const longestName = 512
 const hostForm = /^[^/]*[.:][^/]*\/|^localhost\//
+// The name of a repository in a path has no colon, so clients write a port behind _, as they are configured.
+const portForm = /^([^/]+)_(\d{1,5})(?=\/)/
 
 /**
  * What a client means by the name in a path. Clients ask for one image in three ways:
  * - containerd sends the host of the image apart: `library/busybox?ns=docker.io`. Only an image of that host is meant.
- * - podman and skopeo put it in front of the path, as they are configured: `docker.io/library/busybox`.
+ * - podman and skopeo put it in front of the path, as they are configured: `docker.io/library/busybox`, `registry.example_5000/app`.
  * - Without a host (`library/busybox`) the image of docker.io is meant, or else one of any host; charts have no host either.
  * @returns undefined for what is not a name
  */
@@ -29,7 +31,8 @@ export function parseRepository(name: string, ns: string | undefined): Repositor
   }
   const onHost = hostForm.test(name) ? nameOf(name) : undefined
   const onDefaultHost = nameOf(`docker.io/${name}`)
-  const names = [onHost, onDefaultHost].filter((each) => each !== undefined)
+  const onPort = portForm.test(name) ? nameOf(name.replace(portForm, '$1:$2')) : undefined
+  const names = [onPort, onHost, onDefaultHost].filter((each) => each !== undefined)
   if (names.length === 0) return undefined
   return onDefaultHost === undefined ? { names } : { names, path: name, title: name }
 }
