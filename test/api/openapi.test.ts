@@ -97,6 +97,11 @@ const good: Record<string, () => Promise<Ask>> = {
       },
     }
   },
+  // The registry makes its password when it starts.
+  getContentRegistryPassword: async () => {
+    await edge.daemon.start()
+    return {}
+  },
   endSession: async () => {
     const { access } = await edge.login('bob')
     const { items } = (await edge.get(sessionsPath, access)).json<{ items: { uid: string }[] }>()
