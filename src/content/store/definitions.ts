@@ -22,6 +22,7 @@ export interface ContentDefinitions {
 export interface ExaminedDefinition {
   /** Puts it into its slot. */
   place(): Promise<void>
+  /** Removes what the examination has written, unless it is in a slot. */
   discard(): Promise<void>
 }
 

@@ -15,6 +15,7 @@ import { createContentIndex, type ContentIndex, type IndexedBundle, type Totals 
 import { openIndexDatabase, removeIndexDatabase } from './index-database.ts'
 import type { ContentStore, StagedUpload } from './content-store.ts'
 import type { ContentDefinitions } from './definitions.ts'
+import { createAnnouncement } from './announcement.ts'
 import { unavailable } from './failures.ts'
 import { dropDamaged } from './drop-damaged.ts'
 import {
@@ -103,6 +104,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
   let changes = 0
   let isUsable = true
   let isClosed = false
+  const announcement = createAnnouncement({ folder, bundles: () => index?.list(), definitions, log })
   const publication = createPublication({
     ...{ ...options, folder, index: current, undo },
     async onPublished(indexDigest) {
@@ -124,6 +126,11 @@ export function createContentStore(options: StoreOptions): OpenStore {
 
   /** Runs `work` on an open store while nothing else changes it. @throws AppError */
   function exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return locked(work).finally(announcement.announce)
+  }
+
+  /** The same, without a wait for the definitions. */
+  function locked<T>(work: () => Promise<T>): Promise<T> {
     changes += 1
     return lock(async () => {
       try {
@@ -218,21 +225,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     await writeIndexFile(folder, current().database).catch((error: unknown) =>
       log.warn({ err: error, file: folder.indexFile }, 'index.json of the content could not be written'),
     )
-    // A damaged blob is no reason to take the definition away: it was examined when the bundle was published.
-    const newest = current()
-      .list()
-      .find(({ definition }) => definition)
-    await definitions
-      ?.bundlesChanged(
-        newest?.definition && {
-          ...{ bundleUid: newest.uid, name: newest.name, publishedAt: newest.publishedAt },
-          file: join(folder.blobs, hexOf(newest.definition.digest)),
-          sizeBytes: newest.definition.sizeBytes,
-        },
-      )
-      .catch((error: unknown) =>
-        log.error({ err: error }, 'the definition of the newest bundle could not be taken over'),
-      )
+    announcement.stale()
   }
 
   /** As after a kill. The disk may be another one meanwhile, so the records are read again before blobs are taken out. */
@@ -354,21 +347,37 @@ export function createContentStore(options: StoreOptions): OpenStore {
       await open()
       return dropDamaged(folder, upload)
     },
-    publish: (upload, order) =>
-      exclusively(async () => {
-        await dropDamaged(folder, upload)
-        return publication.publish(upload, order)
-      }),
+    async publish(upload, order) {
+      for (;;) {
+        await open()
+        const prepared = await publication.prepare(upload, order).catch(failed)
+        try {
+          const published = await locked(async () => {
+            await dropDamaged(folder, upload)
+            return publication.publish(upload, order, prepared !== undefined)
+          })
+          if (published?.isNew) await prepared?.place()
+          // The bundle may have been removed again before its definition was in the slot.
+          announcement.stale()
+          if (published) return published
+        } finally {
+          await prepared?.discard()
+          await announcement.announce()
+        }
+      }
+    },
     remove: (uid, check) => exclusively(() => removeNow(uid, check)),
-    whileUnchanged: exclusively,
+    whileUnchanged: locked,
     sweep: () => exclusively(() => sweepNow()),
     setAside: (hexes) => exclusively(() => setAsideNow(hexes)),
-    close: () =>
-      lock(async () => {
+    async close() {
+      await lock(async () => {
         isClosed = true
         index?.database.close()
         index = undefined
-      }),
+      })
+      await announcement.announce()
+    },
   }
 }
 

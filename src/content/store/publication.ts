@@ -36,16 +36,51 @@ const recordName = 'record.jsonl'
 const syncTimeoutMs = 3_600_000
 const linkedAtOnce = 500
 
-/** How an upload becomes a bundle. Nothing else may change the store meanwhile. */
+/** An upload that was examined for its publication. Neither verb fails. */
+export interface Prepared {
+  /** Puts its definition into a slot, once it is published. */
+  place(): Promise<void>
+  /** Removes what the examination of its definition has left. */
+  discard(): Promise<void>
+}
+
+/** How an upload becomes a bundle. */
 export function createPublication(options: PublicationOptions) {
   const { folder, index, program, runner, definitions, log, undo, onPublished } = options
 
-  async function publish(upload: StagedUpload, order: PublishOrder): Promise<Published> {
+  /**
+   * Examines an upload, which may take minutes. Others may be published and removed meanwhile: what the upload has are files of
+   * its own.
+   * @returns undefined if a bundle with the same index is published
+   */
+  async function prepare(upload: StagedUpload, order: PublishOrder): Promise<Prepared | undefined> {
     order.signal?.throwIfAborted()
     // index.json is a blob of the bundle too.
     const indexBlob = join(upload.folder, 'blobs', hexOf(order.indexDigest))
     await link(join(upload.folder, 'index.json'), indexBlob).catch(existing)
+    if (index().findByIndex(order.indexDigest)) return undefined
+    const examined = await order.examine(order.bundle)
+    const definition = await examineDefinition(upload, order, examined)
+    const report = (error: unknown) =>
+      log.error({ err: error }, 'the definition of a bundle could not be placed')
+    return {
+      place: async () => definition?.place().catch(report),
+      discard: async () => definition?.discard().catch(report),
+    }
+  }
+
+  /**
+   * Publishes an upload. Nothing else may change the store meanwhile.
+   * @returns undefined if it is not prepared, and the bundle with its index was removed since
+   */
+  async function publish(
+    upload: StagedUpload,
+    order: PublishOrder,
+    isPrepared: boolean,
+  ): Promise<Published | undefined> {
+    order.signal?.throwIfAborted()
     const present = index().findByIndex(order.indexDigest)
+    if (!present && !isPrepared) return undefined
     const { bundle, addedBlobs } = present
       ? await complete(upload, present, order)
       : await publishNew(upload, order)
@@ -54,17 +89,7 @@ export function createPublication(options: PublicationOptions) {
   }
 
   async function publishNew(upload: StagedUpload, order: PublishOrder): Promise<Completed> {
-    const examined = await order.examine(order.bundle)
-    const placing = await examineDefinition(upload, order, examined)
-    try {
-      await makeVisible(upload, upload.uid, undefined, order.signal)
-    } catch (error) {
-      await placing?.discard()
-      throw error
-    }
-    await placing
-      ?.place()
-      .catch((error: unknown) => log.error({ err: error }, 'the definition of a bundle could not be placed'))
+    await makeVisible(upload, upload.uid, undefined, order.signal)
     await onPublished(order.indexDigest)
     return { bundle: find(upload.uid), addedBlobs: 0 }
   }
@@ -213,7 +238,7 @@ export function createPublication(options: PublicationOptions) {
     log.info({ blobs: hexes.length }, 'damaged blobs were repaired by an upload')
   }
 
-  return { publish }
+  return { prepare, publish }
 }
 
 interface Completed {

@@ -14,9 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { IndexedBundle } from '../../../src/content/store/content-index.ts'
-import type { ContentDefinitions, NewestDefinition } from '../../../src/content/store/definitions.ts'
 import { createContentStore, type OpenStore } from '../../../src/content/store/open-store.ts'
-import { AppError } from '../../../src/errors/app-error.ts'
 import { contentErrors } from '../../../src/content/codes.ts'
 import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
 import { digestOfBytes, hexOfBytes, publishInProcess, writeUpload } from '../../support/content-bundles.ts'
@@ -30,7 +28,6 @@ let store: OpenStore
 interface Parts {
   readonly bootId?: string
   readonly requirePlace?: () => Promise<void>
-  readonly definitions?: ContentDefinitions
   readonly runner?: CommandRunner
   readonly program?: typeof publishInProcess
 }
@@ -341,41 +338,6 @@ it('a blob that an upload has linked does not count once it was found damaged', 
   await writeFile(join(upload.folder, 'blobs', hexOfBytes(red)), red)
   await store.publish(upload, order)
   expect(await readFile(fileOf(red), 'utf8')).toBe('red')
-})
-
-it('the definition of a bundle is examined before it is published, and the newest bundle with one is told', async () => {
-  const told: (NewestDefinition | undefined)[] = []
-  const placed: string[] = []
-  const definitions: ContentDefinitions = {
-    async examineBundled({ file, bundle }) {
-      const text = await readFile(file, 'utf8')
-      if (text === 'bad') throw new AppError(contentErrors.ContentInUse, 'a bad definition')
-      return {
-        place: async () => void placed.push(bundle.name),
-        discard: async () => void placed.push(`not ${bundle.name}`),
-      }
-    },
-    bundlesChanged: async (newest) => void told.push(newest),
-  }
-  start({ definitions })
-  await expect(publish({ name: 'bad', blobs: [], definition: Buffer.from('bad') })).rejects.toThrow(
-    'a bad definition',
-  )
-  const one = await publish({ name: 'one', blobs: [], definition: red, publishedAt: 10 })
-  const { uid: bundleUid, name } = one.bundle
-  expect(told.at(-1)).toEqual({ bundleUid, name, publishedAt: 10, file: fileOf(red), sizeBytes: 3 })
-  const two = await publish({ name: 'two', blobs: [], definition: green, publishedAt: 20 })
-  expect(told.at(-1)).toMatchObject({ bundleUid: two.bundle.uid })
-  // A definition whose blob is damaged is still that of the newest bundle.
-  await store.setAside([hexOfBytes(green)])
-  await publish({ name: 'three', blobs: [blue] })
-  expect(told.at(-1)).toMatchObject({ bundleUid: two.bundle.uid })
-  await store.remove(two.bundle.uid, () => undefined)
-  expect(told.at(-1)).toMatchObject({ bundleUid: one.bundle.uid })
-  await store.remove(one.bundle.uid, () => undefined)
-  expect(told.at(-1)).toBeUndefined()
-  expect(placed).toEqual(['one', 'two'])
-  expect(names()).toEqual(['three'])
 })
 
 it('index.json of the store gives a tag to the newest bundle, and back when that goes', async () => {

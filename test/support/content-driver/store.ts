@@ -1,10 +1,15 @@
 import { join } from 'node:path'
 import type { ContentProgram } from '../../../src/content/program/content-program.ts'
+import type { ContentDefinitions } from '../../../src/content/store/definitions.ts'
 import { createContentStore } from '../../../src/content/store/open-store.ts'
 import { createLog } from '../../../src/system/log.ts'
 
 /** The store of a folder, without sync(1): a kill loses nothing of what the kernel has. */
-export const driverStore = (folder: string, program: Pick<ContentProgram, 'publish'>) =>
+export const driverStore = (
+  folder: string,
+  program: Pick<ContentProgram, 'publish'>,
+  definitions?: ContentDefinitions,
+) =>
   createContentStore({
     ...{
       root: join(folder, 'content'),
@@ -13,7 +18,7 @@ export const driverStore = (folder: string, program: Pick<ContentProgram, 'publi
       bootId: 'boot',
       program,
     },
-    ...{ reserve: { percent: 0, leastBytes: 0 }, definitions: undefined, clock: { now: Date.now } },
+    ...{ reserve: { percent: 0, leastBytes: 0 }, definitions, clock: { now: Date.now } },
     runner: { run: async () => ({ exitCode: 0, stdout: '', stderr: '' }) },
     log: createLog('fatal'),
   })
