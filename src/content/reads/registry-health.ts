@@ -62,9 +62,10 @@ function damageOf(store: OpenStore): string[] {
 }
 
 function problemsOf(state: RegistryState): string[] {
-  if (!state.isListening)
-    return [`the registry does not listen on ${urlOf(state)}: ${state.problem ?? 'edgehostd is starting'}`]
-  return state.problem === undefined ? [] : [state.problem]
+  if (state.problem !== undefined) return [state.problem]
+  return state.isListening
+    ? []
+    : [`the registry does not listen on ${urlOf(state)} yet: edgehostd is starting`]
 }
 
 function urlOf({ address, port, isTls }: RegistryState): string {

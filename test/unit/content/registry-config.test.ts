@@ -151,7 +151,15 @@ describe('the files for docker', () => {
 
   it('are refused where the registry wants a password, with what helps', () => {
     expect(() => configureDocker(local)).toThrow(
-      /no password.*content\.registry\.anonymous: true.*docker login 127\.0\.0\.1:5081/,
+      /no password.*content\.registry\.anonymous: true.*docker login --username edgehostd 127\.0\.0\.1:5081/,
     )
+  })
+
+  it('are the certificate of a registry with TLS, from which images are pulled by its own name', () => {
+    const { files, steps } = configureDocker(remote)
+    expect(files).toEqual([
+      { path: '/etc/docker/certs.d/box.example:5081/ca.crt', mode: '0644', content: 'PEM\n' },
+    ])
+    expect(steps[0]).toContain('docker pull box.example:5081/docker.io/library/busybox:latest')
   })
 })

@@ -55,7 +55,7 @@ async function reach({ client, line, output }: Context<'address'>): Promise<Reac
     )
   const host = understand(() => hostOf(registry, line.options.address))
   if (!registry.isListening)
-    output.note(`The registry does not listen now: ${oneLine(registry.problem ?? 'edgehostd is starting')}`)
+    output.note(`It does not listen now: ${oneLine(registry.problem ?? 'edgehostd is starting')}.\n`)
   const login = registry.isAnonymous
     ? undefined
     : await client.get<ContentRegistryPassword>(`${registryPath}/password`, ['username', 'password'])

@@ -32,7 +32,7 @@ function factsOf({ isEnabled, address, port, isTls, isAnonymous, ...registry }: 
       ? { label: 'State', lines: ['listening'], mood: 'good' }
       : {
           label: 'State',
-          lines: [`not listening${problem === undefined ? '' : `: ${problem}`}`],
+          lines: ['not listening', ...(problem === undefined ? [] : [problem])],
           mood: 'bad',
         },
     {
