@@ -9,8 +9,13 @@ export interface BundleFacts {
   readonly name: string
   /** Digest of index.json: the identity of the bundle. */
   readonly indexDigest: string
-  /** Milliseconds since 1970, UTC. */
+  /** Milliseconds since 1970, UTC, by the clock of the host. */
   readonly publishedAt: number
+  /**
+   * The newer of two bundles has the higher number: `publishedAt`, or one more than the highest before where the clock was set back.
+   * Missing in records of earlier versions, where `publishedAt` counts.
+   */
+  readonly publication?: number
   /** Of the uploaded file; empty and 0 for a bundle that came blob by blob. */
   readonly fileName: string
   readonly fileSizeBytes: number

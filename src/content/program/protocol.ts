@@ -61,6 +61,8 @@ export interface ExaminedBundle {
   readonly name: string
   /** Milliseconds since 1970. */
   readonly publishedAt: number
+  /** As the record says it. */
+  readonly publication?: number
   readonly via: 'file' | 'blobs'
   /** Of the uploaded file; empty and 0 for an upload blob by blob. */
   readonly fileName: string

@@ -69,7 +69,7 @@ export function findTagged({ sql }: IndexDatabase, repository: Repository, tag: 
     const row = sql
       .prepare(
         `SELECT digest ${publishedEntries} AND ${way.condition} AND ${way.tag} = ?
-        ORDER BY published_at DESC, uid DESC, entry.id DESC LIMIT 1`,
+        ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 1`,
       )
       .get(way.value, tag)
     if (row) return String(row.digest)

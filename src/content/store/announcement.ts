@@ -37,7 +37,7 @@ export function createAnnouncement({ folder, bundles, definitions, log }: Announ
       const newest = known.find(({ definition }) => definition)
       await definitions?.bundlesChanged(
         newest?.definition && {
-          ...{ bundleUid: newest.uid, name: newest.name, publishedAt: newest.publishedAt },
+          ...{ bundleUid: newest.uid, name: newest.name, publishedAt: newest.publication },
           file: join(folder.blobs, hexOf(newest.definition.digest)),
           sizeBytes: newest.definition.sizeBytes,
         },

@@ -18,6 +18,7 @@ export interface BundleRow {
 /** A published bundle, and what the index counts of it. */
 export interface IndexedBundle extends Bundle {
   readonly id: number
+  readonly publication: number
   /** Entries that are images. */
   readonly images: number
   /** Of its images and programs that are carried. */
@@ -64,6 +65,8 @@ export interface ContentIndex {
   idOf(uid: string): number | undefined
   /** Published bundles, the newest first. */
   list(): IndexedBundle[]
+  /** The highest number of a publication; 0 without a bundle. */
+  lastPublication(): number
   find(uid: string): IndexedBundle | undefined
   findByIndex(indexDigest: string): IndexedBundle | undefined
   /** The blob, if any bundle names it, published or not. */
@@ -101,10 +104,10 @@ const pieceBytes = 32_768
 export function createContentIndex(database: IndexDatabase): ContentIndex {
   const { sql, transaction } = database
   const insertBundle = sql.prepare(
-    "INSERT INTO bundle VALUES (NULL, ?, '', 0, '', '', 0, 0, '[]') RETURNING id",
+    "INSERT INTO bundle VALUES (NULL, ?, '', 0, '', '', 0, 0, 0, '[]') RETURNING id",
   )
   const updateBundle = sql.prepare(`UPDATE bundle
-    SET facts = ?, index_digest = ?, published_at = ?, image_count = ?, architectures = ? WHERE id = ?`)
+    SET facts = ?, index_digest = ?, published_at = ?, publication = ?, image_count = ?, architectures = ? WHERE id = ?`)
   const insertEntry = sql.prepare('INSERT INTO entry VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const insertBlob = sql.prepare('INSERT OR IGNORE INTO blob (hex, size_bytes) VALUES (?, ?)')
   // A blob of one bundle may be a document of another one.
@@ -133,8 +136,9 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
   const deleteBundle = sql.prepare('DELETE FROM bundle WHERE id = ?')
   const allRows = sql.prepare('SELECT id, uid, mark, is_published AS isPublished FROM bundle ORDER BY id')
   const published = sql.prepare(
-    `SELECT ${bundleColumns} FROM bundle WHERE is_published = 1 ORDER BY published_at DESC, uid DESC`,
+    `SELECT ${bundleColumns} FROM bundle WHERE is_published = 1 ORDER BY publication DESC, uid DESC`,
   )
+  const highestPublication = sql.prepare('SELECT coalesce(max(publication), 0) AS publication FROM bundle')
   const byUid = sql.prepare(`SELECT ${bundleColumns} FROM bundle WHERE is_published = 1 AND uid = ?`)
   const byIndex = sql.prepare(
     `SELECT ${bundleColumns} FROM bundle WHERE is_published = 1 AND index_digest = ?`,
@@ -227,7 +231,7 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
       const facts = parser.end()
       if (facts.uid !== bundleUid) throw new RecordDamaged(`is the record of ${facts.uid}`)
       updateBundle.run(
-        ...[JSON.stringify(facts), facts.indexDigest, facts.publishedAt],
+        ...[JSON.stringify(facts), facts.indexDigest, facts.publishedAt, publicationOf(facts)],
         ...[images, JSON.stringify([...architectures].sort()), id],
       )
       return id
@@ -257,6 +261,7 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
     rows: () => allRows.all() as unknown as BundleRow[],
     idOf: (uid) => (idByUid.get(uid) as { id: number } | undefined)?.id,
     list: () => (published.all() as unknown as StoredBundle[]).map(toBundle),
+    lastPublication: () => (highestPublication.get() as { publication: number }).publication,
     find: (uid) => bundleOf(byUid.get(uid)),
     findByIndex: (digest) => bundleOf(byIndex.get(digest)),
     blob: (hex) => blobByHex.get(hex) as KnownBlob | undefined,
@@ -282,9 +287,10 @@ interface StoredBundle {
   readonly architectures: string
 }
 
-const toBundle = ({ id, facts, images, architectures }: StoredBundle): IndexedBundle => ({
-  ...(JSON.parse(facts) as Bundle),
-  id,
-  images,
-  architectures: JSON.parse(architectures) as string[],
-})
+function toBundle({ id, facts: text, images, architectures }: StoredBundle): IndexedBundle {
+  const facts = JSON.parse(text) as Bundle
+  const publication = publicationOf(facts)
+  return { ...facts, id, publication, images, architectures: JSON.parse(architectures) as string[] }
+}
+
+const publicationOf = ({ publication, publishedAt }: Bundle) => publication ?? publishedAt

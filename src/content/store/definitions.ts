@@ -5,7 +5,7 @@
 export interface ContentDefinitions {
   /**
    * Examines the definition in a bundle before that is published.
-   * @param order the archive of the definition, and the bundle that it is in
+   * @param order the archive of the definition, and the bundle that it is in; `publishedAt` as in `NewestDefinition`
    * @throws AppError why the definition, and with it the bundle, is refused
    */
   examineBundled(order: {
@@ -30,7 +30,7 @@ export interface NewestDefinition {
   readonly bundleUid: string
   /** Name of the bundle. */
   readonly name: string
-  /** Milliseconds since 1970, UTC. */
+  /** Milliseconds since 1970, UTC, and more than those of all bundles that were published before. */
   readonly publishedAt: number
   /** The blob; missing while it is damaged. */
   readonly file: string

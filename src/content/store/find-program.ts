@@ -53,7 +53,7 @@ export function findProgram(store: OpenStore, reference: ProgramReference): Foun
       `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, digest, more
       FROM entry JOIN bundle ON bundle.id = entry.bundle
       WHERE is_published = 1 AND title <> '' AND title = ? AND version = ? AND kind = 'program'
-      ORDER BY published_at DESC, uid DESC, entry.id DESC LIMIT 100`,
+      ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 100`,
     )
     .all(name, version) as unknown as Row[]
   const found = rows.flatMap((row) => {

@@ -98,7 +98,7 @@ function findRows({ sql }: IndexDatabase, reference: string, kind?: EntryKind): 
       `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, kind, digest
       FROM entry JOIN bundle ON bundle.id = entry.bundle
       WHERE is_published = 1 AND ${condition} AND (? = '' OR kind = ?)
-      ORDER BY published_at DESC, uid DESC, entry.id DESC LIMIT 100`,
+      ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 100`,
     )
     .all(...values, kind ?? '', kind ?? '') as unknown as Row[]
 }

@@ -14,6 +14,8 @@ export interface ContentFolder {
   readonly damaged: string
   readonly indexFile: string
   readonly pinsFile: string
+  /** The highest number of a publication. */
+  readonly publicationFile: string
 }
 
 /** The folder of the content. @param directory `content.directory`; empty by default */
@@ -29,6 +31,7 @@ export const contentFolder = (root: string): ContentFolder => ({
   damaged: join(root, 'damaged'),
   indexFile: join(root, 'index.json'),
   pinsFile: join(root, 'pins.json'),
+  publicationFile: join(root, 'last-publication'),
 })
 
 const recordEnd = '.jsonl'

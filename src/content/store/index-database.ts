@@ -13,7 +13,7 @@ export interface IndexDatabase {
 }
 
 // A file of another number is thrown away: an index needs no migration.
-const schemaVersion = 2
+const schemaVersion = 3
 
 /** SQL: the name of an entry without its host. */
 export const pathOfName = "substr(name, instr(name, '/') + 1)"
@@ -29,6 +29,7 @@ const schema = `
     facts TEXT NOT NULL,
     index_digest TEXT NOT NULL,
     published_at INTEGER NOT NULL,
+    publication INTEGER NOT NULL,
     image_count INTEGER NOT NULL,
     architectures TEXT NOT NULL
   ) STRICT;

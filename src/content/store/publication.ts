@@ -10,6 +10,7 @@ import type { Published, PublishOrder, StagedUpload } from './content-store.ts'
 import type { ContentDefinitions } from './definitions.ts'
 import { hexOf, isHex, missing, recordFile, type ContentFolder } from './folder.ts'
 import { linkBlobs } from './link-blobs.ts'
+import { createPublicationNumbers } from './publication-numbers.ts'
 import { markOf } from './reconcile.ts'
 import { removeUpload } from './remove-upload.ts'
 import { createSlices } from '../../base/slices.ts'
@@ -47,6 +48,10 @@ export interface Prepared {
 /** How an upload becomes a bundle. */
 export function createPublication(options: PublicationOptions) {
   const { folder, index, program, runner, definitions, log, undo, onPublished } = options
+  const nextPublication = createPublicationNumbers({
+    file: folder.publicationFile,
+    highest: () => index().lastPublication(),
+  })
 
   /**
    * Examines an upload, which may take minutes. Others may be published and removed meanwhile: what the upload has are files of
@@ -59,8 +64,9 @@ export function createPublication(options: PublicationOptions) {
     const indexBlob = join(upload.folder, 'blobs', hexOf(order.indexDigest))
     await link(join(upload.folder, 'index.json'), indexBlob).catch(existing)
     if (index().findByIndex(order.indexDigest)) return undefined
-    const examined = await order.examine(order.bundle)
-    const definition = await examineDefinition(upload, order, examined)
+    const publication = await nextPublication(order.bundle.publishedAt)
+    const bundle = { ...order.bundle, publication }
+    const definition = await examineDefinition(upload, { ...order, bundle }, await order.examine(bundle))
     const report = (error: unknown) =>
       log.error({ err: error }, 'the definition of a bundle could not be placed')
     return {
@@ -96,7 +102,7 @@ export function createPublication(options: PublicationOptions) {
 
   async function examineDefinition(
     upload: StagedUpload,
-    { bundle: { name, publishedAt }, signal }: PublishOrder,
+    { bundle: { name, publication: publishedAt = 0 }, signal }: PublishOrder,
     { definition }: Awaited<ReturnType<PublishOrder['examine']>>,
   ) {
     if (!definition || !definitions) return undefined
@@ -248,8 +254,8 @@ interface Completed {
 
 /** What a bundle is called, when and how it came: its new record says the same. */
 const factsOf = (bundle: IndexedBundle): ExaminedBundle => {
-  const { uid, name, publishedAt, via, fileName, fileSizeBytes, fileSha256 } = bundle
-  return { uid, name, publishedAt, via, fileName, fileSizeBytes, fileSha256 }
+  const { uid, name, publishedAt, publication, via, fileName, fileSizeBytes, fileSha256 } = bundle
+  return { uid, name, publishedAt, publication, via, fileName, fileSizeBytes, fileSha256 }
 }
 
 function existing(error: NodeJS.ErrnoException): void {

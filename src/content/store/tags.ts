@@ -5,4 +5,4 @@
 export const hasTag = `(entry.name <> '' AND entry.tag <> '' AND NOT EXISTS (
   SELECT 1 FROM entry AS other JOIN bundle AS newer ON newer.id = other.bundle AND newer.is_published = 1
   WHERE other.name = entry.name AND other.tag = entry.tag
-    AND (newer.published_at, newer.uid, other.id) > (bundle.published_at, bundle.uid, entry.id)))`
+    AND (newer.publication, newer.uid, other.id) > (bundle.publication, bundle.uid, entry.id)))`

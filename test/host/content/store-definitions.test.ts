@@ -63,9 +63,9 @@ it('the definition of a bundle is examined before it is published, and the newes
     bundlesChanged: async (newest) => void told.push(newest),
   }
   start(definitions)
-  await expect(publish({ name: 'bad', blobs: [], definition: Buffer.from('bad') })).rejects.toThrow(
-    'a bad definition',
-  )
+  await expect(
+    publish({ name: 'bad', blobs: [], definition: Buffer.from('bad'), publishedAt: 5 }),
+  ).rejects.toThrow('a bad definition')
   const one = await publish({ name: 'one', blobs: [], definition: red, publishedAt: 10 })
   const { uid: bundleUid, name } = one.bundle
   expect(told.at(-1)).toEqual({ bundleUid, name, publishedAt: 10, file: fileOf(red), sizeBytes: 3 })

@@ -17,7 +17,13 @@ import type { IndexedBundle } from '../../../src/content/store/content-index.ts'
 import { createContentStore, type OpenStore } from '../../../src/content/store/open-store.ts'
 import { contentErrors } from '../../../src/content/codes.ts'
 import { createRunner, type CommandRunner } from '../../../src/system/runner.ts'
-import { digestOfBytes, hexOfBytes, publishInProcess, writeUpload } from '../../support/content-bundles.ts'
+import {
+  digestOfBytes,
+  hexOfBytes,
+  publishInProcess,
+  putBundle,
+  writeUpload,
+} from '../../support/content-bundles.ts'
 import { hexesOf, storedContent } from '../../support/stored-content.ts'
 import { captureLog } from '../../support/https-server.ts'
 
@@ -359,6 +365,34 @@ it('index.json of the store gives a tag to the newest bundle, and back when that
   ])
   await store.remove(two.bundle.uid, () => undefined)
   expect(await tags()).toEqual([[digestOfBytes(red), 'docker.io/library/busybox:1.36']])
+})
+
+it('the bundle published last is the newest also after the clock was set back, without the database, and once older ones are deleted', async () => {
+  const entries = [{ name: 'docker.io/library/app', tag: '1' }]
+  const first = await publish({ name: 'first', blobs: [red], entries, publishedAt: 9_000 })
+  const second = await publish({ name: 'second', blobs: [green], entries, publishedAt: 2_000 })
+  expect(second.bundle.publishedAt).toBe(2_000)
+  expect(names()).toEqual(['second', 'first'])
+  await loseIndex()
+  await start().open()
+  expect(names()).toEqual(['second', 'first'])
+  await store.remove(first.bundle.uid, () => undefined)
+  await store.remove(second.bundle.uid, () => undefined)
+  const third = await publish({ name: 'third', blobs: [blue], publishedAt: 3_000 })
+  expect(third.bundle).toMatchObject({ publishedAt: 3_000, publication: 9_002 })
+})
+
+it('of records without a number of their publication the time counts', async () => {
+  await mkdir(join(folder, 'content', 'bundles'), { recursive: true })
+  for (const [uid, publishedAt] of [
+    ['a', 2_000],
+    ['b', 1_000],
+  ] as const)
+    await putBundle(folder, uid, { name: uid, blobs: [red], publishedAt })
+  await store.open()
+  expect(names()).toEqual(['a', 'b'])
+  await publish({ name: 'new', blobs: [green], publishedAt: 1_500 })
+  expect(names()).toEqual(['new', 'a', 'b'])
 })
 
 it('pins outlive a restart and the database', async () => {
