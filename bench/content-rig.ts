@@ -21,12 +21,13 @@ export interface ContentDaemon extends ServerProcess {
 /** What may differ from the daemon of the other figures. */
 export type StartOptions = Pick<
   NonNullable<Parameters<Rig['startDaemon']>[0]>,
-  'entry' | 'flags' | 'environment'
+  'entry' | 'flags' | 'environment' | 'settings'
 >
 
 /** Starts the daemon with an administrator who is logged in. The reserve of its disk is small. */
 export async function startContentDaemon(rig: Rig, options: StartOptions = {}): Promise<ContentDaemon> {
   const settings = {
+    ...options.settings,
     ...administrator(rig.accounts.good),
     ...{ 'content.reserve.percent': 0, 'content.reserve.leastBytes': 0 },
   }

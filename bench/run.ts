@@ -13,6 +13,7 @@ import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
 import { measureReads } from './reads.ts'
 import { measureRefusals } from './refusals.ts'
+import { measureRegistry } from './registry.ts'
 import { createRig } from './rig.ts'
 import { measureStart } from './start.ts'
 import { readMachine, renderTable } from './table.ts'
@@ -32,6 +33,7 @@ const figures: Readonly<Record<string, Measure>> = {
   'content-file': measureContentFile,
   'content-blobs': measureContentBlobs,
   'content-many': measureContentMany,
+  registry: measureRegistry,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [--megabytes=NUMBER] [figure ...]
@@ -40,7 +42,7 @@ figures: ${Object.keys(figures).join(', ')}; all of them if none is named
 --quick       few rounds: shows whether the benchmark works, not how fast the daemon is
 --json        prints the results as JSON
 --entry=FILE  measure this program instead of dist/main.cjs
---megabytes=NUMBER  size of the bundles of content-*; by default 2000, and 200 with --quick
+--megabytes=NUMBER  size of the bundles of content-* and registry; by default 2000 and 1000, and 200 with --quick
 `
 
 const { values, positionals } = parseArgs({
