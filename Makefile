@@ -59,7 +59,7 @@ documents:
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
-	  e2fsprogs xfsprogs
+	  e2fsprogs xfsprogs skopeo podman containerd docker-registry
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 
@@ -72,7 +72,7 @@ docs: $(DEPENDENCIES) ## write the generated documents of docs/
 	node build/docs.ts
 
 bench: dist/main.cjs ## figures against bare Fastify on the same runtime
-	@build/debian-packages pamtester curl || true
+	@build/debian-packages pamtester curl skopeo nginx-light || true
 	node bench/run.ts
 
 build: dist/main.cjs ## bundle daemon and command line into dist/

@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { mediaTypes } from '../../src/content/format/media-types.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { writeLayoutFolder } from '../support/layout-files.ts'
-import { createLayout, type TestDescriptor, type TestLayout } from '../support/layouts.ts'
+import { createLayout, type TestLayout } from '../support/layouts.ts'
+import { addRunnableImage, busyboxLayer } from '../support/runnable-images.ts'
 import { rawTar } from '../support/tar-bytes.ts'
 import { layBridge, type Bridge } from './host/bridge.ts'
 import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
@@ -48,49 +48,23 @@ async function uploaded(...args: readonly string[]) {
   return JSON.parse(ended.stdout) as { uid: string; isNew: boolean; sentBytes: number }
 }
 
-/** A root file system with a static busybox, as a layer. */
-async function busyboxLayer(): Promise<Buffer> {
-  const root = await mkdtemp(join(tmpdir(), 'edgehostd-busybox-'))
-  mkdirSync(join(root, 'bin'))
-  cpSync('/bin/busybox', join(root, 'bin/busybox'))
-  symlinkSync('busybox', join(root, 'bin/sh'))
-  const made = execFileSync('tar', ['-C', root, '-c', 'bin'], { maxBuffer: 100 * MB })
-  await rm(root, { recursive: true })
-  return made
-}
-
 interface Entry {
   readonly name?: string
   readonly platforms: readonly object[]
 }
 
-interface ImageWish {
-  readonly layers: readonly Buffer[]
-  readonly architecture: string
-}
-
-function addImage(layout: TestLayout, { layers, architecture }: ImageWish): TestDescriptor {
-  const platform = { architecture, os: 'linux' }
-  const rootfs = { type: 'layers', diff_ids: layers.map((layer) => `sha256:${sha256(layer)}`) }
-  const config = layout.putJson({ ...platform, rootfs }, mediaTypes.config)
-  const listed = layers.map((layer) => layout.put(layer, mediaTypes.layer))
-  return layout.putJson(
-    { schemaVersion: 2, mediaType: mediaTypes.manifest, config, layers: listed },
-    mediaTypes.manifest,
-    { platform },
-  )
-}
+const image = (layout: TestLayout, architecture: string, ...tars: readonly Buffer[]) =>
+  addRunnableImage(layout, { layers: tars.map((tar) => ({ tar })), architecture })
 
 /** Busybox for a platform that is carried and one that is not, and a large image on the same layer. */
-async function writeImages(): Promise<void> {
+function writeImages(): void {
   const layout = createLayout()
-  const busybox = await busyboxLayer()
-  const here = addImage(layout, { layers: [busybox], architecture: 'amd64' })
-  const absent = addImage(layout, { layers: [Buffer.from('arm')], architecture: 'arm64' })
+  const busybox = busyboxLayer()
+  const here = image(layout, 'amd64', busybox)
+  const absent = image(layout, 'arm64', Buffer.from('arm'))
   layout.list(layout.index([here, absent]), { 'io.containerd.image.name': 'busybox:1.35' })
   for (const hex of [absent.digest.slice(7), sha256(Buffer.from('arm'))]) layout.blobs.delete(hex)
-  const layers = [busybox, randomBytes(120 * MB), randomBytes(50 * MB)]
-  layout.list(addImage(layout, { layers, architecture: 'amd64' }), {
+  layout.list(image(layout, 'amd64', busybox, randomBytes(120 * MB), randomBytes(50 * MB)), {
     'io.containerd.image.name': 'registry.example/plant/large:1',
   })
   writeLayoutFolder(onOther('/srv/images'), layout)
@@ -139,7 +113,7 @@ beforeAll(async () => {
   await other.output([...login, 'login', 'chief', '--password-stdin'], { input: `${right}\n` })
 
   await other.output(['mkdir', '-p', '/srv'])
-  await writeImages()
+  writeImages()
   await other.write('/srv/web-shop-1.4.0.tgz', chart())
   await other.write('/srv/notes', randomBytes(25 * MB))
   await other.write('/srv/definition.tgz', definitionArchive({ version: '4.2.0' }))
@@ -321,7 +295,7 @@ describe('a host with a signing key', () => {
     const value = Buffer.from(pem).toString('base64')
     await configure(`  signing: {publicKey: {base64EncodedValue: "${value}", description: Plant 7}}\n`)
     const layout = createLayout()
-    layout.list(addImage(layout, { layers: [randomBytes(MB)], architecture: 'amd64' }))
+    layout.list(image(layout, 'amd64', randomBytes(MB)))
     writeLayoutFolder(onOther('/srv/signed'), layout)
 
     const unsigned = await there('content', 'upload', '/srv/signed')

@@ -103,7 +103,7 @@ export function listWhole(folder: string): string[] {
 }
 
 /** Bytes that do not compress, the same for the same seed. */
-export const noise = (sizeBytes: number, seed: number): Buffer =>
+export const noise = (sizeBytes: number, seed: number | string): Buffer =>
   createHash('shake256', { outputLength: sizeBytes }).update(String(seed)).digest()
 
 /** Kills the children of this process that run content.cjs. */
