@@ -125,6 +125,12 @@ insecure = true
     ])
   })
 
+  it('leave out a registry that podman cannot name', () => {
+    const configuration = configurePodman({ ...local, hosts: ['[2001:db8::7]:5000', 'docker.io'] })
+    const prefixes = contentOf(configuration, path)?.match(/prefix = .*/g)
+    expect(prefixes).toEqual(['prefix = "127.0.0.1:5081"', 'prefix = "docker.io"'])
+  })
+
   it('trust the certificate of a registry with TLS, which is not insecure', () => {
     const configuration = configurePodman(remote)
     expect(contentOf(configuration, path)).not.toContain('insecure')

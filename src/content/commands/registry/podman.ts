@@ -30,7 +30,8 @@ export function configurePodman(registry: ReachedRegistry): RuntimeConfiguration
     `${heading} Images of these registries come from this one, and from nowhere else.`,
     ...entry(host, host),
     ...hosts
-      .filter((name) => name !== host)
+      // A reference of podman 4 has no IPv6 address.
+      .filter((name) => name !== host && !name.startsWith('['))
       // A path has no colon; the registry reads _5000 at the end of a host as a port.
       .flatMap((name) => entry(name, `${host}/${name.replace(':', '_')}`)),
   ]
