@@ -1,7 +1,7 @@
-import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -9,12 +9,16 @@ import { clientFromAnywhere } from '../../src/base/client.ts'
 import type { ContentSettings } from '../../src/content/config.ts'
 import { verify } from '../../src/content/program/verify.ts'
 import { examine } from '../../src/content/program/examine.ts'
-import { createRegistry, type RegistryCertificate } from '../../src/content/registry/registry.ts'
+import {
+  createRegistry,
+  type RegistryCertificate,
+  type RegistryTiming,
+} from '../../src/content/registry/registry.ts'
 import { createContentStore } from '../../src/content/store/open-store.ts'
 import { createRunner } from '../../src/system/runner.ts'
 import { publishInProcess } from './content-bundles.ts'
 import { captureLog } from './https-server.ts'
-import type { TestLayout } from './layouts.ts'
+import { sha256, type TestLayout } from './layouts.ts'
 
 export interface RegistryReply {
   readonly status: number
@@ -27,6 +31,7 @@ export interface TestRegistryOptions {
   readonly certificate?: RegistryCertificate
   /** A folder that outlives the registry. */
   readonly folder?: string
+  readonly timing?: Partial<RegistryTiming>
 }
 
 /** The registry over a store in a folder of its own, on a free port of loopback. Bundles are examined as `content.cjs` does. */
@@ -34,6 +39,7 @@ export async function startContentRegistry({
   settings,
   certificate,
   folder: given,
+  timing,
 }: TestRegistryOptions = {}) {
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'edgehostd-registry-')))
   const { log, lines, texts } = captureLog()
@@ -52,7 +58,7 @@ export async function startContentRegistry({
       material: () => ({ key: '', cert: '' }),
       onChange: () => undefined,
     },
-    ...{ stopping: stopping.signal, log, anonymousLog: log },
+    ...{ stopping: stopping.signal, log, anonymousLog: log, timing },
   })
   await registry.start()
 
@@ -68,22 +74,22 @@ export async function startContentRegistry({
       method = 'GET',
     ): Promise<RegistryReply> {
       const { authorization: sent = authorization(), ...headers } = more
-      const request = httpRequest({
-        ...{ host: '127.0.0.1', port: registry.state().port, path, method, agent: false },
+      const { isTls, port } = registry.state()
+      const request = (isTls ? httpsRequest : httpRequest)({
+        ...{ host: '127.0.0.1', port, path, method, agent: false },
+        // The certificate that is used now.
+        ...(isTls ? { ca: certificate?.material().cert, checkServerIdentity: () => undefined } : {}),
         headers: { ...headers, ...(sent === '' ? {} : { authorization: sent }) },
       }).end()
-      const [reply] = (await once(request, 'response')) as [
-        Parameters<typeof buffer>[0] & { statusCode: number; headers: IncomingHttpHeaders },
-      ]
+      const [reply] = (await once(request, 'response')) as [IncomingMessage & { statusCode: number }]
       return { status: reply.statusCode, headers: reply.headers, body: await buffer(reply) }
     },
     /** Publishes a layout. @returns uid of its bundle */
     async publish(layout: TestLayout, name = 'bundle', publishedAt = 1_000): Promise<string> {
       const upload = await store.stage()
       layout.writeUpload(upload.folder)
-      await writeFile(join(upload.folder, 'index.json'), layout.indexFile())
       const { bundle } = await store.publish(upload, {
-        indexDigest: `sha256:${(await import('./layouts.ts')).sha256(layout.indexFile())}`,
+        indexDigest: `sha256:${sha256(layout.indexFile())}`,
         bundle: {
           uid: upload.uid,
           name,
@@ -108,13 +114,3 @@ export async function startContentRegistry({
 }
 
 export type TestRegistry = Awaited<ReturnType<typeof startContentRegistry>>
-
-/** A port of loopback that nothing listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}

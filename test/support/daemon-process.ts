@@ -18,7 +18,11 @@ const { config } = await loadConfig({
 const lines: string[] = []
 const daemon = await createDaemon({
   // Any free port.
-  config: { ...config, api: { ...config.api, port: 0 } },
+  config: {
+    ...config,
+    api: { ...config.api, port: 0 },
+    content: { ...config.content, registry: { ...config.content.registry, port: 0 } },
+  },
   log: createLog('info', { write: (line: string) => void lines.push(line) }),
   version: '1.2.3',
   buildDate: Date.UTC(2026, 0, 1),

@@ -8,6 +8,8 @@ export interface ListenerOptions {
   readonly app: FastifyInstance
   readonly address: string
   readonly port: number
+  /** After how long a port that could not be opened is tried again. */
+  readonly retryMs: number
   readonly log: Logger
 }
 
@@ -24,10 +26,9 @@ export interface Listener {
   close(): Promise<void>
 }
 
-const retryMs = 5_000
 const backlog = 4_096
 
-export function createListener({ app, address, port, log }: ListenerOptions): Listener {
+export function createListener({ app, address, port, retryMs, log }: ListenerOptions): Listener {
   const { server } = app
   let problem: string | undefined
   let retry: NodeJS.Timeout | undefined
@@ -84,5 +85,5 @@ function describeProblem({ code, message }: NodeJS.ErrnoException, address: stri
       'this host does not have the address: see ip -brief address, or set content.registry.address',
     EACCES: 'the daemon may not open a port below 1024: set content.registry.port',
   }
-  return `the registry cannot listen on ${place}: ${advice[code ?? ''] ?? message}; it is tried again every ${retryMs / 1_000} s`
+  return `the registry cannot listen on ${place}: ${advice[code ?? ''] ?? message}`
 }

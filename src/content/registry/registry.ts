@@ -41,6 +41,14 @@ export interface RegistryOptions {
   readonly log: Logger
   /** Log for the lines that callers without a password cause. */
   readonly anonymousLog: Lines
+  readonly timing?: Partial<RegistryTiming> | undefined
+}
+
+export interface RegistryTiming {
+  /** How long pulls in flight have to end after a stop has begun; clients resume the others. Milliseconds. */
+  readonly drainMs: number
+  /** After how long a port that could not be opened is tried again. Milliseconds. */
+  readonly retryMs: number
 }
 
 /** How the registry can be reached, and whether it works. */
@@ -81,13 +89,13 @@ const connections = { maximum: 1_000, maximumPerAddress: 1_000, settingsName: 't
 const timeouts = { handshakeMs: 5_000, headersMs: 5_000, idleMs: 60_000, stalledMs: 120_000 }
 // No route reads a body.
 const body = { minimumBytesPerSecond: 1_024, windowSeconds: 10 }
-// Pulls in flight have this long to end after a stop has begun; clients resume the others.
-const drainMs = 5_000
+const usualTiming: RegistryTiming = { drainMs: 5_000, retryMs: 5_000 }
 
 /** @throws ConfigurationError for a registry without a password beyond loopback */
 export function createRegistry(options: RegistryOptions): Registry {
   const { settings, stateDirectory, store, certificate, clientOf, stopping, log, anonymousLog } = options
   const { address } = settings
+  const { drainMs, retryMs } = { ...usualTiming, ...options.timing }
   const refused = settings.enabled ? describeOpenRegistry(settings) : undefined
   if (refused !== undefined) throw new ConfigurationError(`content.registry.anonymous ${refused}`)
   const isTls = !isLoopback(address)
@@ -112,7 +120,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     ...{ store, sender, suspects },
     isAllowed: ({ headers }) => settings.anonymous || password.isRight(headers.authorization),
   })
-  const listener = createListener({ app, address, port: settings.port, log })
+  const listener = createListener({ app, address, port: settings.port, retryMs, log })
   certificate.onChange(() => {
     if (isTls) https.useCertificate(certificate.material())
   })

@@ -12,7 +12,7 @@ export interface Repository {
 
 // A host and a path; image-name.ts bounds each.
 const longestName = 512
-const hostForm = /^[^/]*[.:][^/]*\/|^localhost\//
+const hostForm = /^[^/]*[a-z0-9\]][.:][^/]*\/|^localhost\//i
 // The name of a repository in a path has no colon, so clients write a port behind _, as they are configured.
 const portForm = /^([^/]+)_(\d{1,5})(?=\/)/
 
@@ -26,7 +26,7 @@ const portForm = /^([^/]+)_(\d{1,5})(?=\/)/
 export function parseRepository(name: string, ns: string | undefined): Repository | undefined {
   if (name.length > longestName) return undefined
   if (ns !== undefined && ns !== '') {
-    const named = nameOf(`${ns}/${name}`)
+    const named = !ns.includes('/') && hostForm.test(`${ns}/`) ? nameOf(`${ns}/${name}`) : undefined
     return named === undefined ? undefined : { names: [named] }
   }
   const onHost = hostForm.test(name) ? nameOf(name) : undefined

@@ -1,8 +1,9 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { mediaTypes } from '../../../src/content/format/media-types.ts'
 import { startContentRegistry, type TestRegistry } from '../../support/content-registry.ts'
+import { makeMaterial } from '../../support/https-server.ts'
 import { createLayout, type TestDescriptor } from '../../support/layouts.ts'
 
 let registry: TestRegistry
@@ -162,4 +163,80 @@ it('a push is refused with what to do instead', async () => {
     const { status, headers, body } = await registry.ask(path, {}, method)
     expect([method, status, errorOf(body)?.code, headers.allow]).toEqual([method, 405, 'UNSUPPORTED', allow])
   }
+})
+
+it('a part of a blob is sent, and what is no part is refused with the size', async () => {
+  const path = `/v2/busybox/blobs/${layer.digest}`
+  const part = async (range: string, more = {}, method = 'GET') => {
+    const { status, headers, body } = await registry.ask(path, { range, ...more }, method)
+    return [status, headers['content-range'], body.toString()]
+  }
+  expect(await part('bytes=1-2')).toEqual([206, 'bytes 1-2/5', 'md'])
+  expect(await part('bytes=3-')).toEqual([206, 'bytes 3-4/5', '64'])
+  expect(await part('bytes=-2')).toEqual([206, 'bytes 3-4/5', '64'])
+  expect(await part('bytes=0-0,2-2')).toEqual([200, undefined, 'amd64'])
+  expect(await part('bytes=9-3')).toEqual([200, undefined, 'amd64'])
+  expect(await part('bytes=1-2', {}, 'HEAD')).toEqual([200, undefined, ''])
+  expect(await part('bytes=1-2', { 'if-range': `"${layer.digest}"` })).toEqual([206, 'bytes 1-2/5', 'md'])
+  expect(await part('bytes=1-2', { 'if-range': '"other"' })).toEqual([200, undefined, 'amd64'])
+  const [status, range, body] = await part('bytes=5-')
+  expect([status, range]).toEqual([416, 'bytes */5'])
+  expect(errorOf(Buffer.from(String(body)))?.code).toBe('RANGE_UNSATISFIABLE')
+})
+
+it('what the client has already is not sent again', async () => {
+  for (const path of [`/v2/busybox/blobs/${layer.digest}`, `/v2/busybox/manifests/${layer.digest}`])
+    for (const method of ['GET', 'HEAD']) {
+      const asked = path.replace(/manifests.*/, 'manifests/1.36')
+      const etag = `"${path === asked ? layer.digest : index.digest}"`
+      const { status, headers, body } = await registry.ask(asked, { 'if-none-match': `"x", ${etag}` }, method)
+      expect([status, headers.etag, body.length]).toEqual([304, etag, 0])
+    }
+})
+
+it('an empty blob is a blob', async () => {
+  const layout = createLayout()
+  const empty = layout.put('', 'text/plain')
+  layout.list(layout.artifact({ artifactType: 'text/empty', layers: [empty] }))
+  await registry.publish(layout)
+  const { status, headers, body } = await registry.ask(`/v2/x/blobs/${empty.digest}`)
+  expect([status, headers['content-length'], body.length]).toEqual([200, '0', 0])
+  expect((await registry.ask(`/v2/x/blobs/${empty.digest}`, { range: 'bytes=0-' })).status).toBe(416)
+})
+
+it('of two bundles with one tag the newest has it, and the tag falls back when that goes', async () => {
+  const layout = createLayout()
+  const other = layout.image({ layers: ['newer'] })
+  layout.list(other, named('docker.io/library/busybox:1.36'))
+  const uid = await registry.publish(layout, 'newer', 2_000)
+  const digest = async () =>
+    (await registry.ask('/v2/busybox/manifests/1.36', {}, 'HEAD')).headers['docker-content-digest']
+  expect(await digest()).toBe(other.digest)
+  await registry.store.remove(uid, () => undefined)
+  expect(await digest()).toBe(index.digest)
+})
+
+describe('on another address than loopback', () => {
+  it('the registry speaks HTTPS with the certificate of the host, also when that changes, and needs the password', async () => {
+    let material = await makeMaterial()
+    const listeners: (() => void)[] = []
+    const certificate = {
+      material: () => material,
+      onChange: (each: () => void) => void listeners.push(each),
+    }
+    const reachable = await startContentRegistry({ settings: { address: '0.0.0.0' }, certificate })
+    try {
+      expect(reachable.registry.state()).toMatchObject({ isTls: true, isAnonymous: false })
+      expect((await reachable.ask('/v2/')).status).toBe(200)
+      expect((await reachable.ask('/v2/', { authorization: '' })).status).toBe(401)
+      const { port } = reachable.registry.state()
+      await expect(fetch(`http://127.0.0.1:${port}/v2/`)).rejects.toThrow()
+      material = await makeMaterial()
+      await expect(reachable.ask('/v2/')).rejects.toThrow()
+      for (const each of listeners) each()
+      expect((await reachable.ask('/v2/')).status).toBe(200)
+    } finally {
+      await reachable.stop()
+    }
+  })
 })
