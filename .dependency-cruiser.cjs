@@ -22,6 +22,7 @@ const law = {
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],
   content: [...ground, 'archive', 'program', 'upload', 'audit'],
+  images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
   support: [...ground, 'archive', 'config', 'program'],

@@ -10,6 +10,7 @@ import { createDefinitions, type Definitions } from './definition/definitions.ts
 import { hostEdges, type Edges } from './edges.ts'
 import { openHostRecord } from './host/identity/host-record.ts'
 import { createHost } from './host/room.ts'
+import { createImagesRoom } from './images/room.ts'
 import { createInventory, inventoryUnit } from './inventory/room.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { createContinueTokens } from './lists/continue-token.ts'
@@ -118,8 +119,12 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ certificate, clientOf: host.clientOf, anonymousLog },
   })
 
+  const images = createImagesRoom({
+    ...{ stored: content.images, root: edges.runtimeRoot, runner, listTokens, stopping, clock, log },
+  })
+
   const working: Room[] = [
-    ...[audit, state.room, host, inventory.with(host), certificate, auth, api, definition, content],
+    ...[audit, state.room, host, inventory.with(host), certificate, auth, api, definition, content, images],
   ]
   const ground: Ground<Config> = {
     ...{ config, stateDirectory: state.directory, database, record: audit.record, listTokens },

@@ -6,6 +6,7 @@ import { about as certificate } from './certificate/about.ts'
 import { about as content } from './content/about.ts'
 import { about as definition } from './definition/about.ts'
 import { about as host } from './host/about.ts'
+import { about as images } from './images/about.ts'
 import { about as inventory } from './inventory/about.ts'
 import { about as jobs } from './jobs/about.ts'
 import { about as metrics } from './metrics/about.ts'
@@ -24,6 +25,7 @@ const all = [
   certificate,
   auth,
   content,
+  images,
   definition,
   audit,
   jobs,

@@ -37,6 +37,8 @@ export interface Edges {
   readonly contentProgram: string
   /** Path of `inventory.cjs`. */
   readonly inventoryProgram: string
+  /** Folder below which container runtimes are looked for. */
+  readonly runtimeRoot: string
   /** Profiles of the running cluster; `undefined` without a cluster. */
   readonly running: () => readonly ClusterProfileDetail[] | undefined
   /** How long a request may last after its session has ended, milliseconds; `undefined` is the default. */
@@ -69,6 +71,7 @@ export const hostEdges = (log: Logger): Edges => ({
   examineProgram: join(import.meta.dirname, 'examine.cjs'),
   contentProgram: join(import.meta.dirname, 'content.cjs'),
   inventoryProgram: join(import.meta.dirname, 'inventory.cjs'),
+  runtimeRoot: '/',
   // No cluster can be created yet.
   running: () => undefined,
   longRequestMs: undefined,

@@ -14,6 +14,7 @@ import type { about } from './about.ts'
 import { createBundles } from './bundles.ts'
 import type { ContentSettings } from './config.ts'
 import { createContentProgram } from './program/content-program.ts'
+import { createStoredImages, type StoredImages } from './reads/stored-images.ts'
 import { createRegistry, type Registry, type RegistryCertificate } from './registry/registry.ts'
 import { bundleRoutes } from './routes/bundles.ts'
 import { registryRoutes } from './routes/registry.ts'
@@ -63,6 +64,7 @@ export interface ContentOptions {
 /** The room, and what other rooms may ask of the content. */
 export interface ContentRoom extends Room, ContentAccess {
   readonly registry: Pick<Registry, 'state'>
+  readonly images: StoredImages
 }
 
 /** Creates the room of the content of this host. */
@@ -115,6 +117,9 @@ export function createContent(options: ContentOptions): ContentRoom {
   return {
     ...createContentAccess(store),
     registry,
+    images: createStoredImages({
+      ...{ store, architecture: options.architecture, isServed: settings.registry.enabled },
+    }),
     async routes(app) {
       await app.register(signingKeyRoutes, { signing: key && { key, since: since ?? clock.now() } })
       await app.register(bundleRoutes, { bundles, listTokens })

@@ -5,6 +5,7 @@ import { config } from '../config/commands/config.ts'
 import { content } from '../content/commands/content.ts'
 import { registry } from '../content/commands/registry.ts'
 import { host } from '../host/commands/host.ts'
+import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
 import { support } from '../support/commands/support.ts'
 import { sumCommands } from './command-table.ts'
@@ -25,6 +26,7 @@ export const commandTable = sumCommands([
   api,
   definition,
   content,
+  images,
   registry,
   support,
   program,

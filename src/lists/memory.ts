@@ -4,8 +4,11 @@ import { fieldAt, type FieldValue, type ListField, type ListResource } from './r
 
 /** A field of a list that is kept in memory. */
 export interface MemoryField<Row> extends ListField {
-  /** The value used for comparison; for a `time`, milliseconds since 1970. */
-  readonly read: (row: Row) => FieldValue | boolean
+  /**
+   * The value used for comparison; for a `time`, milliseconds since 1970. A field that is not ordered may have several: a filter then
+   * wants one of them.
+   */
+  readonly read: (row: Row) => FieldValue | boolean | readonly FieldValue[]
 }
 
 /**
@@ -20,21 +23,23 @@ export function listInMemory<Row, Item>(
   toItem: (row: Row) => Item,
 ): Page<Item> {
   const { filter, order, after, offset, limit } = query
-  const readerOf = (path: string) => {
-    const { read } = fieldAt(resource, path)
-    return (row: Row): FieldValue => {
-      const value = read(row)
-      return typeof value === 'boolean' ? Number(value) : value
-    }
-  }
-  const alternatives = filter.map((all) => all.map(({ path, value }) => ({ read: readerOf(path), value })))
+  const alternatives = filter.map((all) =>
+    all.map(({ path, value }) => {
+      const { read } = fieldAt(resource, path)
+      return (row: Row) => {
+        const found = read(row)
+        return typeof found === 'object' ? found.includes(value) : comparable(found) === value
+      }
+    }),
+  )
   const matching = rows.filter(
-    (row) =>
-      alternatives.length === 0 ||
-      alternatives.some((all) => all.every(({ read, value }) => read(row) === value)),
+    (row) => alternatives.length === 0 || alternatives.some((all) => all.every((matches) => matches(row))),
   )
 
-  const terms = order.map(({ path, direction }) => ({ read: readerOf(path), direction }))
+  const terms = order.map(({ path, direction }) => {
+    const { read } = fieldAt(resource, path)
+    return { read: (row: Row) => comparable(read(row)), direction }
+  })
   const compare = (one: readonly FieldValue[], two: readonly FieldValue[]): number => {
     for (const [index, { direction }] of terms.entries()) {
       const difference = compareValues(one[index] ?? '', two[index] ?? '')
@@ -54,6 +59,11 @@ export function listInMemory<Row, Item>(
     valuesOf: ({ values }) => values,
     toItem: ({ row }) => toItem(row),
   })
+}
+
+function comparable(value: FieldValue | boolean | readonly FieldValue[]): FieldValue {
+  if (typeof value === 'object') throw new Error('a field with several values has no order')
+  return typeof value === 'boolean' ? Number(value) : value
 }
 
 /** Compares as SQLite does: numbers before text, text by its UTF-8 bytes. */

@@ -74,6 +74,40 @@ const contentUsage = {
     availableBytes: 80_530_636_800,
   },
 }
+const busyboxDigest = 'sha256:3d0e4d8b9d1c5b1ad2b2f2f6b6a8b7a6e2c3f1d5c9b8a7f6e5d4c3b2a1908f7e'
+const hostImages = {
+  items: [
+    {
+      id: busyboxDigest,
+      title: 'docker.io/library/busybox:1.36',
+      digest: busyboxDigest,
+      names: [{ name: 'docker.io/library/busybox', tag: '1.36', hasTag: true }],
+      sizeBytes: 2_218_763,
+      platforms: [{ os: 'linux', architecture: 'amd64' }],
+      locations: [
+        { runtime: 'store', endpoint: '', namespace: '' },
+        {
+          runtime: 'containerd',
+          endpoint: '/run/containerd/containerd.sock',
+          namespace: 'k8s.io',
+          readAt: '2026-01-31T08:00:41.000Z',
+        },
+      ],
+      canBePulledHere: true,
+    },
+  ],
+  listmeta: { continue: '', count: 1, limit: 1, offset: 1 },
+  sources: [
+    { runtime: 'store', endpoint: '', state: 'read', images: 1 },
+    {
+      runtime: 'containerd',
+      endpoint: '/run/containerd/containerd.sock',
+      state: 'read',
+      images: 1,
+      readAt: '2026-01-31T08:00:41.000Z',
+    },
+  ],
+}
 const validatePath = '/v1/edge-mgmt/cluster/profiles/variables/validate'
 const variables = [
   { name: 'replicas', displayName: 'Replicas', format: 'number', required: true, defaultValue: '1' },
@@ -202,6 +236,9 @@ it('the examples of the API document are what the edge replies', async () => {
   await succeed('listBundles', 'GET', `${contentPath}/bundles`)
   await succeed('getBundle', 'GET', bundlePath)
   await succeed('listBundleEntries', 'GET', `${bundlePath}/entries`)
+  const images = await succeed('listImages', 'GET', `${contentPath}/images`)
+  expect(Object.keys(images.json())).toEqual(Object.keys(hostImages))
+  keep('operations', 'listImages', { reply: hostImages })
   const usage = await succeed('getContentUsage', 'GET', `${contentPath}/usage`)
   expect(Object.keys(usage.json())).toEqual(Object.keys(contentUsage))
   expect(Object.keys(usage.json<typeof contentUsage>().fileSystem)).toEqual(

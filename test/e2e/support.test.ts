@@ -71,7 +71,7 @@ describe('edgehostctl support', () => {
 
     const ended = await host.run(['edgehostctl', 'support', '--file', file])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 16 files .* secrets are masked/)
+    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 17 files .* secrets are masked/)
     expect(await host.sh('stat -c "%a %u" /root/support.tar.zst')).toBe('600 0\n')
 
     const { whole, files, json } = await readArchive()
@@ -117,6 +117,7 @@ describe('edgehostctl support', () => {
     expect(missing.sort()).toEqual([
       'audit-head.json',
       'content-bundles.json',
+      'content-images.json',
       'content-registry.json',
       'content-usage.json',
       'facts.json',
@@ -153,7 +154,7 @@ describe('edgehostctl support', () => {
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
     // The last line of the progress is removed again.
-    expect(shown).toMatch(/\.tar\.zst holds 16 files/)
+    expect(shown).toMatch(/\.tar\.zst holds 17 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()
   })

@@ -51,6 +51,8 @@ export interface TestEdgeOptions {
   readonly content?: Partial<Config['content']>
   /** For edges that read the inventory; without it they cannot. */
   readonly inventoryProgram?: string
+  /** Folder below which container runtimes are looked for; by default there is none. */
+  readonly runtimeRoot?: string
   /** Base64 or PEM of the key that verifies uploads. */
   readonly signingKey?: string
   /** Profiles of a running cluster. */
@@ -128,6 +130,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       environment: {},
       examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
       contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
+      runtimeRoot: options.runtimeRoot ?? '/nowhere',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       running: options.running ?? (() => undefined),
       longRequestMs: options.longRequestMs,

@@ -4,7 +4,7 @@ import { renderFacts, type Fact } from '../../ctl/facts.ts'
 import { parseLimit } from '../../ctl/limit.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, plural } from '../../ctl/text.ts'
-import { amount } from './amount.ts'
+import { amount } from '../../ctl/amount.ts'
 
 const bundlesPath = '/v1/edge-mgmt/content/bundles'
 /** Path of a bundle. @param uid as it was typed */

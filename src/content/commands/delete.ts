@@ -5,7 +5,7 @@ import { renderFacts } from '../../ctl/facts.ts'
 import { parseBody, understand } from '../../ctl/reply.ts'
 import type { Terminal } from '../../ctl/terminal.ts'
 import { oneLine, plural } from '../../ctl/text.ts'
-import { amount } from './amount.ts'
+import { amount } from '../../ctl/amount.ts'
 import { bundlePath } from './bundles.ts'
 
 /** `edgehostctl content delete`: says what goes, and deletes it after a yes. */

@@ -3,7 +3,7 @@ import type { Context } from '../../ctl/context.ts'
 import { parseLimit } from '../../ctl/limit.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, span } from '../../ctl/text.ts'
-import { amount } from './amount.ts'
+import { amount } from '../../ctl/amount.ts'
 
 const uploadsPath = '/v1/edge-mgmt/content/uploads'
 

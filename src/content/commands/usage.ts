@@ -2,7 +2,7 @@ import type { ContentUsage } from '../schemas.ts'
 import type { Context } from '../../ctl/context.ts'
 import { renderFacts, type Fact } from '../../ctl/facts.ts'
 import { plural } from '../../ctl/text.ts'
-import { amount } from './amount.ts'
+import { amount } from '../../ctl/amount.ts'
 
 /** `edgehostctl content usage`. */
 export async function showUsage({ client, output }: Context): Promise<undefined> {

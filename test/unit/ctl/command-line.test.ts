@@ -103,7 +103,7 @@ describe('the help of a group', () => {
       'content',
       [
         ...['build', 'inspect', 'upload', 'list', 'show', 'delete', 'usage', 'uploads', 'discard'],
-        ...['registry show', 'registry config'],
+        ...['images', 'registry show', 'registry config'],
       ].map((verb) => `content ${verb}`),
     ],
     ['content registry', ['content registry show', 'content registry config']],

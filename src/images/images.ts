@@ -1,0 +1,89 @@
+import { createSharedRun } from '../base/shared-run.ts'
+import type { StoredImages } from '../content/reads/stored-images.ts'
+import { AppError } from '../errors/app-error.ts'
+import { listInMemory } from '../lists/memory.ts'
+import type { Page } from '../lists/page.ts'
+import type { ListQuery } from '../lists/query.ts'
+import { imageList, imageView, type Row } from './image-list.ts'
+import { joinImages } from './join.ts'
+import type { Reading, Readings } from './readings.ts'
+import type { HostImage, ImageSource } from './schemas.ts'
+
+/** All images of this host: in the store and in the runtimes. */
+export interface Images {
+  /** @param isFresh whether the runtimes are read again before */
+  list(query: ListQuery, isFresh: boolean): Promise<Page<HostImage> & { sources: ImageSource[] }>
+  stop(): Promise<void>
+}
+
+export interface ImagesOptions {
+  readonly readings: Readings
+  readonly stored: StoredImages
+}
+
+export function createImages({ readings, stored }: ImagesOptions): Images {
+  /** Rows, and what they were joined from. */
+  let joined: {
+    readonly mark: string
+    readonly readings: readonly Reading[]
+    readonly rows: readonly Row[]
+  } = {
+    ...{ mark: '', readings: [], rows: [] },
+  }
+  let problem: string | undefined
+
+  const joins = createSharedRun(async () => {
+    const current = readings.current()
+    const seen = current.map((source) => ({ source, images: source.images }))
+    try {
+      const mark = await stored.mark()
+      problem = undefined
+      if (joined.mark === mark && joined.readings === current) return
+      joined = { mark, readings: current, rows: await joinImages(stored.pages(), seen) }
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      // The runtimes are listed also while the content cannot be read.
+      problem = error.message
+      joined = { mark: '', readings: current, rows: await joinImages<Reading>([], seen) }
+    }
+  })
+
+  return {
+    async list(query, isFresh) {
+      if (isFresh || !readings.isRead()) await readings.refresh()
+      await joins.run()
+      const { rows, readings: used } = joined
+      return { ...listInMemory(rows, query, imageList, imageView), sources: sourcesOf(rows, used, problem) }
+    },
+    async stop() {
+      await readings.stop()
+      await joins.ended()
+    },
+  }
+}
+
+function sourcesOf(
+  rows: readonly Row[],
+  readings: readonly Reading[],
+  problem: string | undefined,
+): ImageSource[] {
+  const store: ImageSource = {
+    ...{ runtime: 'store', endpoint: '', state: problem === undefined ? 'read' : 'failed' },
+    images: rows.filter(({ isStored }) => isStored).length,
+    ...(problem === undefined ? {} : { message: problem }),
+  }
+  return [
+    store,
+    ...readings.flatMap(({ runtime, endpoint, state, images, readAt, message }) =>
+      state === 'absent'
+        ? []
+        : [
+            {
+              ...{ runtime, endpoint, state, images: images.length },
+              ...(readAt === undefined ? {} : { readAt: new Date(readAt).toISOString() }),
+              ...(message === undefined ? {} : { message }),
+            },
+          ],
+    ),
+  ]
+}

@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import type { StoredImages } from '../content/reads/stored-images.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { Room } from '../room.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { createImages } from './images.ts'
+import { createReadings } from './readings.ts'
+import { imageRoutes } from './routes.ts'
+import { createContainerd } from './runtimes/containerd.ts'
+import { createDocker } from './runtimes/docker.ts'
+import { createPodman } from './runtimes/podman.ts'
+
+export interface ImagesRoomOptions {
+  /** The images of the content. */
+  readonly stored: StoredImages
+  /** Folder below which the runtimes are looked for; `/` but in tests. */
+  readonly root: string
+  readonly runner: CommandRunner
+  readonly listTokens: ContinueTokens
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** All images of this host: those of the content, and those of its container runtimes, which a job reads. */
+export function createImagesRoom(options: ImagesRoomOptions): Room {
+  const { root, runner, stored, listTokens } = options
+  const at = (path: string) => join(root, path)
+  const readings = createReadings({
+    ...options,
+    runtimes: [
+      createContainerd({ socket: at('/run/containerd/containerd.sock'), unit: 'containerd' }),
+      // k3s; RKE2 uses the same path.
+      createContainerd({ socket: at('/run/k3s/containerd/containerd.sock'), unit: 'k3s' }),
+      createDocker({ socket: at('/run/docker.sock'), runner }),
+      createPodman({ root }),
+    ],
+  })
+  const images = createImages({ readings, stored })
+  return {
+    async routes(app) {
+      await app.register(imageRoutes, { images, listTokens })
+    },
+    jobs: [{ name: 'images', schedule: '41 * * * * *', stuckAfterMs: 60_000, run: readings.refresh }],
+    stop: images.stop,
+  }
+}
