@@ -5,6 +5,13 @@ import { uidOf } from '../base/uid.ts'
 
 const slowMs = 1_000
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Clients send their first request without credentials, to be asked for them: its refusal is no news. */
+    asksForCredentials?: boolean
+  }
+}
+
 /** The fields of a log line for a request and its reply. */
 export function describeRequest(request: FastifyRequest, reply: FastifyReply) {
   return {
@@ -49,6 +56,9 @@ function levelOf(request: FastifyRequest, reply: FastifyReply): 'debug' | 'info'
   const isRead = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
   // These are summed up once a minute: by the rate limiter, or by the audit record that counts them.
   if (request.isOverLimit || request.isCounted) return 'debug'
+  const isFirst =
+    request.routeOptions.config.asksForCredentials && request.headers.authorization === undefined
+  if (status === 401 && isFirst === true) return 'debug'
   const isRefusal = status === 401 || status === 403 || status === 429
   return !isRead || isRefusal || reply.elapsedTime > slowMs ? 'info' : 'debug'
 }

@@ -30,7 +30,7 @@ export function addRegistryRoutes(app: FastifyInstance, options: RegistryRoutesO
   const lists = createLists(store)
 
   const open = {
-    config: { access: 'open' as const },
+    config: { access: 'open' as const, asksForCredentials: true },
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       if (isAllowed(request)) return
       void reply.header('www-authenticate', 'Basic realm="edgehostd"')

@@ -103,6 +103,14 @@ it('without the password nothing is told, and the client is asked for it, also a
   expect((await registry.ask('/v2/')).status).toBe(200)
 })
 
+it('a wrong password is in the journal, and the first request of each client is not', async () => {
+  const refused = () => registry.lines.filter(({ msg, level }) => msg === 'request' && level === 30)
+  await registry.ask('/v2/', { authorization: '' })
+  expect(refused()).toEqual([])
+  await registry.ask('/v2/', { authorization: 'Basic x' })
+  expect(refused()).toMatchObject([{ path: '/v2/', status: 401 }])
+})
+
 it('the password is a file of root that an administrator may replace; a bad one keeps the old one', async () => {
   const file = join(registry.folder, 'registry-password')
   const { password } = registry.registry.state()
