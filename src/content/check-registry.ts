@@ -12,7 +12,7 @@ export const describeOpenRegistry = ({
   readonly anonymous: boolean
 }): string | undefined =>
   anonymous && !isLoopback(address)
-    ? `is true, but content.registry.address is ${address}: without a password the registry listens on loopback only; set one of the two back`
+    ? `${path} is true, but content.registry.address is ${address}: without a password the registry listens on loopback only; set ${path} to false, or the address to 127.0.0.1`
     : undefined
 
 /** Checks that the registry is open to the programs of this host at most. */

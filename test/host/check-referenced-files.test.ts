@@ -49,6 +49,16 @@ it('a pair, a key and a token that can be used are no problem', async () => {
   expect(await problemsOf(`${tls}${signing}metrics:\n  tokenFile: @/token\n`)).toEqual([])
 })
 
+it('a registry without a password beyond loopback is a problem', async () => {
+  const problems = (address: string) =>
+    problemsOf(`content:\n  registry:\n    address: ${JSON.stringify(address)}\n    anonymous: true\n`)
+  for (const loopback of ['127.0.0.1', '127.1.2.3', '::1']) expect(await problems(loopback)).toEqual([])
+  for (const address of ['0.0.0.0', '::', '192.0.2.7'])
+    expect(await problems(address)).toEqual([
+      `config.yaml:4: content.registry.anonymous is true, but content.registry.address is ${address}: without a password the registry listens on loopback only; set content.registry.anonymous to false, or the address to 127.0.0.1`,
+    ])
+})
+
 it('all problems are reported at once, with file and line, together with those of the configuration', async () => {
   const all = `${tls}content:\n  signing:\n    publicKey:\n      base64EncodedValue: AAAA\nmetrics: {tokenFile: @/token}\nlog: {level: loud}\n`
   expect(await problemsOf(all)).toEqual([

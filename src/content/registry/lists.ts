@@ -10,7 +10,8 @@ import type { Repository } from './repository.ts'
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>
 
 const mostItems = 1_000
-// A client may refuse a larger index of referrers.
+// Of an index of referrers: a client may refuse a larger one, and each row has its annotations.
+const mostReferrers = 250
 const mostReferrerBytes = 1_048_576
 
 export const nameUnknown = () =>
@@ -56,14 +57,15 @@ export function createLists(store: OpenStore) {
       const artifactType = textOf(query.artifactType)
       if (artifactType !== undefined) void reply.header('oci-filters-applied', 'artifactType')
       const manifests: object[] = []
-      let bytes = 0
-      let last = ''
+      let [seen, bytes, last] = [0, 0, '']
       for (const blob of findReferrers(store.index().database, subject, textOf(query.last) ?? '')) {
-        if (bytes > mostReferrerBytes || manifests.length === mostItems) {
+        // Those of other types count too: a page may have fewer.
+        if (bytes > mostReferrerBytes || seen === mostReferrers) {
           linkNext(reply, `/v2/${name}/referrers/${subject}`, { artifactType, last })
           break
         }
         last = blob.hex
+        seen += 1
         if (artifactType !== undefined && blob.artifactType !== artifactType) continue
         const descriptor = descriptorOf(blob)
         manifests.push(descriptor)
@@ -78,7 +80,7 @@ export function createLists(store: OpenStore) {
 const descriptorOf = ({ hex, sizeBytes, mediaType, artifactType, annotations }: ReferringBlob) => ({
   ...{ mediaType, digest: `sha256:${hex}`, size: sizeBytes },
   ...(artifactType === undefined ? {} : { artifactType }),
-  ...(annotations === undefined ? {} : { annotations }),
+  ...(annotations === undefined ? {} : { annotations: JSON.parse(annotations) as object }),
 })
 
 function linkNext(

@@ -15,7 +15,10 @@ export interface PulledBlob {
 }
 
 /** An index or manifest that belongs to another one. */
-export interface ReferringBlob extends PulledBlob, Omit<Referrer, 'subject'> {}
+export interface ReferringBlob extends PulledBlob, Pick<Referrer, 'artifactType'> {
+  /** JSON. */
+  readonly annotations: string | undefined
+}
 
 const isNamed = `EXISTS (SELECT 1 FROM bundle_blob AS use JOIN bundle ON bundle.id = use.bundle
   WHERE use.blob = blob.id AND is_published = 1)`
@@ -91,10 +94,12 @@ export function listTags(
   limit: number,
 ): string[] {
   const ways = waysOf(repository)
+  // Each with a limit of its own, so that of a name with 100,000 tags only a page is read.
   const tags = ways.map(
-    ({ condition, tag }) => `SELECT ${tag} AS tag ${publishedEntries} AND ${condition} AND ${tag} > ?`,
+    ({ condition, tag }) => `SELECT tag FROM (
+      SELECT DISTINCT ${tag} AS tag ${publishedEntries} AND ${condition} AND ${tag} > ? ORDER BY 1 LIMIT ?)`,
   )
-  const values: SQLInputValue[] = ways.flatMap(({ value }) => [value, after])
+  const values: SQLInputValue[] = ways.flatMap(({ value }) => [value, after, limit])
   const rows = sql.prepare(`${tags.join(' UNION ')} ORDER BY tag LIMIT ?`).all(...values, limit)
   return rows.map(({ tag }) => String(tag))
 }
@@ -136,9 +141,7 @@ export function* findReferrers(
     yield {
       ...blobOf(row),
       ...(row.artifactType === null ? {} : { artifactType: row.artifactType }),
-      ...(row.annotations === null
-        ? {}
-        : { annotations: JSON.parse(row.annotations) as Record<string, string> }),
+      annotations: row.annotations ?? undefined,
     }
   }
 }

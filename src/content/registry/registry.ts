@@ -97,7 +97,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   const { address } = settings
   const { drainMs, retryMs } = { ...usualTiming, ...options.timing }
   const refused = settings.enabled ? describeOpenRegistry(settings) : undefined
-  if (refused !== undefined) throw new ConfigurationError(`content.registry.anonymous ${refused}`)
+  if (refused !== undefined) throw new ConfigurationError(refused)
   const isTls = !isLoopback(address)
   const password = createRegistryPassword(stateDirectory, log)
   let passwordProblem: string | undefined
