@@ -104,7 +104,7 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
         clearTimeout(late)
         reject(explain(new Error('the connection was closed without a reply'), target))
       })
-      if (isStreamed) sendStream(asked, body.open())
+      if (isStreamed) sendStream(asked, body.open(), body.sizeBytes)
       else asked.end(body)
       return promise
     },
@@ -116,12 +116,25 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
   }
 }
 
-/** A reply that arrives before the end of the body is a refusal: no more is sent then. */
-function sendStream(asked: ClientRequest, body: Readable): void {
-  asked.once('response', () => body.destroy())
+/**
+ * Sends a body of a known size. The request ends with its last byte: a host that has all of them may reply before the stream ends, and
+ * a request that never ends would keep its connection for ever. A reply before the last byte is a refusal: no more is sent then, and
+ * the connection is closed after it.
+ */
+function sendStream(asked: ClientRequest, body: Readable, sizeBytes: number): void {
+  let leftBytes = sizeBytes
+  asked.once('response', (reply: IncomingMessage) => {
+    if (leftBytes <= 0) return
+    body.destroy()
+    reply.once('close', () => asked.destroy())
+  })
   asked.once('close', () => body.destroy())
   body.once('error', (error) => asked.destroy(error))
   body.pipe(asked)
+  body.on('data', ({ length }: Buffer) => {
+    leftBytes -= length
+    if (leftBytes <= 0) asked.end()
+  })
 }
 
 const authority = ({ host, port }: HostTarget) =>
