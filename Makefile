@@ -59,7 +59,7 @@ documents:
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
-	  e2fsprogs xfsprogs skopeo podman containerd docker-registry
+	  e2fsprogs xfsprogs skopeo podman containerd docker-registry docker.io
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e
 

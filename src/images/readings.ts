@@ -42,40 +42,37 @@ export interface ReadingsOptions {
 
 export function createReadings(options: ReadingsOptions): Readings {
   const { runtimes, stopping, limitMs = answerMs, clock, log } = options
-  let readings: readonly Reading[] = []
+  let readings: readonly Reading[] = runtimes.map(unread)
   let isRead = false
 
-  const lastOf = ({ name, endpoint }: Runtime): Reading =>
-    readings.find((reading) => reading.endpoint === endpoint) ?? {
-      ...{ runtime: name, endpoint, state: 'absent', images: [], readAt: undefined },
-    }
-
   async function read(runtime: Runtime, last: Reading): Promise<Reading> {
-    const { images, readAt } = last
-    const known = { runtime: runtime.name, endpoint: runtime.endpoint, images, readAt }
+    const { name, unit } = runtime
+    const place = () => ({ runtime: name, endpoint: runtime.endpoint })
+    const known = { images: last.images, readAt: last.readAt }
     try {
       const found = await inTime(runtime)
-      if (last.state === 'failed')
-        log.info({ endpoint: runtime.endpoint }, `the images of ${runtime.name} can be read again`)
-      if (found === 'absent') return { ...known, state: 'absent', images: [], readAt: undefined }
+      if (found === 'absent') return { ...place(), state: 'absent', images: [], readAt: undefined }
       if (found === 'stopped')
         return {
+          ...place(),
           ...known,
           state: 'stopped',
-          message: `${runtime.name} does not run, and is not started for this`,
+          message: `${name} does not run, and is not started for this`,
         }
-      return { ...known, state: 'read', images: found, readAt: clock.now() }
+      if (last.state === 'failed') log.info(place(), `the images of ${name} can be read again`)
+      return { ...place(), state: 'read', images: found, readAt: clock.now() }
     } catch (error) {
       if (stopping.aborted) return last
-      const message = explain(error, runtime.unit, limitMs)
-      if (last.state !== 'failed')
-        log.warn({ endpoint: runtime.endpoint }, `the images of ${runtime.name} cannot be read: ${message}`)
-      return { ...known, state: 'failed', message }
+      const message = explain(error, unit, limitMs)
+      if (last.state !== 'failed') log.warn(place(), `the images of ${name} cannot be read: ${message}`)
+      return { ...place(), ...known, state: 'failed', message }
     }
   }
 
   const runs = createSharedRun(async () => {
-    const found = await Promise.all(runtimes.map((runtime) => read(runtime, lastOf(runtime))))
+    const found = await Promise.all(
+      runtimes.map((runtime, index) => read(runtime, readings[index] ?? unread(runtime))),
+    )
     if (stopping.aborted) return
     readings = found
     isRead = true
@@ -91,3 +88,7 @@ export function createReadings(options: ReadingsOptions): Readings {
 
   return { refresh: runs.run, isRead: () => isRead, current: () => readings, stop: runs.ended }
 }
+
+const unread = ({ name, endpoint }: Runtime): Reading => ({
+  ...{ runtime: name, endpoint, state: 'absent', images: [], readAt: undefined },
+})

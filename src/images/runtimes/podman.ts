@@ -24,11 +24,15 @@ const pieceBytes = 65_536
  */
 export function createPodman({ root }: PodmanOptions): Runtime {
   const descriptions = createDescriptions()
-  const endpoint = usualFolder
+  let folder = usualFolder
   return {
-    ...{ name: 'podman', endpoint, unit: 'podman' },
+    ...{ name: 'podman', unit: 'podman' },
+    get endpoint() {
+      return folder
+    },
     async read(signal) {
-      const storage = await findStorage(root)
+      folder = await findStorage(root)
+      const storage = join(root, folder)
       const lists = await Promise.all(
         drivers.map((driver) => readList(join(storage, `${driver}-images`), signal)),
       )
@@ -56,14 +60,15 @@ interface StoredImage extends Pick<SeenImage, 'digests' | 'names'> {
   readonly folder: string
 }
 
+/** Where the images are: `graphroot`. */
 async function findStorage(root: string): Promise<string> {
   for (const file of settingsFiles) {
     const settings = await readIfPresent(join(root, file), documentBytes)
     if (!settings) continue
     const folder = /^\s*graphroot\s*=\s*["']([^"'\n]+)["']/m.exec(settings.toString())?.[1]
-    return join(root, folder ?? usualFolder)
+    return folder ?? usualFolder
   }
-  return join(root, usualFolder)
+  return usualFolder
 }
 
 async function readList(folder: string, signal: AbortSignal): Promise<StoredImage[] | undefined> {

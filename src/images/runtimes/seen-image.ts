@@ -30,7 +30,7 @@ export interface SeenImage {
 /** A runtime of this host. */
 export interface Runtime {
   readonly name: 'containerd' | 'docker' | 'podman'
-  /** Path of its socket, or of the folder that is read. */
+  /** Path of its socket, or of the folder that was read last. */
   readonly endpoint: string
   /** The systemd unit that an operator looks at. */
   readonly unit: string
