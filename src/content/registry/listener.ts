@@ -35,14 +35,14 @@ export function createListener({ app, address, port, retryMs, log }: ListenerOpt
   let isClosed = false
 
   async function open(): Promise<void> {
-    retry = undefined
+    if (isClosed) return
     try {
       await listen(address)
     } catch (error) {
       const found = describeProblem(error as NodeJS.ErrnoException, address, port)
       if (found !== problem) log.error({ address, port, code: (error as NodeJS.ErrnoException).code }, found)
       problem = found
-      if (!isClosed) retry = setTimeout(() => void open(), retryMs).unref()
+      retry = setTimeout(() => void open(), retryMs).unref()
       return
     }
     if (problem !== undefined) log.info({ address, port }, 'the port of the registry is open now')

@@ -17,7 +17,7 @@ const passwordForm = /^[\x21-\x7e]{8,256}$/
 export interface RegistryPassword {
   /**
    * Reads the file, and makes it with a new password where it is missing.
-   * @throws an Error that says what to do, or the system's error; the password of before then stays
+   * @throws an Error for operators, or the system's error; the password of before then stays
    */
   read(): Promise<void>
   /** Empty before the first `read`. */
@@ -47,7 +47,7 @@ export function createRegistryPassword(stateDirectory: string, log: Logger): Reg
     const text = found.bytes.toString('latin1').replace(/\r?\n$/, '')
     if (!passwordForm.test(text))
       throw new Error(
-        `${file} is not one line of 8 to 256 characters of ASCII without spaces: correct it, or remove it for a new password, then: systemctl reload edgehostd`,
+        `${file} is not one line of 8 to 256 characters of ASCII without spaces; correct it, or remove it for a new one`,
       )
     return text
   }

@@ -130,7 +130,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       await password.read()
       passwordProblem = undefined
     } catch (error) {
-      passwordProblem = `the password of the registry cannot be used: ${(error as Error).message}`
+      passwordProblem = `the password of the registry cannot be read or made: ${(error as Error).message}; mend that, then: systemctl reload edgehostd`
       log.error({ err: error }, passwordProblem)
     }
   }

@@ -1,4 +1,5 @@
-import { stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { mediaTypes } from '../../../src/content/format/media-types.ts'
@@ -11,6 +12,7 @@ let amd64: TestDescriptor
 let index: TestDescriptor
 let layer: TestDescriptor
 
+const basic = (password: string) => `Basic ${Buffer.from(`edgehostd:${password}`).toString('base64')}`
 const named = (name: string) => ({ 'io.containerd.image.name': name })
 
 beforeEach(async () => {
@@ -125,6 +127,28 @@ it('the password is a file of root that an administrator may replace; a bad one 
   const state = registry.registry.state()
   expect(state.password).toBe('of-the-admin')
   expect(state.problem).toContain('registry-password is not one line')
+  await unlink(file)
+  await registry.registry.reload()
+  expect(registry.registry.state().password).toMatch(/^[\w-]{43}$/)
+  expect(registry.registry.state().problem).toBeUndefined()
+  expect((await registry.ask('/v2/', { authorization: basic('of-the-admin') })).status).toBe(401)
+})
+
+it('without a usable password the port is open and nothing is told', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'edgehostd-registry-'))
+  await mkdir(join(folder, 'registry-password'))
+  const closed = await startContentRegistry({ folder })
+  try {
+    expect(closed.registry.state()).toMatchObject({
+      ...{ isListening: true, password: '' },
+      problem: `the password of the registry cannot be read or made: ${folder}/registry-password is a folder, not a regular file; mend that, then: systemctl reload edgehostd`,
+    })
+    for (const authorization of [basic(''), basic('undefined'), ''])
+      expect((await closed.ask('/v2/', { authorization })).status).toBe(401)
+  } finally {
+    await closed.stop()
+    await rm(folder, { recursive: true })
+  }
 })
 
 it('with anonymous pulls no password is needed on loopback, and elsewhere it is a problem of the configuration', async () => {
