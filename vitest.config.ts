@@ -28,7 +28,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 300_000,
           // Hosts mostly wait.
-          maxWorkers: 3,
+          maxWorkers: 4,
         },
       },
       {

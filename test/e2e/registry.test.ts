@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { mediaTypes } from '../../src/content/format/media-types.ts'
@@ -8,90 +7,28 @@ import { createLayout, type TestDescriptor } from '../support/layouts.ts'
 import { addRunnableImage, noiseLayer } from '../support/runnable-images.ts'
 import { askInside, type InsideReply } from './host/ask-inside.ts'
 import { startCuttingProxy } from './host/cutting-proxy.ts'
-import { bootEdgehostd, type Edgehostd } from './host/edgehostd.ts'
+import type { Edgehostd } from './host/edgehostd.ts'
 import { eventually } from './host/eventually.ts'
 import { beginManyPulls } from './host/many-pulls.ts'
-import {
-  absentArchitecture,
-  machineArchitecture,
-  writePlantImages,
-  type PlantImages,
-} from './host/plant-images.ts'
-import { output, run } from './host/process.ts'
+import type { PlantImages } from './host/plant-images.ts'
+import { bootRegistryHost, registryAddress as registry, type RegistryHost } from './host/registry-host.ts'
 
-// The registry of a booted host, and what pulls from it: containerd, podman and skopeo of Debian.
+// The protocol of the registry of a booted host: by curl, by skopeo, and beside another registry.
 
-const right = 'registry canary 0811'
 const MB = 1_000_000
-const registry = '127.0.0.1:5081'
-const filePath = '/v1/edge-mgmt/edgehosts/current/actions/upload-content'
-const busybox = 'docker.io/library/busybox'
-const large = 'registry.example:5000/plant/large'
-const small = 'quay.example/plant/small'
 
+let served: RegistryHost
 let host: Edgehostd
-let token: string
-let password: string
-let uid: string
 let images: PlantImages
-
-const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
-const inHost = (path: string) => `/proc/${host.leader}/root${path}`
-
-/** Uploads a layout; returns the uid of its bundle. */
-async function upload(folder: string): Promise<string> {
-  await output('tar', ['-C', folder, '-cf', `${folder}.tar`, 'index.json', 'oci-layout', 'blobs'])
-  const reply = await host.http('POST', filePath, { token, form: [`uploadFile=@${folder}.tar`] })
-  expect(reply, reply.text).toMatchObject({ status: 201 })
-  return reply.json.uid as string
-}
-
-/** Waits until the registry listens. */
-const configure = async (yaml = '') => {
-  const reserve = 'reserve: {percent: 0, leastBytes: 1000000}'
-  await host.configure('content', `content:\n  ${reserve}\n  registry: {${yaml}}\n`)
-  await eventually(async () => expect((await show()).isListening).toBe(true))
-}
-const show = async () =>
-  JSON.parse(await host.output(['edgehostctl', 'api', 'get', '/v1/edge-mgmt/content/registry'])) as {
-    isListening: boolean
-    hosts: string[]
-  }
-/** Writes the files that edgehostctl prints for a runtime. */
-const configureRuntime = (runtime: string) =>
-  host.sh(`edgehostctl content registry config --for ${runtime} --directory / --replace`)
-
-/** A request by curl on the host, with the password of the registry unless `args` have another one. */
-const ask = (path: string, ...args: readonly string[]) =>
-  askInside(host, `http://${registry}${path}`, ['--user', `edgehostd:${password}`, ...args])
-
-/** The bytes of a layout that a tool has copied, by name of the blob. */
-const copied = async (folder: string) =>
-  (await host.sh(`cd ${folder}; sha256sum $(ls | grep -E '^[0-9a-f]{64}$')`))
-    .trim()
-    .split('\n')
-    .map((line) => line.split(/\s+/))
-
+let password: string
+let ask: RegistryHost['ask']
 beforeAll(async () => {
-  host = await bootEdgehostd({ lower: 'machine' })
-  // The runtimes cannot keep images on an overlay, which the root of this host is. The overlays of podman need devices that a
-  // container may not make.
-  await host.sh(
-    'for each in containerd containers; do mkdir -p /var/lib/$each; mount -t tmpfs tmpfs /var/lib/$each; done',
-  )
-  await host.write(
-    '/etc/containers/storage.conf',
-    '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\ngraphroot = "/var/lib/containers/storage"\n',
-  )
-  await host.addUser({ name: 'chief', password: right, groups: ['sudo'] })
-  await configure()
-  token = (await host.openSession('chief', right)).token
-  const folder = join(host.folder, 'layout')
-  images = writePlantImages(folder)
-  uid = await upload(folder)
-  password = (await host.read('/var/lib/edgehostd/registry-password')).trim()
+  served = await bootRegistryHost()
+  ;({ host, images, password, ask } = served)
 })
 afterAll(() => host.unplug())
+
+const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
 
 describe('each path of an image', () => {
   it.each([
@@ -124,7 +61,7 @@ describe('each path of an image', () => {
 
 describe('the password', () => {
   it('nothing is served without it, with a wrong one, or with the one of an account', async () => {
-    for (const user of ['edgehostd:wrong', `chief:${right}`, `root:${password}`]) {
+    for (const user of ['edgehostd:wrong', 'chief:registry canary 0811', `root:${password}`]) {
       expect(await ask('/v2/', '--user', user)).toMatchObject({
         status: 401,
         headers: { 'www-authenticate': expect.stringMatching(/^Basic realm=/) as string },
@@ -138,104 +75,6 @@ describe('the password', () => {
     ])
     expect(refused.exitCode).not.toBe(0)
     expect(refused.stderr).toMatch(/unauthorized|authentication/i)
-  })
-})
-
-describe('containerd, with the files of edgehostctl', () => {
-  const ctr = (...args: readonly string[]) => host.run(['ctr', ...args])
-  const pull = (name: string, folder = '/etc/containerd/certs.d') =>
-    ctr('images', 'pull', '--hosts-dir', folder, name)
-
-  beforeAll(async () => {
-    await configureRuntime('containerd')
-    await host.output(['systemctl', 'start', 'containerd'])
-  })
-
-  it.each([
-    ['by tag, its platform of a sparse index', () => [`${busybox}:1.35`, images.busybox.digest]],
-    ['by the digest of the index', () => [`${busybox}@${images.busybox.digest}`, images.busybox.digest]],
-    ['by the digest of a platform', () => [`${busybox}@${images.here.digest}`, images.here.digest]],
-    ['of 200 MB, of a registry with a port', () => [`${large}:1`, images.large.digest]],
-  ])('containerd pulls and unpacks an image %s', async (_, wanted) => {
-    const [name = '', digest = ''] = wanted()
-    const { exitCode, stdout, stderr } = await pull(name)
-    expect(exitCode, stdout + stderr).toBe(0)
-    expect(stdout).toContain(`unpacking linux/${machineArchitecture} ${digest}`)
-    expect((await ctr('images', 'ls', `name==${name}`)).stdout).toContain(digest)
-  })
-
-  it('for what the host does not have containerd asks no other registry', async () => {
-    const { exitCode, stderr } = await pull('docker.io/library/absent:1')
-    expect(exitCode).not.toBe(0)
-    expect(stderr).toMatch(/not found/)
-    expect(stderr).not.toMatch(/registry-1|lookup|dial/)
-  })
-
-  it('after a cut containerd asks for the rest of a blob only', async () => {
-    const proxy = await startCuttingProxy(host.leader, { from: 5083, to: 5081, cutAfter: 60 * MB })
-    await host.sh(
-      `ctr images rm --sync ${large}:1; mkdir -p /srv/certs.d/_default
-       sed s/:5081/:5083/ /etc/containerd/certs.d/_default/hosts.toml > /srv/certs.d/_default/hosts.toml`,
-    )
-    try {
-      const { exitCode, stderr } = await pull(`${large}:1`, '/srv/certs.d')
-      expect(exitCode, stderr).toBe(0)
-      // The cut may hit several blobs, one of them at its begin.
-      const [cut, ...ranges] = proxy.seen()
-      expect(cut).toBe('cut')
-      const starts = ranges.map((range) => Number(/^bytes=(\d+)-/.exec(range)?.[1]))
-      expect(Math.max(...starts)).toBeGreaterThan(MB)
-    } finally {
-      await proxy.stop()
-    }
-  })
-})
-
-describe('podman, with the files of edgehostctl', () => {
-  const podman = (...args: readonly string[]) => host.run(['podman', ...args])
-  beforeAll(() => configureRuntime('podman'))
-
-  it('edgehostctl knows the registries that the images of the host name', async () => {
-    expect((await show()).hosts).toEqual(['docker.io', 'quay.example', 'registry.example:5000'])
-  })
-
-  it.each([
-    ['by tag, its platform of a sparse index', () => [`${busybox}:1.35`, images.busybox.digest]],
-    ['by digest', () => [`${busybox}@${images.busybox.digest}`, images.busybox.digest]],
-    ['of 200 MB, of a registry with a port', () => [`${large}:1`, images.large.digest]],
-    ['of the registry itself', () => [`${registry}/library/busybox:1.35`, images.busybox.digest]],
-  ])('podman pulls an image %s', async (_, wanted) => {
-    const [name = '', digest = ''] = wanted()
-    const { exitCode, stderr } = await podman('pull', '--quiet', name)
-    expect(exitCode, stderr).toBe(0)
-    const shown = await podman('image', 'inspect', '--format', '{{json .RepoDigests}}', name)
-    expect(shown.stdout).toContain(digest)
-  })
-
-  it('skopeo copies an image by the same files, and each byte is that of the bundle', async () => {
-    await host.output(['skopeo', 'copy', '--quiet', `docker://${large}:1`, 'dir:/srv/copied'])
-    expect(`sha256:${sha256(readFileSync(inHost('/srv/copied/manifest.json')))}`).toBe(images.large.digest)
-    const blobs = await copied('/srv/copied')
-    expect(blobs.length).toBe(4)
-    expect(blobs.filter(([sum, name]) => sum !== name)).toEqual([])
-    await host.output(['rm', '-r', '/srv/copied'])
-    const raw = await host.run(['skopeo', 'inspect', '--raw', `docker://${busybox}@${images.busybox.digest}`])
-    expect(`sha256:${sha256(raw.stdout)}`).toBe(images.busybox.digest)
-  })
-
-  it('for what the host does not have podman asks no other registry', async () => {
-    const { exitCode, stderr } = await podman('pull', 'docker.io/library/absent:1')
-    expect(exitCode).not.toBe(0)
-    expect(stderr).toContain(registry)
-    expect(stderr).not.toMatch(/registry-1|lookup/)
-  })
-
-  it('a platform that is not carried is unknown', async () => {
-    const { exitCode, stderr } = await host.run([
-      ...['skopeo', 'copy', '--override-arch', absentArchitecture],
-      ...[`docker://${busybox}:1.35`, 'dir:/srv/absent'],
-    ])
-    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/manifest unknown/)])
   })
 })
 
@@ -253,7 +92,7 @@ describe('beside another registry', () => {
       layout.list(descriptors[0]!, { 'io.containerd.image.name': `docker.io/plant/whole:${tag}` })
     layer = layout.put(noiseLayer('amd64', 5_000), mediaTypes.layer)
     writeLayoutFolder(folder, layout)
-    await upload(folder)
+    await served.upload(folder)
     await host.write(
       '/srv/other.yml',
       `version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: /srv/other}}\nhttp: {addr: '${other}'}\n`,
@@ -347,7 +186,9 @@ describe('a pull that is disturbed', () => {
     await eventually(async () =>
       expect(await host.sh(`ls -l /proc/${program}/fd`)).toContain(images.largeLayer.digest.slice(7)),
     )
-    const deleted = await host.http('DELETE', `/v1/edge-mgmt/content/bundles/${uid}`, { token })
+    const deleted = await host.http('DELETE', `/v1/edge-mgmt/content/bundles/${served.uid}`, {
+      token: served.token,
+    })
     expect(deleted).toMatchObject({ status: 204 })
     expect(await host.sh(`ls -l /proc/${program}/fd`)).toContain(
       `${images.largeLayer.digest.slice(7)} (deleted)`,
@@ -355,7 +196,7 @@ describe('a pull that is disturbed', () => {
     expect(await pulling).toContain(images.largeLayer.digest.slice(7))
     const after = await ask(url)
     expect([after.status, after.body.toString()]).toEqual([404, expect.stringContaining('BLOB_UNKNOWN')])
-    uid = await upload(join(host.folder, 'layout'))
+    await served.upload(served.layout)
   })
 })
 
@@ -376,57 +217,9 @@ it('many pulls at once need little memory, and each gets its bytes', async () =>
 
 describe('on loopback, without a password', () => {
   it('what needs no password is pulled without one, as dockerd does', async () => {
-    await configure('anonymous: true')
+    await served.configure('anonymous: true')
     expect(await askInside(host, `http://${registry}/v2/`)).toMatchObject({ status: 200 })
     const source = ['--src-tls-verify=false', '--src-no-creds', `docker://${registry}/library/busybox:1.35`]
     await host.output(['skopeo', 'copy', '--quiet', ...source, 'dir:/srv/anonymous'])
-  })
-})
-
-describe('on another address', () => {
-  const remote = '10.77.0.1:5081'
-  const elsewhere = (...args: readonly string[]) =>
-    run('nsenter', ['-t', String(host.clientNamespace()), '-n', ...args])
-  const skopeo = (...args: readonly string[]) =>
-    elsewhere('skopeo', 'inspect', '--no-tags', '--raw', ...args, `docker://${remote}/library/busybox:1.35`)
-  let trusted: string[]
-
-  beforeAll(async () => {
-    await configure('address: 10.77.0.1')
-    await host.trust()
-    const folder = join(host.folder, 'trusted')
-    await output('mkdir', ['-p', folder])
-    writeFileSync(join(folder, 'ca.crt'), readFileSync(host.cacert))
-    trusted = ['--cert-dir', folder]
-  })
-
-  it('another host pulls by TLS, with the certificate of the host and the password', async () => {
-    const { exitCode, stdout, stderr } = await skopeo(...trusted, '--creds', `edgehostd:${password}`)
-    expect(exitCode, stderr).toBe(0)
-    expect(`sha256:${sha256(stdout)}`).toBe(images.busybox.digest)
-  })
-
-  it('another host pulls nothing without trust, without the password, or in plain text', async () => {
-    const untrusted = await skopeo('--creds', `edgehostd:${password}`)
-    expect(untrusted.stderr).toMatch(/certificate/)
-    for (const login of [['--no-creds'], ['--creds', 'edgehostd:wrong']]) {
-      const refused = await skopeo(...trusted, ...login)
-      expect([refused.exitCode, refused.stderr]).toEqual([
-        1,
-        expect.stringMatching(/unauthorized|authentication/i),
-      ])
-    }
-    const plain = await elsewhere('curl', '--silent', '--max-time', '10', `http://${remote}/v2/`)
-    expect([plain.exitCode === 0, plain.stdout]).toEqual([false, ''])
-  })
-
-  it('the runtimes of the host pull by the files that edgehostctl prints then', async () => {
-    for (const runtime of ['containerd', 'podman']) await configureRuntime(runtime)
-    const podman = await host.run(['podman', 'pull', '--quiet', `${small}:2`])
-    expect(podman.exitCode, podman.stderr).toBe(0)
-    const pull = ['ctr', 'images', 'pull', '--hosts-dir', '/etc/containerd/certs.d']
-    const ctr = await host.run([...pull, `${small}:2`])
-    expect(ctr.exitCode, ctr.stderr).toBe(0)
-    expect(ctr.stdout).toContain(images.small.digest)
   })
 })
