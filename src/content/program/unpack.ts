@@ -118,6 +118,8 @@ const noLayout = (missing: string, cause?: unknown) =>
 
 /** Links a blob that the store has into the upload. */
 function isLinked(stored: string, file: string): boolean {
+  // Most blobs are new: the question costs less than an error.
+  if (!existsSync(stored)) return false
   try {
     linkSync(stored, file)
     return true
