@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'
 
-// process.stdin reads half as much at once, and each piece costs turns of three threads. Twice as much takes 10 MB more memory.
+// process.stdin reads half as much at once, and each piece costs turns of three threads. Twice as much takes 3 MiB more memory.
 const pieceBytes = 131_072
 
 /** Standard input, a pipe or a socket, in large pieces, each in a buffer of its own. */
