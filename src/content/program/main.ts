@@ -28,7 +28,7 @@ async function carryOut(order: Order, input: Readable): Promise<Finding> {
     case 'unpack':
       return { unpacked: await unpack(order, input) }
     case 'name':
-      return { named: await name(order) }
+      return { named: name(order) }
     case 'examine':
       return { examined: examine(order) }
     case 'publish':

@@ -1,24 +1,22 @@
-import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { refuseFull, storageFull } from '../../errors/storage-full.ts'
 import { letBuffersGo } from '../../upload/buffer-garbage.ts'
-import { uploadErrors } from '../../upload/codes.ts'
 import { readBody } from '../../upload/raw-body.ts'
 import { contentErrors } from '../codes.ts'
-import { bundleLimits } from '../format/limits.ts'
-import { refuseBundle } from '../format/refusal.ts'
 import type { ContentStore, StagedUpload } from '../store/content-store.ts'
 import { hexOf } from '../store/folder.ts'
 import { createSlices } from '../../base/slices.ts'
 import { requireRange, type ByteRange } from './content-range.ts'
 import type { Documents } from './documents.ts'
+import { createLearn } from './learn.ts'
 import { createPace } from './pace.ts'
 import { emptyHeld, openPart, readHeld, type Held } from './part.ts'
 import type { UploadNote } from './upload-note.ts'
-import { createWanted, type NamedBlob, type WantedBlob } from './wanted.ts'
+import { createWanted, type WantedBlob } from './wanted.ts'
 
 /** A blob that is still to be sent, as the API says it. */
 export interface MissingBlob {
@@ -86,8 +84,6 @@ export interface BlobUploadOptions {
 const betweenChecksBytes = 8_388_608
 // A state of SHA-256 takes about a kilobyte; a part without one is read again.
 const mostHashes = 64
-const linkedAtOnce = 500
-const emptyDigest = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 /**
  * Opens what the folder of an upload holds.
@@ -97,6 +93,7 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
   const { upload, note, indexDigest, store, documents, otherBlobs, now, monotonic } = options
   const { uid, folder } = upload
   const wanted = createWanted()
+  const learn = createLearn({ upload, store, documents, wanted, otherBlobs })
   const pace = createPace(monotonic)
   /** Requests that append, by digest. */
   const appending = new Map<string, { readonly stop: AbortController; readonly received: Promise<number> }>()
@@ -110,80 +107,6 @@ export async function openBlobUpload(options: BlobUploadOptions): Promise<BlobUp
 
   const wholeFile = (digest: string) => join(folder, 'blobs', hexOf(digest))
   const partFile = (digest: string) => join(folder, 'parts', hexOf(digest))
-
-  /** Takes in what a document names; documents that the store has are read too. */
-  async function learn(named: readonly NamedBlob[], present: ReadonlyMap<string, number>): Promise<void> {
-    const slice = createSlices()
-    const queue = [named]
-    for (let batch = queue.pop(); batch !== undefined; batch = queue.pop()) {
-      const unknown: WantedBlob[] = []
-      for (const each of batch) {
-        await slice()
-        if (!wanted.find(each.digest)) requireFewBlobs(wanted.count + 1)
-        const blob = wanted.add(each)
-        if (blob) unknown.push(blob)
-        requireSameSize(each)
-      }
-      for (const blob of await takePresent(unknown, present)) {
-        if (blob.documentType === undefined) continue
-        queue.push(await documents.read(blob, wholeFile(blob.digest)))
-        await slice()
-      }
-    }
-  }
-
-  function requireFewBlobs(count: number): void {
-    const most = bundleLimits.blobs
-    if (count > most)
-      throw refuseBundle('TooManyBlobs', 'index.json', `names more than the ${most} blobs that are allowed`)
-    if (count + otherBlobs() > most)
-      throw new AppError(
-        uploadErrors.TooManyUploads,
-        `the unfinished uploads name more than ${most} blobs; finish one, or delete one: GET /v1/edge-mgmt/content/uploads lists them`,
-        { retryAfterSec: 30 },
-      )
-  }
-
-  function requireSameSize({ digest, sizeBytes }: NamedBlob): void {
-    const known = wanted.find(digest)?.sizeBytes
-    if (known !== undefined && known !== sizeBytes)
-      throw refuseBundle(
-        'SizeDiffers',
-        digest,
-        `is named with ${known} and with ${sizeBytes} bytes; build the bundle again`,
-      )
-  }
-
-  /** Counts what is on the disk already, and links what the store has. @returns the blobs that are whole */
-  async function takePresent(blobs: readonly WantedBlob[], present: ReadonlyMap<string, number>) {
-    const whole: WantedBlob[] = []
-    const slice = createSlices()
-    let linkable: string[] = []
-    const link = async () => {
-      for (const digest of await store.linkBlobs(upload, linkable)) {
-        const blob = wanted.find(digest)
-        if (!blob) continue
-        requireSameSize({ ...blob, sizeBytes: (await stat(wholeFile(digest))).size })
-        wanted.hold(blob, blob.sizeBytes, true)
-        whole.push(blob)
-      }
-      linkable = []
-    }
-    for (const blob of blobs) {
-      await slice()
-      const { digest, sizeBytes } = blob
-      if (sizeBytes === 0 && digest === emptyDigest)
-        await writeFile(wholeFile(digest), '', { mode: 0o600 }).catch(refuseFull)
-      if (blob.isWhole) whole.push(blob)
-      else if (present.get(digest) === sizeBytes || (sizeBytes === 0 && digest === emptyDigest)) {
-        wanted.hold(blob, sizeBytes, true)
-        whole.push(blob)
-      } else if (store.hasBlob(digest)) linkable.push(digest)
-      if (linkable.length >= linkedAtOnce) await link()
-    }
-    if (linkable.length > 0) await link()
-    return whole
-  }
 
   function keepHash(digest: string, held: Held): void {
     hashes.delete(digest)
