@@ -158,6 +158,43 @@ describe('podman, with the files of edgehostctl', () => {
   })
 })
 
+describe('docker, with the files of edgehostctl', () => {
+  const docker = (...args: readonly string[]) => host.run(['docker', ...args])
+  const pulled = async (name: string) => {
+    const { exitCode, stderr } = await docker('pull', '--quiet', name)
+    expect(exitCode, stderr).toBe(0)
+    return (await docker('image', 'inspect', '--format', '{{json .RepoDigests}}', name)).stdout
+  }
+  beforeAll(async () => {
+    // A network of Docker needs modules of the kernel.
+    await host.write(
+      '/etc/systemd/system/docker.service.d/host.conf',
+      '[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H fd:// --containerd=/run/containerd/containerd.sock --bridge=none --iptables=false --storage-driver=vfs\n',
+    )
+    await host.sh(
+      'mkdir -p /var/lib/docker; mount -t tmpfs tmpfs /var/lib/docker; systemctl daemon-reload; systemctl start docker',
+    )
+  })
+
+  it('docker pulls by the name of the registry when it has the password', async () => {
+    const refused = await host.run(['edgehostctl', 'content', 'registry', 'config', '--for', 'docker'])
+    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('docker login') as string })
+    const login = ['docker', 'login', '--username', 'edgehostd', '--password-stdin', registry]
+    await host.output(login, { input: password })
+    expect(await pulled(`${registry}/${busybox}:1.35`)).toContain(images.busybox.digest)
+  })
+
+  it('docker pulls an image of docker.io without a password, where the registry needs none', async () => {
+    await served.configure('anonymous: true')
+    await host.sh(`docker logout ${registry}`)
+    await configureRuntime('docker')
+    await host.output(['systemctl', 'reload', 'docker'])
+    expect(await pulled('busybox:1.35')).toContain(`busybox@${images.busybox.digest}`)
+    expect(await pulled(`${registry}/${small}:2`)).toContain(images.small.digest)
+    await host.output(['systemctl', 'stop', 'docker.socket', 'docker'])
+  })
+})
+
 describe('on another address', () => {
   const remote = '10.77.0.1:5081'
   const elsewhere = (...args: readonly string[]) =>

@@ -20,7 +20,7 @@ export interface PlantImages {
   readonly largeLayer: TestDescriptor
   /** `quay.example/plant/small:2`. */
   readonly small: TestDescriptor
-  /** Its layer, 2 MB. */
+  /** Its layer, 1 MB. */
   readonly smallLayer: TestDescriptor
 }
 
@@ -29,7 +29,7 @@ export function writePlantImages(folder: string): PlantImages {
   const layout = createLayout()
   const architecture = machineArchitecture
   const base = { tar: busyboxLayer(), isCompressed: true }
-  const tars = { large: noiseLayer('large', 120 * MB), small: noiseLayer('small', 2 * MB) }
+  const tars = { large: noiseLayer('large', 120 * MB), small: noiseLayer('small', MB) }
   const here = addRunnableImage(layout, { layers: [base], architecture })
   const images = {
     here,
