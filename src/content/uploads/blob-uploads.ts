@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
@@ -15,7 +15,7 @@ import type { ContentStore, Published, StagedUpload } from '../store/content-sto
 import { openBlobUpload, type BlobUpload, type MissingBlob } from './blob-upload.ts'
 import { createDocuments } from './documents.ts'
 import type { ByteRange } from './content-range.ts'
-import { readHeld } from './part.ts'
+import { hasIndex, newestChange, removeEmptied } from './left-upload.ts'
 import { type RunningUpload, type UploadPhase } from './running-upload.ts'
 import { readNote, writeNote, type UploadNote } from './upload-note.ts'
 
@@ -151,7 +151,7 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
     const upload = await openBlobUpload({
       ...{ upload: staged, note, indexDigest: note.indexDigest, store, now, monotonic },
       ...{ documents, otherBlobs: blobsBeside(staged.uid) },
-      lastActivityAt: await newestChange(staged.folder),
+      lastActivityAt: await newestChange(staged),
     })
     // If it does not fit any more, the next blob is refused.
     await store.space.reserve(staged.uid, upload.progress().missingBytes).catch(() => undefined)
@@ -161,13 +161,8 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
 
   /** Hashes again what is whole, since a power cut may have emptied it; what differs is removed. */
   async function openAfterBoot(entry: Entry): Promise<void> {
-    const { folder } = entry.staged
-    const blobs = join(folder, 'blobs')
-    for (const hex of await readdir(blobs)) {
-      const { hash } = await readHeld(join(blobs, hex), stopping.signal)
-      if (hash.digest('hex') !== hex) await rm(join(blobs, hex))
-    }
-    await writeNote(folder, { ...entry.note, bootId })
+    await removeEmptied(entry.staged, stopping.signal)
+    await writeNote(entry.staged.folder, { ...entry.note, bootId })
     await openEntry(entry)
   }
 
@@ -363,15 +358,6 @@ function viewOf({ staged, note, upload, phase }: Entry): RunningUpload {
   }
 }
 
-/** Whether a power cut has left index.json as it was sent; also true where that cannot be read now. */
-async function hasIndex({ folder }: StagedUpload, digest: string): Promise<boolean> {
-  try {
-    return digestOf(await readFile(join(folder, 'index.json'))) === digest
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
-  }
-}
-
 const busy = () =>
   new AppError(contentErrors.UploadBusy, 'the upload is being published; wait until that has ended', {
     retryAfterSec: 5,
@@ -396,13 +382,3 @@ const exists = (folder: string) =>
     () => true,
     () => false,
   )
-
-/** When a file of an upload was written last, milliseconds since 1970, UTC. */
-async function newestChange(folder: string): Promise<number> {
-  let newest = 0
-  const parts = join(folder, 'parts')
-  const files = ['upload.json', 'blobs', 'parts'].map((name) => join(folder, name))
-  for (const name of await readdir(parts)) files.push(join(parts, name))
-  for (const file of files) newest = Math.max(newest, (await stat(file)).mtimeMs)
-  return Math.floor(newest)
-}
