@@ -49,7 +49,7 @@ export const about = {
     },
     edgehostd_registry_unreadable_blobs_total: {
       type: 'counter',
-      help: 'Pulls that failed because a blob could not be read or was damaged.',
+      help: 'Blobs that a pull found missing, cut off, altered or unreadable.',
     },
   },
   support: [

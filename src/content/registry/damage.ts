@@ -7,7 +7,7 @@ import type { Logger } from '../../system/log.ts'
 export interface SuspectBlobs {
   /** Has the blob read again soon, and set aside if it is damaged. */
   report(hex: string, reason: string): void
-  /** Blobs that were reported since the start, each as often as its reading ended. */
+  /** Reports since the start; one of a blob that is being read again does not count. */
   count(): number
 }
 

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { matchesEtag } from '../../api/etag.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { ErrorKind } from '../../errors/define-errors.ts'
-import { hexOf, missing } from '../store/folder.ts'
+import { hexOf } from '../store/folder.ts'
 import type { OpenStore } from '../store/open-store.ts'
 import { parseRange } from './byte-range.ts'
 import { registryErrors } from './codes.ts'
@@ -64,22 +64,27 @@ export function createPull({ store, sender, suspects }: PullOptions) {
       `the ${what} is damaged on the disk of this host and not served; upload a bundle that has it`,
     )
 
+  function refuse({ hex }: PulledBlob, what: Pulled, reason: string): AppError {
+    // A bundle that was deleted meanwhile is no damage.
+    if (findBlob(store.index().database, hex)) suspects.report(hex, reason)
+    return damaged(what)
+  }
+
   /** Opens the file of a blob. @throws AppError if it is missing, has another size, or is not what its digest says */
   async function openWhole(blob: PulledBlob, what: Pulled, isRead: boolean): Promise<FileHandle> {
     const { hex, sizeBytes } = blob
-    const file = await open(join(store.blobs, hex), 'r').catch(missing)
-    const refuse = (reason: string) => {
-      // A bundle that was deleted meanwhile is no damage.
-      if (findBlob(store.index().database, hex)) suspects.report(hex, reason)
-      return damaged(what)
-    }
-    if (!file) throw refuse('its file is missing')
+    const file = await open(join(store.blobs, hex), 'r').catch((error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT' || code === 'EIO') throw refuse(blob, what, `its file cannot be opened: ${code}`)
+      throw error
+    })
     try {
       const { size } = await file.stat()
-      if (size !== sizeBytes) throw refuse(`its file has ${size} bytes and should have ${sizeBytes}`)
+      if (size !== sizeBytes)
+        throw refuse(blob, what, `its file has ${size} bytes and should have ${sizeBytes}`)
       // A client that pulls by tag could not notice it.
       if (what === 'manifest' && isRead && (await sumOf(file)) !== hex)
-        throw refuse('its content was altered')
+        throw refuse(blob, what, 'its content was altered')
       return file
     } catch (error) {
       await file.close()
@@ -89,7 +94,7 @@ export function createPull({ store, sender, suspects }: PullOptions) {
 
   async function answer(request: FastifyRequest, reply: FastifyReply, digest: string, what: Pulled) {
     const blob = find(digest, what)
-    const { hex, sizeBytes, mediaType } = blob
+    const { sizeBytes, mediaType } = blob
     const etag = `"${digest}"`
     const isRead = request.method === 'GET'
     const headers = { etag, 'docker-content-digest': digest }
@@ -117,8 +122,8 @@ export function createPull({ store, sender, suspects }: PullOptions) {
       else void begin().send()
     } catch (error) {
       if (!(error instanceof ReadFailed)) throw error
-      suspects.report(hex, error.message)
-      if (!reply.sent) throw damaged(what)
+      const refusal = refuse(blob, what, error.message)
+      if (!reply.sent) throw refusal
     } finally {
       await file.close()
     }
@@ -138,7 +143,8 @@ async function sumOf(file: FileHandle): Promise<string> {
   const sum = createHash('sha256')
   const buffer = Buffer.allocUnsafeSlow(65_536)
   for (let at = 0; ;) {
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, at)
+    // A part that cannot be read ends the sum, which then differs.
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, at).catch(() => ({ bytesRead: 0 }))
     if (bytesRead === 0) return sum.digest('hex')
     sum.update(buffer.subarray(0, bytesRead))
     at += bytesRead

@@ -45,9 +45,10 @@ export function createFileSender(): FileSender {
     const readAt = async (at: number) => {
       const wanted = Math.min(buffer.length, sizeBytes - at)
       const { bytesRead } = await file.read(buffer, 0, wanted, start + at).catch((error: unknown) => {
-        throw new ReadFailed('the file cannot be read', { cause: error })
+        const { code = 'unknown error' } = error as NodeJS.ErrnoException
+        throw new ReadFailed(`its file cannot be read at byte ${start + at}: ${code}`)
       })
-      if (bytesRead === 0) throw new ReadFailed(`the file ends at byte ${start + at}`)
+      if (bytesRead === 0) throw new ReadFailed(`its file ends at byte ${start + at}`)
       return buffer.subarray(0, bytesRead)
     }
     let piece = sizeBytes === 0 ? buffer : await readAt(0)

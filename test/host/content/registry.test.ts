@@ -226,6 +226,21 @@ it('what the client has already is not sent again', async () => {
     }
 })
 
+it('requests and sent bytes are counted', async () => {
+  await registry.ask(`/v2/busybox/blobs/${layer.digest}`)
+  await registry.ask(`/v2/busybox/blobs/${layer.digest}`, { range: 'bytes=1-2' })
+  await registry.ask(`/v2/busybox/blobs/${layer.digest}`, {}, 'HEAD')
+  const { edgehostd_registry_requests_total: requests, edgehostd_registry_sent_bytes_total: bytes } =
+    registry.registry.figures()
+  const route = '/v2/:name/blobs/:digest'
+  expect(requests).toEqual([
+    { labels: { method: 'GET', route, status: '200' }, value: 1 },
+    { labels: { method: 'GET', route, status: '206' }, value: 1 },
+    { labels: { method: 'HEAD', route, status: '200' }, value: 1 },
+  ])
+  expect(bytes).toBe(7)
+})
+
 it('an empty blob is a blob', async () => {
   const layout = createLayout()
   const empty = layout.put('', 'text/plain')
