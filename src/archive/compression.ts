@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { constants, createGunzip, createZstdDecompress, type Gunzip, type ZstdDecompress } from 'node:zlib'
+import { createFrameScanner } from './frame-scanner.ts'
 import type { ArchiveLimits } from './limits.ts'
 import { refuse } from './refusal.ts'
 
@@ -14,7 +15,6 @@ const gzipMagic = Buffer.from([0x1f, 0x8b, 0x08])
 const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 // A skippable frame has 16 magic numbers, from 50 2a 4d 18 to 5f 2a 4d 18; its size follows. RFC 8878, 3.1.2.
 const skippableMagic = Buffer.from([0x2a, 0x4d, 0x18])
-const skippableHeaderBytes = 8
 // Where the magic `ustar` ends in the first header of a tar, POSIX.1-2024 pax(1).
 const tarMagicEnd = 262
 const chunkSize = 262_144
@@ -43,8 +43,14 @@ async function* unpack(
   onFlow: (flow: Flow) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
   const flow = { compressedBytes: 0, unpackedBytes: 0 }
+  let unread: Buffer | undefined
   const counted: AsyncIterator<Buffer, undefined> = {
     async next() {
+      if (unread) {
+        const value = unread
+        unread = undefined
+        return { value }
+      }
       const next = await input.next()
       flow.compressedBytes += next.value?.length ?? 0
       return next
@@ -56,26 +62,41 @@ async function* unpack(
     onFlow({ ...flow })
     return chunk
   }
+  let frames = 0
+  const countFrame = () => {
+    frames += 1
+    if (frames > limits.frames) throw trailingBytes()
+  }
+  /** Cuts chunks at the ends of frames: Node takes a frame that ends within a chunk for the end of the stream. */
+  const cutFrames = () => {
+    const scanner = createFrameScanner()
+    return (chunk: Buffer): Buffer => {
+      const end = scanner.scan(chunk)
+      if (end === undefined) return chunk
+      countFrame()
+      if (end < chunk.length) unread = chunk.subarray(end)
+      return chunk.subarray(0, end)
+    }
+  }
+
   let start = await readStart(counted, Buffer.alloc(0), zstdMagic.length)
-  if (!isCompressed(start) && !isSkippable(start)) {
+  if (!isGzip(start) && !isZstd(start)) {
     yield* passPlain(start, counted, limits, count)
     return
   }
-  for (let frames = 0; start.length > 0; frames += 1) {
-    if (frames > limits.frames) throw trailingBytes()
-    if (isSkippable(start)) {
-      // pzstd writes one before each frame.
-      start = await skipFrame(start, counted)
-      continue
-    }
-    if (!isCompressed(start)) throw trailingBytes()
-    const decompressor = start.subarray(0, 3).equals(gzipMagic)
-      ? createGunzip({ chunkSize })
-      : createZstdDecompress({
-          chunkSize,
-          params: { [constants.ZSTD_d_windowLogMax]: limits.zstdWindowLog },
-        })
-    const feed = createFeed(start, counted, decompressor)
+  while (start.length > 0) {
+    if (!isGzip(start) && !isZstd(start)) throw trailingBytes()
+    countFrame()
+    const [decompressor, cut] = isGzip(start)
+      ? [createGunzip({ chunkSize }), (chunk: Buffer) => chunk]
+      : [
+          createZstdDecompress({
+            chunkSize,
+            params: { [constants.ZSTD_d_windowLogMax]: limits.zstdWindowLog },
+          }),
+          cutFrames(),
+        ]
+    const feed = createFeed(start, { input: counted, cut }, decompressor)
     try {
       for await (const chunk of decompressor as AsyncIterable<Buffer>) yield count(chunk)
     } catch (error) {
@@ -83,32 +104,17 @@ async function* unpack(
     } finally {
       decompressor.destroy()
     }
-    // Node stops after a Zstandard frame that ends within a chunk, and some writers append an empty frame.
+    // Some writers append an empty frame.
     start = await readStart(counted, feed.leftover(), zstdMagic.length)
   }
 }
 
-const isCompressed = (start: Buffer) =>
-  start.subarray(0, 3).equals(gzipMagic) || start.subarray(0, 4).equals(zstdMagic)
+const isGzip = (start: Buffer) => start.subarray(0, gzipMagic.length).equals(gzipMagic)
 
-const isSkippable = (start: Buffer) =>
+const isZstd = (start: Buffer) =>
   start.length >= zstdMagic.length &&
-  (start.readUInt8() & 0xf0) === 0x50 &&
-  start.subarray(1, zstdMagic.length).equals(skippableMagic)
-
-/** Reads to the end of a skippable frame, and the start of the next frame. */
-async function skipFrame(first: Buffer, input: AsyncIterator<Buffer, undefined>): Promise<Buffer> {
-  let start = await readStart(input, first, skippableHeaderBytes)
-  if (start.length < skippableHeaderBytes) throw truncated()
-  let left = skippableHeaderBytes + start.readUInt32LE(zstdMagic.length)
-  while (left > start.length) {
-    left -= start.length
-    const next = await input.next()
-    if (next.done) throw truncated()
-    start = next.value
-  }
-  return readStart(input, start.subarray(left), zstdMagic.length)
-}
+  (start.subarray(0, zstdMagic.length).equals(zstdMagic) ||
+    ((start.readUInt8() & 0xf0) === 0x50 && start.subarray(1, zstdMagic.length).equals(skippableMagic)))
 
 /** Passes on a tar without compression. */
 async function* passPlain(
@@ -151,7 +157,7 @@ function checkFlow({ compressedBytes, unpackedBytes }: Flow, limits: ArchiveLimi
  */
 function createFeed(
   start: Buffer,
-  input: AsyncIterator<Buffer, undefined>,
+  source: { readonly input: AsyncIterator<Buffer, undefined>; readonly cut: (chunk: Buffer) => Buffer },
   decompressor: Gunzip | ZstdDecompress,
 ) {
   let fed = 0
@@ -163,15 +169,15 @@ function createFeed(
       decompressor.write(chunk, (error) => (error ? reject(error) : resolve()))
     })
   const run = async () => {
-    await write(start)
+    await write(source.cut(start))
     // Fewer bytes were used than given: the stream ended within the chunk.
     while (decompressor.bytesWritten === fed) {
-      const next = await input.next()
+      const next = await source.input.next()
       if (next.done) {
         decompressor.end()
         return
       }
-      await write(next.value)
+      await write(source.cut(next.value))
     }
   }
   run().catch((error: unknown) => decompressor.destroy(error as Error))

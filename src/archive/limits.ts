@@ -26,7 +26,7 @@ export interface ArchiveLimits {
   readonly depth: number
   /** Bytes of the records that tar puts before a member, including its long name. */
   readonly recordBytes: number
-  /** Zstandard frames in one file, skippable ones included; each other one costs a start of the decompressor. */
+  /** Zstandard frames in one file, skippable ones included; each one costs a turn of the decompressor. */
   readonly frames: number
   /** Window of Zstandard, as a power of two: 24 is 16 MiB, enough for level 19. */
   readonly zstdWindowLog: number
