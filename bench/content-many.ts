@@ -76,13 +76,13 @@ export const measureContentMany: Measure = async (rig) => {
 }
 
 /** Of the event loop, as loop-delay.cjs writes it. */
-interface LoopStops {
+export interface LoopStops {
   readonly longestMs: number
   readonly busiestMs: number
 }
 
 /** Those since the last call. */
-async function readStops({ pid }: ContentDaemon, file: string): Promise<LoopStops> {
+export async function readStops({ pid }: ContentDaemon, file: string): Promise<LoopStops> {
   rmSync(file, { force: true })
   process.kill(pid, 'SIGUSR2')
   while (!existsSync(file)) await sleep(5)

@@ -8,6 +8,7 @@ import { measureCtlStart } from './ctl-start.ts'
 import { measureDefinitionRules } from './definition-rules.ts'
 import type { Figure, Measure } from './figure.ts'
 import { measureIdle } from './idle.ts'
+import { measureImages } from './images.ts'
 import { measureLists } from './lists.ts'
 import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
@@ -33,6 +34,7 @@ const figures: Readonly<Record<string, Measure>> = {
   'content-file': measureContentFile,
   'content-blobs': measureContentBlobs,
   'content-many': measureContentMany,
+  images: measureImages,
   registry: measureRegistry,
 }
 
