@@ -80,12 +80,12 @@ async function* unpack(
   }
 
   let start = await readStart(counted, Buffer.alloc(0), zstdMagic.length)
-  if (!isGzip(start) && !isZstd(start)) {
+  if (!isPacked(start)) {
     yield* passPlain(start, counted, limits, count)
     return
   }
   while (start.length > 0) {
-    if (!isGzip(start) && !isZstd(start)) throw trailingBytes()
+    if (!isPacked(start)) throw trailingBytes()
     countFrame()
     const [decompressor, cut] = isGzip(start)
       ? [createGunzip({ chunkSize }), (chunk: Buffer) => chunk]
@@ -109,6 +109,12 @@ async function* unpack(
   }
 }
 
+/** Bytes that `isPacked` needs. */
+export const packedStartBytes = zstdMagic.length
+
+/** Whether a file that begins with these bytes is gzip or Zstandard. */
+export const isPacked = (start: Buffer): boolean => isGzip(start) || isZstd(start)
+
 const isGzip = (start: Buffer) => start.subarray(0, gzipMagic.length).equals(gzipMagic)
 
 const isZstd = (start: Buffer) =>
@@ -123,6 +129,7 @@ async function* passPlain(
   limits: ArchiveLimits,
   count: (chunk: Buffer) => Buffer,
 ): AsyncGenerator<Buffer, void, undefined> {
+  if (first.length === 0) throw refuse('NotCompressed', undefined, 'is empty; make it again')
   const start = limits.isPlainAllowed ? await readStart(input, first, tarMagicEnd) : first
   if (!limits.isPlainAllowed || !start.subarray(0, tarMagicEnd).toString('latin1').endsWith('ustar'))
     throw refuse(

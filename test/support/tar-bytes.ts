@@ -59,6 +59,13 @@ export const rawTar = (members: readonly RawMember[]): Buffer =>
 export const compressions = {
   gzip: (bytes: Buffer): Buffer => gzipSync(bytes, { level: 1 }),
   zstd: (bytes: Buffer): Buffer => zstdCompressSync(bytes),
+  /** Begins with a skippable frame that has the size of the next one: RFC 8878 3.1.2. */
+  pzstd(bytes: Buffer): Buffer {
+    const frame = zstdCompressSync(bytes)
+    const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 0, 0, 0, 0])
+    skippable.writeUInt32LE(frame.length, 8)
+    return Buffer.concat([skippable, frame])
+  },
 }
 
 export const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')

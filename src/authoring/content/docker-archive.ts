@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { posix } from 'node:path'
-import { decompress } from '../../archive/compression.ts'
+import { decompress, isPacked } from '../../archive/compression.ts'
 import type { IndexedMember } from '../../archive/tar-index.ts'
 import { parsePlatform } from '../../content/format/descriptor.ts'
 import { formatImageName, parseImageName } from '../../content/format/image-name.ts'
@@ -174,7 +174,7 @@ function nameAnnotations(text: string, refuse: Refuse): Readonly<Record<string, 
 /** The ending of the media type of a layer, by its first bytes. */
 function compressionOf(start: Buffer): '' | '+gzip' | '+zstd' {
   if (start.length >= 2 && start[0] === 0x1f && start[1] === 0x8b) return '+gzip'
-  return start.equals(Buffer.from([0x28, 0xb5, 0x2f, 0xfd])) ? '+zstd' : ''
+  return isPacked(start) ? '+zstd' : ''
 }
 
 async function unpackedDigest(path: string, start: number, sizeBytes: number): Promise<string> {

@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { decompress } from '../../archive/compression.ts'
+import { decompress, isPacked, packedStartBytes } from '../../archive/compression.ts'
 import { indexTar } from '../../archive/tar-index.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { readDockerArchive } from './docker-archive.ts'
 import { readRange } from './layout.ts'
 import { readLayoutPart } from './layout-part.ts'
+import { describePlace, layoutFolderOf } from './layout-place.ts'
 import { imageArchiveLimits as limits } from './limits.ts'
 import type { ImageArchivePart, OpenArchive } from './part.ts'
 
@@ -50,6 +51,9 @@ export async function readImageArchive(options: ImageArchiveOptions): Promise<Im
     return { ...part, converted: [] }
   }
   if (members.has('manifest.json')) return readDockerArchive(archive, place)
+  const folder = [...members.keys()].map(layoutFolderOf).find((found) => found !== undefined)
+  if (folder !== undefined)
+    throw new Failure('failed', `${place}: oci-layout is missing ${describePlace(folder)}`)
   throw new Failure(
     'failed',
     members.has('repositories')
@@ -58,16 +62,13 @@ export async function readImageArchive(options: ImageArchiveOptions): Promise<Im
   )
 }
 
-const magics = [Buffer.from([0x1f, 0x8b]), Buffer.from([0x28, 0xb5, 0x2f, 0xfd])]
-
 async function openArchive({ file, makeFolder, onRead }: ImageArchiveOptions): Promise<OpenArchive> {
   const handle = await open(file)
   try {
     const stats = await handle.stat()
     if (!stats.isFile()) throw new Error('it is not a regular file')
-    const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
-    const isCompressed = magics.some((magic) => buffer.subarray(0, magic.length).equals(magic))
-    if (!isCompressed) return { path: file, members: await indexTar(handle, limits) }
+    const { buffer } = await handle.read(Buffer.alloc(packedStartBytes), 0, packedStartBytes, 0)
+    if (!isPacked(buffer)) return { path: file, members: await indexTar(handle, limits) }
     const path = join(await makeFolder(), 'archive.tar')
     const source = createReadStream(file, { highWaterMark: 1_048_576 })
     const plain = decompress(source, limits, ({ compressedBytes }) => onRead(compressedBytes, stats.size))

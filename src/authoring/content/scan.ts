@@ -8,7 +8,9 @@ import { refuse } from '../../archive/refusal.ts'
 import { readTar } from '../../archive/tar-reader.ts'
 import { bundleLimits } from '../../content/format/limits.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
+import { AppError } from '../../errors/app-error.ts'
 import type { FoundBlob, LayoutSource } from './layout.ts'
+import { describePlace, layoutFolderOf } from './layout-place.ts'
 
 /** A bundle file that was read whole, with every blob compared with its digest. */
 export interface ScannedBundle extends LayoutSource {
@@ -37,13 +39,15 @@ export async function scanBundle({ file, temporary, onRead }: ScanOptions): Prom
   const blobs = new Map<string, FoundBlob>()
   const damaged: string[] = []
   let isOldArchive = false
+  let folder: string | undefined
   const names = createMemberNames(limits)
   const source = createReadStream(file, { highWaterMark: 1_048_576 })
   const bytes = decompress(source, limits, ({ compressedBytes }) => onRead(compressedBytes))
-  for await (const { name, kind, sizeBytes, content } of readTar(bytes, limits)) {
+  for await (const { name, kind, sizeBytes, content } of explained(readTar(bytes, limits))) {
     const path = names.admit(name, kind)
     if (path === 'manifest.json' || path === 'repositories') isOldArchive = true
     if (kind !== 'file') continue
+    folder ??= layoutFolderOf(path)
     if (path === 'oci-layout' || path === 'index.json') {
       if (sizeBytes > bundleLimits.indexFileBytes)
         throw refuse(
@@ -71,13 +75,31 @@ export async function scanBundle({ file, temporary, onRead }: ScanOptions): Prom
     async read(name) {
       const bytes = files.get(name)
       if (bytes) return bytes
+      if (isOldArchive && !files.has('oci-layout')) throw notALayout()
       throw new Failure(
         'failed',
-        isOldArchive
-          ? `${file} is an archive of docker save, not a bundle; make one of it: edgehostctl content build --image-archive ${file} --output FILE`
-          : `${file} is not a bundle: ${name} is missing in it`,
+        `${file} is not a bundle: ${name} is missing ${folder === undefined ? 'in it' : describePlace(folder)}`,
       )
     },
+  }
+
+  /** Old archives of images have links, of podman and skopeo before everything that says what they are. */
+  async function* explained<T>(members: AsyncGenerator<T>): AsyncGenerator<T> {
+    try {
+      yield* members
+    } catch (error) {
+      const isLink = error instanceof AppError && error.details?.reason === 'MemberKind'
+      if (isLink && !files.has('oci-layout') && blobs.size === 0) throw notALayout(error)
+      throw error
+    }
+  }
+
+  function notALayout(cause?: unknown): Failure {
+    return new Failure(
+      'failed',
+      `${file} is an archive of docker save or podman save, not a bundle; make one of it: edgehostctl content build --image-archive ${file} --output FILE`,
+      { cause },
+    )
   }
 }
 

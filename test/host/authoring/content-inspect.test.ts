@@ -72,6 +72,17 @@ describe('content inspect', () => {
       rawTar([{ name: 'manifest.json', content: '[]' }]),
       'edgehostctl content build --image-archive',
     ],
+    [
+      'of podman save, which begins with a link',
+      rawTar([{ name: 'a/layer.tar', kind: '2', linkName: '../b.tar' }]),
+      'edgehostctl content build --image-archive',
+    ],
+    [
+      'one folder with the layout in it',
+      rawTar([{ name: 'images/oci-layout', content: '{"imageLayoutVersion":"1.0.0"}' }]),
+      'tar -C images -cf FILE',
+    ],
+    ['empty', Buffer.alloc(0), 'is empty'],
     ['with a member outside', rawTar([{ name: '../x', content: '' }]), 'points out of the archive'],
   ])('an archive that is %s is refused with the reason', async (_what, bytes, words) => {
     writeFileSync(at('b.tar'), bytes)

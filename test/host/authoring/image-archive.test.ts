@@ -19,6 +19,7 @@ const forms = [
   ['plain', plain],
   ['gzip', compressions.gzip],
   ['zstd', compressions.zstd],
+  ['zstd with a skippable frame, as pzstd writes it,', compressions.pzstd],
 ] as const
 
 /** Names with tags of the images in a bundle. */
@@ -228,6 +229,7 @@ describe('an archive of an old docker save', () => {
     ],
     ['a member outside', rawTar([{ name: '../x' }]), 'points out of the archive'],
     ['nothing of an image', rawTar([{ name: 'x' }]), 'it has neither oci-layout nor manifest.json'],
+    ['a layout in a folder', rawTar([{ name: 'i/oci-layout', content: '{}' }]), 'tar -C i -cf FILE'],
     [
       'the form of docker before 1.10',
       rawTar([{ name: 'repositories', content: '{}' }]),

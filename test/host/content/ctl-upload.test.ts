@@ -10,6 +10,7 @@ import { noReserve } from '../../support/content-uploads.ts'
 import { createCtl, type Ctl } from '../../support/ctl.ts'
 import { createLayout, type TestLayout } from '../../support/layouts.ts'
 import { contentProgram } from '../../support/programs.ts'
+import { compressions } from '../../support/tar-bytes.ts'
 import { createTestEdge, type TestEdge, type TestEdgeOptions } from '../../support/test-edge.ts'
 
 let ctl: Ctl
@@ -105,6 +106,15 @@ describe('edgehostctl content upload', () => {
     },
     60_000,
   )
+
+  it('a .tar.zst that begins with a skippable frame, as pzstd writes it, is published', async () => {
+    const layout = someLayout()
+    const plain = pack(writeFolder(layout, 'skippable'), 'skippable.tar', members.first)
+    const path = join(work, 'skippable.tar.zst')
+    writeFileSync(path, compressions.pzstd(await readFile(plain)))
+    expect(await upload(path)).toMatchObject({ isNew: true })
+    await expectPublished(layout)
+  })
 
   it('a bundle may lack a platform of an index, but no layer of a manifest that it carries', async () => {
     const layout = createLayout()

@@ -1,9 +1,10 @@
 import { createVerify } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, stat, type FileHandle } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isPacked, packedStartBytes } from '../../../archive/compression.ts'
 import type { Context } from '../../../ctl/context.ts'
 import { Failure } from '../../../ctl/exit-codes.ts'
 import { renderFacts } from '../../../ctl/facts.ts'
@@ -99,7 +100,8 @@ async function openFile(path: string): Promise<BundleSource> {
   const handle = await open(path).catch(refuseFile(path))
   const name = basename(path).replace(/\.(?:tar|tgz|tar\.gz|tar\.zst)$/, '')
   try {
-    const isPlain = !(await isCompressed(handle))
+    const { buffer } = await handle.read(Buffer.alloc(packedStartBytes), 0, packedStartBytes, 0)
+    const isPlain = !isPacked(buffer)
     const source = isPlain ? await openTar(path, handle, name) : await openCompressed(path, name)
     if (source && isPlain) return source
     await handle.close()
@@ -114,14 +116,6 @@ async function openFile(path: string): Promise<BundleSource> {
     'usage',
     `${path} is not a bundle: it has no index.json; make one of images in old archives: edgehostctl content build --image-archive ${path} --output FILE`,
   )
-}
-
-// The magic numbers of RFC 1952 and RFC 8878.
-const magics = [Buffer.from([0x1f, 0x8b]), Buffer.from([0x28, 0xb5, 0x2f, 0xfd])]
-
-async function isCompressed(handle: FileHandle): Promise<boolean> {
-  const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
-  return magics.some((magic) => buffer.subarray(0, magic.length).equals(magic))
 }
 
 async function readSignature(path: string): Promise<Buffer> {
