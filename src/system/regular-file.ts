@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { open, stat, type FileHandle } from 'node:fs/promises'
 
 // Most files that are read here are smaller, and the size that a file reports need not be right.
 const firstBytes = 2_048
@@ -59,7 +59,23 @@ export async function readRegularFile(path: string, maximumBytes: number): Promi
   }
 }
 
-/** The same, synchronously: for /proc and /sys, which are kernel memory, and for programs that do nothing else meanwhile. */
+/**
+ * Opens a regular file for reading; a link is followed. The caller closes it.
+ * @throws FileRefused for any other kind of file, and the system's error as it is
+ */
+export async function openRegularFile(path: string): Promise<FileHandle> {
+  requireRegular(path, await stat(path), Infinity)
+  const file = await open(path, flags)
+  try {
+    requireRegular(path, await file.stat(), Infinity)
+    return file
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** The same as readRegularFile, synchronously: for /proc and /sys, which are kernel memory, and for programs that do nothing else meanwhile. */
 export function readRegularFileSync(path: string, maximumBytes: number): RegularFile {
   const found = statSync(path)
   if (isNull(found)) return { bytes: Buffer.alloc(0), stats: found }

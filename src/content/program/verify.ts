@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { openRegularFile } from '../../system/regular-file.ts'
 import type { Verified, VerifyOrder } from './protocol.ts'
 
 const chunkBytes = 262_144
@@ -25,7 +25,7 @@ async function hashFile(
   took: (bytes: number) => Promise<void>,
 ): Promise<string> {
   const hash = createHash('sha256')
-  const handle = await open(file, 'r')
+  const handle = await openRegularFile(file)
   try {
     for (;;) {
       const { bytesRead } = await handle.read(buffer, 0, buffer.length)

@@ -1,10 +1,11 @@
-import { open, type FileHandle } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { matchesEtag } from '../../api/etag.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { ErrorKind } from '../../errors/define-errors.ts'
+import { FileRefused, openRegularFile } from '../../system/regular-file.ts'
 import { hexOf } from '../store/folder.ts'
 import type { OpenStore } from '../store/open-store.ts'
 import { parseRange } from './byte-range.ts'
@@ -26,6 +27,9 @@ export type Pulled = 'blob' | 'manifest'
 /** A digest of any algorithm: https://github.com/opencontainers/image-spec/blob/v1.1.1/descriptor.md#digests */
 const digestForm = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$/
 const sha256Form = /^sha256:[0-9a-f]{64}$/
+
+// Of a file that is gone, of a damaged disk, and of links that lead nowhere.
+const damageCodes: ReadonlySet<string> = new Set(['ENOENT', 'EIO', 'EUCLEAN', 'ELOOP', 'ENOTDIR'])
 
 /** @throws AppError DigestInvalid */
 export function requireDigest(digest: string): void {
@@ -73,10 +77,11 @@ export function createPull({ store, sender, suspects }: PullOptions) {
   /** Opens the file of a blob. @throws AppError if it is missing, has another size, or is not what its digest says */
   async function openWhole(blob: PulledBlob, what: Pulled, isRead: boolean): Promise<FileHandle> {
     const { hex, sizeBytes } = blob
-    const file = await open(join(store.blobs, hex), 'r').catch((error: unknown) => {
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'ENOENT' || code === 'EIO') throw refuse(blob, what, `its file cannot be opened: ${code}`)
-      throw error
+    const file = await openRegularFile(join(store.blobs, hex)).catch((error: unknown) => {
+      if (error instanceof FileRefused) throw refuse(blob, what, `its file ${error.reason}`)
+      const { code = '' } = error as NodeJS.ErrnoException
+      // Other errors say nothing of this file: too many files are open, for example.
+      throw damageCodes.has(code) ? refuse(blob, what, `its file cannot be opened: ${code}`) : error
     })
     try {
       const { size } = await file.stat()

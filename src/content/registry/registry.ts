@@ -16,6 +16,7 @@ import type { OpenStore } from '../store/open-store.ts'
 import { addRegistryRoutes } from './app.ts'
 import { createSuspectBlobs } from './damage.ts'
 import { createListener } from './listener.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { createRegistryPassword, registryUser } from './password.ts'
 import { registryReplies } from './replies.ts'
 import { createFileSender } from './send-file.ts'
@@ -107,7 +108,8 @@ export function createRegistry(options: RegistryOptions): Registry {
   })
   const { app, requests } = createServer({
     ...{ log, anonymousLog, bodyLimitBytes: 1_024, mode: 'airgap', clientOf, stopping },
-    ...{ replies: registryReplies, slashParameter: 'name', serverFactory: https.serverFactory },
+    ...{ replies: registryReplies, slashParameter: 'name' },
+    serverFactory: (handler, options) => https.serverFactory(oneAtATime(handler), options),
     // It has no sessions.
     authenticate: () => undefined,
     onAuthenticated: () => undefined,

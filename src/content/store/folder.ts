@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile, sweepTemporary } from '../../system/files.ts'
 
@@ -60,4 +60,15 @@ export async function makeContentFolder(folder: ContentFolder): Promise<void> {
 /** For `catch`: a file that does not exist is no error. */
 export function missing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
+}
+
+/** Removes a blob, or a folder that has taken its name; one that is missing is no error. */
+export async function removeBlob(file: string): Promise<void> {
+  try {
+    await unlink(file)
+  } catch (error) {
+    const failure = error as NodeJS.ErrnoException
+    if (failure.code === 'EISDIR') await rm(file, { recursive: true, force: true })
+    else missing(failure)
+  }
 }

@@ -24,6 +24,7 @@ import {
   isAside,
   makeContentFolder,
   missing,
+  removeBlob,
   recordFile,
   type ContentFolder,
 } from './folder.ts'
@@ -274,9 +275,7 @@ export function createContentStore(options: StoreOptions): OpenStore {
     for (let last = 0; ;) {
       const some = current().ownBlobsAfter(bundle, last, 200)
       await Promise.all(
-        some.map(({ hex, isDamaged }) =>
-          unlink(join(isDamaged ? folder.damaged : folder.blobs, hex)).catch(missing),
-        ),
+        some.map(({ hex, isDamaged }) => removeBlob(join(isDamaged ? folder.damaged : folder.blobs, hex))),
       )
       last = some.at(-1)?.id ?? last
       if (some.length === 0) return

@@ -8,7 +8,7 @@ import type { ExaminedBundle } from '../program/protocol.ts'
 import type { ContentIndex, IndexedBundle } from './content-index.ts'
 import type { Published, PublishOrder, StagedUpload } from './content-store.ts'
 import type { ContentDefinitions } from './definitions.ts'
-import { hexOf, isHex, missing, recordFile, type ContentFolder } from './folder.ts'
+import { hexOf, isHex, missing, recordFile, removeBlob, type ContentFolder } from './folder.ts'
 import { linkBlobs } from './link-blobs.ts'
 import { createPublicationNumbers } from './publication-numbers.ts'
 import { markOf } from './reconcile.ts'
@@ -238,7 +238,7 @@ export function createPublication(options: PublicationOptions) {
 
   async function clearDamage(hexes: readonly string[]): Promise<void> {
     if (hexes.length === 0) return
-    for (const hex of hexes) await unlink(join(folder.damaged, hex)).catch(missing)
+    for (const hex of hexes) await removeBlob(join(folder.damaged, hex))
     await syncFolder(folder.damaged)
     for (const hex of hexes) index().setDamaged(hex, undefined)
     log.info({ blobs: hexes.length }, 'damaged blobs were repaired by an upload')

@@ -1,7 +1,7 @@
-import { opendir, readdir, rename, unlink, writeFile } from 'node:fs/promises'
+import { opendir, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ContentIndex } from './content-index.ts'
-import { isHex, missing, type ContentFolder } from './folder.ts'
+import { isHex, missing, removeBlob, type ContentFolder } from './folder.ts'
 import { createSlices } from '../../base/slices.ts'
 
 export interface SweepOptions {
@@ -32,7 +32,7 @@ export async function sweepBlobs(options: SweepOptions): Promise<Swept> {
   const damaged = new Set(await readdir(folder.damaged))
   for (const hex of damaged) {
     if (index.blob(hex)) continue
-    if (!areOrphansKept) await unlink(join(folder.damaged, hex)).catch(missing)
+    if (!areOrphansKept) await removeBlob(join(folder.damaged, hex))
     await rest()
   }
 
@@ -74,5 +74,5 @@ async function takeOut(folder: ContentFolder, hex: string, into: string | undefi
   const file = join(folder.blobs, hex)
   if (into !== undefined) await rename(file, join(into, hex)).catch(missing)
   // rename(2) does nothing where both names are links of one file.
-  await unlink(file).catch(missing)
+  await removeBlob(file)
 }

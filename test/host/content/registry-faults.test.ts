@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdir, readFile, readlink, truncate, unlink, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, readdir, readFile, readlink, symlink, truncate, unlink, writeFile } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -73,6 +74,12 @@ async function digestOf(reply: IncomingMessage): Promise<string> {
   return `sha256:${sum.digest('hex')}`
 }
 
+async function replaceLayer(make: (file: string) => unknown): Promise<void> {
+  await unlink(registry.fileOf(layer.digest))
+  await make(registry.fileOf(layer.digest))
+}
+const makePipe = (file: string) => execFileSync('mkfifo', [file])
+
 async function openSocket(): Promise<Socket> {
   const socket = connect(registry.registry.state().port, '127.0.0.1')
   socket.on('error', () => undefined)
@@ -84,6 +91,14 @@ async function openSocket(): Promise<Socket> {
 it.each([
   ['a blob that was cut off', 'BLOB_UNKNOWN', () => truncate(registry.fileOf(layer.digest), 5), blobPath],
   ['a blob whose file is gone', 'BLOB_UNKNOWN', () => unlink(registry.fileOf(layer.digest)), blobPath],
+  ['a blob whose file is a folder', 'BLOB_UNKNOWN', () => replaceLayer(mkdir), blobPath],
+  [
+    'a blob whose file is a link to itself',
+    'BLOB_UNKNOWN',
+    () => replaceLayer((file) => symlink(file, file)),
+    blobPath,
+  ],
+  ['a blob whose file is a pipe', 'BLOB_UNKNOWN', () => replaceLayer(makePipe), blobPath],
   [
     'a manifest with other bytes',
     'MANIFEST_UNKNOWN',
@@ -142,6 +157,18 @@ it('a client that sends many requests at once on one connection and goes away le
   await vi.waitFor(async () => expect((await openBlobs()).length).toBeGreaterThan(0))
   socket.destroy()
   await vi.waitFor(async () => expect(await openBlobs()).toEqual([]))
+  expect((await registry.ask('/v2/')).status).toBe(200)
+})
+
+it('of requests that are sent at once on one connection, one at a time has a file open; more than 64 close it', async () => {
+  const one = `GET ${blobPath()} HTTP/1.1\r\nHost: x\r\nAuthorization: ${registry.authorization()}\r\n\r\n`
+  const waiting = await openSocket()
+  waiting.write(one.repeat(60))
+  await vi.waitFor(async () => expect(await openBlobs()).toHaveLength(1))
+  const flood = await openSocket()
+  flood.resume().write(one.repeat(400))
+  await vi.waitFor(() => expect(flood.closed).toBe(true))
+  await vi.waitFor(async () => expect(await openBlobs()).toHaveLength(1))
   expect((await registry.ask('/v2/')).status).toBe(200)
 })
 
