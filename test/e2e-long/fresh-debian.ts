@@ -48,7 +48,7 @@ export async function enterFreshDebian(): Promise<FreshDebian> {
     'setpriv',
     [
       ...['--pdeathsig', 'KILL', 'unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc'],
-      ...['--propagation', 'private', 'bash', '-c', script, 'fresh-debian', folder, lower],
+      ...['--propagation', 'slave', 'bash', '-c', script, 'fresh-debian', folder, lower],
       ...[`--bind=${archives}:/var/cache/apt/archives`, ...way.binds],
     ],
     {

@@ -134,7 +134,7 @@ describe('edgehostctl support', () => {
   it('the support archive can be written to a pipe', async () => {
     const piped = await host.run(['sh', '-c', 'edgehostctl support --file=- | cat > /root/piped.tar.zst'])
     expect(piped).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
-    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(17)
+    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(18)
   })
 
   it('support needs root on the host itself, and refuses a terminal as output', async () => {

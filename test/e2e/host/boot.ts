@@ -70,7 +70,8 @@ export async function boot({ lower, nspawn: more = [] }: BootOptions): Promise<M
     'setpriv',
     [
       ...['--pdeathsig', 'KILL', 'unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc'],
-      ...['--propagation', 'private', 'bash', '-c', script, 'boot', folder, name, await lowerFolder(lower)],
+      // What another test unmounts goes from here too; a power cut leaves a file system that must not stay in use.
+      ...['--propagation', 'slave', 'bash', '-c', script, 'boot', folder, name, await lowerFolder(lower)],
       ...[cgroups.join(' '), ...more],
     ],
     { stdio: ['ignore', console, console], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' } },
