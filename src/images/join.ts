@@ -166,7 +166,12 @@ function finish<Source>(
     // A name with only a digest says nothing where the same name has a tag.
     .filter(({ name, tag }) => tag !== '' || !tagged.has(name))
     .map(({ name, tag }) => ({ name, tag, hasTag: tag !== '' && tags.get(`${name}:${tag}`) === digest }))
-    .sort((one, two) => (`${one.name}:${one.tag}` < `${two.name}:${two.tag}` ? -1 : 1))
+    // First those by which the host has it: docker also knows it by the address of the registry of the host.
+    .sort(
+      (one, two) =>
+        Number(two.hasTag) - Number(one.hasTag) ||
+        (`${one.name}:${one.tag}` < `${two.name}:${two.tag}` ? -1 : 1),
+    )
   const [first] = names
   const title = first
     ? formatImageName({ name: first.name, ...(first.tag === '' ? {} : { tag: first.tag }) })

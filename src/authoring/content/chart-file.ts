@@ -38,8 +38,10 @@ export function parseChartFile(text: string, place: string): ChartFile {
   const [name, version] = [textOf('name'), textOf('version')]
   if (!nameForm.test(name))
     throw refuse(`has the name ${oneLine(name)}; it must consist of letters, digits, ., _ and -`)
-  if (!versionForm.test(version) || version.length > 128)
+  if (!versionForm.test(version))
     throw refuse(`has the version ${oneLine(version)}, which is not a semantic version`)
+  if (version.length > 128)
+    throw refuse(`has a version of ${version.length} characters; the tag of an image has at most 128`)
   textOf('apiVersion')
   const set = fields.filter((field) => isSet(value[field]))
   return {

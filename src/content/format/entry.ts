@@ -40,7 +40,7 @@ export interface Entry extends EntryName {
 export interface EntryPlatform extends Platform {
   /** Of the manifest. */
   readonly digest: string
-  /** Whether the manifest and its layers are here. */
+  /** Whether the manifest and all its layers are here, also those that may not be distributed: without them no runtime can pull it. */
   readonly isCarried: boolean
 }
 
@@ -85,6 +85,8 @@ interface Configured {
 interface Summary extends Omit<Configured, 'diffIds'> {
   readonly kind: EntryKind
   readonly files: readonly EntryFile[]
+  /** Whether all layers are here, also those that may be missing. */
+  readonly isWhole: boolean
 }
 
 /**
@@ -122,6 +124,7 @@ export function describeEntries({
       version: plainText(manifest.annotations.get(keys.version)) ?? configured.version,
       kind,
       files: kind === 'image' ? [] : filesOf(digest, manifest, kind),
+      isWhole: manifest.layers.every((layer) => isHeld(layer.digest)),
     }
     summaries.set(digest, summary)
     return summary
@@ -174,8 +177,9 @@ export function describeEntries({
     const first = carried.find(({ summary }) => summary.kind === 'image') ?? carried[0]
     const kind = isDefinition(descriptor) ? 'definition' : (first?.summary.kind ?? 'artifact')
     const platforms = manifests.flatMap(({ named, manifest }): EntryPlatform[] => {
-      const platform = named.platform ?? (manifest && summaryOf(named.digest, manifest).platform)
-      return platform ? [{ ...platform, digest: named.digest, isCarried: manifest !== undefined }] : []
+      const summary = manifest && summaryOf(named.digest, manifest)
+      const platform = named.platform ?? summary?.platform
+      return platform ? [{ ...platform, digest: named.digest, isCarried: summary?.isWhole ?? false }] : []
     })
     if (kind === 'image' || kind === 'program')
       for (const { architecture, isCarried } of platforms) if (isCarried) architectures.add(architecture)

@@ -104,7 +104,11 @@ export function listTags(
   return rows.map(({ tag }) => String(tag))
 }
 
-/** Names and titles of all entries, in the order of their characters; read in a thread. */
+// What a path can have as the name of a repository; the title of a file may be anything.
+const isTitleCallable = `title NOT GLOB '*[^a-z0-9._/-]*' AND title GLOB '[a-z0-9]*' AND title GLOB '*[a-z0-9]'
+  AND title NOT GLOB '*[./][./_-]*' AND title NOT GLOB '*[_-][./]*'`
+
+/** Names of all entries, and titles by which one can be pulled, in the order of their characters; read in a thread. */
 export async function listRepositories(
   { read }: IndexDatabase,
   after: string,
@@ -113,7 +117,8 @@ export async function listRepositories(
   const [rows = []] = await read([
     {
       sql: `SELECT DISTINCT called AS name FROM (
-          SELECT CASE entry.name WHEN '' THEN title ELSE entry.name END AS called ${publishedEntries})
+          SELECT CASE entry.name WHEN '' THEN title ELSE entry.name END AS called ${publishedEntries}
+          AND (entry.name <> '' OR (${isTitleCallable})))
         WHERE called > ? ORDER BY called LIMIT ?`,
       values: [after, limit],
     },

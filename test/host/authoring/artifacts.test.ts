@@ -117,6 +117,11 @@ describe('a chart in a bundle', () => {
     ],
     ['a chart with a bad version', chart(`${head}version: latest\n`), 'is not a semantic version'],
     [
+      'a chart with a version that is longer than a tag',
+      chart(`${head}version: 1.0.0-${'a'.repeat(130)}\n`),
+      'has a version of 136 characters',
+    ],
+    [
       'a chart with a path as its name',
       chart('apiVersion: v2\nname: a/../b\nversion: 1.0.0\n'),
       'it must consist of letters',

@@ -48,6 +48,9 @@ beforeEach(async () => {
   const chart = layout.artifact({ artifactType: '', layers: [layout.put('chart', mediaTypes.chartContent)] })
   layout.list(chart, titled('podinfo', '6.0.0+eu'))
   layout.list(layout.artifact({ artifactType: 'x/y', layers: [] }), titled('licence'))
+  // Titles that are no names of a repository.
+  for (const title of ['Größe.txt', 'UPPER', 'a b', '-a', 'a..b', 'a/.b'])
+    layout.list(layout.artifact({ artifactType: 'x/y', layers: [] }), titled(title))
   await registry.publish(layout)
 })
 afterEach(() => registry.stop())

@@ -75,6 +75,12 @@ it('a tag that leads to another image in the registry of the host is shown as su
   ])
 })
 
+it('the title is a name by which the host has the image, also where docker pulled it by the address of the registry', async () => {
+  const names = ['127.0.0.1:5081/docker.io/library/busybox:1.36']
+  const rows = await joinImages([[stored({})]], [{ source: docker, images: [seen({ names })] }])
+  expect(rows[0]?.title).toBe('docker.io/library/busybox:1.36')
+})
+
 it('of an image with several digests the one counts that another place knows, else the first', async () => {
   const ofPodman = { source: podman, images: [seen({ digests: [A, B] })] }
   const idsWith = async (others: Parameters<typeof joinImages>[1]) =>
