@@ -1,9 +1,10 @@
 import { createSlices } from '../../base/slices.ts'
 import { createDescriptions, type Wanted } from './descriptions.ts'
 import { describeImage, documentBytes } from './describe.ts'
-import { isAbsent } from './failures.ts'
+import { AnswerTooLarge, isAbsent } from './failures.ts'
 import { connectGrpc, GrpcStatus, grpcNotFound, type GrpcConnection } from './grpc.ts'
-import { listBytes, type Runtime, type SeenImage } from './seen-image.ts'
+import { createListBounds } from './list-bounds.ts'
+import { budgetMs, listBytes, type Runtime, type SeenImage } from './seen-image.ts'
 import { bytesOf, readFields, textOf, writeNumber, writeText } from './wire.ts'
 
 // Paths and numbers of the fields are those of containerd's API, which is stable since 1.0.
@@ -29,13 +30,16 @@ export function createContainerd({ socket, unit }: ContainerdOptions): Runtime {
   const descriptions = createDescriptions()
 
   async function read(signal: AbortSignal): Promise<SeenImage[]> {
+    const until = performance.now() + budgetMs
     const connection = await connectGrpc(socket, signal)
     try {
       const found: { namespace: string; digest: string; names: string[]; key: string }[] = []
       const wanted: Wanted[] = []
+      const bounds = createListBounds()
+      const rest = createSlices()
       let bytes = 0
       for (const namespace of await listNamespaces(connection)) {
-        const listed = await listImages(connection, namespace, listBytes - bytes)
+        const listed = await listImages(connection, namespace, listBytes - bytes, bounds)
         bytes += listed.bytes
         for (const [digest, images] of listed.images) {
           const key = JSON.stringify([
@@ -49,9 +53,10 @@ export function createContainerd({ socket, unit }: ContainerdOptions): Runtime {
           found.push({ namespace, digest, names: images.map(({ name }) => name), key })
           const describe = () => describeImage(digest, (named) => readBlob(connection, namespace, named))
           wanted.push({ key, describe })
+          await rest()
         }
       }
-      await descriptions.update(wanted, signal)
+      await descriptions.update(wanted, until, signal)
       return found.map(({ namespace, digest, names, key }) => ({
         ...{ namespace, digests: [digest], names, description: descriptions.of(key) },
       }))
@@ -70,6 +75,8 @@ export function createContainerd({ socket, unit }: ContainerdOptions): Runtime {
   }
 }
 
+const mostNamespaces = 1_000
+
 async function listNamespaces(connection: GrpcConnection): Promise<string[]> {
   const [reply = nothing] = await connection.call({
     ...{ path: `${services}.namespaces.v1.Namespaces/List`, message: nothing, metadata: {} },
@@ -77,12 +84,21 @@ async function listNamespaces(connection: GrpcConnection): Promise<string[]> {
   })
   const names: string[] = []
   for (const namespace of readFields(reply))
-    for (const field of readFields(bytesOf(namespace))) if (field.number === 1) names.push(textOf(field))
+    for (const field of readFields(bytesOf(namespace))) {
+      if (field.number !== 1) continue
+      if (names.length === mostNamespaces) throw new AnswerTooLarge(`${mostNamespaces} namespaces`)
+      names.push(textOf(field))
+    }
   return names
 }
 
 /** The images of a namespace by their digests. */
-async function listImages(connection: GrpcConnection, namespace: string, maximumBytes: number) {
+async function listImages(
+  connection: GrpcConnection,
+  namespace: string,
+  maximumBytes: number,
+  bounds: ReturnType<typeof createListBounds>,
+) {
   const [reply = nothing] = await connection.call({
     ...{ path: `${services}.images.v1.Images/List`, message: nothing, maximumBytes },
     metadata: { 'containerd-namespace': namespace },
@@ -90,12 +106,15 @@ async function listImages(connection: GrpcConnection, namespace: string, maximum
   const images = new Map<string, NamedImage[]>()
   const rest = createSlices()
   for (const field of readFields(reply)) {
+    await rest()
     if (field.number !== 1) continue
-    const image = readImage(bytesOf(field))
+    const message = bytesOf(field)
+    if (message.length > documentBytes) throw new AnswerTooLarge(documentBytes)
+    const image = readImage(message)
+    bounds([image.name, image.digest])
     const same = images.get(image.digest)
     if (same) same.push(image)
     else images.set(image.digest, [image])
-    await rest()
   }
   return { images, bytes: reply.length }
 }

@@ -87,7 +87,9 @@ function documentOf(json: Json | undefined): Manifest | Index | undefined {
 
 function descriptorOf(value: unknown): Descriptor | undefined {
   const { digest, size } = objectOf(value) ?? {}
-  return typeof digest === 'string' && typeof size === 'number' && size >= 0 ? { digest, size } : undefined
+  return typeof digest === 'string' && Number.isSafeInteger(size) && Number(size) >= 0
+    ? { digest, size: Number(size) }
+    : undefined
 }
 
 /** The platform that a descriptor or a configuration names. */

@@ -5,7 +5,8 @@ import { createDescriptions } from './descriptions.ts'
 import { documentBytes, platformOf } from './describe.ts'
 import { AnswerNotUnderstood, isAbsent } from './failures.ts'
 import { readElements } from './json-elements.ts'
-import { listBytes, type ImageDescription, type Runtime, type SeenImage } from './seen-image.ts'
+import { createListBounds } from './list-bounds.ts'
+import { budgetMs, listBytes, type ImageDescription, type Runtime, type SeenImage } from './seen-image.ts'
 
 export interface DockerOptions {
   readonly socket: string
@@ -46,11 +47,17 @@ export function createDocker({ socket, runner }: DockerOptions): Runtime {
   }
 
   async function readAll(get: Get, signal: AbortSignal): Promise<SeenImage[]> {
+    const until = performance.now() + budgetMs
     const images: ListedImage[] = []
     const limits = { maximumBytes: listBytes, elementBytes: documentBytes }
-    for await (const image of readElements(await get('/images/json'), limits)) images.push(readImage(image))
+    const bounds = createListBounds()
+    for await (const element of readElements(await get('/images/json'), limits)) {
+      const image = readImage(element)
+      bounds([image.id, ...image.digests, ...image.names])
+      images.push(image)
+    }
     const wanted = images.map(({ id }) => ({ key: id, describe: () => inspect(get, id) }))
-    await descriptions.update(wanted, signal)
+    await descriptions.update(wanted, until, signal)
     return images.map(({ id, sizeBytes, digests, names }) => ({
       ...{ digests, names },
       description: { sizeBytes, ...(digests.includes(id) ? {} : { imageId: id }), ...descriptions.of(id) },
@@ -84,7 +91,12 @@ function readImage(image: Readonly<Record<string, unknown>>): ListedImage {
   if (typeof id !== 'string') throw new AnswerNotUnderstood('an image has no Id')
   const names = [...textsOf(tags), ...textsOf(named)].filter(isName)
   const digests = textsOf(named).map((name) => name.slice(name.indexOf('@') + 1))
-  return { id, names, digests: [...new Set(digests)], sizeBytes: typeof size === 'number' ? size : 0 }
+  return {
+    id,
+    names,
+    digests: [...new Set(digests)],
+    sizeBytes: Number.isSafeInteger(size) && Number(size) > 0 ? Number(size) : 0,
+  }
 }
 
 const textsOf = (value: unknown): string[] =>

@@ -9,8 +9,9 @@ export class AnswerNotUnderstood extends Error {
 export class AnswerTooLarge extends Error {
   override readonly name = 'AnswerTooLarge'
 
-  constructor(maximumBytes: number) {
-    super(`the answer has more than ${maximumBytes} bytes`)
+  /** @param maximum bytes, or what else is counted */
+  constructor(maximum: number | string) {
+    super(`the answer has more than ${typeof maximum === 'number' ? `${maximum} bytes` : maximum}`)
   }
 }
 

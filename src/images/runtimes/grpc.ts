@@ -4,6 +4,7 @@ import type {
   IncomingHttpHeaders,
   IncomingHttpStatusHeader,
 } from 'node:http2'
+import { createGrowingBuffer } from '../../base/growing-buffer.ts'
 import { connectSocket } from './socket.ts'
 import { AnswerNotUnderstood, AnswerTooLarge } from './failures.ts'
 
@@ -42,6 +43,8 @@ export class GrpcStatus extends Error {
 export const grpcNotFound = 5
 
 const headerBytes = 5
+// Content is read in messages of 32 KiB and more.
+const mostMessages = 1_000
 // The window of HTTP/2 is 64 KiB by default, and a reply of some MB would wait for its updates.
 const windowBytes = 1_048_576
 
@@ -104,8 +107,7 @@ interface Answer {
 
 function receive(stream: ClientHttp2Stream, maximumBytes: number): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let bytes = 0
+    const body = createGrowingBuffer(maximumBytes)
     let headers: Answer['headers'] = {}
     let trailers: Answer['trailers'] = {}
     stream.on('response', (received) => {
@@ -115,13 +117,11 @@ function receive(stream: ClientHttp2Stream, maximumBytes: number): Promise<Answe
       trailers = received
     })
     stream.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > maximumBytes) stream.destroy(new AnswerTooLarge(maximumBytes))
-      else chunks.push(chunk)
+      if (!body.add(chunk)) stream.destroy(new AnswerTooLarge(maximumBytes))
     })
     stream.once('error', reject)
     // The last event, also after an error.
-    stream.once('close', () => resolve({ headers, trailers, body: Buffer.concat(chunks) }))
+    stream.once('close', () => resolve({ headers, trailers, body: body.bytes() }))
   })
 }
 
@@ -161,6 +161,7 @@ function splitMessages(reply: Buffer): Buffer[] {
     if (reply[at] !== 0) throw new AnswerNotUnderstood('a message is compressed')
     const end = at + headerBytes + reply.readUInt32BE(at + 1)
     if (end > reply.length) throw new AnswerNotUnderstood('a message is cut off')
+    if (messages.length === mostMessages) throw new AnswerTooLarge(`${mostMessages} messages`)
     messages.push(reply.subarray(at + headerBytes, end))
     at = end
   }

@@ -4,7 +4,8 @@ import { createDescriptions } from './descriptions.ts'
 import { describeImage, documentBytes } from './describe.ts'
 import { AnswerNotUnderstood, isAbsent } from './failures.ts'
 import { readElements } from './json-elements.ts'
-import { listBytes, type Runtime, type SeenImage } from './seen-image.ts'
+import { createListBounds } from './list-bounds.ts'
+import { budgetMs, listBytes, type Runtime, type SeenImage } from './seen-image.ts'
 
 export interface PodmanOptions {
   /** Root folder of the machine. */
@@ -31,10 +32,12 @@ export function createPodman({ root }: PodmanOptions): Runtime {
       return folder
     },
     async read(signal) {
+      const until = performance.now() + budgetMs
       folder = await findStorage(root)
+      const bounds = createListBounds()
       const storage = join(root, folder)
       const lists = await Promise.all(
-        drivers.map((driver) => readList(join(storage, `${driver}-images`), signal)),
+        drivers.map((driver) => readList(join(storage, `${driver}-images`), bounds, signal)),
       )
       const found = lists.filter((list) => list !== undefined)
       if (found.length === 0) return 'absent'
@@ -43,7 +46,7 @@ export function createPodman({ root }: PodmanOptions): Runtime {
         key: id,
         describe: () => describeImage(digest, (named) => readDocument(folder, named, digest)),
       }))
-      await descriptions.update(wanted, signal)
+      await descriptions.update(wanted, until, signal)
       return images.map(({ id, digests, names }) => ({
         ...{ digests, names },
         description: { imageId: `sha256:${id}`, ...descriptions.of(id) },
@@ -65,20 +68,26 @@ async function findStorage(root: string): Promise<string> {
   for (const file of settingsFiles) {
     const settings = await readIfPresent(join(root, file), documentBytes)
     if (!settings) continue
-    const folder = /^\s*graphroot\s*=\s*["']([^"'\n]+)["']/m.exec(settings.toString())?.[1]
+    const folder = /^[ \t]*graphroot[ \t]*=[ \t]*["']([^"'\n]+)["']/m.exec(settings.toString())?.[1]
     return folder ?? usualFolder
   }
   return usualFolder
 }
 
-async function readList(folder: string, signal: AbortSignal): Promise<StoredImage[] | undefined> {
+async function readList(
+  folder: string,
+  bounds: ReturnType<typeof createListBounds>,
+  signal: AbortSignal,
+): Promise<StoredImage[] | undefined> {
   const file = await readIfPresent(join(folder, 'images.json'), listBytes)
   if (!file) return undefined
   const images: StoredImage[] = []
   const limits = { maximumBytes: listBytes, elementBytes: 16 * documentBytes }
   for await (const image of readElements(piecesOf(file), limits)) {
     signal.throwIfAborted()
-    images.push(readImage(image, folder))
+    const read = readImage(image, folder)
+    bounds([read.id, ...read.digests, ...read.names])
+    images.push(read)
   }
   return images
 }

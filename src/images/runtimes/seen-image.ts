@@ -42,7 +42,7 @@ export interface Runtime {
   read(signal: AbortSignal): Promise<readonly SeenImage[] | 'absent' | 'stopped'>
 }
 
-/** Most bytes of an answer that lists images: some 100,000 of them. */
+/** Most bytes of an answer that lists images. */
 export const listBytes = 64 * 2 ** 20
-/** How long descriptions are read in one reading; the others follow in the next one. */
+/** How long a reading may take until the last description is asked for; the others follow in the next one. */
 export const budgetMs = 4_000

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { cpSync, mkdtempSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -134,6 +136,18 @@ describe('containerd', () => {
     expect(server.reads).toHaveLength(count)
   })
 
+  it('a list of millions of empty images is refused before it fills the memory', async () => {
+    const message = Buffer.alloc(4_000_000).fill(Buffer.from([0x0a, 0x00]))
+    played = await playContainerd(socket, {
+      namespaces: namespacesMessage(['k8s.io']),
+      images: () => message,
+      blob: () => undefined,
+    })
+    await expect(containerd().read(soon())).rejects.toThrow(
+      'the answer has more than 100000 names and digests',
+    )
+  })
+
   it('10,000 images are read without a stop of the event loop above 50 ms', { timeout: 60_000 }, async () => {
     const layout = createLayout()
     const images = Array.from({ length: 10_000 }, (_, each) => ({
@@ -189,6 +203,34 @@ describe('Docker', () => {
     const [image] = await seen(docker())
     expect(image).toMatchObject({ digests: [id], names: [`plant/app@${id}`] })
     expect(image?.description).not.toHaveProperty('imageId')
+  })
+
+  it('images whose description cannot be read, or is not answered, do not keep those of others from being read', async () => {
+    const images = Array.from({ length: 30 }, (_, each) => ({ Id: `${each}`, RepoTags: [`app-${each}:1`] }))
+    const server = createHttpServer((request, reply) => {
+      const id = Number(request.url?.split('/')[2])
+      if (request.url === '/images/json') reply.end(JSON.stringify(images))
+      else if (id < 10) reply.writeHead(500).end()
+      else if (id !== 20) reply.end('{"Os":"linux","Architecture":"amd64"}')
+    }).listen(socket)
+    await once(server, 'listening')
+    played = {
+      stop: async () => {
+        server.closeAllConnections()
+        server.close()
+      },
+    }
+    const found = await seen(docker())
+    expect(found).toHaveLength(30)
+    expect(found.flatMap(({ description }, each) => (description.platforms ? [] : [each]))).toEqual([
+      ...Array.from({ length: 10 }, (_, each) => each),
+      20,
+    ])
+  })
+
+  it('a list of millions of small images is refused before it fills the memory', async () => {
+    played = await playDocker(socket, () => Array.from({ length: 200_000 }, () => ({ Id: 'a' })))
+    await expect(docker().read(soon())).rejects.toThrow('the answer has more than 100000 names and digests')
   })
 
   it('is not started: while systemd listens on its socket and its service is stopped, it is not asked', async () => {
