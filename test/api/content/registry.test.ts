@@ -111,7 +111,7 @@ describe('how the registry is reached', () => {
     const reply = await edge.get(`${path}/password`, admin)
     expect([reply.statusCode, reply.json<ErrorReply>().message]).toEqual([
       503,
-      expect.stringMatching(/registry-password.*remove it for a new password.*systemctl reload edgehostd/),
+      expect.stringMatching(/registry-password.*remove it for a new one.*systemctl reload edgehostd/),
     ])
     const { State, Message } = await get<RegistryHealthDetails>(`${cluster}/health`)
     expect([State, Message]).toEqual(['Unhealthy', reply.json<ErrorReply>().message])

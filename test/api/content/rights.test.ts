@@ -11,6 +11,7 @@ const reads = [
   `${content}/bundles`,
   `${content}/bundles/:uid`,
   `${content}/bundles/:uid/entries`,
+  `${content}/images`,
   `${content}/registry`,
   `${content}/uploads`,
   `${content}/uploads/:uid`,
