@@ -66,6 +66,7 @@ async function openArchive({ file, makeFolder, onRead }: ImageArchiveOptions): P
   const handle = await open(file)
   try {
     const stats = await handle.stat()
+    if (stats.isDirectory()) throw new Error('it is a folder; for the folder of a layout use --oci-layout')
     if (!stats.isFile()) throw new Error('it is not a regular file')
     const { buffer } = await handle.read(Buffer.alloc(packedStartBytes), 0, packedStartBytes, 0)
     if (!isPacked(buffer)) return { path: file, members: await indexTar(handle, limits) }

@@ -39,9 +39,12 @@ async function missingPart(
   if (code !== 'ENOENT' && code !== 'ENOTDIR') return undefined
   const stats = await stat(folder).catch((error: unknown) => error as Error)
   if (stats instanceof Error) return stats
-  return new Error(
-    stats.isDirectory()
-      ? `it is not an OCI image layout: ${name} is missing`
-      : 'it is a file; for an archive of images use --image-archive',
+  if (!stats.isDirectory()) return new Error('it is a file; for an archive of images use --image-archive')
+  // The form that skopeo calls dir, podman docker-dir; it has no name of the image.
+  const isOther = await stat(join(folder, 'manifest.json')).then(
+    () => true,
+    () => false,
   )
+  const advice = isOther ? `; make one of it: skopeo copy dir:${folder} oci:LAYOUT:NAME:TAG` : ''
+  return new Error(`it is not an OCI image layout: ${name} is missing${advice}`)
 }

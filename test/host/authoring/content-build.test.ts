@@ -120,6 +120,14 @@ describe('content build refuses', () => {
       '--output',
       at('b.tar'),
     )
+    writeFileSync(at('empty/manifest.json'), '{}')
+    await refused(
+      `oci-layout is missing; make one of it: skopeo copy dir:${at('empty')} oci:`,
+      '--oci-layout',
+      at('empty'),
+      '--output',
+      at('b.tar'),
+    )
     await refused(
       'for an archive of images use --image-archive',
       '--oci-layout',

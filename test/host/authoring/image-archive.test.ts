@@ -251,7 +251,9 @@ describe('an archive of an old docker save', () => {
     const refusal = async (archive: string, output: string) =>
       (await ctl.build('--image-archive', at(archive), '--output', at(output))).stderr
     expect(await refusal('old.tar', 'old.tar')).toContain('is also the file of --image-archive')
-    expect(await refusal('folder', 'b.tar')).toContain('cannot be read')
+    expect(await refusal('folder', 'b.tar')).toContain(
+      'cannot be read: it is a folder; for the folder of a layout use',
+    )
     expect(await refusal('none', 'b.tar')).toContain('cannot be read: no such file or directory')
   })
 })
