@@ -57,7 +57,8 @@ export const limit: Option = { value: 'N', summary: 'The largest number of items
 
 export const filter: Option = {
   value: 'EXPRESSION',
-  summary: 'Only items that match, for example spec.actor.uid=alice.',
+  summary:
+    'Only items that match: PATH=VALUE, several with AND or OR between. The answer to another path names those that the list has.',
 }
 
 export const file: Option = {
