@@ -33,7 +33,7 @@ export function findWarnings({ entries, architectures, unnamed }: WarningOptions
     if (kind === 'image' && name === undefined)
       warnings.push({
         code: 'ImageUnnamed',
-        message: `the image ${digest} has no name${nameProblem === undefined ? '' : ` (${nameProblem})`}; it can be pulled by its digest only`,
+        message: `the image ${digest} has no name${nameProblem === undefined ? '' : ` (${nameProblem})`}; it can be pulled by its digest only. With a name: skopeo copy oci:DIR:TAG oci:OTHER-DIR:NAME:TAG`,
       })
     const key = `${name === undefined ? kind : 'image'} ${shown}`
     const other = digests.get(key)

@@ -36,7 +36,8 @@ describe('content inspect', () => {
     ])
     const table = await ctl.run(['content', 'inspect', at('layout')])
     expect(table.stdout).toContain('linux/arm64')
-    expect(table.stderr).toContain('warning: ')
+    expect(table.stderr).toContain('warning: the image ')
+    expect(table.stderr).toContain('With a name: skopeo copy')
   })
 
   it('a blob whose content was altered is named, in a folder and in an archive of any compression', async () => {
