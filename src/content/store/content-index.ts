@@ -1,10 +1,10 @@
-import { createReadStream } from 'node:fs'
 import type { Entry } from '../format/entry.ts'
 import { createRecordParser, RecordDamaged, type RecordedBlob } from '../format/record.ts'
 import type { Bundle } from './content-store.ts'
 import { hexOf } from './folder.ts'
 import type { IndexDatabase } from './index-database.ts'
 import { createSlices } from '../../base/slices.ts'
+import { openRegularFile } from '../../system/regular-file.ts'
 
 /** The row of a bundle, published or not. */
 export interface BundleRow {
@@ -220,7 +220,8 @@ export function createContentIndex(database: IndexDatabase): ContentIndex {
         onBlob: (blob) => waiting.push(() => addBlob(id, blob)),
       })
       const rest = createSlices()
-      const pieces: AsyncIterable<Buffer> = createReadStream(record, { highWaterMark: pieceBytes })
+      const file = await openRegularFile(record)
+      const pieces: AsyncIterable<Buffer> = file.createReadStream({ highWaterMark: pieceBytes })
       for await (const piece of pieces) {
         parser.add(piece)
         const lines = waiting

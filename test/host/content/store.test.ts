@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   mkdir,
   mkdtemp,
@@ -230,6 +231,21 @@ it.each([
     expect(await blobsOnDisk()).toEqual(before)
   },
 )
+
+it('a pipe in the place of a record is named, and no blob is removed', async () => {
+  await publish({ name: 'one', blobs: [red] })
+  const { upload } = await publish({ name: 'two', blobs: [green] })
+  const before = await blobsOnDisk()
+  const record = join(folder, 'content', 'bundles', `${upload.uid}.jsonl`)
+  await rm(record)
+  execFileSync('mkfifo', [record])
+  await start().open()
+  expect(names()).toEqual(['one'])
+  expect(store.isComplete()).toBe(false)
+  expect(log.texts().join('\n')).toContain('the record of a bundle cannot be read')
+  await store.sweep()
+  expect(await blobsOnDisk()).toEqual(before)
+})
 
 /** As with a mount, another folder is at the path of the content. @returns puts the first one back */
 async function mountOther(): Promise<() => Promise<void>> {
