@@ -67,6 +67,10 @@ export function isLinkLocal(address: string): boolean {
   return isIPv4(plain) ? plain.startsWith('169.254.') : isIPv6(plain) && /^fe[89ab][0-9a-f]:/.test(plain)
 }
 
+/** Address and port in one text, as in a URL: `127.0.0.1:5080`, `[::1]:5080`. */
+export const addressWithPort = (address: string, port: number): string =>
+  address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+
 /**
  * The addresses of the host under which a listener can be reached.
  * @param bound the address it listens on; `::` means every address, `0.0.0.0` every IPv4 address

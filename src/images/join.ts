@@ -1,7 +1,9 @@
 import { createSlices } from '../base/slices.ts'
+import type { Platform } from '../content/format/descriptor.ts'
 import { formatImageName, parseImageName } from '../content/format/image-name.ts'
 import type { StoredImage } from '../content/reads/stored-images.ts'
-import type { Platform, SeenImage } from './runtimes/seen-image.ts'
+import { platformKey } from './runtimes/describe.ts'
+import type { SeenImage } from './runtimes/seen-image.ts'
 
 /** The images of one runtime. */
 export interface SeenImages<Source> {
@@ -148,11 +150,13 @@ const addName = <Source>({ names }: Draft<Source>, name: string, tag: string) =>
   void names.set(`${name}:${tag}`, { name, tag })
 
 function addPlatforms<Source>(draft: Draft<Source>, platforms: readonly Platform[]): void {
-  for (const { os, architecture, variant } of platforms)
-    draft.platforms.set(`${os}/${architecture}/${variant ?? ''}`, {
+  for (const platform of platforms) {
+    const { os, architecture, variant } = platform
+    draft.platforms.set(platformKey(platform), {
       ...{ os, architecture },
       ...(variant === undefined ? {} : { variant }),
     })
+  }
 }
 
 function finish<Source>(

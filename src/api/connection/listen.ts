@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import type { AddressInfo } from 'node:net'
-import { canonicalAddress } from '../../base/address.ts'
+import { addressWithPort, canonicalAddress } from '../../base/address.ts'
 import { ConfigurationError, StartError } from '../../errors/start-error.ts'
 import type { LocalServer } from './local-server.ts'
 
@@ -22,7 +22,7 @@ export interface ListenOptions extends Place {
 }
 
 // As many as the kernel allows (net.core.somaxconn): a restart must not refuse connections.
-const backlog = 4_096
+export const backlog = 4_096
 // sd_listen_fds(3): inherited sockets begin here.
 const firstListenFd = 3
 
@@ -41,7 +41,7 @@ export async function listen(app: FastifyInstance, { local, ...place }: ListenOp
   }
 }
 
-/** Listens on the inherited socket, or on a new one. `::` is both families, and only IPv4 on a machine without IPv6. */
+/** Listens on the inherited socket, or on a new one. */
 async function listenTcp(
   app: FastifyInstance,
   { address, port, inherited }: Omit<ListenOptions, 'local'>,
@@ -68,13 +68,21 @@ async function listenTcp(
     await Promise.race([app.listen(options), refusal])
     return app.server.address() as AddressInfo
   }
+  await listenOnHost(address, (host) => app.listen({ host, port, backlog }))
+  return app.server.address() as AddressInfo
+}
+
+/** Calls `listen` with an address. `::` is both families, and only IPv4 on a machine without IPv6. */
+export async function listenOnHost(
+  address: string,
+  listen: (host: string) => Promise<unknown>,
+): Promise<void> {
   try {
-    await app.listen({ host: address, port, backlog })
+    await listen(address)
   } catch (error) {
     if (address !== '::' || (error as NodeJS.ErrnoException).code !== 'EAFNOSUPPORT') throw error
-    await app.listen({ host: '0.0.0.0', port, backlog })
+    await listen('0.0.0.0')
   }
-  return app.server.address() as AddressInfo
 }
 
 /** Adds advice for the operator to an error of bind(2) or listen(2). */
@@ -102,5 +110,4 @@ function compare(bound: Place, wanted: Place): SocketMismatch | undefined {
   )
 }
 
-const describe = ({ address, port }: Place) =>
-  address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+const describe = ({ address, port }: Place) => addressWithPort(address, port)

@@ -5,7 +5,7 @@ import { createSqlList } from '../../lists/sql-list.ts'
 import type { SqlField, SqlRow } from '../../lists/sql.ts'
 import type { Entry } from '../format/entry.ts'
 import { BundleEntry } from '../schemas.ts'
-import type { IndexDatabase } from '../store/index-database.ts'
+import { publishedEntries, type IndexDatabase } from '../store/index-database.ts'
 import { hasTag } from '../store/tags.ts'
 
 /** What queries of the entries of a bundle may name. */
@@ -28,7 +28,7 @@ export const entryList: ListResource<SqlField> = {
 
 const table = `(SELECT entry.id AS number, entry.bundle AS bundle, digest, kind, entry.name AS name, entry.tag AS tag,
   title, version, media_type, size_bytes, more, ${hasTag} AS has_tag
-  FROM entry JOIN bundle ON bundle.id = entry.bundle WHERE is_published = 1)`
+  ${publishedEntries})`
 
 /** A page of the entries of a bundle. @param bundle its id in the index */
 export function listEntries(

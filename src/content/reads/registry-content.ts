@@ -1,15 +1,13 @@
 import type { RegistryContentDetails } from '../schemas.ts'
-import type { IndexDatabase } from '../store/index-database.ts'
+import { publishedEntries, type IndexDatabase } from '../store/index-database.ts'
 import { hasTag } from '../store/tags.ts'
 
 // The reply has no pages.
 const maximumRows = 10_000
 
-const published = 'FROM entry JOIN bundle ON bundle.id = entry.bundle WHERE is_published = 1'
-
 /** Registries that the names of published images are of, in the order of their characters. */
 export async function listHosts({ read }: IndexDatabase): Promise<string[]> {
-  const sql = `SELECT DISTINCT substr(entry.name, 1, instr(entry.name, '/') - 1) AS host ${published}
+  const sql = `SELECT DISTINCT substr(entry.name, 1, instr(entry.name, '/') - 1) AS host ${publishedEntries}
     AND entry.name <> '' ORDER BY host`
   const [rows = []] = await read([{ sql, values: [] }])
   return rows.map(({ host }) => String(host))
@@ -18,7 +16,7 @@ export async function listHosts({ read }: IndexDatabase): Promise<string[]> {
 // An entry without its tag, which a newer bundle has, is shown if it has no other tag: it can be pulled by its digest.
 const details = `
   WITH each AS (SELECT kind, digest, entry.name AS name, title, size_bytes, published_at,
-    CASE WHEN entry.name = '' THEN version WHEN ${hasTag} THEN entry.tag ELSE '' END AS label ${published}),
+    CASE WHEN entry.name = '' THEN version WHEN ${hasTag} THEN entry.tag ELSE '' END AS label ${publishedEntries}),
   distinct_ones AS (SELECT kind, digest, name, title, label, size_bytes,
     min(min(published_at)) OVER same AS added, max(label) OVER same AS best
     FROM each GROUP BY kind, digest, name, title, label WINDOW same AS (PARTITION BY kind, digest, name, title))

@@ -1,3 +1,4 @@
+import { addressWithPort } from '../../base/address.ts'
 import { AppError } from '../../errors/app-error.ts'
 import type { RegistryState } from '../registry/registry.ts'
 import type { RegistryHealthDetails } from '../schemas.ts'
@@ -68,10 +69,8 @@ function problemsOf(state: RegistryState): string[] {
     : [`the registry does not listen on ${urlOf(state)} yet: edgehostd is starting`]
 }
 
-function urlOf({ address, port, isTls }: RegistryState): string {
-  const host = address.includes(':') ? `[${address}]` : address
-  return `${isTls ? 'https' : 'http'}://${host}:${port}`
-}
+const urlOf = ({ address, port, isTls }: RegistryState): string =>
+  `${isTls ? 'https' : 'http'}://${addressWithPort(address, port)}`
 
 function describeDisk({ totalBytes, freeBytes }: FileSystemRoom) {
   const usedBytes = totalBytes - freeBytes

@@ -6,6 +6,7 @@ import type { Entry, EntryPlatform } from '../format/entry.ts'
 import { bundleLimits } from '../format/limits.ts'
 import { isForeignLayer } from '../format/media-types.ts'
 import { hexOf } from '../store/folder.ts'
+import { publishedEntries } from '../store/index-database.ts'
 import type { OpenStore } from '../store/open-store.ts'
 import { hasTag } from '../store/tags.ts'
 
@@ -60,8 +61,7 @@ const pageRows = 250
 
 const pageSql = `SELECT entry.id AS id, entry.bundle AS bundle, digest, entry.name AS name, entry.tag AS tag,
   size_bytes AS sizeBytes, more, ${hasTag} AS hasTag
-  FROM entry JOIN bundle ON bundle.id = entry.bundle
-  WHERE is_published = 1 AND kind = 'image' AND entry.id > ? ORDER BY entry.id LIMIT ${pageRows}`
+  ${publishedEntries} AND kind = 'image' AND entry.id > ? ORDER BY entry.id LIMIT ${pageRows}`
 // Changes of this connection since it was opened, and a number that changes with those of others.
 const markSql = 'SELECT total_changes() AS own, (SELECT data_version FROM pragma_data_version) AS others'
 

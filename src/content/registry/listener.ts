@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { backlog, listenOnHost } from '../../api/connection/listen.ts'
+import { addressWithPort } from '../../base/address.ts'
 import type { Logger } from '../../system/log.ts'
 
 export interface ListenerOptions {
@@ -26,8 +28,6 @@ export interface Listener {
   close(): Promise<void>
 }
 
-const backlog = 4_096
-
 export function createListener({ app, address, port, retryMs, log }: ListenerOptions): Listener {
   const { server } = app
   let problem: string | undefined
@@ -37,7 +37,7 @@ export function createListener({ app, address, port, retryMs, log }: ListenerOpt
   async function open(): Promise<void> {
     if (isClosed) return
     try {
-      await listen(address)
+      await listenOnHost(address, listen)
     } catch (error) {
       const found = describeProblem(error as NodeJS.ErrnoException, address, port)
       if (found !== problem) log.error({ address, port, code: (error as NodeJS.ErrnoException).code }, found)
@@ -49,16 +49,10 @@ export function createListener({ app, address, port, retryMs, log }: ListenerOpt
     problem = undefined
   }
 
-  /** `::` is both families, and only IPv4 on a machine without IPv6. */
-  async function listen(host: string): Promise<void> {
+  function listen(host: string): Promise<unknown> {
     const listening = once(server, 'listening')
     server.listen({ host, port, backlog })
-    try {
-      await listening
-    } catch (error) {
-      if (host !== '::' || (error as NodeJS.ErrnoException).code !== 'EAFNOSUPPORT') throw error
-      await listen('0.0.0.0')
-    }
+    return listening
   }
 
   return {
@@ -78,12 +72,11 @@ export function createListener({ app, address, port, retryMs, log }: ListenerOpt
 }
 
 function describeProblem({ code, message }: NodeJS.ErrnoException, address: string, port: number): string {
-  const place = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
   const advice: Readonly<Record<string, string>> = {
     EADDRINUSE: `another process listens there: find it with ss -ltnp 'sport = :${port}' and end it, or set content.registry.port`,
     EADDRNOTAVAIL:
       'this host does not have the address: see ip -brief address, or set content.registry.address',
     EACCES: 'the daemon may not open a port below 1024: set content.registry.port',
   }
-  return `the registry cannot listen on ${place}: ${advice[code ?? ''] ?? message}`
+  return `the registry cannot listen on ${addressWithPort(address, port)}: ${advice[code ?? ''] ?? message}`
 }

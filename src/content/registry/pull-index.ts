@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { Referrer } from '../format/record.ts'
-import { pathOfName, type IndexDatabase } from '../store/index-database.ts'
+import { pathOfName, publishedEntries, type IndexDatabase } from '../store/index-database.ts'
 import type { Repository } from './repository.ts'
 
 // What the registry asks the index. Only published bundles count.
@@ -63,8 +63,6 @@ const waysOf = ({ names, path, title }: Repository): readonly Way[] => [
   ...(path === undefined ? [] : [{ ...byPath, value: path }]),
   ...(title === undefined ? [] : [{ ...byTitle, value: title }]),
 ]
-
-const publishedEntries = 'FROM entry JOIN bundle ON bundle.id = entry.bundle WHERE is_published = 1'
 
 /** Digest of the entry to which a tag leads. Of the bundles with the same tag, the newest has it. */
 export function findTagged({ sql }: IndexDatabase, repository: Repository, tag: string): string | undefined {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Entry } from '../format/entry.ts'
 import { hexOf } from './folder.ts'
+import { publishedEntries } from './index-database.ts'
 import type { OpenStore } from './open-store.ts'
 
 /** A program that is asked for. */
@@ -51,8 +52,7 @@ export function findProgram(store: OpenStore, reference: ProgramReference): Foun
     .index()
     .database.sql.prepare(
       `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, digest, more
-      FROM entry JOIN bundle ON bundle.id = entry.bundle
-      WHERE is_published = 1 AND title <> '' AND title = ? AND version = ? AND kind = 'program'
+      ${publishedEntries} AND title <> '' AND title = ? AND version = ? AND kind = 'program'
       ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 100`,
     )
     .all(name, version) as unknown as Row[]

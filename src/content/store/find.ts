@@ -3,7 +3,7 @@ import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import type { EntryKind } from '../format/entry.ts'
 import { parseImageName } from '../format/image-name.ts'
-import type { IndexDatabase } from './index-database.ts'
+import { publishedEntries, type IndexDatabase } from './index-database.ts'
 import type { IndexedBundle } from './content-index.ts'
 import { findProgram, type FoundProgram, type ProgramReference } from './find-program.ts'
 import { hexOf } from './folder.ts'
@@ -96,8 +96,7 @@ function findRows({ sql }: IndexDatabase, reference: string, kind?: EntryKind): 
   return sql
     .prepare(
       `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, kind, digest
-      FROM entry JOIN bundle ON bundle.id = entry.bundle
-      WHERE is_published = 1 AND ${condition} AND (? = '' OR kind = ?)
+      ${publishedEntries} AND ${condition} AND (? = '' OR kind = ?)
       ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 100`,
     )
     .all(...values, kind ?? '', kind ?? '') as unknown as Row[]
@@ -129,9 +128,7 @@ export function holdersByBundle(store: OpenStore): ReadonlyMap<number, readonly 
   const damaged = store.index().damagedCounts()
   const carriers = store
     .index()
-    .database.sql.prepare(
-      'SELECT DISTINCT bundle.id AS id FROM entry JOIN bundle ON bundle.id = entry.bundle WHERE is_published = 1 AND digest = ?',
-    )
+    .database.sql.prepare(`SELECT DISTINCT bundle.id AS id ${publishedEntries} AND digest = ?`)
   const found = new Map<number, Set<string>>()
   for (const [digest, holders] of store.pins().holders()) {
     const ids = (carriers.all(digest) as { id: number }[]).map(({ id }) => id)

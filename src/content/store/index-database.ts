@@ -15,6 +15,9 @@ export interface IndexDatabase {
 // A file of another number is thrown away: an index needs no migration.
 const schemaVersion = 3
 
+/** SQL: the entries of published bundles; a condition may follow with AND. */
+export const publishedEntries = 'FROM entry JOIN bundle ON bundle.id = entry.bundle WHERE is_published = 1'
+
 /** SQL: the name of an entry without its host. */
 export const pathOfName = "substr(name, instr(name, '/') + 1)"
 

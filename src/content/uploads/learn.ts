@@ -92,10 +92,10 @@ export function createLearn({ upload, store, documents, wanted, otherBlobs }: Le
     for (const blob of blobs) {
       await slice()
       const { digest, sizeBytes } = blob
-      if (sizeBytes === 0 && digest === emptyDigest)
-        await writeFile(wholeFile(digest), '', { mode: 0o600 }).catch(refuseFull)
+      const isEmpty = sizeBytes === 0 && digest === emptyDigest
+      if (isEmpty) await writeFile(wholeFile(digest), '', { mode: 0o600 }).catch(refuseFull)
       if (blob.isWhole) whole.push(blob)
-      else if (present.get(digest) === sizeBytes || (sizeBytes === 0 && digest === emptyDigest)) {
+      else if (present.get(digest) === sizeBytes || isEmpty) {
         wanted.hold(blob, sizeBytes, true)
         whole.push(blob)
       } else if (store.hasBlob(digest)) linkable.push(digest)

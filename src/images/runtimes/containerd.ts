@@ -1,7 +1,7 @@
 import { createSlices } from '../../base/slices.ts'
 import { createDescriptions, type Wanted } from './descriptions.ts'
 import { describeImage, documentBytes } from './describe.ts'
-import { AnswerTooLarge, isAbsent } from './failures.ts'
+import { absent, AnswerTooLarge } from './failures.ts'
 import { connectGrpc, GrpcStatus, grpcNotFound, type GrpcConnection } from './grpc.ts'
 import { createListBounds } from './list-bounds.ts'
 import { budgetMs, listBytes, type Runtime, type SeenImage } from './seen-image.ts'
@@ -67,11 +67,7 @@ export function createContainerd({ socket, unit }: ContainerdOptions): Runtime {
 
   return {
     ...{ name: 'containerd', endpoint: socket, unit },
-    read: (signal) =>
-      read(signal).catch((error: unknown) => {
-        if (isAbsent(error)) return 'absent'
-        throw error
-      }),
+    read: (signal) => read(signal).catch(absent),
   }
 }
 

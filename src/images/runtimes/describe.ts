@@ -1,4 +1,5 @@
-import type { ImageDescription, Platform } from './seen-image.ts'
+import type { Platform } from '../../content/format/descriptor.ts'
+import type { ImageDescription } from './seen-image.ts'
 
 /** Most bytes of an index, manifest or configuration that is read; real ones have some KB. */
 export const documentBytes = 1_048_576
@@ -24,7 +25,7 @@ export async function describeImage(
     for (const { digest: named, size } of [manifest.config, ...manifest.layers]) sizes.set(named, size)
     imageIds.add(manifest.config.digest)
     const found = platform ?? platformOf(parse(await read(manifest.config.digest)))
-    if (found) platforms.set(`${found.os}/${found.architecture}/${found.variant ?? ''}`, found)
+    if (found) platforms.set(platformKey(found), found)
   }
 
   const bytes = await read(digest)
@@ -99,6 +100,14 @@ export function platformOf(json: Json | undefined): Platform | undefined {
     return undefined
   return { os, architecture, ...(typeof variant === 'string' && variant !== '' ? { variant } : {}) }
 }
+
+/** Equal for equal platforms. */
+export const platformKey = ({ os, architecture, variant = '' }: Platform): string =>
+  `${os}/${architecture}/${variant}`
+
+/** The texts of a list; none of what is not one. */
+export const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : []
 
 const objectOf = (value: unknown): Json | undefined =>
   typeof value === 'object' && value !== null ? (value as Json) : undefined

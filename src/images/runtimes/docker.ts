@@ -1,9 +1,10 @@
 import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http'
 import { access } from 'node:fs/promises'
+import { createGrowingBuffer } from '../../base/growing-buffer.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import { createDescriptions } from './descriptions.ts'
-import { documentBytes, platformOf } from './describe.ts'
-import { AnswerNotUnderstood, isAbsent } from './failures.ts'
+import { documentBytes, platformOf, textsOf } from './describe.ts'
+import { absent, AnswerNotUnderstood } from './failures.ts'
 import { readElements } from './json-elements.ts'
 import { createListBounds } from './list-bounds.ts'
 import { budgetMs, listBytes, type ImageDescription, type Runtime, type SeenImage } from './seen-image.ts'
@@ -66,11 +67,7 @@ export function createDocker({ socket, runner }: DockerOptions): Runtime {
 
   return {
     ...{ name: 'docker', endpoint: socket, unit: 'docker' },
-    read: (signal) =>
-      read(signal).catch((error: unknown) => {
-        if (isAbsent(error)) return 'absent'
-        throw error
-      }),
+    read: (signal) => read(signal).catch(absent),
   }
 }
 
@@ -99,19 +96,12 @@ function readImage(image: Readonly<Record<string, unknown>>): ListedImage {
   }
 }
 
-const textsOf = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : []
-
 /** The platform of an image, which the list does not say. */
 async function inspect(get: Get, id: string): Promise<Partial<ImageDescription> | undefined> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of await get(`/images/${encodeURIComponent(id)}/json`)) {
-    bytes += (chunk as Buffer).length
-    if (bytes > documentBytes) return undefined
-    chunks.push(chunk as Buffer)
-  }
-  const image = JSON.parse(Buffer.concat(chunks).toString()) as Readonly<Record<string, unknown>>
+  const body = createGrowingBuffer(documentBytes)
+  for await (const chunk of await get(`/images/${encodeURIComponent(id)}/json`))
+    if (!body.add(chunk as Buffer)) return undefined
+  const image = JSON.parse(body.bytes().toString()) as Readonly<Record<string, unknown>>
   const platform = platformOf({ os: image.Os, architecture: image.Architecture, variant: image.Variant })
   return platform && { platforms: [platform] }
 }

@@ -19,6 +19,12 @@ export class AnswerTooLarge extends Error {
 export const isAbsent = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
 
+/** For `catch`: a host without the socket does not have the runtime. @throws other errors as they are */
+export function absent(error: unknown): 'absent' {
+  if (isAbsent(error)) return 'absent'
+  throw error
+}
+
 /**
  * Why a runtime could not be read, for an operator: a sentence without its end.
  * @param unit of systemd that runs it

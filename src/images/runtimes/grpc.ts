@@ -49,7 +49,7 @@ const mostMessages = 1_000
 const windowBytes = 1_048_576
 
 /**
- * Connects to a gRPC server without TLS. It sends one message a call and has no retries, balancing and compression; ADR 28 says why no
+ * Connects to a gRPC server without TLS. It sends one message a call and has no retries, balancing and compression; ADR 22 says why no
  * library is used. Source: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  * @param signal ends the connection with all its calls
  */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { readRegularFile } from '../../system/regular-file.ts'
 import { createDescriptions } from './descriptions.ts'
-import { describeImage, documentBytes } from './describe.ts'
+import { describeImage, documentBytes, textsOf } from './describe.ts'
 import { AnswerNotUnderstood, isAbsent } from './failures.ts'
 import { readElements } from './json-elements.ts'
 import { createListBounds } from './list-bounds.ts'
@@ -109,9 +109,6 @@ function readImage(image: Readonly<Record<string, unknown>>, folder: string): St
 function* piecesOf(file: Buffer): Generator<Buffer> {
   for (let at = 0; at < file.length; at += pieceBytes) yield file.subarray(at, at + pieceBytes)
 }
-
-const textsOf = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : []
 
 /** @param own digest of the manifest, which has a file of its own name */
 const readDocument = (folder: string, digest: string, own: string) =>

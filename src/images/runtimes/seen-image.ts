@@ -1,9 +1,4 @@
-/** For which machines an image is made, in the words of Go: `linux`, `amd64`. */
-export interface Platform {
-  readonly os: string
-  readonly architecture: string
-  readonly variant?: string
-}
+import type { Platform } from '../../content/format/descriptor.ts'
 
 /** What the documents of an image say of it. */
 export interface ImageDescription {
