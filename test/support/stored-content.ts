@@ -1,8 +1,12 @@
-import { readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterEach, beforeEach } from 'vitest'
 import type { Published, StagedUpload } from '../../src/content/store/content-store.ts'
-import type { OpenStore } from '../../src/content/store/open-store.ts'
-import { hexOfBytes, writeUpload, type TestBundle } from './content-bundles.ts'
+import { createContentStore, type OpenStore } from '../../src/content/store/open-store.ts'
+import { createRunner, type CommandRunner } from '../../src/system/runner.ts'
+import { hexOfBytes, publishInProcess, writeUpload, type TestBundle } from './content-bundles.ts'
+import { captureLog } from './https-server.ts'
 
 /**
  * What tests do with a store, and what they see of it on the disk.
@@ -34,3 +38,57 @@ export function storedContent(storeOf: () => OpenStore, folderOf: () => string) 
 }
 
 export const hexesOf = (...blobs: Buffer[]) => blobs.map(hexOfBytes).sort()
+
+/** What a test may replace of a store. */
+export interface StoreParts {
+  readonly bootId?: string
+  readonly requirePlace?: () => Promise<void>
+  readonly runner?: CommandRunner
+  readonly program?: typeof publishInProcess
+}
+
+/** A store in a folder of its own, opened anew for each test of a file. */
+export function storeInFolder() {
+  let folder = ''
+  let log = captureLog()
+  let store: OpenStore | undefined
+  const storeOf = (): OpenStore => store ?? start()
+
+  /** A daemon's start, on the same disk. */
+  function start(parts: StoreParts = {}): OpenStore {
+    void store?.close()
+    log = captureLog()
+    store = createContentStore({
+      ...{ root: join(folder, 'content'), indexFile: join(folder, 'content.db'), log: log.log },
+      ...{ requirePlace: async () => undefined, reserve: { percent: 0, leastBytes: 0 }, bootId: 'boot 1' },
+      ...{ program: publishInProcess, runner: createRunner(), definitions: undefined },
+      clock: { now: () => 5_000 },
+      ...parts,
+    })
+    return store
+  }
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'edgehostd-content-'))
+    start()
+  })
+  afterEach(async () => {
+    await store?.close()
+    store = undefined
+    await rm(folder, { recursive: true })
+  })
+
+  return {
+    start,
+    get store() {
+      return storeOf()
+    },
+    get log() {
+      return log
+    },
+    get folder() {
+      return folder
+    },
+    ...storedContent(storeOf, () => folder),
+  }
+}
