@@ -22,6 +22,19 @@ const law = {
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],
   content: [...ground, 'archive', 'program', 'upload', 'audit'],
+  kubernetes: ground,
+  cluster: [
+    ...ground,
+    'archive',
+    'secrets',
+    'audit',
+    'program',
+    'upload',
+    'host',
+    'definition',
+    'content',
+    'kubernetes',
+  ],
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
@@ -79,7 +92,7 @@ const routesLaw = folders.map((folder) => ({
 }))
 
 // The client uses what the rooms say of the wire, and rules of theirs that read and write nothing.
-const pureForClients = ['lists/page']
+const pureForClients = ['lists/page', 'content/registry/containerd-hosts']
 // What every program of one task does alike, client or not.
 const forPrograms = [
   'system/regular-file',
@@ -93,7 +106,7 @@ const forPrograms = [
 ]
 const forClients = [...pureForClients, ...forPrograms]
 
-const ofClients = `ctl/|base/|errors/|[^/]+/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
+const ofClients = `ctl/|base/|errors/|([^/]+|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
 
 const clientLaw = [
   {

@@ -8,6 +8,8 @@ MAKEFLAGS += --no-print-directory
 ARCH := $(shell uname -m | sed 's/x86_64/x64/;s/aarch64/arm64/')
 # Some long tests boot an emulated PC, on x64 only.
 EMULATOR := $(if $(filter x64,$(ARCH)),qemu-system-x86 kmod)
+# What a host needs to hold a Kubernetes cluster, and what unpacks the Kubernetes of the tests.
+CLUSTER_TOOLS := containerd runc containernetworking-plugins conntrack iptables nftables socat ethtool busybox-static xz-utils python3
 # What `make package` makes packages for.
 ARCHITECTURES ?= amd64 arm64
 # The pinned Node, and the pinned npm that installs all other packages. The machine's own npm, even an old one, installs these two.
@@ -34,7 +36,7 @@ run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0
 	@exec build/run
 
 test: $(DEPENDENCIES) ## unit, API and host tests
-	@build/debian-packages pamtester openssl curl zstd iproute2 || echo "make test: without these packages the tests that need them are skipped"
+	@build/debian-packages pamtester openssl curl zstd iproute2 iptables nftables || echo "make test: without these packages the tests that need them are skipped"
 	vitest run --project unit
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
@@ -59,12 +61,13 @@ documents:
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
-	  e2fsprogs xfsprogs skopeo podman containerd docker-registry docker.io
+	  e2fsprogs xfsprogs skopeo podman containerd docker-registry docker.io \
+	  $(CLUSTER_TOOLS)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
-	vitest run --project e2e
+	vitest run --project e2e --project e2e-cluster
 
 e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, power cuts, and the README's commands on a fresh Debian (root, network)
-	@build/debian-packages systemd-container debootstrap curl openssl git e2fsprogs xfsprogs $(EMULATOR)
+	@build/debian-packages systemd-container debootstrap curl openssl git e2fsprogs xfsprogs $(CLUSTER_TOOLS) $(EMULATOR)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e-long
 

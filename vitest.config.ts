@@ -24,11 +24,25 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          exclude: ['test/e2e/cluster/**'],
           globalSetup: ['test/e2e/host/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 300_000,
           // Hosts mostly wait.
           maxWorkers: 4,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'e2e-cluster',
+          include: ['test/e2e/cluster/**/*.test.ts'],
+          globalSetup: ['test/e2e/host/global-setup.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          // A host with Kubernetes takes a core or more, and what it does within time limits has to get one.
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
         },
       },
       {

@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { measureCluster } from './cluster.ts'
+import { measureClusterDiff } from './cluster-diff.ts'
+import { measureClusterPlan } from './cluster-plan.ts'
 import { measureContentBlobs } from './content-blobs.ts'
 import { measureContentFile } from './content-file.ts'
 import { measureContentMany } from './content-many.ts'
@@ -30,12 +33,15 @@ const figures: Readonly<Record<string, Measure>> = {
   idle: measureIdle,
   lists: measureLists,
   'definition-rules': measureDefinitionRules,
+  'cluster-plan': measureClusterPlan,
+  'cluster-diff': measureClusterDiff,
   upload: measureUpload,
   'content-file': measureContentFile,
   'content-blobs': measureContentBlobs,
   'content-many': measureContentMany,
   images: measureImages,
   registry: measureRegistry,
+  cluster: measureCluster,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [--megabytes=NUMBER] [figure ...]

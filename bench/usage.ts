@@ -4,9 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 const msPerTick = 10
 
 /** Processor time of a process so far, milliseconds; with `children` also of those it has waited for. */
-export function readCpuMs(pid: number, { children = false } = {}): number {
+export const readCpuMs = (pid: number, which: { readonly children?: boolean } = {}): number =>
+  parseCpuMs(readFileSync(`/proc/${pid}/stat`, 'utf8'), which)
+
+/** The same of the content of `/proc/<pid>/stat`. */
+export function parseCpuMs(stat: string, { children = false } = {}): number {
   // The second field is the name in parentheses and may hold anything, spaces too.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+  const fields = stat.split(') ').at(-1)?.split(' ') ?? []
   const ticks = fields.slice(11, children ? 15 : 13).reduce((sum, field) => sum + Number(field), 0)
   return ticks * msPerTick
 }
@@ -18,8 +22,11 @@ export function readStealMs(): number {
 }
 
 /** Resident memory of a process, MiB; 0 for a process that has ended. */
-export function readRssMiB(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readOrEmpty(`/proc/${pid}/status`))?.[1]
+export const readRssMiB = (pid: number): number => parseRssMiB(readOrEmpty(`/proc/${pid}/status`))
+
+/** The same of the content of `/proc/<pid>/status`. */
+export function parseRssMiB(status: string): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]
   return Number(kib ?? 0) / 1_024
 }
 

@@ -5,8 +5,10 @@
 // - support.cjs and definition.cjs: the programs of `edgehostctl support` and `edgehostctl definition`;
 // - examine.cjs: checks definitions for the daemon;
 // - content.cjs: unpacks, checks and publishes bundles for the daemon;
+// - prepare.cjs: prepares a cluster from a definition for the daemon;
 // - keeper.cjs: runs a command that outlives the daemon;
 // - inventory.cjs: reads the inventory of the hardware;
+// - step.cjs: does one action of a step of the cluster, outside the sandbox of the daemon;
 // - execa.cjs, re2js.cjs, x509.cjs and yaml.cjs: packages that these programs load only when they need them.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -87,8 +89,10 @@ const files: Record<string, string> = {
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),
   'content.cjs': await bundle({ ...programOptions, entryPoints: ['src/content/program/main.ts'] }),
+  'prepare.cjs': await bundle({ ...programOptions, entryPoints: ['src/cluster/prepare/program/main.ts'] }),
   'keeper.cjs': await bundle({ ...programOptions, entryPoints: ['src/system/lasting/main.ts'] }),
   'inventory.cjs': await bundle({ ...programOptions, entryPoints: ['src/inventory/program/main.ts'] }),
+  'step.cjs': await bundle({ ...programOptions, entryPoints: ['src/cluster/step-program/main.ts'] }),
 }
 for (const [name, file] of Object.entries(separatePackages))
   files[file] = await bundle({ ...baseOptions, entryPoints: [name] })

@@ -1,12 +1,16 @@
 /**
  * Writes docs/openapi.json, docs/api.md, docs/errors.md, docs/metrics.md, docs/edgehostctl.md,
- * docs/definition-problems.md, docs/definition.schema.json and systemd/config.yaml from the routes, the declarations of the
- * rooms, the tables of commands and rules, and the format of definitions.
+ * docs/definition-problems.md, docs/preflight-checks.md, docs/cluster-events.md, docs/definition.schema.json and
+ * systemd/config.yaml from the routes, the declarations of the rooms, the tables of commands, rules, checks and events, and the
+ * format of definitions.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { preflightCodes } from '../src/cluster/preflight/codes.ts'
+import { categories, conditionTypes, type ConditionType } from '../src/cluster/events/condition-types.ts'
+import { reasons, type Reason } from '../src/cluster/events/reasons.ts'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
 import { defaultConfigFile } from '../src/configuration.ts'
@@ -162,6 +166,64 @@ function definitionProblemPage(): string {
   return `${lines.join('\n')}\n`
 }
 
+function preflightPage(): string {
+  const lines = [
+    '# Pre-flight checks of a cluster',
+    '',
+    '<!-- Made by `make docs` from the table of the checks; do not edit. -->',
+    '',
+    '`POST /v1/edge-mgmt/cluster` makes all checks before it changes anything, and answers `PreflightFailed` with everything that was',
+    'found. `?dryRun=true` only checks. An error keeps the cluster from being created, a warning does not; the severity here is that of',
+    'most findings.',
+    '',
+    '| Code | | Meaning | What to do |',
+    '|---|---|---|---|',
+  ]
+  for (const [code, { severity, meaning, action }] of Object.entries(preflightCodes).sort(([a], [b]) =>
+    a.localeCompare(b),
+  ))
+    lines.push(`| \`${code}\` | ${severity} | ${cell(meaning)} | ${cell(action)} |`)
+  return `${lines.join('\n')}\n`
+}
+
+function clusterEventPage(): string {
+  const types = Object.entries<ConditionType>(conditionTypes)
+  const lines = [
+    '# Events of the cluster',
+    '',
+    '<!-- Made by `make docs` from the table of reasons; do not edit. -->',
+    '',
+    'What edgehostd reports about the cluster: as events (`GET /v1/edge-mgmt/cluster/events`, and `…/events/stream` as they come), and as',
+    'conditions (`GET /v1/edge-mgmt/events/lifecycle`), one for each type. An event has a reason; the reason says the type of its condition,',
+    'and what it makes of it. Reasons marked with a number are the milestones of every cluster, in this order (`expectedOrder`). Events with',
+    'other reasons, of other components, are those of Kubernetes.',
+    '',
+  ]
+  let milestone = 0
+  for (const [category, meaning] of Object.entries(categories)) {
+    lines.push(
+      `## ${category}`,
+      '',
+      meaning,
+      '',
+      '| | Reason | Condition | | Severity | Meaning |',
+      '|---|---|---|---|---|---|',
+    )
+    for (const [name, reason] of Object.entries<Reason>(reasons)) {
+      if (conditionTypes[reason.type].category !== category) continue
+      const place = reason.isExpected ? String((milestone += 1)) : ''
+      const { type, status = '', severity = 'Normal' } = reason
+      lines.push(
+        `| ${place} | \`${name}\` | \`${type}\` | ${status} | ${severity} | ${cell(reason.meaning)} |`,
+      )
+    }
+    lines.push('')
+  }
+  lines.push('## Conditions', '', '| Type | Label | Of |', '|---|---|---|')
+  for (const [type, { label, of }] of types) lines.push(`| \`${type}\` | ${label} | ${of} |`)
+  return `${lines.join('\n')}\n`
+}
+
 function metricsPage(): string {
   const lines = ['# Metrics', '', '<!-- Made by `make docs` from the table of metrics; do not edit. -->', '']
   lines.push(
@@ -191,6 +253,8 @@ const outputs = {
   'docs/edgehostctl.md': manualMarkdown(),
   'systemd/config.yaml': defaultConfigFile(),
   'docs/definition-problems.md': definitionProblemPage(),
+  'docs/cluster-events.md': clusterEventPage(),
+  'docs/preflight-checks.md': preflightPage(),
   'docs/definition.schema.json': `${JSON.stringify(formatDocument, withoutAccepts, 2)}\n`,
 }
 

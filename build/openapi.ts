@@ -69,8 +69,16 @@ export interface ApiDocument {
 }
 
 /** Bodies of requests and replies, recorded by a test. */
+interface Example {
+  readonly request?: unknown
+  /** Of every success. */
+  readonly reply?: unknown
+  /** By status, where successes have different bodies. */
+  readonly replies?: Readonly<Record<string, unknown>>
+}
+
 export interface Examples {
-  readonly operations: Readonly<Record<string, { readonly request?: unknown; readonly reply?: unknown }>>
+  readonly operations: Readonly<Record<string, Example>>
   /** By status. */
   readonly errors: Readonly<Record<string, unknown>>
 }
@@ -144,7 +152,8 @@ function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
     ...(stage ? { deprecated: true, 'x-lifecycle': stage } : {}),
     ...(airgapOnly ? { 'x-airgap-only': true } : {}),
     ...(limited === false ? {} : { 'x-limited': true }),
-    ...(audit ? { 'x-audited': true } : {}),
+    // A reply that is recorded only sometimes has the header only then.
+    ...(audit && !audit.when ? { 'x-audited': true } : {}),
     'x-access': access,
   } as FastifySchema
 }
@@ -167,9 +176,10 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
   for (const methods of Object.values(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const known = examples.operations[operation.operationId]
-      for (const media of Object.values(operation.requestBody?.content ?? {})) {
+      for (const [index, media] of Object.values(operation.requestBody?.content ?? {}).entries()) {
         media.schema = share(media.schema) as Schema
-        if (known?.request !== undefined) media.example = known.request
+        // The recorded one is of the first media type.
+        if (known?.request !== undefined && index === 0) media.example = known.request
       }
       for (const [status, reply] of Object.entries(operation.responses)) {
         const code = Number(status)
@@ -186,7 +196,8 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
         reply.headers = { ...reply.headers, ...commonHeaders(code, operation), ...lifeHeaders(operation) }
         for (const media of Object.values(reply.content ?? {})) {
           media.schema = share(media.schema) as Schema
-          if (known?.reply !== undefined) media.example = known.reply
+          const example = known?.replies?.[status] ?? known?.reply
+          if (example !== undefined) media.example = example
         }
       }
     }

@@ -4,6 +4,7 @@ import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
 import { createAuth, type Auth } from './auth/auth.ts'
 import { createCertificateRoom } from './certificate/room.ts'
+import { createCluster, type ClusterRoom } from './cluster/room.ts'
 import { createContent, type ContentRoom } from './content/room.ts'
 import { declarations, families, type Config } from './declarations.ts'
 import { createDefinitions, type Definitions } from './definition/definitions.ts'
@@ -49,6 +50,7 @@ export interface Daemon {
     readonly api: Api
     readonly definition: Definitions
     readonly content: ContentRoom
+    readonly cluster: ClusterRoom
     readonly jobs: Room
   }
 }
@@ -90,6 +92,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const host = await createHost({
     ...{ config: config.host, record, agentVersion: version, files, runner, privileged, clock, log },
     ...{ follower: edges.follower, facts: edges.facts, supplement: inventory.supplement },
+    cluster: () => cluster.hostInCluster(),
+    stopping,
   })
   const certificate = await createCertificateRoom({
     ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names: host },
@@ -109,8 +113,10 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const signingKey = parseSigningKey(config.content.signing.publicKey)
   const definition = await createDefinitions({
     ...{ settings: config.definitions, stateDirectory: state.directory, database, version, stopping },
-    ...{ runner, program: edges.examineProgram, running: edges.running, record: audit.record, clock, log },
+    ...{ runner, program: edges.examineProgram, record: audit.record, clock, log },
     signingKey,
+    hasCluster: () => (edges.running ? edges.running() !== undefined : cluster.hasCluster()),
+    running: async () => (edges.running ? edges.running() : cluster.profiles()),
   })
   const content = createContent({
     ...{ settings: config.content, stateDirectory: state.directory, database, signingKey, runner, stopping },
@@ -119,12 +125,32 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ certificate, clientOf: host.clientOf, anonymousLog },
   })
 
+  const cluster: ClusterRoom = await createCluster({
+    ...{ settings: config.cluster, definitionSettings: config.definitions, database, secrets, files, host },
+    ...{ stateDirectory: state.directory, hostId: record.id, definition, content, version, runner, stopping },
+    ...{ listTokens, certificate: () => certificate.material().cert, architecture: edges.architecture },
+    ...{ cores: edges.cores, asUnits: runtimeDirectory !== undefined, privileged, clock, log },
+    programs: { step: edges.stepProgram, keeper: edges.keeperProgram, prepare: edges.prepareProgram },
+  })
+
   const images = createImagesRoom({
     ...{ stored: content.images, root: edges.runtimeRoot, runner, listTokens, stopping, clock, log },
   })
 
   const working: Room[] = [
-    ...[audit, state.room, host, inventory.with(host), certificate, auth, api, definition, content, images],
+    ...[
+      audit,
+      state.room,
+      host,
+      inventory.with(host),
+      certificate,
+      auth,
+      api,
+      definition,
+      content,
+      cluster,
+      images,
+    ],
   ]
   const ground: Ground<Config> = {
     ...{ config, stateDirectory: state.directory, database, record: audit.record, listTokens },
@@ -154,7 +180,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   let background: NodeJS.Timeout | undefined
   return {
     app: api.app,
-    rooms: { state, audit, auth, api, definition, content, jobs },
+    rooms: { state, audit, auth, api, definition, content, cluster, jobs },
     async start() {
       for (const room of rooms) await room.prepare?.()
       const port = await api.listen(systemd.listenFds)

@@ -3,6 +3,7 @@ import { about as api } from './api/about.ts'
 import { about as audit } from './audit/about.ts'
 import { about as auth } from './auth/about.ts'
 import { about as certificate } from './certificate/about.ts'
+import { about as cluster } from './cluster/about.ts'
 import { about as content } from './content/about.ts'
 import { about as definition } from './definition/about.ts'
 import { about as host } from './host/about.ts'
@@ -27,6 +28,7 @@ const all = [
   content,
   images,
   definition,
+  cluster,
   audit,
   jobs,
   metrics,

@@ -37,10 +37,16 @@ export interface Edges {
   readonly contentProgram: string
   /** Path of `inventory.cjs`. */
   readonly inventoryProgram: string
+  /** Path of `prepare.cjs`. */
+  readonly prepareProgram: string
+  /** Path of `step.cjs`. */
+  readonly stepProgram: string
+  /** Path of `keeper.cjs`. */
+  readonly keeperProgram: string
   /** Folder below which container runtimes are looked for. */
   readonly runtimeRoot: string
-  /** Profiles of the running cluster; `undefined` without a cluster. */
-  readonly running: () => readonly ClusterProfileDetail[] | undefined
+  /** Replaces the profiles of the cluster; they are `undefined` without a cluster. */
+  readonly running: (() => readonly ClusterProfileDetail[] | undefined) | undefined
   /** How long a request may last after its session has ended, milliseconds; `undefined` is the default. */
   readonly longRequestMs: number | undefined
 }
@@ -71,8 +77,10 @@ export const hostEdges = (log: Logger): Edges => ({
   examineProgram: join(import.meta.dirname, 'examine.cjs'),
   contentProgram: join(import.meta.dirname, 'content.cjs'),
   inventoryProgram: join(import.meta.dirname, 'inventory.cjs'),
+  prepareProgram: join(import.meta.dirname, 'prepare.cjs'),
+  stepProgram: join(import.meta.dirname, 'step.cjs'),
+  keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
   runtimeRoot: '/',
-  // No cluster can be created yet.
-  running: () => undefined,
+  running: undefined,
   longRequestMs: undefined,
 })

@@ -97,6 +97,8 @@ export interface SupportSource {
   readonly timeoutMs?: number
   /** Names of fields whose values are masked, at any depth. */
   readonly masks?: readonly string[]
+  /** What it is about may not exist: 404 is a reply like another one. */
+  readonly mayBeAbsent?: boolean
 }
 
 /** The common options of the factories of rooms. A room that calls no other room needs only these. */

@@ -20,6 +20,8 @@ export interface AuditWords {
    * the wrong field. The body is unchecked too. A handler that finds the account only later sets `request.auditActor`.
    */
   readonly actor?: (request: FastifyRequest) => string
+  /** Whether a request that changes nothing is recorded, asked when its reply is known; without it, each is. */
+  readonly when?: (request: FastifyRequest) => boolean
   /** The request is served even if the trail cannot be written; for logins and the ends of sessions. */
   readonly bestEffort?: boolean
 }
@@ -141,6 +143,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     route.onSend = [
       ...[route.onSend ?? []].flat(),
       async (request, reply) => {
+        if (words.when?.(request) === false) return
         const begun = request.auditBegun || undefined
         if (reply.statusCode >= 400) isCounted(request)
         name(reply, await audit.end(describe(request, words, what), reply.statusCode, begun))

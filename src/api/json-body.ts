@@ -12,9 +12,17 @@ import { createGrowingBuffer } from '../base/growing-buffer.ts'
  * that sends chunks of one byte would fill the memory long before the limit of the body.
  */
 export function addJsonBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', (request, payload, done) => {
+  acceptJson(app, ['application/json'])
+}
+
+/** Lets the routes of a plugin also take JSON of other media types, read in the same way. */
+export function acceptJson(
+  app: Pick<FastifyInstance, 'getDefaultJsonParser' | 'addContentTypeParser'>,
+  types: string[],
+): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser(types, (request: FastifyRequest, payload: IncomingMessage, done) => {
     readBody(request, payload, (error, text) => {
       if (error) done(error)
       else void parse(request, text, done)

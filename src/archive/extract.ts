@@ -35,6 +35,8 @@ export interface ExtractOptions {
    * of their size; so are texts that exceed the limit for one text or for all texts.
    */
   readonly isKept?: (path: string) => boolean
+  /** Selects members whose content is kept although they are no texts: the limits of texts do not count them. None by default. */
+  readonly isData?: (path: string) => boolean
   /** The member that lists the others; it does not count towards the text limit, wherever it is in the archive. */
   readonly index?: string
   /** Checks the free space of the disk; without it a full disk shows only when a write fails. */
@@ -53,6 +55,7 @@ export async function extractArchive({
   folder,
   limits: given,
   isKept = () => true,
+  isData = () => false,
   index,
   room = endlessRoom,
   onFlow,
@@ -66,7 +69,8 @@ export async function extractArchive({
   }
   try {
     const texts = createTextLimit(limits, isKept, index)
-    return { folder, members: await unpack({ source, folder, limits, room, texts, onFlow }) }
+    const keeps: Unpacking['keeps'] = (path, sizeBytes) => isData(path) || texts(path, sizeBytes)
+    return { folder, members: await unpack({ source, folder, limits, room, keeps, onFlow }) }
   } catch (error) {
     source.destroy()
     await rm(folder, { recursive: true, force: true })
@@ -80,7 +84,7 @@ interface Unpacking {
   readonly limits: ArchiveLimits
   readonly room: DiskRoom
   /** Whether to keep the content of a member of this size. */
-  readonly texts: (path: string, sizeBytes: number) => boolean
+  readonly keeps: (path: string, sizeBytes: number) => boolean
   readonly onFlow: ExtractOptions['onFlow']
 }
 
@@ -89,7 +93,7 @@ async function unpack({
   folder,
   limits,
   room,
-  texts,
+  keeps,
   onFlow,
 }: Unpacking): Promise<Map<string, Member>> {
   const members = new Map<string, Member>()
@@ -112,7 +116,7 @@ async function unpack({
     }
     await makeFolder(dirname(path))
     await room.takeFile()
-    const member = { content, isKept: texts(path, sizeBytes), room }
+    const member = { content, isKept: keeps(path, sizeBytes), room }
     members.set(path, await writeMember(join(folder, path), member))
   }
   return members
@@ -123,7 +127,7 @@ function createTextLimit(
   limits: ArchiveLimits,
   isKept: (path: string) => boolean,
   index: string | undefined,
-): Unpacking['texts'] {
+): Unpacking['keeps'] {
   let total = 0
   return (path, sizeBytes) => {
     if (!isKept(path) || sizeBytes > limits.textBytes) return false

@@ -129,6 +129,11 @@ export function createContent(options: ContentOptions): ContentRoom {
       await uploads.routes(app)
     },
     jobs: [
+      {
+        ...{ name: 'content-recovery', schedule: '*/30 * * * * *', stuckAfterMs: 3_600_000 },
+        // The store has logged why it still cannot be used.
+        run: () => store.recover().catch(() => undefined),
+      },
       { name: 'content-sweep', schedule: '17 * * * *', stuckAfterMs: 6 * 3_600_000, run: store.sweep },
       {
         name: 'content-check',

@@ -1,10 +1,8 @@
-import { closeSync, openSync, readSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { escapeInvisible, printable } from '../base/printable.ts'
-import { systemReason } from '../errors/system-reason.ts'
-import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { jsonBody } from './client.ts'
 import { Failure, type ExitName } from './exit-codes.ts'
+import { readBody } from './read-body.ts'
 import { errorOf, toFailure } from './reply.ts'
 import type { Context, HostProgram } from './context.ts'
 
@@ -26,7 +24,7 @@ async function askApi(
   // Characters that a request line cannot contain (RFC 9112, 3); Node's own error would not name the argument.
   if (!/^\/[\x21-\x7e]*$/.test(path))
     throw new Failure('usage', `${printable(path)} is not a path; a path begins with / and has no spaces`)
-  const body = data === undefined ? {} : jsonBody(readBody(data))
+  const body = data === undefined ? {} : jsonBody(readBody(data, '--data'))
   const reply = await client.ask({ method, path, ...body })
   const { status, body: answer } = reply
   if (status >= 200 && status <= 299) {
@@ -38,31 +36,6 @@ async function askApi(
   process.stderr.write(isExplained && !isatty(2) ? answer : harmless(answer))
   if (!isExplained) throw failure
   return failure.exitName
-}
-
-// Far larger than any JSON body that a host accepts.
-const bodyLimitBytes = 16_777_216
-
-/** Reads a file or a pipe, such as <(…) of a shell; a device without an end is refused at the limit. */
-function readBody(file: string): Buffer {
-  const body = createGrowingBuffer(bodyLimitBytes)
-  const part = Buffer.allocUnsafe(65_536)
-  try {
-    const source = file === '-' ? 0 : openSync(file, 'r')
-    try {
-      for (let length = 0; (length = readSync(source, part)) > 0;)
-        if (!body.add(part.subarray(0, length)))
-          throw new Failure('usage', `--data: ${printable(file)} has more than ${bodyLimitBytes} bytes`)
-    } finally {
-      if (source !== 0) closeSync(source)
-    }
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure('usage', `--data: ${printable(file)} cannot be read: ${systemReason(error as Error)}`, {
-      cause: error,
-    })
-  }
-  return body.bytes()
 }
 
 /** A body for a terminal: without control characters, and with a line break at its end. */

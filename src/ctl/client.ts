@@ -22,8 +22,16 @@ export interface Client {
    * @param fields names that the body must have
    */
   get<T extends object>(path: string, fields: readonly (keyof T & string)[], timeoutMs?: number): Promise<T>
-  /** @param limit 0 for all items */
-  list<Item>(path: string, query: Readonly<Record<string, string>>, limit: number): Promise<Items<Item>>
+  /**
+   * @param limit 0 for all items
+   * @param fields names of what the last page must have beside its items
+   */
+  list<Item, Beside extends object = object>(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    limit: number,
+    fields?: readonly (keyof Beside & string)[],
+  ): Promise<Items<Item> & Beside>
   /** The whole reply, whatever its status. */
   ask(ask: Ask): Promise<Reply>
   /** The reply before its body has arrived, whatever its status. */
@@ -96,25 +104,28 @@ export function createClient({ target, transport, user }: ClientOptions): Client
 
   return {
     get,
-    async list<Item>(
+    async list<Item, Beside extends object = object>(
       path: string,
       query: Readonly<Record<string, string>>,
       limit: number,
-    ): Promise<Items<Item>> {
+      fields: readonly (keyof Beside & string)[] = [],
+    ): Promise<Items<Item> & Beside> {
       const items: Item[] = []
       let token = ''
       for (;;) {
         const wanted = limit === 0 ? pageSize : Math.min(pageSize, limit - items.length)
         const parameters = { ...query, limit: String(wanted), ...(token === '' ? {} : { continue: token }) }
-        const page = await get<Items<Item>>(`${path}?${new URLSearchParams(parameters).toString()}`, [
-          'items',
-          'listmeta',
-        ])
+        const page = await get<Items<Item> & Beside>(
+          `${path}?${new URLSearchParams(parameters).toString()}`,
+          ['items', 'listmeta', ...fields],
+        )
         understand(() => items.push(...page.items))
         token = page.listmeta.continue
         if (typeof token !== 'string') throw foreignReply('its listmeta has no continue')
-        if (token === '' || (limit > 0 && items.length >= limit))
-          return { items, listmeta: { ...page.listmeta, limit: items.length } }
+        if (token === '' || (limit > 0 && items.length >= limit)) {
+          const beside = Object.fromEntries(fields.map((name) => [name, page[name]])) as Beside
+          return { items, listmeta: { ...page.listmeta, limit: items.length }, ...beside }
+        }
       }
     },
     ask,

@@ -1,5 +1,6 @@
 import { audit } from '../audit/commands/audit.ts'
 import { sessions } from '../auth/commands/sessions.ts'
+import { cluster } from '../cluster/commands/cluster.ts'
 import { definition } from '../authoring/commands/definition.ts'
 import { config } from '../config/commands/config.ts'
 import { content } from '../content/commands/content.ts'
@@ -24,6 +25,7 @@ export const commandTable = sumCommands([
   config,
   audit,
   api,
+  cluster,
   definition,
   content,
   images,

@@ -61,6 +61,8 @@ export const filter: Option = {
     'Only items that match: PATH=VALUE, several with AND or OR between. The answer to another path names those that the list has.',
 }
 
+export const yes: Option = { summary: 'Do not ask.' }
+
 export const file: Option = {
   value: 'FILE',
   summary: 'The file to write; - is standard output.',

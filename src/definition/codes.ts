@@ -1,3 +1,5 @@
+import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
 import { defineErrors } from '../errors/define-errors.ts'
 
 /** Refusals of definitions. */
@@ -10,3 +12,11 @@ export const definitionErrors = defineErrors({
       'Correct the listed errors; docs/definition-problems.md says how. Build the definition and upload it again.',
   },
 })
+
+/** A definition was replaced or removed since its handle was looked up. */
+export const replacedDefinition = () =>
+  new AppError(
+    generalErrors.BadRequest,
+    'archiveUploadPath names a definition that has just been replaced; use the path of the new one',
+    { details: { field: 'archiveUploadPath' } },
+  )

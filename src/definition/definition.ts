@@ -60,6 +60,13 @@ export interface Pack {
   readonly manifests: readonly { readonly place: string; readonly content: string }[]
   /** Places of chart archives. */
   readonly charts: readonly string[]
+  /** What pack.json names; a stray file of the folder is not installed. Undefined where it names none: then all are. */
+  readonly named: {
+    /** Places of chart archives, and of folders with a chart. */
+    readonly charts: readonly string[] | undefined
+    /** Places of manifests. */
+    readonly manifests: readonly string[] | undefined
+  }
   /** Place of its logo. */
   readonly logo: string | undefined
   /** `constraints.dependencies` of pack.json. */

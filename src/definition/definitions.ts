@@ -18,7 +18,7 @@ import { createExaminer } from './slots/examiner.ts'
 import { createJudgeValues } from './slots/judge-values.ts'
 import { createOfferedUpdates } from './slots/offered-updates.ts'
 import { createPreparations } from './slots/preparations.ts'
-import { createSlots } from './slots/slots.ts'
+import { createSlots, type Slots } from './slots/slots.ts'
 import { createUploads } from './slots/uploads.ts'
 
 export interface DefinitionsOptions {
@@ -29,8 +29,9 @@ export interface DefinitionsOptions {
   /** Path of `examine.cjs`. */
   readonly program: string
   readonly signingKey: SigningKey | undefined
-  /** Profiles of the running cluster; undefined if there is no cluster. */
-  readonly running: () => readonly ClusterProfileDetail[] | undefined
+  readonly hasCluster: () => boolean
+  /** Profiles of the cluster; undefined if there is no cluster. */
+  readonly running: () => Promise<readonly ClusterProfileDetail[] | undefined>
   readonly version: string
   /** Writes an audit record for a change that the daemon makes by itself. */
   readonly record: (entry: SystemEntry) => void
@@ -40,8 +41,8 @@ export interface DefinitionsOptions {
   readonly log: Logger
 }
 
-/** The room, and what the room of the content bundles needs of it. */
-export interface Definitions extends Room {
+/** The room, and what the rooms of the content bundles and of the cluster need of it. */
+export interface Definitions extends Room, Pick<Slots, 'archiveOf'> {
   /**
    * Examines the definition of a bundle that is about to be published.
    * @throws AppError why the definition is refused; StorageFull; NotReady if the daemon stops
@@ -79,7 +80,19 @@ export interface PreparedDefinition {
 
 /** Opens the store, removes what a killed daemon left there, and builds the room on it. */
 export async function createDefinitions(options: DefinitionsOptions): Promise<Definitions> {
-  const { settings, database, runner, program, signingKey, running, version, record, clock, log } = options
+  const {
+    settings,
+    database,
+    runner,
+    program,
+    signingKey,
+    hasCluster,
+    running,
+    version,
+    record,
+    clock,
+    log,
+  } = options
   const store = await openDefinitionStore({
     folder: join(options.stateDirectory, 'definitions'),
     table: createDefinitionTable(database),
@@ -90,7 +103,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   const preparations = createPreparations({ ...shared, reserveBytes: settings.upload.reserveBytes })
   const embedded = createEmbedded({
     ...{ file: settings.embeddedFile, store, preparations, offered: createOfferedUpdates(database) },
-    ...{ hasCluster: () => running() !== undefined, version, record, log },
+    ...{ hasCluster, version, record, log },
   })
   /** Reports what went wrong; the next refresh does the work. */
   const logFailure = (error: unknown) => {
@@ -103,7 +116,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
   }
   const uploads = createUploads({
     ...{ ...shared, settings: settings.upload, signingKey },
-    slotOf: () => (running() ? 'update' : 'overridden'),
+    slotOf: () => (hasCluster() ? 'update' : 'overridden'),
   })
   // Uploads end with a refusal. `stop` waits until they have ended, stalled ones too.
   let uploadsEnded: Promise<void> | undefined
@@ -116,6 +129,7 @@ export async function createDefinitions(options: DefinitionsOptions): Promise<De
     // So that the first request for the embedded definition does not have to wait.
     background: () => void embedded.refresh().catch(logFailure),
     stop: () => uploadsEnded ?? uploads.stop(),
+    archiveOf: slots.archiveOf,
     async examineBundled({ file, sizeBytes, bundle: { uid: bundleUid, name, publishedAt }, signal }) {
       const bundle = { bundleUid, name, publishedAt, file, sizeBytes }
       const delivered = deliveredByBundle(bundle, version)

@@ -40,6 +40,21 @@ export interface HostSettings {
   readonly agentVersion: string
   /** As Debian spells it. */
   readonly archType: string
+  readonly cluster: HostInCluster
+}
+
+/** What this host is in a cluster. */
+export interface HostInCluster {
+  /** `pending` without a cluster; `inprogress` until the cluster runs, and while it is deleted. */
+  readonly configurationStatus: 'pending' | 'inprogress' | 'configured'
+  /** `init` until its control plane is set up; `unknown` without a cluster. */
+  readonly nodeRole: 'init' | 'controlplane' | 'worker' | 'unknown'
+  /** Whether there is a cluster. */
+  readonly isClusterPhase: boolean
+}
+
+export const outOfCluster: HostInCluster = {
+  ...{ configurationStatus: 'pending', nodeRole: 'unknown', isClusterPhase: false },
 }
 
 /** A fact, or a part of one, that cannot be read, and why. */
@@ -71,6 +86,7 @@ export function toDocument(
       },
       ...(facts.secureBoot === undefined ? {} : { hostInfo: { secureBoot: facts.secureBoot } }),
       managementMode: settingsOf(settings.mode).managementMode,
+      nodeRole: settings.cluster.nodeRole,
       networkInfo: (facts.network?.nics ?? []).map(({ index, ...nic }) => ({
         ...nic,
         // The servers of the whole host are asked over the default interface, unless that has its own.
@@ -80,9 +96,10 @@ export function toDocument(
     status: {
       agentVersion: settings.agentVersion,
       ...(failures.length > 0 ? { conditions: failures.map(toCondition) } : {}),
-      configurationStatus: 'pending',
+      configurationStatus: settings.cluster.configurationStatus,
       dns,
       ...(facts.hostName === undefined ? {} : { hostName: facts.hostName }),
+      isClusterPhase: settings.cluster.isClusterPhase,
       ntp: facts.ntp ?? { fallbackNtpServers: [], ntpServers: [] },
       // Nothing registers a connected host yet.
       registrationStatus: settings.mode === 'airgap' ? 'not applicable' : 'pending',

@@ -17,7 +17,7 @@ export interface HostOptions extends SnapshotOptions {
 
 /** What this machine is. */
 export interface Host
-  extends Room, Pick<Snapshot, 'hostName' | 'addresses' | 'onNamesChange' | 'hardware' | 'refresh'> {
+  extends Room, Pick<Snapshot, 'hostName' | 'addresses' | 'nics' | 'onNamesChange' | 'hardware' | 'refresh'> {
   /** Says which addresses count as one client, by the present addresses of this host. */
   readonly clientOf: ClientOf
 }
@@ -34,6 +34,7 @@ export async function createHost(options: HostOptions): Promise<Host> {
   return {
     hostName: snapshot.hostName,
     addresses: snapshot.addresses,
+    nics: snapshot.nics,
     onNamesChange: snapshot.onNamesChange,
     hardware: snapshot.hardware,
     refresh: snapshot.refresh,

@@ -89,17 +89,25 @@ export const EdgeHostInfo = Type.Object(
       hostInfo: Type.Optional(HostInfo),
       managementMode: Type.String({ description: 'local or central.' }),
       networkInfo: Type.Array(Nic),
+      nodeRole: Type.String({
+        description:
+          'init until the control plane of the cluster is set up, then controlplane; unknown without a cluster.',
+      }),
     }),
     status: Type.Object({
       agentVersion: Type.String({ description: 'Version of edgehostd.' }),
       conditions: Type.Optional(Type.Array(Condition, { description: 'Facts that could not be read.' })),
-      configurationStatus: Type.String({ description: 'pending until a cluster is configured.' }),
+      configurationStatus: Type.String({
+        description:
+          'pending without a cluster, inprogress until it runs and while it is deleted, configured.',
+      }),
       dns: Type.Object({
         nameservers: Type.Array(Type.String()),
         options: Type.Array(Type.String()),
         searchDomains: Type.Array(Type.String()),
       }),
       hostName: text('The current host name.'),
+      isClusterPhase: Type.Boolean({ description: 'Whether this host has a cluster.' }),
       ntp: Type.Object({
         connectionRetrySec: text('Seconds before a server that did not answer is asked again.'),
         fallbackNtpServers: Type.Array(Type.String()),

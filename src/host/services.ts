@@ -1,7 +1,7 @@
 import type { HostFiles } from './files.ts'
 
-// The unified hierarchy; its place on a hybrid system, where it counts the processes of services; systemd's old hierarchy.
-const hierarchies = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified', '/sys/fs/cgroup/systemd']
+/** The unified hierarchy; its place on a hybrid system, where it counts the processes of services; systemd's old hierarchy. */
+export const cgroupHierarchies = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified', '/sys/fs/cgroup/systemd']
 
 /**
  * Reads whether a system service has a process now, from the control groups. Neither a program nor the bus is asked, since
@@ -10,7 +10,7 @@ const hierarchies = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified', '/sys/fs/cgroup
  * @param unit the unit's own name and no alias, since the control group has this name; for example `chrony.service`
  */
 export async function isServiceRunning(files: HostFiles, unit: string): Promise<boolean> {
-  for (const hierarchy of hierarchies) {
+  for (const hierarchy of cgroupHierarchies) {
     const group = `${hierarchy}/system.slice/${unit}`
     // This covers the groups below as well (cgroup-v2.rst); version 1 has only the list of processes.
     const events = await files.text(`${group}/cgroup.events`)

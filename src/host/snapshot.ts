@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
 import { archTypeOf } from './cpu.ts'
-import { toDocument, type HostDocument } from './document.ts'
+import { outOfCluster, toDocument, type HostDocument, type HostInCluster } from './document.ts'
 import type { FactReading } from './fact.ts'
 import { createFacts, type FactsOptions, type HostHardware, type RefreshScope } from './facts.ts'
 import type { HostRecord } from './identity/host-record.ts'
+import type { Nic } from './network/network.ts'
 import type { EdgeHostInfo } from './schemas.ts'
 
 /** The reply as it is sent. */
@@ -37,6 +38,8 @@ export interface Snapshot {
   onNamesChange(listener: () => void): () => void
   /** How each fact was read the last time. */
   readings(): readonly FactReading[]
+  /** Interfaces as last read. */
+  nics(): readonly Nic[]
   /** Disks and display controllers as last read. */
   hardware(): HostHardware
 }
@@ -46,6 +49,10 @@ export interface SnapshotOptions extends FactsOptions {
   readonly record: HostRecord
   readonly config: { readonly name?: string; readonly mode: Mode }
   readonly agentVersion: string
+  /** What this host is in a cluster. */
+  readonly cluster?: () => HostInCluster
+  /** Aborted when the daemon stops. A reading that ends after it is dropped: the database may be closed by then. */
+  readonly stopping?: AbortSignal
   /** `process.arch` of the machine. */
   readonly arch?: string
 }
@@ -62,6 +69,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
 
   const facts = createFacts(options)
+  const { cluster = () => outOfCluster, stopping } = options
 
   let reply: SnapshotReply | undefined
   let written = ''
@@ -69,7 +77,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   const listeners = new Set<() => void>()
 
   const publish = () => {
-    const document = toDocument(facts.values(), settings, facts.failures())
+    const document = toDocument(facts.values(), { ...settings, cluster: cluster() }, facts.failures())
     const text = JSON.stringify(document)
     if (text === written) return
     const lastModified = noteChange(document)
@@ -113,6 +121,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   let isComplete = false
   const known = Promise.withResolvers<undefined>()
   const show = (isWhole: boolean) => {
+    if (stopping?.aborted) return
     isComplete ||= isWhole
     if (isComplete) {
       publish()
@@ -169,6 +178,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    nics: () => facts.values().network?.nics ?? [],
     readings: facts.readings,
     hardware: facts.hardware,
   }

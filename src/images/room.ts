@@ -33,6 +33,11 @@ export function createImagesRoom(options: ImagesRoomOptions): Room {
     ...options,
     runtimes: [
       createContainerd({ socket: at('/run/containerd/containerd.sock'), unit: 'containerd' }),
+      // That of the cluster of this host; the room cluster sets it up.
+      createContainerd({
+        socket: at('/run/edgehostd-containerd/containerd.sock'),
+        unit: 'edgehostd-containerd',
+      }),
       // k3s; RKE2 uses the same path.
       createContainerd({ socket: at('/run/k3s/containerd/containerd.sock'), unit: 'k3s' }),
       createDocker({ socket: at('/run/docker.sock'), runner }),

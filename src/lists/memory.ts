@@ -36,19 +36,13 @@ export function listInMemory<Row, Item>(
     (row) => alternatives.length === 0 || alternatives.some((all) => all.every((matches) => matches(row))),
   )
 
-  const terms = order.map(({ path, direction }) => {
+  const reads = order.map(({ path }) => {
     const { read } = fieldAt(resource, path)
-    return { read: (row: Row) => comparable(read(row)), direction }
+    return (row: Row) => comparable(read(row))
   })
-  const compare = (one: readonly FieldValue[], two: readonly FieldValue[]): number => {
-    for (const [index, { direction }] of terms.entries()) {
-      const difference = compareValues(one[index] ?? '', two[index] ?? '')
-      if (difference !== 0) return difference * direction
-    }
-    return 0
-  }
+  const compare = comparison(order)
   const ordered = matching
-    .map((row) => ({ row, values: terms.map(({ read }) => read(row)) }))
+    .map((row) => ({ row, values: reads.map((read) => read(row)) }))
     .filter(({ values }) => after === undefined || compare(values, after) > 0)
     .sort((one, two) => compare(one.values, two.values))
 
@@ -65,6 +59,17 @@ function comparable(value: FieldValue | boolean | readonly FieldValue[]): FieldV
   if (typeof value === 'object') throw new Error('a field with several values has no order')
   return typeof value === 'boolean' ? Number(value) : value
 }
+
+/** Compares rows by their values, one for each term of an order. */
+export const comparison =
+  (order: ListQuery['order']) =>
+  (one: readonly FieldValue[], two: readonly FieldValue[]): number => {
+    for (const [index, { direction }] of order.entries()) {
+      const difference = compareValues(one[index] ?? '', two[index] ?? '')
+      if (difference !== 0) return difference * direction
+    }
+    return 0
+  }
 
 /** Compares as SQLite does: numbers before text, text by its UTF-8 bytes. */
 export function compareValues(one: FieldValue, two: FieldValue): number {

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
-import { replaceFile } from '../system/files.ts'
+import { basename, dirname } from 'node:path'
+import { replaceFile, sweepTemporary } from '../system/files.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { serialize } from '../base/serialize.ts'
@@ -31,6 +32,8 @@ export function createConsole({ file, runner, log }: ConsoleOptions): Console {
   async function write(text: string): Promise<void> {
     if (text === shown) return
     try {
+      // What a killed daemon has left; the folder is that of other programs too.
+      if (shown === '') await sweepTemporary(dirname(file), basename(file))
       // With an empty line between the text and the prompt.
       await replaceFile(file, `${text}\n`, 0o644)
     } catch (error) {

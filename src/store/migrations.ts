@@ -146,4 +146,119 @@ export const migrations: readonly string[] = [
     published_at INTEGER NOT NULL
   ) STRICT;
   `,
+  // what happened to the cluster, which stays when it is deleted, and the conditions of the newest one; numbers are not used again
+  `
+  CREATE TABLE cluster_event (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    cluster_uid TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    message TEXT NOT NULL,
+    object_kind TEXT NOT NULL,
+    object_name TEXT NOT NULL,
+    object_namespace TEXT NOT NULL,
+    step TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX cluster_event_cluster ON cluster_event (cluster_uid, id);
+  CREATE INDEX cluster_event_at ON cluster_event (at, id);
+  CREATE TABLE cluster_condition (
+    cluster_uid TEXT NOT NULL,
+    type TEXT NOT NULL,
+    status TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    message TEXT NOT NULL,
+    transition_at INTEGER NOT NULL,
+    probe_at INTEGER NOT NULL,
+    PRIMARY KEY (cluster_uid, type)
+  ) STRICT, WITHOUT ROWID;
+  `,
+  // the cluster of this host, its steps, and the requests that created it
+  `
+  CREATE TABLE cluster (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    uid TEXT NOT NULL,
+    name TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    folder TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    posted TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    mark BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    modified_at INTEGER NOT NULL,
+    delete_requested_at INTEGER,
+    ran_generation INTEGER NOT NULL DEFAULT 0,
+    standing TEXT NOT NULL,
+    seen TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE cluster_step (
+    position INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    pack TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    timeout_ms INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('running', 'done', 'failed')),
+    failures INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    retry_ms INTEGER,
+    cursor INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE cluster_request (
+    key TEXT PRIMARY KEY,
+    mark BLOB NOT NULL,
+    uid TEXT NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+  // the packs of the cluster: what of them is applied, and the objects that are theirs
+  `
+  CREATE TABLE cluster_pack (
+    id TEXT PRIMARY KEY,
+    applied_digest TEXT NOT NULL,
+    part_digest TEXT NOT NULL,
+    done_steps TEXT NOT NULL,
+    available_digest TEXT NOT NULL,
+    inventory TEXT NOT NULL,
+    releases TEXT NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  `,
+  // which steps belong to a deletion; of one that runs while this is added nothing is known, and it is ended and begun again
+  'ALTER TABLE cluster_step ADD COLUMN is_deletion INTEGER NOT NULL DEFAULT 0',
+  // what was accepted for the cluster, and the last of it with which it was Running; a cluster of before has one
+  `
+  CREATE TABLE cluster_revision (
+    generation INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    by TEXT NOT NULL,
+    origin TEXT NOT NULL CHECK (origin IN ('create', 'update', 'rollback')),
+    folder TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    posted TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    mark BLOB NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    schedule_at INTEGER,
+    ended_at INTEGER
+  ) STRICT;
+  ALTER TABLE cluster ADD COLUMN good_generation INTEGER NOT NULL DEFAULT 0;
+  UPDATE cluster SET good_generation = ran_generation;
+  INSERT INTO cluster_revision SELECT generation, created_at, '', 'create', folder, summary, posted, sealed, mark,
+    iif(ran_generation = generation, 'good', 'applying'), '', NULL, iif(ran_generation = generation, modified_at, NULL) FROM cluster;
+  `,
+  // releases that a pack may have in the cluster, as `namespace/name`; and the namespaces that were made for packs
+  `
+  ALTER TABLE cluster_pack ADD COLUMN charts TEXT NOT NULL DEFAULT '[]';
+  UPDATE cluster_pack SET charts = (
+    SELECT json_group_array(substr(value, length('pack ' || id || ' chart ') + 1)) FROM json_each(done_steps)
+    WHERE instr(value, 'pack ' || id || ' chart ') = 1
+  );
+  CREATE TABLE cluster_namespace (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -1,4 +1,4 @@
-import { masked } from '../base/mask.ts'
+import { masked, maskShapes } from '../base/mask.ts'
 
 /** The data that must not leave the host, and the names that may. */
 export interface Secrets {
@@ -14,29 +14,6 @@ const unknownUser = '(unknown user)'
 // A shorter secret would be found in unrelated text.
 const shortestSecret = 8
 
-// The name of a secret, with the separator before its value.
-const named = /((?:password|passphrase|secret|token|authorization|cookie)\\*["']?\s*[=:]\s*)/
-
-/** Patterns of secrets, and the replacement of each. */
-const shapes: readonly (readonly [RegExp, string])[] = [
-  // RFC 7468.
-  [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(-----END \1-----|$)/gs, `-----BEGIN $1----- ${masked}`],
-  // JSON Web Tokens, RFC 7519: a header, which begins with {", and two more parts.
-  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, masked],
-  // scheme://user:password@host, RFC 3986, 3.2.1.
-  [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+:)[^\s/@]+@/gi, `$1${masked}@`],
-  // "password": "...", also in text that is quoted again; a path, a number and a mask are not secrets.
-  [new RegExp(`${named.source}(\\\\*["'])(?!\\/|\\*)(?:(?!\\2)(?:\\\\.|.))+\\2`, 'gi'), `$1$2${masked}$2`],
-  // RefreshToken=..., authorization: Bearer ...
-  [
-    new RegExp(
-      `${named.source}(?!\\d+\\b|true\\b|false\\b|null\\b|not set\\b|\\/|\\*)(?:(?:Bearer|Basic) )?[^\\s,;{}[\\]"'\\\\]+`,
-      'gi',
-    ),
-    `$1${masked}`,
-  ],
-]
-
 /**
  * Replaces the secrets in a text: known values in any encoding, text that looks like a token, a private key or a password,
  * and user names that no account has.
@@ -47,7 +24,7 @@ export function createMask({ values, userNames }: Secrets): (text: string) => st
   return (text) => {
     let rest = text
     for (const secret of spelled) rest = rest.replaceAll(secret, masked)
-    for (const [shape, replacement] of shapes) rest = rest.replace(shape, replacement)
+    rest = maskShapes(rest)
     return (
       rest
         // Lines of the daemon.

@@ -51,11 +51,11 @@ export function listSources(options: SourcesOptions): Source[] {
     from,
     read: () => runWhole(runner, program, args),
   })
-  const reply = ({ name, path, timeoutMs, masks = [] }: SupportSource): Source => ({
+  const reply = ({ name, path, masks = [], ...how }: SupportSource): Source => ({
     name,
     from: `GET ${path}`,
     read: async () => {
-      const body = await askDaemon(socketPath, path, timeoutMs)
+      const body = await askDaemon(socketPath, path, how)
       return name.endsWith('.json') ? indented(body, masks) : body
     },
   })

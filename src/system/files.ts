@@ -3,7 +3,7 @@ import { lstat, open, readdir, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 // Beside the target, since rename(2) is atomic only within one file system.
-const temporaryName = /^\..+\.[0-9a-f]{16}\.tmp$/
+const temporaryName = /^\.(.+)\.[0-9a-f]{16}\.tmp$/
 
 /**
  * Replaces a file atomically: a reader finds the old content or the new one, even after a power cut.
@@ -36,11 +36,15 @@ export async function replaceFile(path: string, data: string | Uint8Array, mode:
 
 /**
  * Removes the temporary files that a killed `replaceFile` left in a folder. Only for the start, while nothing writes there.
+ * @param target only those for the file of this name, in a folder of several programs
  * @returns how many files were removed; 0 when the folder is missing
  */
-export async function sweepTemporary(folder: string): Promise<number> {
+export async function sweepTemporary(folder: string, target?: string): Promise<number> {
   const entries = (await readdir(folder, { withFileTypes: true }).catch(missing)) ?? []
-  const left = entries.filter((entry) => entry.isFile() && temporaryName.test(entry.name))
+  const left = entries.filter((entry) => {
+    const of = entry.isFile() ? temporaryName.exec(entry.name)?.[1] : undefined
+    return of !== undefined && of === (target ?? of)
+  })
   await Promise.all(left.map((entry) => unlink(join(folder, entry.name))))
   return left.length
 }
@@ -53,6 +57,14 @@ export async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/** fsync(2) of every file and folder below a folder, and of the folder itself. */
+export async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile() || entry.isDirectory()) await syncFolder(join(entry.parentPath, entry.name))
+  }
+  await syncFolder(folder)
 }
 
 function missing(error: NodeJS.ErrnoException): undefined {

@@ -20,10 +20,13 @@ export const uploadField = 'uploadFile'
 /** The part that holds its detached signature. */
 export const signatureField = 'signature'
 
+/** Name of the file that an upload becomes in its folder. */
+export const receivedFile = 'archive'
+
 export interface UploadOptions {
   /** The parts of the form, in order of arrival. */
   readonly parts: AsyncIterable<UploadPart>
-  /** The folder for the file, which is named `archive`; the folder must exist, the file must not. */
+  /** The folder for the file, which is named `receivedFile`; the folder must exist, the file must not. */
   readonly folder: string
   /** Maximum size of the file in bytes. */
   readonly limitBytes: number
@@ -69,7 +72,7 @@ export async function receiveUpload(options: UploadOptions): Promise<Upload> {
   await checkFreeBytes(options, 0)
   const hash = createHash('sha256')
   const check = signingKey && createSignatureCheck(signingKey)
-  const file = join(folder, 'archive')
+  const file = join(folder, receivedFile)
   const archive = await createArchiveFile({
     folder,
     file,

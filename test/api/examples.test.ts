@@ -2,10 +2,15 @@ import { createSign, generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
+import type { LifecycleEvents } from '../../src/cluster/events/schemas.ts'
+import { clusterEvents, errorLog } from '../support/event-examples.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { examineProgram } from '../support/programs.ts'
 import { hostBody } from '../support/host-body.ts'
+import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
+import { runningApplications } from '../support/running-applications.ts'
+import { plannedStep, runningCluster, triedChange, warning } from '../support/running-cluster.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import {
   createTestEdge,
@@ -232,6 +237,32 @@ it('the examples of the API document are what the edge replies', async () => {
     admin,
   )
   await succeed('getContentSigningKey', 'GET', keyPath)
+  const events = await succeed('listClusterEvents', 'GET', '/v1/edge-mgmt/cluster/events')
+  keep('operations', 'listClusterEvents', {
+    reply: {
+      ...events.json(),
+      items: clusterEvents,
+      listmeta: { continue: '', count: 2, limit: 2, offset: 2 },
+      kubernetes: { state: 'read' },
+    },
+  })
+  const lifecycle = await succeed('getLifecycleEvents', 'GET', '/v1/edge-mgmt/events/lifecycle')
+  const condition = {
+    ...{ type: 'StepsSucceed', status: 'False', reason: 'StepFailed', message: clusterEvents[0]?.message },
+    ...{ lastTransitionTime: '2026-01-31T08:00:05.000Z', lastProbeTime: '2026-01-31T08:00:05.000Z' },
+  }
+  const { expectedOrder } = lifecycle.json<LifecycleEvents>()
+  keep('operations', 'getLifecycleEvents', {
+    reply: { clusterEvents: [condition], edgeHostEvents: [], expectedOrder: expectedOrder.slice(0, 2) },
+  })
+  await succeed(
+    'listErrorLogs',
+    'GET',
+    '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=1',
+    undefined,
+    admin,
+  )
+  keep('operations', 'listErrorLogs', { reply: { items: [errorLog] } })
   const bundlePath = `${contentPath}/bundles/${bundleUid}`
   await succeed('listBundles', 'GET', `${contentPath}/bundles`)
   await succeed('getBundle', 'GET', bundlePath)
@@ -288,6 +319,36 @@ it('the examples of the API document are what the edge replies', async () => {
     undefined,
     admin,
   )
+  plantCluster(edge)
+  const clusterPath = '/v1/edge-mgmt/cluster'
+  const created = { uid, problems: [warning] }
+  const tried = { isPossible: true, problems: [warning], plan: [plannedStep] }
+  keep('operations', 'createCluster', { request: postedCluster, replies: { 200: tried, 201: created } })
+  for (const [operation, request] of Object.entries({
+    replaceCluster: postedCluster,
+    replaceNamedCluster: postedCluster,
+    replaceClusterProfiles: { spec: { archiveUploadPath: postedCluster.spec?.archiveUploadPath } },
+    replaceClusterSettings: { ntpServers: ['ntp.example'], sshKeys: [] },
+    patchCluster: { spec: { profileVariables: [{ name: 'replicas', value: '3' }] } },
+    patchNamedCluster: {
+      clusterConfigPatches: [{ op: 'replace', path: '/spec/profileVariables/0/value', value: '3' }],
+    },
+    rollBackCluster: { revision: 2 },
+  }))
+    keep('operations', operation, { request, replies: { 200: triedChange } })
+  await succeed('listClusterRevisions', 'GET', `${clusterPath}/revisions`)
+  await succeed('getCluster', 'GET', clusterPath, undefined, admin)
+  const details = await succeed('getClusterDetails', 'GET', `${clusterPath}/details`)
+  expect(Object.keys(details.json())).toEqual(Object.keys(runningCluster))
+  expect(Object.keys(details.json<typeof runningCluster>().status)).toEqual(
+    Object.keys(runningCluster.status),
+  )
+  keep('operations', 'getClusterDetails', { reply: runningCluster })
+  const applications = await succeed('getClusterApplications', 'GET', `${clusterPath}/applications`)
+  expect(Object.keys(applications.json())).toEqual(Object.keys(runningApplications))
+  keep('operations', 'getClusterApplications', { reply: runningApplications })
+  await succeed('listClusterNodes', 'GET', '/v1/edge-mgmt/clusters/current/nodes')
+  await succeed('listMachinePools', 'GET', '/v1/edge-mgmt/clusters/current/machinepools')
   await fail(400, 'POST', loginPath, { username: 'alice' })
   await fail(401, 'GET', currentPath, undefined, {})
   await fail(403, 'POST', logoutPath, undefined, { cookie: `Authorization=${access}` })

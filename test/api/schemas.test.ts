@@ -1,8 +1,12 @@
 import { Ajv } from 'ajv'
-import { describe, expect, it } from 'vitest'
+import type { TSchema } from 'typebox'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createDeclaringServer, declareRooms } from '../../build/declaring-server.ts'
+import { createValidatorCompiler } from '../../src/api/compilers.ts'
 import { formatDocument } from '../../src/definition/format/format.ts'
 import { configSchema } from '../../src/declarations.ts'
+
+afterEach(() => vi.restoreAllMocks())
 
 interface Declared {
   readonly name: string
@@ -51,8 +55,19 @@ describe('the schemas of every route', async () => {
   })
 
   it.each(routes)('$name describes in words what each of its patterns accepts', ({ schema }) => {
-    const { body, querystring, params } = schema
-    expect(patternsWithoutWords([body, querystring, params])).toEqual([])
+    const { body, querystring, params, headers } = schema
+    expect(patternsWithoutWords([body, querystring, params, headers])).toEqual([])
+  })
+
+  // The parts of a form are not validated by its schema.
+  const parsed = routes.filter(({ schema }) => !String(schema.consumes).startsWith('multipart/'))
+  it.each(parsed)('$name has no format in its request that the daemon does not know', ({ name, schema }) => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue()
+    const compile = createValidatorCompiler()
+    for (const httpPart of ['body', 'querystring', 'params', 'headers'])
+      if (schema[httpPart] !== undefined)
+        void compile({ schema: schema[httpPart] as TSchema, httpPart, method: '', url: name })({})
+    expect(warn.mock.calls).toEqual([])
   })
 
   it('each operation has a name of its own', () => {

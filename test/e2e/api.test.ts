@@ -75,6 +75,7 @@ async function beginUpload() {
 
 // The requests of operations that need more than a token.
 const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
+  listErrorLogs: async () => ({ path: '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=5' }),
   login: async () => ({ body: { username: 'anna', password: right } }),
   renewToken: async () => ({ body: { refreshToken: (await host.openSession('anna', right)).refreshToken } }),
   resetPassword: async () => ({
@@ -128,6 +129,14 @@ const asks: Record<string, () => Promise<Ask & { path?: string }>> = {
   },
 }
 
+// These need a cluster, and the stream does not end: cluster/life.test.ts.
+const ofCluster = new Set([
+  ...['createCluster', 'getCluster', 'deleteCluster', 'getClusterDetails', 'getClusterApplications'],
+  ...['listClusterNodes', 'listMachinePools', 'streamEvents', 'listClusterRevisions', 'rollBackCluster'],
+  ...['replaceCluster', 'replaceNamedCluster', 'replaceClusterProfiles', 'replaceClusterSettings'],
+  ...['patchCluster', 'patchNamedCluster'],
+])
+
 async function ask(operation: DocumentedOperation): Promise<void> {
   const { path = operation.path, ...rest } = (await asks[operation.operationId]?.()) ?? {}
   const token = rest.token ?? (await host.openSession('anna', right)).token
@@ -155,7 +164,8 @@ describe('the running daemon', () => {
   it('the daemon answers every operation as documented', async () => {
     // The new password would end the session of later requests.
     const isLast = ({ operationId }: DocumentedOperation) => operationId === 'resetPassword'
-    for (const operation of served.operations.filter((each) => !isLast(each))) await ask(operation)
+    const first = served.operations.filter((each) => !isLast(each) && !ofCluster.has(each.operationId))
+    for (const operation of first) await ask(operation)
     for (const operation of served.operations.filter(isLast)) await ask(operation)
   })
 })
@@ -168,8 +178,10 @@ describe('a database that cannot be written', () => {
       cp -a /var/lib/edgehostd /root/state
       mount -t tmpfs -o size=4m,mode=700 none /var/lib/edgehostd
       cp -a /root/state/. /var/lib/edgehostd
-      systemctl start edgehostd
-      dd if=/dev/zero of=/var/lib/edgehostd/ballast bs=4k status=none || true`)
+      systemctl start edgehostd`)
+    // It is not ready before the facts of the host are read either.
+    await eventually(async () => expect(await status('/readyz')).toBe(200), 45_000)
+    await host.sh('dd if=/dev/zero of=/var/lib/edgehostd/ballast bs=4k status=none || true')
     await eventually(async () => expect(await status('/readyz')).toBe(503), 45_000)
     expect(await status('/healthz')).toBe(200)
     await host.sh('rm /var/lib/edgehostd/ballast')

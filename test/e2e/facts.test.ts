@@ -197,6 +197,7 @@ describe('the facts of the installed unit', () => {
     expect(seen.spec.connectionMode).toBe('airgap')
     expect(seen.status).toMatchObject({
       configurationStatus: 'pending',
+      isClusterPhase: false,
       registrationStatus: 'not applicable',
     })
   })

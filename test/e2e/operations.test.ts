@@ -33,6 +33,9 @@ const openRegistry =
 
 const buildBundle = 'echo text > note; edgehostctl content build --file note=note --output bundle.tar.zst'
 
+const ofCluster = 'needs a cluster: test/e2e/cluster/life.test.ts'
+const ofPackage = 'ends the host of the others: test/e2e/package.test.ts, test/e2e/cluster/adoption.test.ts'
+
 const commands: Readonly<Record<string, Trial | Reason>> = {
   'systemctl status edgehostd.socket edgehostd.service': { shows: /active \(running\)/ },
   'sudo edgehostctl status': { shows: /Fingerprint/i },
@@ -183,6 +186,30 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
       until [ -s /var/lib/edgehostd/registry-password ]; do sleep 0.1; done
       ! cmp -s old /var/lib/edgehostd/registry-password`,
   },
+  'sudo edgehostctl cluster create cluster.yaml --dry-run': ofCluster,
+  'sudo edgehostctl cluster create cluster.yaml --wait': ofCluster,
+  'sudo edgehostctl cluster get': ofCluster,
+  'edgehostctl api get /v1/edge-mgmt/cluster/revisions': ofCluster,
+  "edgehostctl api put '/v1/edge-mgmt/cluster/settings?dryRun=true' --data settings.json": ofCluster,
+  'sudo edgehostctl cluster kubeconfig --file admin.conf': ofCluster,
+  'sudo edgehostctl cluster delete --wait': ofCluster,
+  'edgehostctl cluster delete --wait': ofCluster,
+  'apt remove edgehostd': ofPackage,
+  'apt purge edgehostd': ofPackage,
+  'edgehostctl --host <host> cluster watch': ofCluster,
+  'edgehostctl cluster events': {},
+  "edgehostctl api get '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=50'": { shows: /items/ },
+  'edgehostctl content build --programs kubeadm=1.34.4:DIR': {
+    before: 'mkdir DIR; echo program > DIR/kubeadm; chmod +x DIR/kubeadm',
+    with: { '1.34.4:DIR': '1.34.4:DIR --output bundle.tar.zst' },
+  },
+  'journalctl -u kubelet': {},
+  'sudo ctr --address /run/edgehostd-containerd/containerd.sock --namespace k8s.io containers list':
+    ofCluster,
+  'sudo KUBECONFIG=/etc/kubernetes/admin.conf /var/lib/edgehostd/cluster/programs/kubectl/current/kubectl get pods -A':
+    ofCluster,
+  "systemctl list-units 'edgehostd-step-*'": {},
+  'ip neighbour flush to ADDRESS': { with: { ADDRESS: '192.0.2.1' } },
   'dmesg --level=err': 'reads the kernel of the machine, not of the booted host',
   'systemctl restart edgehostd.service': {},
   'edgehostctl host inventory': {},

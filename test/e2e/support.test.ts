@@ -71,7 +71,7 @@ describe('edgehostctl support', () => {
 
     const ended = await host.run(['edgehostctl', 'support', '--file', file])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 17 files .* secrets are masked/)
+    expect(ended.stdout).toMatch(/^\/root\/support\.tar\.zst holds 21 files .* secrets are masked/)
     expect(await host.sh('stat -c "%a %u" /root/support.tar.zst')).toBe('600 0\n')
 
     const { whole, files, json } = await readArchive()
@@ -116,6 +116,10 @@ describe('edgehostctl support', () => {
     const missing = files.flatMap(({ name, problem }) => (problem === undefined ? [] : [name]))
     expect(missing.sort()).toEqual([
       'audit-head.json',
+      'cluster-details.json',
+      'cluster-events.json',
+      'cluster-lifecycle.json',
+      'cluster-nodes.json',
       'content-bundles.json',
       'content-images.json',
       'content-registry.json',
@@ -134,7 +138,7 @@ describe('edgehostctl support', () => {
   it('the support archive can be written to a pipe', async () => {
     const piped = await host.run(['sh', '-c', 'edgehostctl support --file=- | cat > /root/piped.tar.zst'])
     expect(piped).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
-    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(18)
+    expect((await readArchive('/root/piped.tar.zst')).files.size).toBe(22)
   })
 
   it('support needs root on the host itself, and refuses a terminal as output', async () => {
@@ -154,7 +158,7 @@ describe('edgehostctl support', () => {
     await pane.type('clear; edgehostctl support; echo ended with $?', 'Enter')
     const shown = await pane.until(/^ended with 0$/m)
     // The last line of the progress is removed again.
-    expect(shown).toMatch(/\.tar\.zst holds 17 files/)
+    expect(shown).toMatch(/\.tar\.zst holds 21 files/)
     expect(shown).not.toMatch(/reading/)
     await pane.close()
   })

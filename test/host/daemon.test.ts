@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -53,6 +53,16 @@ const made = () =>
 const heads = () => captured.lines.filter(({ kind }) => kind === 'audit-head')
 
 describe('a start', () => {
+  it('a start removes what a killed daemon has left of questions to kubeadm and of files that it replaced', async () => {
+    const cluster = join(folder, 'cluster')
+    await mkdir(join(cluster, '.ask-3S6f3s'), { recursive: true })
+    await writeFile(join(cluster, '.ask-3S6f3s', 'given.yaml'), 'secret: 1')
+    await writeFile(join(cluster, '.host.json.7470644c9d440170.tmp'), 'half')
+    await writeFile(join(cluster, 'host.json'), '{}')
+    await start()
+    expect((await readdir(cluster)).filter((name) => /ask|host/.test(name))).toEqual(['host.json'])
+  })
+
   it('a start is recorded with all that it makes; the next one makes nothing', async () => {
     await stop(await start())
     const first = made()

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { Bundle, BundleEntry, ContentUsage } from '../../src/content/schemas.ts'
+import { applicationsOf, detailsOf, eventOf } from './played-cluster.ts'
 import { hostBody } from './host-body.ts'
 import { serviceStatus } from './test-edge.ts'
 
@@ -48,6 +49,26 @@ const usage: ContentUsage = {
   },
 }
 const deletion = { uid: bundleUid, name: bundle.name, entries: 2, blobs: 120, sizeBytes: 5, holders: [] }
+const node = {
+  ...{ nodeName: 'edge-of-the-northern-region', nodeState: 'Running' as const, ipv4: '192.0.2.7' },
+  ...{ architecture: 'amd64', k8sVersion: 'v1.34.4', age: '3d4h' },
+  health: { status: 'Unhealthy' as const, reason: 'container runtime network not ready' },
+}
+const cluster = detailsOf({
+  ...{ clusterState: 'Error', phase: 'Failed', clusterStateReason: 'the step Pull the images has failed' },
+  health: { status: 'Unhealthy', reason: 'the deployment web of the pack shop is not available' },
+  nodePools: [{ pool: { name: 'control-plane-pool', isControlPlane: true }, nodes: [node] }],
+  steps: [
+    {
+      ...{ key: 'images', title: 'Pull the images of Kubernetes', state: 'failed', failures: 2 },
+      ...{ reason: 'there is no room on the disk for the image', nextTryTimestamp: time },
+    },
+  ],
+})
+const clusterEvents = [
+  eventOf(2, 'StepFailed', 'there is no room on the disk for the image', 'images'),
+  eventOf(1, 'StepStarted', 'Pull the images of Kubernetes', 'images'),
+]
 const content = '/v1/edge-mgmt/content'
 const list = (items: readonly unknown[]) => ({
   items,
@@ -68,6 +89,9 @@ export async function startDaemonSocket(
     [`${current}/audits`]: list(audits),
     [`${current}/audits/verify`]: { isIntact: true, count: 50, first: 1, head, unwritten: 0 },
     '/v1/users/sessions': list(sessions),
+    '/v1/edge-mgmt/cluster/details': cluster,
+    '/v1/edge-mgmt/cluster/applications': applicationsOf('Failed', 'the chart web has failed'),
+    '/v1/edge-mgmt/cluster/events': { ...list(clusterEvents), kubernetes: { state: 'read' } },
     [`${content}/bundles`]: list([bundle]),
     [`${content}/bundles/u`]: bundle,
     [`${content}/bundles/d`]: deletion,

@@ -47,6 +47,7 @@ export const packOf = (name: string, rest: Partial<Pack> = {}): Pack => ({
   values: undefined,
   manifests: [],
   charts: [],
+  named: { charts: undefined, manifests: undefined },
   logo: undefined,
   dependencies: [],
   schema: undefined,

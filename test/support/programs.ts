@@ -22,6 +22,10 @@ export const examineProgram = builtOnce('examine', 'definition/examination')
 export const contentProgram = builtOnce('content', 'content/program')
 /** Path of the program that reads the inventory. */
 export const inventoryProgram = builtOnce('inventory', 'inventory/program')
+/** Path of the program that does one action of a step. */
+export const stepProgram = builtOnce('step', 'cluster/step-program')
+/** Path of the program that prepares a cluster. */
+export const prepareProgram = builtOnce('prepare', 'cluster/prepare/program')
 /** Path of the program that keeps a run. */
 export const keeperProgram = builtOnce('keeper', 'system/lasting')
 /** Path of edgehostctl. */

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import type { RateLimitSettings } from '../../src/api/rate/limit.ts'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
@@ -132,7 +133,9 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
-      running: options.running ?? (() => undefined),
+      stepProgram: '/nowhere/step.cjs',
+      keeperProgram: '/nowhere/keeper.cjs',
+      running: options.running,
       longRequestMs: options.longRequestMs,
     },
   })
@@ -140,6 +143,13 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
   const { audit, auth, state, definition, content } = rooms
   const secret = readFileSync(join(stateDirectory, secretFile))
   const keys = deriveKeys(createSecrets(secret))
+  // An injected request gets the beginning of a stream, which would not end.
+  app.addHook('onSend', async (request, reply, payload) => {
+    const isStream = reply.getHeader('content-type') === 'text/event-stream'
+    return isStream && payload instanceof Readable && '_lightMyRequest' in request.raw
+      ? firstPiece(payload)
+      : payload
+  })
   await app.ready()
 
   const post = (url: string, payload: unknown, extra: InjectOptions = {}) =>
@@ -239,6 +249,11 @@ async function configFor(options: TestEdgeOptions, stateDirectory: string): Prom
       ...options.definitions,
     },
   }
+}
+
+async function firstPiece(stream: Readable): Promise<string> {
+  for await (const piece of stream) return String(piece)
+  return ''
 }
 
 /** Archives are really examined; all other programs belong to the fake host. */

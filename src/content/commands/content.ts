@@ -1,6 +1,6 @@
 import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { onHost } from '../../ctl/on-host.ts'
-import { filter, limit, name } from '../../ctl/options.ts'
+import { filter, limit, name, yes } from '../../ctl/options.ts'
 
 const handOver = async () => (await import('../../ctl/hand-over.ts')).handOver
 
@@ -103,7 +103,7 @@ export const content: Noun = [
     details:
       'Says what goes, and asks on the terminal. A bundle that something on the host needs is not deleted.',
     options: {
-      yes: { summary: 'Do not ask.' },
+      yes,
       'dry-run': { summary: 'Only say what would go.' },
     },
     load: onHost(async () => (await import('./delete.ts')).deleteBundle),

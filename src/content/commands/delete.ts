@@ -1,9 +1,9 @@
 import type { BundleDeletion } from '../schemas.ts'
 import type { Context } from '../../ctl/context.ts'
+import { confirmDeletion } from '../../ctl/confirm-deletion.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { parseBody, understand } from '../../ctl/reply.ts'
-import type { Terminal } from '../../ctl/terminal.ts'
 import { oneLine, plural } from '../../ctl/text.ts'
 import { amount } from '../../ctl/amount.ts'
 import { bundlePath } from './bundles.ts'
@@ -24,7 +24,7 @@ export async function deleteBundle({
       refuseNeeded(plan)
       return `The bundle ${oneLine(titleOf(plan))} goes, with ${describeLoss(plan)} that no other bundle has.`
     })
-    if (line.options.yes === undefined) confirm(terminal, question)
+    if (line.options.yes === undefined) confirmDeletion(terminal, question)
     await client.change('DELETE', path)
   }
   await output.show(plan, (paper) =>
@@ -54,15 +54,4 @@ function refuseNeeded(plan: BundleDeletion): void {
     'failed',
     `the bundle ${oneLine(titleOf(plan))} is needed by ${needing}; nothing was deleted`,
   )
-}
-
-/** @throws Failure without a yes */
-function confirm(terminal: Terminal, question: string): void {
-  const answer = terminal.ask(`${question}\nDelete it? [y/N] `)
-  if (answer === undefined)
-    throw new Failure(
-      'usage',
-      `${question}\nThere is no terminal to confirm it on. If it is to be deleted, add --yes. Nothing was deleted`,
-    )
-  if (!/^\s*y(es)?\s*$/i.test(answer)) throw new Failure('failed', 'nothing was deleted')
 }

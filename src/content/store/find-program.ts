@@ -15,6 +15,8 @@ export interface ProgramReference {
 /** A program of a published bundle, with the files for one architecture. */
 export interface FoundProgram {
   readonly bundle: { readonly uid: string; readonly name: string }
+  /** Of the entry, as `pin` takes it. */
+  readonly entryDigest: string
   /** Of the manifest with these files. */
   readonly digest: string
   /** Whether no blob of the bundle is damaged. */
@@ -68,6 +70,7 @@ export function findProgram(store: OpenStore, reference: ProgramReference): Foun
   const { row, manifest, files } = own
   return {
     bundle: { uid: row.uid, name: row.bundleName },
+    entryDigest: row.digest,
     digest: manifest.digest,
     isWhole: isWhole(own),
     files: files
@@ -77,6 +80,24 @@ export function findProgram(store: OpenStore, reference: ProgramReference): Foun
         mode: isExecutable ? 0o755 : 0o644,
       })),
   }
+}
+
+/**
+ * Lists the versions of a program that bundles carry for an architecture, those of the newest bundle first; each once.
+ * @param store open
+ */
+export function programVersions(store: OpenStore, name: string, architecture: string): readonly string[] {
+  const rows = store
+    .index()
+    .database.sql.prepare(
+      `SELECT version, digest, more ${publishedEntries} AND title <> '' AND title = ? AND kind = 'program'
+      ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 1000`,
+    )
+    .all(name) as unknown as (Pick<Row, 'digest' | 'more'> & { readonly version: string })[]
+  const fitting = rows.filter(({ digest, more }) => {
+    return manifestFor(digest, JSON.parse(more) as Pick<Entry, 'platforms'>, architecture) !== undefined
+  })
+  return [...new Set(fitting.map(({ version }) => version))]
 }
 
 /** The manifest of an entry that has the files for an architecture; that of an entry without platforms is for all. */

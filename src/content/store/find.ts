@@ -1,11 +1,13 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
-import type { EntryKind } from '../format/entry.ts'
+import type { Entry, EntryKind, EntryPlatform } from '../format/entry.ts'
 import { parseImageName } from '../format/image-name.ts'
+import { mediaTypes } from '../format/media-types.ts'
 import { publishedEntries, type IndexDatabase } from './index-database.ts'
 import type { IndexedBundle } from './content-index.ts'
-import { findProgram, type FoundProgram, type ProgramReference } from './find-program.ts'
+import { findProgram, programVersions, type FoundProgram, type ProgramReference } from './find-program.ts'
 import { hexOf } from './folder.ts'
 import type { OpenStore } from './open-store.ts'
 
@@ -19,6 +21,16 @@ export interface Found {
   readonly path: string
   /** Whether no blob of the bundle is damaged. */
   readonly isWhole: boolean
+  /** For which platforms it is, also those that are not carried; empty if nothing says so. */
+  readonly platforms: readonly EntryPlatform[]
+}
+
+/** A chart of a published bundle. */
+export interface FoundChart {
+  /** Of its manifest. */
+  readonly digest: string
+  /** The archive, as helm packs it. */
+  readonly path: string
 }
 
 /** What other rooms may ask of the content. */
@@ -29,14 +41,24 @@ export interface ContentAccess {
    *   its title, with or without `:version`
    */
   find(reference: string, kind?: EntryKind): Promise<Found | undefined>
+  /** Finds the archive of a chart in a bundle that is whole. @param reference its name, with or without `:version` */
+  findChart(reference: string): Promise<FoundChart | undefined>
   /** Finds the files of a program for an architecture. */
   findProgram(reference: ProgramReference): Promise<FoundProgram | undefined>
+  /** Versions of a program that the bundles carry for an architecture, those of the newest bundle first; each once. */
+  programVersions(name: string, architecture: string): Promise<readonly string[]>
   /**
    * Keeps bundles from being deleted as long as only they carry what is named. A holder's new pins replace its old ones.
    * @param holder what needs the content, as it is named to an operator, for example `cluster edge-1`
    * @throws AppError NotFound for the first reference that is not here; the old pins then stay
    */
   pin(holder: string, references: readonly string[]): Promise<void>
+  /**
+   * Pins again what a holder has pinned before, as after the loss of `pins.json`. What is not here at the moment is pinned too, for
+   * when it comes again.
+   * @param digests of entries
+   */
+  renewPins(holder: string, digests: readonly string[]): Promise<void>
   unpin(holder: string): Promise<void>
 }
 
@@ -46,6 +68,7 @@ interface Row {
   readonly bundleName: string
   readonly kind: EntryKind
   readonly digest: string
+  readonly more: string
 }
 
 /** @param store need not be open yet */
@@ -62,15 +85,28 @@ export function createContentAccess(store: OpenStore): ContentAccess {
         digest: row.digest,
         path: join(store.blobs, hexOf(row.digest)),
         isWhole: !damaged.has(row.id),
+        platforms: (JSON.parse(row.more) as Pick<Entry, 'platforms'>).platforms,
       }
     )
   }
 
   return {
     find,
+    async findChart(reference) {
+      const chart = await find(reference, 'chart')
+      // Without its manifest, which was damaged, the archive is not known.
+      if (!chart?.isWhole) return undefined
+      const manifest = JSON.parse(await readFile(chart.path, 'utf8')) as WrittenManifest
+      const archive = manifest.layers?.find(({ mediaType }) => mediaType === mediaTypes.chartContent)
+      return archive && { digest: chart.digest, path: join(store.blobs, hexOf(archive.digest)) }
+    },
     async findProgram(reference) {
       await store.open()
       return findProgram(store, reference)
+    },
+    async programVersions(name, architecture) {
+      await store.open()
+      return programVersions(store, name, architecture)
     },
     pin: (holder, references) =>
       store.whileUnchanged(async () => {
@@ -86,8 +122,14 @@ export function createContentAccess(store: OpenStore): ContentAccess {
         }
         await store.pins().set(holder, digests)
       }),
+    renewPins: (holder, digests) => store.whileUnchanged(() => store.pins().set(holder, digests)),
     unpin: (holder) => store.whileUnchanged(() => store.pins().set(holder, [])),
   }
+}
+
+/** The part of a manifest that names the archive of a chart; its form was checked before it was published. */
+interface WrittenManifest {
+  readonly layers?: readonly { readonly mediaType: string; readonly digest: string }[]
 }
 
 /** Entries with this reference, those of the newest bundle first. */
@@ -95,7 +137,7 @@ function findRows({ sql }: IndexDatabase, reference: string, kind?: EntryKind): 
   const { condition, values } = conditionOf(reference, kind)
   return sql
     .prepare(
-      `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, kind, digest
+      `SELECT bundle.id AS id, bundle.uid AS uid, facts ->> 'name' AS bundleName, kind, digest, more
       ${publishedEntries} AND ${condition} AND (? = '' OR kind = ?)
       ORDER BY publication DESC, uid DESC, entry.id DESC LIMIT 100`,
     )

@@ -57,6 +57,19 @@ export async function makeContentFolder(folder: ContentFolder): Promise<void> {
   if (!(await stat(layout).catch(missing))) await replaceFile(layout, '{"imageLayoutVersion":"1.0.0"}', 0o600)
 }
 
+// More than a file system keeps beside the name of a file.
+const probe = Buffer.alloc(65_536)
+
+/** Writes a file, syncs it and removes it. @throws the system's error, also that of a full disk */
+export async function requireWritable({ root }: ContentFolder): Promise<void> {
+  const file = join(root, 'probe')
+  try {
+    await replaceFile(file, probe, 0o600)
+  } finally {
+    await unlink(file).catch(missing)
+  }
+}
+
 /** For `catch`: a file that does not exist is no error. */
 export function missing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error

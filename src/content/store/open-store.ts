@@ -26,6 +26,7 @@ import {
   missing,
   removeBlob,
   recordFile,
+  requireWritable,
   type ContentFolder,
 } from './folder.ts'
 import { linkBlobs } from './link-blobs.ts'
@@ -77,6 +78,11 @@ export interface OpenStore extends ContentStore {
   remove(uid: string, check: (bundle: IndexedBundle) => void): Promise<IndexedBundle | undefined>
   /** Runs `work` while nothing is published or removed. */
   whileUnchanged<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * Uses the folder again if its last use failed, and writes to it, so that the store is usable as soon as the disk can be written.
+   * @throws AppError why it still cannot be used
+   */
+  recover(): Promise<void>
   /** Removes orphans, and notes blobs that are missing; waits until nothing is published or removed. */
   sweep(): Promise<void>
   /** Moves damaged blobs out of the store. */
@@ -367,6 +373,11 @@ export function createContentStore(options: StoreOptions): OpenStore {
     },
     remove: (uid, check) => exclusively(() => removeNow(uid, check)),
     whileUnchanged: locked,
+    async recover() {
+      if (isUsable) return
+      await exclusively(() => requireWritable(folder))
+      log.info({ folder: root }, 'the content can be used again')
+    },
     sweep: () => exclusively(() => sweepNow()),
     setAside: (hexes) => exclusively(() => setAsideNow(hexes)),
     async close() {

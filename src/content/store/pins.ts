@@ -19,8 +19,11 @@ export async function openPins(file: string, log: Logger): Promise<Pins> {
   return {
     set: (holder, digests) =>
       lock(async () => {
+        const wanted = [...new Set(digests)].sort()
+        // So that a start writes nothing, which a full disk would refuse.
+        if (isEqual(wanted, pins[holder] ?? [])) return
         const others = Object.entries(pins).filter(([name]) => name !== holder)
-        const own = digests.length === 0 ? [] : [[holder, [...new Set(digests)].sort()] as const]
+        const own = wanted.length === 0 ? [] : [[holder, wanted] as const]
         const next = Object.fromEntries([...others, ...own])
         await replaceFile(file, `${JSON.stringify(next)}\n`, 0o600)
         pins = next
@@ -38,9 +41,23 @@ async function readPins(file: string, log: Logger): Promise<Readonly<Record<stri
   const text = await readFile(file, 'utf8').catch(missing)
   if (text === undefined) return {}
   try {
-    return JSON.parse(text) as Record<string, string[]>
+    return parsePins(text)
   } catch (error) {
     log.error({ err: error, file }, 'the file of pinned content is damaged and counts as empty')
     return {}
   }
 }
+
+/** @throws Error if the text is not what `set` writes */
+function parsePins(text: string): Readonly<Record<string, readonly string[]>> {
+  const pins = JSON.parse(text) as unknown
+  if (typeof pins !== 'object' || pins === null || Array.isArray(pins))
+    throw new Error('it is no JSON object')
+  for (const [holder, digests] of Object.entries(pins))
+    if (!Array.isArray(digests) || !digests.every((each) => typeof each === 'string'))
+      throw new Error(`the pins of ${holder} are no digests`)
+  return pins as Record<string, string[]>
+}
+
+const isEqual = (one: readonly string[], other: readonly string[]) =>
+  one.length === other.length && one.every((each, index) => each === other[index])

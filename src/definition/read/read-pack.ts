@@ -39,12 +39,19 @@ export async function readPack({
   const { file, problems } = parsePackFile(described)
   if (file === undefined) return { pack: undefined, problems }
   const inFolder = new Set(files)
+  const namedIn = (field: 'charts' | 'kubeManifests') =>
+    (file[field] ?? []).map((path) => path.replace(/^(?:\.\/)+/, ''))
+  // A chart may be a folder.
+  const isPresent = (path: string) => inFolder.has(path) || files.some((each) => each.startsWith(`${path}/`))
+  const placesIn = (field: 'charts' | 'kubeManifests') => {
+    const named = namedIn(field)
+    return named.length === 0 ? undefined : named.filter(isPresent).map((path) => `${place}/${path}`)
+  }
 
   const collect = (field: 'charts' | 'kubeManifests', belongs: (path: string) => boolean): string[] => {
-    const named = (file[field] ?? []).map((path) => path.replace(/^(?:\.\/)+/, ''))
+    const named = namedIn(field)
     for (const [index, path] of named.entries())
-      // A chart may be a folder.
-      if (!inFolder.has(path) && !files.some((each) => each.startsWith(`${path}/`)))
+      if (!isPresent(path))
         problems.push({
           code: 'MemberMissing',
           severity: 'error',
@@ -73,6 +80,7 @@ export async function readPack({
     values: inFolder.has('values.yaml') ? (await read('values.yaml'))?.content : undefined,
     manifests,
     charts: charts.map((path) => `${place}/${path}`),
+    named: { charts: placesIn('charts'), manifests: placesIn('kubeManifests') },
     logo: inFolder.has(logo) ? `${place}/${logo}` : undefined,
     dependencies: (file.constraints?.dependencies ?? []).map(toDependency),
     schema,

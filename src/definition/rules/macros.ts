@@ -7,7 +7,13 @@ import { checkPlacements, findOutside } from './placements.ts'
 import { createProblemList, type Report } from './problem-list.ts'
 import { parseSourceTexts, type SourceText } from './source-texts.ts'
 import type { SystemFacts } from './system-macros.ts'
-import { parseVariables, valueOf, type GivenVariable, type VariableRules } from './variables.ts'
+import {
+  createGivenTo,
+  parseVariables,
+  valueOf,
+  type GivenVariable,
+  type VariableRules,
+} from './variables.ts'
 
 /** A text of a definition with its macros replaced by values; the rest is unchanged, byte for byte. */
 export interface RenderedText {
@@ -18,6 +24,8 @@ export interface RenderedText {
   /** Identifies the pack in the profile, together with its name; empty if it has none. */
   readonly displayName: string
   readonly role: 'values' | 'manifest'
+  /** Whether it is a manifest that helm has to render; braces in the values of its macros are escaped. */
+  readonly isTemplate: boolean
   readonly content: string
 }
 
@@ -41,27 +49,37 @@ export function renderDefinition(
   { given, facts, variables = parseVariables(definition.profiles) }: RenderEdges,
 ): { texts: RenderedText[]; problems: Problem[] } {
   const problems = createProblemList()
-  const byName = new Map(given.map((each) => [`${each.profileUid ?? ''}\0${each.name}`, each.value]))
-  const givenTo = ({ uid }: Profile, name: string) => byName.get(`${uid}\0${name}`) ?? byName.get(`\0${name}`)
   const sources = parseSourceTexts(definition, problems.report)
   const { report } = problems
   const { profiles } = definition
-  const edges = { sources, profiles, variables, facts, report, givenTo }
+  const edges = { sources, profiles, variables, facts, report, givenTo: createGivenTo(given) }
   const reading = createMacroReading({ ...edges, isComplete: true })
   reading.check()
   const texts = sources.flatMap((source): RenderedText[] => {
     const { profile, place, packName, displayNames, role, content, macros } = source
     if (profile === undefined) return []
+    const isTemplate = isForHelm(source, profile)
+    const written = (text: string | undefined) => (isTemplate ? text?.replaceAll('{{', '{{ "{{" }}') : text)
     const rendered = reading.isTooLong(source)
       ? content
-      : replaceMacros(content, macros, (macro) => reading.valueOf(source, macro).text)
+      : replaceMacros(content, macros, (macro) => written(reading.valueOf(source, macro).text))
     return [...displayNames].map((displayName) => ({
-      ...{ place, profileUid: profile.uid, packName, displayName, role },
+      ...{ place, profileUid: profile.uid, packName, displayName, role, isTemplate },
       content: rendered,
     }))
   })
   return { texts, problems: problems.list() }
 }
+
+// With a bound, so that a text of braces without an end takes no quadratic time.
+const fieldsOfHelm = /\{\{[^{}]{0,2048}\.(?:Values|Release|Capabilities|Chart)\b/
+
+/**
+ * Manifests of a pack folder are written for helm. Those in a profile often have braces for another reader, as alerts of Prometheus
+ * do, and are rendered only if they ask for something that helm knows.
+ */
+const isForHelm = ({ isTemplate, place, content }: SourceText, profile: Profile) =>
+  isTemplate && (!place.startsWith(`${profile.place}#`) || fieldsOfHelm.test(content))
 
 export interface MacroReadingEdges {
   readonly sources: readonly SourceText[]

@@ -4,7 +4,7 @@ import { checkDeclarations, parseRules, type Declared } from './declarations.ts'
 import { createPatterns, type Patterns } from './pattern.ts'
 import { createProblemList } from './problem-list.ts'
 import { createSuggest } from './suggestion.ts'
-import type { VariableRule, Work } from './variable-rule.ts'
+import { isMasked, type VariableRule, type Work } from './variable-rule.ts'
 
 /** A value from a client. Without `profileUid`, it belongs to the only profile that declares the name. */
 export interface GivenVariable {
@@ -119,9 +119,18 @@ function judge(rule: VariableRule, given: string | undefined, work: Work): strin
     if (rule.default === undefined) return 'is immutable and has no default: correct the definition'
     if (given && given !== rule.default) return 'is immutable: leave its default'
   }
+  if (isMasked(rule.variable, given))
+    return 'consists of stars only, as a masked value does: give the value itself'
   const value = valueOf(rule, given)
   if (value === '') return required === true ? 'is required' : undefined
   return rule.refuse(value, work)
+}
+
+/** Finds what was given to a variable of a profile: with the uid of the profile, otherwise without one. */
+export function createGivenTo(given: readonly GivenVariable[]) {
+  const values = new Map(given.map((each) => [`${each.profileUid ?? ''}\0${each.name}`, each.value]))
+  return ({ uid }: Pick<DeclaringProfile, 'uid'>, name: string): string | undefined =>
+    values.get(`${uid}\0${name}`) ?? values.get(`\0${name}`)
 }
 
 /** The value of a variable: the given one, otherwise its default, otherwise empty. */

@@ -178,10 +178,13 @@ function findKeysTwice(
   }
 }
 
-/** The name of a key for readers of Helm and kubectl, which convert all keys to text: `on` is `true`, `1` is `"1"`. */
-function nameOf({ value, source, type, tag }: Scalar): string {
-  return String(type === 'PLAIN' && tag === undefined ? parsePlain(source ?? '') : value)
+/** The value of a scalar for readers of Helm and kubectl: text that is not quoted may be of another type. */
+export function scalarOf({ value, source, type, tag }: Scalar): unknown {
+  return type === 'PLAIN' && tag === undefined ? parsePlain(source ?? '') : value
 }
+
+/** The name of a key for the same readers, which convert all keys to text: `on` is `true`, `1` is `"1"`. */
+export const nameOf = (key: Scalar): string => String(scalarOf(key))
 
 const styles = {
   QUOTE_SINGLE: 'single',

@@ -43,6 +43,8 @@ export interface Embedded {
   setNewest(bundle: BundledDefinition | undefined): Promise<void>
   /** Reports a bundle that was published, unless a newer one is known. */
   addBundle(bundle: BundledDefinition): Promise<void>
+  /** The archive of a definition by its `source`; undefined if it is not known now, as that of a bundle before the bundles are read. */
+  fileOf(source: string): string | undefined
   /** Why the delivered definitions cannot be used; empty if they can. */
   problems(): readonly Problem[]
 }
@@ -181,6 +183,12 @@ export function createEmbedded(options: EmbeddedOptions): Embedded {
     async addBundle(bundle) {
       const newest = bundles?.newest
       if (!newest || bundle.publishedAt >= newest.at) await setNewest(bundle)
+    },
+    fileOf(source) {
+      const { kind, bundleUid } = originOf(source)
+      if (kind === 'file') return file
+      const newest = bundles?.newest
+      return newest?.bundleUid === bundleUid ? newest.file : undefined
     },
     problems: () => [...refusals.values()].flatMap(({ problems }) => problems),
   }

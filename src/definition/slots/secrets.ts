@@ -1,3 +1,4 @@
+import { encodingsOf } from '../../base/encodings.ts'
 import { isMask, masked } from '../../base/mask.ts'
 import type { Profile, Variable } from '../definition.ts'
 
@@ -21,10 +22,20 @@ function secretsOf({ isSensitive, defaultValue = '', options = [] }: Variable): 
  * and in base64. Secrets of less than 4 characters are not masked. When the searches have taken too long in total, the
  * remaining texts are masked as a whole.
  */
-export function createHide(profiles: readonly Profile[]): (text: string) => string {
-  const secrets = profiles.flatMap(({ variables }) => variables.flatMap(secretsOf))
+export const createHide = (profiles: readonly Profile[]): ((text: string) => string) =>
+  createHideSpelled(secretsIn(profiles).flatMap(spellings))
+
+/** The secrets of profiles. */
+export const secretsIn = (profiles: readonly Profile[]): readonly string[] =>
+  profiles.flatMap(({ variables }) => variables.flatMap(secretsOf))
+
+/** Masks secrets where they occur in a text of programs, as `createHide` does, and also in the other forms that programs write. */
+export const createHideOf = (secrets: readonly string[]): ((text: string) => string) =>
+  createHideSpelled(secrets.filter(isSecret).flatMap((each) => [...spellings(each), ...encodingsOf(each)]))
+
+function createHideSpelled(spellings: readonly string[]): (text: string) => string {
   // Longest first: if a secret contains another one, the rest of it would otherwise stay visible.
-  const spelled = [...new Set(secrets.flatMap(spellings))].sort((one, two) => two.length - one.length)
+  const spelled = [...new Set(spellings)].sort((one, two) => two.length - one.length)
   const work = { left: workLimit }
   return (text) => {
     let rest = text
@@ -56,10 +67,12 @@ function maskOne(text: string, secret: string, work: { left: number }): string {
   return parts.length === 0 ? text : parts.join('') + text.slice(from)
 }
 
+// A mask is no secret, and replacing a mask by a mask would be repeated for every secret.
+const isSecret = (value: string) => value.trim().length >= shortestSecret && !isMask(value.trim())
+
 function spellings(value: string): string[] {
+  if (!isSecret(value)) return []
   const text = value.trim()
-  // A mask is no secret, and replacing a mask by a mask would be repeated for every secret.
-  if (text.length < shortestSecret || isMask(text)) return []
   const lines = text.split('\n').map((line) => line.trim())
   return [
     text,

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { receivedFile } from '../../upload/receive.ts'
+import { replacedDefinition } from '../codes.ts'
 import { detailsFile } from '../examination/protocol.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
 import type { ClusterProfileDetail } from '../schemas.ts'
@@ -21,6 +23,12 @@ export interface Slots {
   details(slot: SlotName, isHeld: (etag: string) => boolean): Promise<SlotDetails>
   /** The handle of a definition: `archiveUploadPath` of later calls. */
   pathOf(definition: SlotDefinition): string
+  /**
+   * The archive of a definition.
+   * @param path a handle, or the path of a slot
+   * @throws AppError BadRequest if the path is neither, NotReady if the content that has the archive is not open yet
+   */
+  archiveOf(path: string): Promise<DefinitionArchive>
   /** Discards the waiting update. @returns the removed definition */
   removeUpdate(): Promise<SlotDefinition | undefined>
   /**
@@ -37,12 +45,20 @@ export interface SlotDetails {
   readonly reply?: StoredReply
 }
 
+/** A definition in a slot, and its archive as it lies there: it may be replaced or removed at any time. */
+export interface DefinitionArchive {
+  readonly file: string
+  /** The file with what the API shows of it: `ClusterProfileDetail[]`. */
+  readonly details: string
+  readonly definition: SlotDefinition
+}
+
 export interface SlotsOptions {
   readonly store: DefinitionStore
   readonly embedded: Embedded
   readonly judgeValues: JudgeValues
-  /** Profiles of the running cluster; undefined if there is no cluster. */
-  readonly running: () => readonly ClusterProfileDetail[] | undefined
+  /** Profiles of the cluster; undefined if there is no cluster. */
+  readonly running: () => Promise<readonly ClusterProfileDetail[] | undefined>
 }
 
 export function createSlots({ store, embedded, judgeValues, running }: SlotsOptions): Slots {
@@ -80,7 +96,7 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
   }
 
   async function diffOf({ uid }: SlotDefinition) {
-    const now = running()
+    const now = await running()
     const incoming = now && (await readJson<ClusterProfileDetail[]>(uid, detailsFile))
     return now && incoming ? { diff: diffDefinitions(now, incoming) } : {}
   }
@@ -118,20 +134,24 @@ export function createSlots({ store, embedded, judgeValues, running }: SlotsOpti
       // The definition was replaced meanwhile.
       return this.details(slot, isHeld)
     },
+    async archiveOf(path) {
+      const definition = await resolve(path)
+      const { uid, source } = definition
+      const file = source === '' ? join(store.folder, uid, receivedFile) : embedded.fileOf(source)
+      if (file !== undefined) return { file, details: join(store.folder, uid, detailsFile), definition }
+      throw new AppError(
+        generalErrors.NotReady,
+        'the content bundle with this definition is not read yet; try again',
+        {
+          retryAfterSec: 5,
+        },
+      )
+    },
     removeUpdate: () => store.remove('update'),
     async validate(path, given) {
       const judged = await judgeValues((await resolve(path)).uid, given)
-      if (judged === undefined) throw gone()
+      if (judged === undefined) throw replacedDefinition()
       return judged
     },
   }
 }
-
-const gone = () =>
-  new AppError(
-    generalErrors.BadRequest,
-    'archiveUploadPath names a definition that has just been replaced; use the path of the new one',
-    {
-      details: { field: 'archiveUploadPath' },
-    },
-  )

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { receiveUpload, type UploadPart } from '../../upload/receive.ts'
+import { receivedFile, receiveUpload, type UploadPart } from '../../upload/receive.ts'
 import type { SigningKey } from '../../upload/signing.ts'
 import { createRunningUploads } from '../../upload/running.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -60,7 +60,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     refused.signal.addEventListener('abort', () => void examination?.cancel())
     const begin = () => {
       const order = {
-        ...{ file: join(staged.folder, 'archive'), folder: staged.folder, isHashed: false },
+        ...{ file: join(staged.folder, receivedFile), folder: staged.folder, isHashed: false },
         ...{ limits, reserveBytes: settings.reserveBytes },
       }
       const begun = examiner.begin(order)

@@ -72,10 +72,12 @@ export function parseIpv6DefaultRoutes(text: string): readonly DefaultRoute[] {
   return routes.sort((a, b) => a.metric - b.metric)
 }
 
-function dotted(digits: string): string {
+/** The IPv4 address of eight hex digits of /proc/net/route. */
+export function dotted(digits: string): string {
   return Buffer.from(digits, 'hex').reverse().join('.')
 }
 
-function isUsable(flags: number): boolean {
+/** Whether a route with these flags is up and leads somewhere. */
+export function isUsable(flags: number): boolean {
   return (flags & rtfUp) !== 0 && (flags & rtfReject) === 0
 }

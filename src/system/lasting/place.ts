@@ -8,17 +8,12 @@ export interface Place {
   launch(run: PlacedRun): Promise<void>
   /** Process id of the keeper, 0 where it is not known yet; undefined where no keeper runs. */
   findKeeper(run: Pick<PlacedRun, 'name' | 'lock'>): Promise<number | undefined>
-  boot(): Promise<Boot>
+  /** The id of the present boot of the host, which is different after each boot: its end is the end of every keeper. */
+  bootId(): Promise<string>
+  /** Whether the host is shutting down. */
+  isEnding(): Promise<boolean>
   /** How an operator finds out why a keeper did not begin or end. */
   advice(name: string): string
-}
-
-/** The present boot of the host: its end is the end of every keeper. */
-export interface Boot {
-  /** Different after each boot. */
-  readonly id: string
-  /** The host is shutting down. */
-  readonly isEnding: boolean
 }
 
 export interface PlacedRun {

@@ -92,6 +92,8 @@ export interface LastingRunsOptions {
   readonly program: string
   /** Whether the daemon is a unit of systemd: its runs are then units too, and otherwise sessions of their own. */
   readonly asUnits: boolean
+  /** What the names of its units begin with; by default `edgehostd-run-`. */
+  readonly unitPrefix?: string
   /** File with the kernel's id of this boot, random(4). */
   readonly bootIdFile?: string
 }
@@ -99,6 +101,7 @@ export interface LastingRunsOptions {
 const safeName = /^[a-z0-9][a-z0-9-]{0,63}$/
 const longestTimeoutMs = 2_147_483_647
 const keeperFlags = ['--max-semi-space-size=1', '--max-old-space-size=32']
+const usuallyBegunMs = 1_000
 const beginsWithinMs = 30_000
 const killedWithinMs = 5_000
 // SIGUSR2 is for the keeper, which gives its command 10 s to end.
@@ -110,9 +113,12 @@ const pauseMs = 50
 
 /** Lasting runs with their files in folders and their keepers in units or sessions. */
 export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
-  const { runner, folder, program: keeper, asUnits, bootIdFile = '/proc/sys/kernel/random/boot_id' } = options
+  const { runner, folder, program: keeper, asUnits, unitPrefix = 'edgehostd-run-' } = options
+  const { bootIdFile = '/proc/sys/kernel/random/boot_id' } = options
   const kernelBoot = async () => (await readFile(bootIdFile, 'utf8')).trim()
-  const place: Place = asUnits ? createUnits(runner, kernelBoot) : createSessions(runner, kernelBoot)
+  const place: Place = asUnits
+    ? createUnits(runner, kernelBoot, unitPrefix)
+    : createSessions(runner, kernelBoot)
   // A run that is being started has its files before its keeper runs: it must not be reported as gone.
   const inTurn = serialize()
 
@@ -132,8 +138,8 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
     // The run may have ended between the two checks.
     const late = await written()
     if (late) return late
-    const boot = await place.boot()
-    return { kind: 'gone', reason: boot.isEnding || boot.id !== order.bootId ? 'rebooted' : 'vanished' }
+    const isRebooted = (await place.bootId()) !== order.bootId || (await place.isEnding())
+    return { kind: 'gone', reason: isRebooted ? 'rebooted' : 'vanished' }
   }
   async function refuseWhileRunning(name: string, files: RunFiles): Promise<void> {
     const ended = async () => ((await findKeeper(files)) === undefined ? true : undefined)
@@ -183,11 +189,12 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
 
   /** Waits until the keeper has written its process id, or has ended. */
   async function begun(name: string, files: RunFiles): Promise<void> {
-    const state = await within(beginsWithinMs, async () => {
-      if (Number(await readFile(files.lock, 'utf8')) > 0) return 'begun'
-      return (await findKeeper(files)) === undefined ? 'ended' : undefined
-    })
-    if (state === 'begun' || Number(await readFile(files.lock, 'utf8')) > 0) return
+    const hasBegun = async () => Number(await readFile(files.lock, 'utf8')) > 0 || undefined
+    // A search for the keeper may start a program, which would slow down the start of the keeper itself.
+    if (await within(usuallyBegunMs, hasBegun)) return
+    const ended = async () => (await hasBegun()) ?? ((await findKeeper(files)) === undefined || undefined)
+    await within(beginsWithinMs, ended)
+    if (await hasBegun()) return
     throw new RunRefused('not-started', `the run ${name} did not begin; ${place.advice(name)}`)
   }
 
@@ -201,7 +208,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
             `timeoutMs of the run ${name} must be an integer from 1 to ${longestTimeoutMs}`,
           )
         await refuseWhileRunning(name, files)
-        const { id: bootId } = await place.boot()
+        const bootId = await place.bootId()
         const order = { program, args, environment, timeoutMs, bootId, startedAt: Date.now() }
         try {
           await write(files, order, input)
@@ -232,6 +239,7 @@ export function createLastingRuns(options: LastingRunsOptions): LastingRuns {
       try {
         return await followOutput({
           output,
+          exit: files.exit,
           since,
           onLine,
           hasExit: async () => (await readJson(files.exit)) !== undefined,

@@ -47,7 +47,8 @@ export function createSessions(runner: CommandRunner, kernelBoot: () => Promise<
       const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
       return commandLine.split('\0').includes(dirname(lock)) ? pid : 0
     },
-    boot: async () => ({ id: await kernelBoot(), isEnding: false }),
+    bootId: kernelBoot,
+    isEnding: () => Promise.resolve(false),
     advice: () => 'run its command by hand to see why',
   }
   return sessions

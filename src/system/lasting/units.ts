@@ -1,16 +1,26 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { CommandRunner } from '../runner.ts'
 import type { Place } from './place.ts'
 
 const timeoutMs = 30_000
-const unitOf = (name: string) => `edgehostd-run-${name}.service`
-
 /**
  * Keepers as transient units, outside the sandbox of the daemon and with full rights on the host. systemd refuses a second
  * unit of the same name. Neither systemd-run(1) nor systemctl(1) needs the system bus for this: as root they use systemd's
  * own socket.
  * @param kernelBoot the kernel's id of this boot
+ * @param prefix of the names of the units
+ * @param transientFolder where systemd keeps the file of each transient unit as long as it knows the unit, systemd.unit(5)
  */
-export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<string>): Place {
+export function createUnits(
+  runner: CommandRunner,
+  kernelBoot: () => Promise<string>,
+  prefix: string,
+  transientFolder = '/run/systemd/transient',
+): Place {
+  const unitOf = (name: string) => `${prefix}${name}.service`
+  // The present boot lasts longer than this process.
+  let bootId: string | undefined
   return {
     async launch({ name, command, timeoutMs: longest }) {
       const options = [
@@ -34,6 +44,8 @@ export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<str
       if (started.exitCode !== 0) throw new Error(started.stderr.trim() || 'systemd-run failed')
     },
     async findKeeper({ name }) {
+      // Most questions are about a unit that is gone, and need no program then.
+      if (!existsSync(join(transientFolder, unitOf(name)))) return undefined
       const properties = ['ActiveState', 'MainPID', 'Job']
       const { exitCode, stdout, stderr } = await runner.run(
         'systemctl',
@@ -45,14 +57,17 @@ export function createUnits(runner: CommandRunner, kernelBoot: () => Promise<str
       const isIdle = ['inactive', 'failed'].includes(value('ActiveState')) && !Number(value('Job'))
       return isIdle ? undefined : Number(value('MainPID'))
     },
-    async boot() {
-      const ask = (...args: string[]) => runner.run('systemctl', args, { timeoutMs })
-      const state = await ask('is-system-running')
+    async bootId() {
+      if (bootId !== undefined) return bootId
       // In a container the kernel's id of the boot can be that of the machine; the start time of systemd is the container's own.
-      const begin = await ask('show', '--property=UserspaceTimestampMonotonic', '--value')
+      const args = ['show', '--property=UserspaceTimestampMonotonic', '--value']
+      const begin = await runner.run('systemctl', args, { timeoutMs })
       if (begin.exitCode !== 0) throw new Error(begin.stderr.trim() || 'systemctl show failed')
-      const id = `${await kernelBoot()} ${begin.stdout.trim()}`
-      return { id, isEnding: state.stdout.trim() === 'stopping' }
+      return (bootId = `${await kernelBoot()} ${begin.stdout.trim()}`)
+    },
+    async isEnding() {
+      const state = await runner.run('systemctl', ['is-system-running'], { timeoutMs })
+      return state.stdout.trim() === 'stopping'
     },
     advice: (name) => `see: journalctl -u ${unitOf(name)}`,
   }

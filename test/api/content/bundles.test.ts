@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Bundle, BundleEntry, ContentUsage } from '../../../src/content/schemas.ts'
 import { digestOfBytes, hexOfBytes, putBundle, type TestBundle } from '../../support/content-bundles.ts'
+import { plantCluster } from '../../support/planted-cluster.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 const path = '/v1/edge-mgmt/content/bundles'
@@ -148,6 +149,36 @@ it('a pin on what is not here is refused and the old pins stay', async () => {
   await expect(content.pin('cluster edge-1', ['nginx'])).rejects.toMatchObject({ code: 'NotFound' })
   expect((await remove(`${path}/${uids[1]}`)).statusCode).toBe(409)
 })
+
+it.each([
+  '',
+  '{',
+  'null',
+  '[]',
+  '"cluster"',
+  '{"the cluster of this host":1}',
+  '{"a":["sha256:1",2]}',
+  '\0\0\0',
+])(
+  'what the cluster needs is pinned after a start that finds %j in pins.json, and while the content of it is away',
+  async (damaged) => {
+    await putTwo()
+    plantCluster(edge, [digestOfBytes(green), digestOfBytes(Buffer.from('away'))])
+    await edge.stop()
+    await writeFile(join(stateDirectory, 'content', 'pins.json'), damaged)
+    edge = await createTestEdge({ stateDirectory })
+    admin = (await edge.login('alice')).access
+    await edge.daemon.rooms.cluster.jobs?.find(({ name }) => name === 'cluster-content')?.run()
+    const refused = await remove(`${path}/${uids[1]}`)
+    expect([refused.statusCode, refused.json()]).toMatchObject([
+      409,
+      { code: 'ContentInUse', message: /is needed by the cluster of this host/ },
+    ])
+    expect((await remove(`${path}/${uids[0]}`)).statusCode).toBe(204)
+    await put(uids[0], { name: 'back', blobs: [Buffer.from('away')], entries: [{}], publishedAt: 3_000 })
+    expect((await remove(`${path}/${uids[0]}`)).statusCode).toBe(409)
+  },
+)
 
 it('the uploaded content is a 404 while nothing was published', async () => {
   const nothing = await edge.get(details, viewer)

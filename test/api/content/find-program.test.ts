@@ -58,6 +58,12 @@ it('a program is found by name, version and architecture, with the files of that
   const found = await find('1.2', 'arm64')
   expect(found).toMatchObject({ bundle: { uid }, isWhole: true })
   expect(layout.blobs.has(found!.digest.slice(7))).toBe(true)
+  await edge.content.pin('cluster shop', [found!.entryDigest])
+  expect(
+    (await edge.get(`/v1/edge-mgmt/content/bundles/${uid}`, (await edge.login('bob')).access)).json(),
+  ).toMatchObject({
+    holders: ['cluster shop'],
+  })
   expect(found?.files.map(({ title, mode }) => [title, mode])).toEqual([
     ['bin/tool', 0o755],
     ['tool.conf', 0o644],
@@ -86,4 +92,17 @@ it('a program without architectures is for all, and an architecture that is not 
   await client.upload(sparse)
   expect(await textsOf('2', 'amd64')).toEqual(['a'])
   expect(await find('2', 'arm64')).toBeUndefined()
+})
+
+it('the versions of a program for an architecture are those of the newest bundle first, each once', async () => {
+  const versions = (architecture: string) => edge.content.programVersions('tool', architecture)
+  expect(await versions('amd64')).toEqual([])
+  await client.upload(layoutOf('3', { amd64: { 'bin/tool': 'three' } }))
+  await client.upload(layoutOf('2', { amd64: { 'bin/tool': 'two' }, arm64: { 'bin/tool': 'two for arm64' } }))
+  const again = layoutOf('3', { amd64: { 'bin/tool': 'three' } })
+  again.list(program(again, { 'bin/tool': 'ten' }), named('10'))
+  await client.upload(again)
+  expect(await versions('amd64')).toEqual(['10', '3', '2'])
+  expect(await versions('arm64')).toEqual(['10', '2'])
+  expect(await edge.content.programVersions('other', 'amd64')).toEqual([])
 })

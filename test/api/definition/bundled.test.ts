@@ -89,6 +89,7 @@ describe('the slot embedded, with a content bundle', () => {
     await publish(first)
     const shown = await details('embedded')
     expect(shown).toMatchObject({ fileName: 'bundle 1.0.0', sizeBytes: first.sizeBytes, problems: [] })
+    expect((await edge.definition.archiveOf(shown.archiveUploadPath)).file).toBe(first.file)
     expect(shown.sha256).toMatch(/^[0-9a-f]{64}$/)
     expect(await slots()).toEqual(['1.0.0', undefined])
     expect(await onDisk()).toEqual([shown.uid, 'staging'].sort())

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { createHash, randomBytes } from 'node:crypto'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Problem } from '../../../src/definition/definition.ts'
@@ -63,6 +63,18 @@ describe('slots', () => {
     ])
     expect(JSON.stringify(shown)).not.toContain('hunter2')
     expect((await details('embedded')).clusterProfileDetails).toEqual([])
+  })
+
+  it('other rooms get the archive of an upload by its handle; a handle of a replaced one is refused', async () => {
+    const first = await uploaded()
+    const { file, definition } = await edge.definition.archiveOf(first.uploadPath)
+    const archive = await readFile(file)
+    expect(createHash('sha256').update(archive).digest('hex')).toBe(definition.sha256)
+    await uploaded({ version: '1.0.1' })
+    await expect(edge.definition.archiveOf(first.uploadPath)).rejects.toMatchObject({
+      code: 'BadRequest',
+      message: expect.stringContaining('archiveUploadPath names no definition of this host') as string,
+    })
   })
 
   it('the details have the same ETag until something changes', async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { parse } from 'yaml'
 import { families } from '../../../src/declarations.ts'
 import { readMetrics, valueOf } from '../../support/metrics-text.ts'
+import { plantCluster } from '../../support/planted-cluster.ts'
 import { createTestEdge, currentPath, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 const scrapeToken = 'a-token-for-scrapers-alone'
@@ -154,7 +155,8 @@ describe('the reply', () => {
     }
   })
 
-  it('every metric has a value on a running host', async () => {
+  it('every metric has a value on a running host with a cluster', async () => {
+    plantCluster(edge)
     const present = new Set((await lines()).map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')))
     // No job has run.
     const absent = new Set(['edgehostd_job_duration_seconds', 'edgehostd_job_success_age_seconds'])

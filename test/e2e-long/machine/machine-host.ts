@@ -98,6 +98,9 @@ function asHost(machine: Machine): Host {
     async reboot() {
       throw new Error('a machine boots once')
     },
+    async cutPower() {
+      throw new Error('a machine boots once')
+    },
     unplug: () => machine.unplug(),
   }
   return host

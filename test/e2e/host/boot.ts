@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, openSync, closeSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, rmdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from './eventually.ts'
+import { cgroupsOf, plainGround, type Ground } from './ground.ts'
 import { run } from './process.ts'
 import { lowerFolder, type Lower } from './roots.ts'
 
@@ -11,12 +12,16 @@ import { lowerFolder, type Lower } from './roots.ts'
 export interface Machine {
   /** Process id of its PID 1; another one after a reboot. */
   readonly leader: number
+  /** Process id of what holds it, over reboots too. */
+  readonly holder: number
   /** A folder of its own on the test machine. */
   readonly folder: string
   /** The output of PID 1 on its console. */
   console(): string
   /** Shuts systemd down in order and boots it again, in a network of its own as before. */
   reboot(): Promise<void>
+  /** Ends everything that runs on it at once, as a power cut does, and boots it again. What it has written stays. */
+  cutPower(): Promise<void>
   /** Ends it at once and removes everything of it. */
   unplug(): Promise<void>
 }
@@ -25,7 +30,7 @@ export interface Machine {
 // itself has enabled do not start on the host: only those that systemd itself wants (journal, bus, logind).
 const script = `
 set -eu
-folder=$1 name=$2 lower=$3 cgroups=$4; shift 4
+folder=$1 name=$2 lower=$3 cgroups=$4 prepare=$5; shift 5
 mount -t tmpfs -o mode=0755 tmpfs "$folder/cow"; mkdir "$folder/cow/upper" "$folder/cow/work"
 mount -t overlay overlay -o "lowerdir=$lower,upperdir=$folder/cow/upper,workdir=$folder/cow/work" "$folder/root"
 root=$folder/root
@@ -36,16 +41,18 @@ rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/rc?.d
 rm -f "$root"/var/lib/man-db/auto-update
 # What the machine has and the package has to bring along must not be found by accident.
 rm -f "$root"/usr/bin/pamtester "$root"/usr/bin/node "$root"/usr/local/bin/node
-export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
 mkdir $cgroups
-# 133 is what it ends with when the host wants to be booted again.
+eval "$prepare"
+# 133 is what it ends with when the host wants to be booted again; the file is there after a power cut.
 while true; do
   code=0
   (
     for cgroup in $cgroups; do echo 0 > "$cgroup/cgroup.procs"; done
-    exec systemd-nspawn --directory="$root" --machine="$name" --boot --register=no --keep-unit --private-network --link-journal=no "$@"
+    exec systemd-nspawn --directory="$root" --machine="$name" --boot --register=no --keep-unit --link-journal=no "$@"
   ) || code=$?
-  [ $code = 133 ] || exit $code
+  [ $code = 133 ] || rm "$folder/power-cut" 2> /dev/null || exit $code
+  # What containers of the host had is not there after a boot.
+  find $cgroups -mindepth 1 -depth -type d -exec rmdir {} +
 done
 `
 
@@ -53,14 +60,20 @@ export interface BootOptions {
   readonly lower: Lower
   /** Further arguments of systemd-nspawn. */
   readonly nspawn?: readonly string[]
+  /** What it stands on; by default a network of its own with nothing in it. */
+  readonly ground?: Ground
 }
 
-/** Boots a root filesystem, copy on write, with systemd as PID 1 in a network of its own. Takes about a second. */
-export async function boot({ lower, nspawn: more = [] }: BootOptions): Promise<Machine> {
+/** Boots a root filesystem, copy on write, with systemd as PID 1. Takes about a second. */
+export async function boot({
+  lower,
+  nspawn: more = [],
+  ground = plainGround,
+}: BootOptions): Promise<Machine> {
   if (process.getuid?.() !== 0) throw new Error('booting hosts needs root')
   const folder = await mkdtemp(join(tmpdir(), `edgehost-${process.pid}-`))
   const name = folder.slice(folder.lastIndexOf('/') + 1).toLowerCase()
-  const cgroups = cgroupFolders(name)
+  const cgroups = ground.cgroups(name)
   await mkdir(join(folder, 'root'))
   await mkdir(join(folder, 'cow'))
   const log = join(folder, 'console')
@@ -70,11 +83,15 @@ export async function boot({ lower, nspawn: more = [] }: BootOptions): Promise<M
     'setpriv',
     [
       ...['--pdeathsig', 'KILL', 'unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc'],
+      ...ground.namespaces,
       // What another test unmounts goes from here too; a power cut leaves a file system that must not stay in use.
       ...['--propagation', 'slave', 'bash', '-c', script, 'boot', folder, name, await lowerFolder(lower)],
-      ...[cgroups.join(' '), ...more],
+      ...[cgroups.join(' '), ground.prepare, ...ground.nspawn(folder), ...more],
     ],
-    { stdio: ['ignore', console, console], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' } },
+    {
+      stdio: ['ignore', console, console],
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', ...ground.environment },
+    },
   )
   closeSync(console)
   const ended = new Promise<void>((resolve) => nspawn.once('exit', () => resolve()))
@@ -87,14 +104,21 @@ export async function boot({ lower, nspawn: more = [] }: BootOptions): Promise<M
   const readConsole = () => readFileSync(log, 'utf8')
   try {
     let leader = await leaderOf(nspawn, readConsole)
+    const holder = (await firstChild(nspawn.pid))!
     return {
       get leader() {
         return leader
       },
+      holder,
       folder,
       console: readConsole,
       async reboot() {
         await run('nsenter', ['-t', String(leader), '-a', 'systemctl', 'reboot'])
+        leader = await leaderOf(nspawn, readConsole, leader, shutdownMs + bootMs)
+      },
+      async cutPower() {
+        await writeFile(join(folder, 'power-cut'), '')
+        process.kill(leader, 'SIGKILL')
         leader = await leaderOf(nspawn, readConsole, leader)
       },
       unplug,
@@ -105,7 +129,16 @@ export async function boot({ lower, nspawn: more = [] }: BootOptions): Promise<M
   }
 }
 
-async function leaderOf(nspawn: ChildProcess, console: () => string, former?: number): Promise<number> {
+const bootMs = 60_000
+/** Processes of containers that ignore SIGTERM have 90 s. */
+const shutdownMs = 180_000
+
+async function leaderOf(
+  nspawn: ChildProcess,
+  console: () => string,
+  former?: number,
+  timeoutMs = bootMs,
+): Promise<number> {
   return eventually(async () => {
     if (nspawn.exitCode !== null)
       throw new Error(`systemd-nspawn ended with ${nspawn.exitCode}:\n${console()}`)
@@ -116,7 +149,7 @@ async function leaderOf(nspawn: ChildProcess, console: () => string, former?: nu
     // "degraded" is allowed: some units cannot work in a container.
     if (!/^(running|degraded)$/m.test(stdout)) throw new Error(`still ${stdout.trim()}:\n${console()}`)
     return leader
-  }, 60_000)
+  }, timeoutMs)
 }
 
 async function firstChild(pid: number | undefined): Promise<number | undefined> {
@@ -132,15 +165,9 @@ export async function sweep(): Promise<void> {
     return owner !== undefined && !existsSync(`/proc/${owner}`)
   })
   for (const name of left) {
-    for (const cgroup of cgroupFolders(name.toLowerCase())) await removeCgroup(cgroup)
+    for (const cgroup of cgroupsOf(name.toLowerCase())) await removeCgroup(cgroup)
     await rm(join(tmpdir(), name), { recursive: true, force: true })
   }
-}
-
-function cgroupFolders(name: string): string[] {
-  // A cgroup of its own in the unified hierarchy, and in systemd's own where the machine is a hybrid.
-  if (existsSync('/sys/fs/cgroup/cgroup.controllers')) return [`/sys/fs/cgroup/${name}`]
-  return ['unified', 'systemd'].map((each) => `/sys/fs/cgroup/${each}/${name}`)
 }
 
 async function removeCgroup(folder: string): Promise<void> {

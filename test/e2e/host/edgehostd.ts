@@ -40,15 +40,20 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string
 /** For a test that polls more often than the rate limit allows. Without it the default limits apply. */
 export const unlimited = 'api: {rateLimits: {enabled: false}}\n'
 
+export interface EdgehostdOptions extends HostOptions {
+  /** The package; by default that under test. */
+  readonly deb?: string
+}
+
 /** Boots a host and installs the package on it; requests are not limited there. */
-export async function bootEdgehostd(options: HostOptions): Promise<Edgehostd> {
+export async function bootEdgehostd(options: EdgehostdOptions): Promise<Edgehostd> {
   const host = await bootHost(options)
   const edgehostd = asEdgehostd(host)
   try {
     // In the unit and not in /etc/edgehostd, whose content only the package makes.
     const noLimits = '[Service]\nEnvironment=EDGEHOSTD_API_RATE_LIMITS_ENABLED=false\n'
     await host.write('/etc/systemd/system/edgehostd.service.d/requests.conf', noLimits)
-    await installPackage(host, await readFile(inject('deb')))
+    await installPackage(host, await readFile(options.deb ?? inject('deb')))
     await edgehostd.trust()
   } catch (error) {
     await host.unplug()

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { boot, type BootOptions } from './boot.ts'
 import { curl, type Ask, type Reply } from './http.ts'
 import { startLoad, type Load, type LoadOrder } from './load.ts'
-import { layWire, type Wire } from './network.ts'
+import { layWire, wireOnBridge, type Wire } from './network.ts'
 import { output, run, type Ended, type RunOptions } from './process.ts'
 
 /** An account to make on a host. */
@@ -49,8 +49,10 @@ export interface Host {
   readonly folder: string
   /** Process id of PID 1; another one after a reboot. */
   readonly leader: number
-  /** Boots again; for hosts without a wire, since a network does not outlast its host. */
+  /** Boots again; not for hosts with a wire that was laid after the boot, since that does not outlast it. */
   reboot(): Promise<void>
+  /** Cuts its power and boots it again; with the same limit. */
+  cutPower(): Promise<void>
   /** Ends the host at once and removes everything of it. */
   unplug(): Promise<void>
 }
@@ -68,7 +70,8 @@ export async function bootHost(options: HostOptions): Promise<Host> {
   let wire: Wire | undefined
   try {
     await output('nsenter', ['-t', pid(), '-n', 'ip', 'link', 'set', 'lo', 'up'])
-    if (options.wire ?? true) wire = await layWire(machine.leader)
+    if (options.ground?.hasClients) wire = wireOnBridge(machine.holder)
+    else if (options.wire ?? true) wire = await layWire(machine.leader)
   } catch (error) {
     await machine.unplug()
     throw error
@@ -76,6 +79,10 @@ export async function bootHost(options: HostOptions): Promise<Host> {
   const inside = (args: readonly string[]) => ['-t', pid(), '-a', ...args]
   const path = (name: string) => join(`/proc/${pid()}/root`, name)
   const cacert = join(folder, 'certificate.pem')
+  const isWireLaid = wire !== undefined && !options.ground?.hasClients
+  const expectWireStays = () => {
+    if (isWireLaid) throw new Error('a wire that was laid after the boot does not outlast the host')
+  }
   const onWire = () => {
     if (!wire) throw new Error('this host has no wire')
     return wire
@@ -124,8 +131,12 @@ export async function bootHost(options: HostOptions): Promise<Host> {
       return startLoad(namespace, { ...usual, ...order, url: `https://${server}:5080${target}` }, token)
     },
     reboot: async () => {
-      if (wire) throw new Error('a wire does not outlast a reboot')
+      expectWireStays()
       await machine.reboot()
+    },
+    cutPower: async () => {
+      expectWireStays()
+      await machine.cutPower()
     },
     async unplug() {
       await wire?.cut()

@@ -35,9 +35,28 @@ export async function layWire(leader: number): Promise<Wire> {
     await where(['address', 'add', `fd77::${last}/48`, 'dev', device, 'nodad'])
     await where(['link', 'set', device, 'up'])
   }
+  return {
+    ...clientsOf(client, 'wire'),
+    async cut() {
+      const ended = new Promise<void>((resolve) => holder.once('exit', () => resolve()))
+      holder.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+/** The wire of a host whose ground has clients; it ends with the host. @param holder process that holds the host */
+export const wireOnBridge = (holder: number): Wire => ({
+  ...clientsOf(holder, 'edge0'),
+  cut: () => Promise.resolve(),
+})
+
+/** @param device of the clients */
+function clientsOf(client: number, device: string): Omit<Wire, 'cut'> {
   const addAddress = async (address: string) => {
     const [length, flags] = address.includes(':') ? [48, ['nodad']] : [16, []]
-    await inClient(['address', 'add', `${address}/${length}`, 'dev', 'wire', ...flags])
+    const args = ['address', 'add', `${address}/${length}`, 'dev', device, ...flags]
+    await output('nsenter', ['-t', String(client), '-n', 'ip', ...args])
   }
   let used = 0
   return {
@@ -50,11 +69,6 @@ export async function layWire(leader: number): Promise<Wire> {
       const address = family === 'ipv4' ? `10.77.1.${used}` : `fd77:0:0:${used.toString(16)}::2`
       await addAddress(address)
       return address
-    },
-    async cut() {
-      const ended = new Promise<void>((resolve) => holder.once('exit', () => resolve()))
-      holder.kill('SIGKILL')
-      await ended
     },
   }
 }

@@ -67,7 +67,10 @@ function ask(
     { socketPath: at, method, path: url, agent: false, headers: { ...type, ...headers } },
     (reply) => {
       let text = ''
+      // A stream of events ends only with its session.
+      if (reply.headers['content-type'] === 'text/event-stream') reply.once('data', () => sent.destroy())
       reply.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      reply.on('close', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text }))
       reply.on('end', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text }))
     },
   )

@@ -140,6 +140,25 @@ describe.skipIf(!isRoot)('a disk that becomes full while content.cjs works', () 
     expect(listWhole(home.blobs)).toHaveLength(4)
   })
 
+  it('the content is ready again by itself when the disk has space again, and not before', async () => {
+    const directory = mount('size=1m')
+    const edge = await createTestEdge({ content: { ...noReserve, directory } })
+    undo.push(() => edge.stop())
+    const recover = async () => edge.content.jobs?.find(({ name }) => name === 'content-recovery')?.run()
+    const isReady = () => edge.content.checks?.every(({ holds }) => holds())
+    await edge.content.unpin('cluster shop')
+    const makeRoom = fill(directory)
+    await expect(edge.content.renewPins('cluster shop', ['sha256:1'])).rejects.toMatchObject({
+      code: 'StorageFull',
+    })
+    await recover()
+    expect(isReady()).toBe(false)
+    makeRoom()
+    await recover()
+    expect(isReady()).toBe(true)
+    expect(readdirSync(directory)).not.toContain('probe')
+  })
+
   it('the client gets 507, nothing of the upload is left, and the same upload is taken when there is space', async () => {
     const directory = mount('size=8m')
     const edge = await createTestEdge({

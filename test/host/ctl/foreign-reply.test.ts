@@ -53,6 +53,7 @@ const bodies: Readonly<Record<string, string>> = {
 }
 const commands = [
   ...['status', 'host show', 'audit list', 'audit verify', 'sessions list'],
+  ...['cluster get', 'cluster events', 'cluster watch'],
   ...['content list', 'content show u', 'content usage', 'content uploads', 'content delete d --yes'],
 ]
 

@@ -29,6 +29,8 @@ describe.each([
   'audit verify',
   'definition inspect d.tgz',
   'definition validate d.tgz',
+  'cluster get',
+  'cluster events',
   'content list',
   'content show u',
   'content delete d --dry-run',

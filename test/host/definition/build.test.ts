@@ -222,6 +222,10 @@ describe.each(['d.tgz', 'd.tar.zst'])('%s', (name) => {
         values: 'pack:\n  namespace: a\n',
         manifests: [{ place: 'packs/alpha-1.0.0/manifests/a.yaml', content: 'kind: A\n---\nkind: B\n' }],
         charts: ['packs/alpha-1.0.0/charts/alpha.tgz'],
+        named: {
+          manifests: ['packs/alpha-1.0.0/manifests/a.yaml'],
+          charts: ['packs/alpha-1.0.0/charts/alpha.tgz'],
+        },
         logo: 'packs/alpha-1.0.0/logo.png',
         dependencies: [],
         schema: undefined,

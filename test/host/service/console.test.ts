@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -34,6 +34,13 @@ describe('the issue file', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o644)
     expect(commands).toEqual(['agetty --reload'])
     expect(await readdir(folder)).toEqual(['edgehostd.issue'])
+  })
+
+  it('what a killed daemon has left of the issue file is removed, and nothing of other programs', async () => {
+    await writeFile(join(folder, '.edgehostd.issue.7470644c9d440170.tmp'), 'half')
+    await writeFile(join(folder, '.other.issue.7470644c9d440170.tmp'), 'of another program')
+    await makeIssue().show('one\n')
+    expect((await readdir(folder)).sort()).toEqual(['.other.issue.7470644c9d440170.tmp', 'edgehostd.issue'])
   })
 
   it('the issue file is written again only when the text has changed', async () => {

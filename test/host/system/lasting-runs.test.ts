@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { appendFileSync, existsSync } from 'node:fs'
-import { mkdtemp, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { followOutput } from '../../../src/system/lasting/follow-output.ts'
 import {
   createLastingRuns,
   type LastingRuns,
@@ -111,6 +112,23 @@ describe('a run in a session of its own', () => {
       reason: 'not-started',
     })
     expect(await runs.find('broken')).toBeUndefined()
+  })
+
+  it('the end of a run is seen when its file is there, and not at the next look', async () => {
+    const [path, exit] = [join(folder, 'output'), join(folder, 'exit')]
+    await writeFile(path, 'one\n')
+    await writeFile(`${exit}.reserved`, '')
+    const output = await open(path)
+    onTestFinished(() => output.close())
+    const first = Promise.withResolvers<string>()
+    const following = followOutput({
+      ...{ output, exit, since: 0, pauseMs: 600_000, onLine: first.resolve },
+      hasExit: () => Promise.resolve(existsSync(exit)),
+      end: () => Promise.resolve(existsSync(exit) ? 'ended' : undefined),
+    })
+    await first.promise
+    await rename(`${exit}.reserved`, exit)
+    expect(await following).toBe('ended')
   })
 
   it('a cursor behind the end of a file that a power cut has shortened reads no lines', async () => {

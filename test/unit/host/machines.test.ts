@@ -57,6 +57,7 @@ it('the facts of a laptop with LUKS, LVM and Wi-Fi are right', async () => {
   expect(metadata.id).toBe('edge-0a1b2c3d4e5f1a2b8c3d0123456789ab')
   expect(spec).toEqual({
     connectionMode: 'airgap',
+    nodeRole: 'unknown',
     hardwareSpec: {
       archType: 'amd64',
       cpu: { cores: 16 },

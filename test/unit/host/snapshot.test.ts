@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { outOfCluster } from '../../../src/host/document.ts'
 import type { HostFiles } from '../../../src/host/files.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions, type SnapshotReply } from '../../../src/host/snapshot.ts'
@@ -62,6 +63,24 @@ const modifiedOf = ({ body }: SnapshotReply) => (parse(body) as EdgeHostInfo).me
 const hostnameFile = '/proc/sys/kernel/hostname'
 
 describe('reply', () => {
+  it('a reading that ends after the stop asks the cluster for nothing: the database may be closed', async () => {
+    const stop = new AbortController()
+    const asked: boolean[] = []
+    const { build } = board({
+      stopping: stop.signal,
+      cluster: () => {
+        asked.push(stop.signal.aborted)
+        return outOfCluster
+      },
+    })
+    const snapshot = await build()
+    await snapshot.refresh('all')
+    const reading = snapshot.refresh('all')
+    stop.abort()
+    await reading
+    expect(asked).toEqual([false])
+  })
+
   it('the reply has all fields, spelled as in the API', async () => {
     const snapshot = await board().build()
     expect(snapshot.current()).toBeUndefined()
@@ -111,10 +130,12 @@ describe('reply', () => {
             subnet: '64',
           },
         ],
+        nodeRole: 'unknown',
       },
       status: {
         agentVersion: '0.1.0',
         configurationStatus: 'pending',
+        isClusterPhase: false,
         dns: { nameservers: ['2001:db8::53'], options: [], searchDomains: [] },
         hostName: 'board',
         ntp: { fallbackNtpServers: [], ntpServers: [] },

@@ -1,10 +1,10 @@
+import { containerdHosts } from '../../registry/containerd-hosts.ts'
 import {
   basicOf,
   certificateFile,
   certificateStep,
   heading,
   modeOf,
-  quote,
   urlOf,
   type ReachedRegistry,
   type RuntimeConfiguration,
@@ -13,35 +13,23 @@ import {
 const folder = '/etc/containerd/certs.d'
 const certificatePath = `${folder}/_default/edgehostd.crt`
 
-/**
- * For containerd 1.5 and later, and nerdctl. `_default` is for every registry that has no folder of its own. Containerd 1.6 ignores a
- * file with `server` alone, and after `[host]` it asks `server`, which by default is the registry of the image's name on
- * the internet; so the file has both, and both send the password, for which it has no other place than `header`.
- * Source: https://github.com/containerd/containerd/blob/main/docs/hosts.md
- */
+/** For containerd 1.5 and later, and nerdctl. */
 export function configureContainerd(registry: ReachedRegistry): RuntimeConfiguration {
-  const url = quote(urlOf(registry))
   const { login, certificate } = registry
-  const ca = certificate === undefined ? [] : [`ca = ${quote(certificatePath)}`]
-  const header = login ? [`Authorization = ${quote(`Basic ${basicOf(login)}`)}`] : []
-  const table = (name: string, lines: readonly string[]) =>
-    lines.length > 0 ? [`[${name}]`, ...lines.map((line) => `  ${line}`), ''] : []
-  const lines = [
-    `${heading} Images of all registries come from this one, and from nowhere else.`,
-    '# Containerd 1.6 needs both: it ignores server without [host], and after [host] it asks server.',
-    `server = ${url}`,
-    ...ca,
-    '',
-    ...table('header', header),
-    ...table(`host.${url}`, ['capabilities = ["pull", "resolve"]', ...ca]),
-    ...table(`host.${url}.header`, header),
-  ]
+  const content = containerdHosts(
+    {
+      url: urlOf(registry),
+      basic: login && basicOf(login),
+      certificatePath: certificate === undefined ? undefined : certificatePath,
+    },
+    heading,
+  )
   return {
     files: [
       {
         path: `${folder}/_default/hosts.toml`,
         mode: modeOf(registry),
-        content: `${lines.join('\n').trimEnd()}\n`,
+        content,
       },
       ...certificateFile(registry, certificatePath),
     ],

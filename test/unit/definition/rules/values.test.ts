@@ -52,6 +52,13 @@ describe('the value of a variable', () => {
       undefined,
       'v is required',
     ],
+    [
+      'is not the mask of a reply',
+      { isSensitive: true },
+      '********',
+      'v consists of stars only, as a masked value does: give the value itself',
+    ],
+    ['may consist of stars if it is not sensitive', {}, '********', ''],
     ['is one of the options', dropdown('a', 'b'), 'b', ''],
     ['that is not an option is refused', dropdown('a', 'b'), 'B', 'v must be one of a, b'],
     [

@@ -1,4 +1,4 @@
-import type { Client } from '../../../ctl/client.ts'
+import type { Client } from './client.ts'
 
 const everyMs = 300_000
 

@@ -1,0 +1,40 @@
+import type { Declaration } from '../room.ts'
+import { clusterErrors } from './codes.ts'
+import { Cluster } from './config.ts'
+
+/** The cluster of this host: created from a definition, watched, and deleted. */
+export const about = {
+  errors: clusterErrors,
+  config: { cluster: Cluster },
+  families: {
+    edgehostd_cluster_phase: {
+      type: 'gauge',
+      help: '1 for the phase of the cluster; absent without a cluster.',
+      labels: ['phase'],
+    },
+    edgehostd_cluster_healthy: {
+      type: 'gauge',
+      help: '1 while the node is Ready and every workload of the packs is available, otherwise 0; absent without a cluster.',
+    },
+    edgehostd_cluster_steps_total: {
+      type: 'counter',
+      help: 'Steps of the cluster that have ended: done, failed, or cut-off, as by a power cut or a deletion.',
+      labels: ['result'],
+    },
+    edgehostd_cluster_step_duration_seconds: {
+      type: 'histogram',
+      help: 'How long steps took that are done.',
+    },
+  },
+  support: [
+    {
+      name: 'cluster-details.json',
+      path: '/v1/edge-mgmt/cluster/details?kubeconfig=false',
+      mayBeAbsent: true,
+    },
+    { name: 'cluster-events.json', path: '/v1/edge-mgmt/cluster/events' },
+    { name: 'cluster-lifecycle.json', path: '/v1/edge-mgmt/events/lifecycle' },
+    { name: 'cluster-nodes.json', path: '/v1/edge-mgmt/clusters/current/nodes', mayBeAbsent: true },
+  ],
+  tags: { cluster: 'The cluster of this host.' },
+} as const satisfies Declaration

@@ -1,0 +1,110 @@
+import { canonicalAddress, isAddress } from '../../base/address.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { clusterErrors } from '../codes.ts'
+import { mapAt, parsePackConfig } from '../engine/pack-config.ts'
+import type { PreflightProblem } from '../problem.ts'
+import type { ClusterConfiguration } from '../schemas.ts'
+import type { Wanted, WantedNode } from '../wanted.ts'
+import { isOlder } from './version.ts'
+
+const cloudPath = 'spec.cloudConfig.spec'
+const poolPath = `${cloudPath}.machinePoolConfig[0]`
+
+/**
+ * Refuses what a cluster has for its whole life. Empty fields of the node mean: as it is.
+ * @param shown what GET gives, with the fields that the host itself sets
+ * @throws AppError CannotChange that names the field
+ */
+export function refuseFixed(
+  next: ClusterConfiguration & { readonly status?: unknown },
+  shown: ClusterConfiguration,
+  node: WantedNode,
+): void {
+  const { metadata = {} } = next
+  const stays = (field: string, given: string | undefined, present: string | undefined) => {
+    if ((given ?? '') !== '' && given !== (present ?? ''))
+      throw refuse(field, `stays ${JSON.stringify(present)}`)
+  }
+  if (isSet(next.status)) throw refuse('status', 'is what the host says; leave it out')
+  stays('metadata.name', metadata.name, shown.metadata?.name)
+  stays('metadata.id', metadata.id, shown.metadata?.id)
+  const { creationTimestamp: created = '' } = metadata
+  if (created !== '' && Date.parse(created) !== Date.parse(shown.metadata?.creationTimestamp ?? ''))
+    throw refuse('metadata.creationTimestamp', 'is what the host says; leave it as GET gives it')
+
+  const endpoint = endpointIn(next)
+  if (endpoint !== endpointIn(shown) && endpoint !== canonical(node.endpoint))
+    throw refuse(
+      `${cloudPath}.clusterConfig.controlPlaneEndpoint.host`,
+      `stays ${JSON.stringify(endpointIn(shown))}: certificates and clients of the cluster have it`,
+    )
+  const [pool] = next.spec?.cloudConfig?.spec?.machinePoolConfig ?? []
+  const [host] = pool?.hosts ?? []
+  stays(`${poolPath}.name`, pool?.name, node.poolName)
+  stays(`${poolPath}.hosts[0].hostName`, host?.hostName, node.name)
+  stays(`${poolPath}.hosts[0].hostAddress`, host?.hostAddress && canonical(host.hostAddress), node.address)
+}
+
+const endpointIn = ({ spec }: ClusterConfiguration) =>
+  canonical(spec?.cloudConfig?.spec?.clusterConfig?.controlPlaneEndpoint?.host ?? '')
+
+const canonical = (text: string) => (isAddress(text.trim()) ? canonicalAddress(text.trim()) : text.trim())
+
+const isSet = (value: unknown) =>
+  value !== undefined && value !== null && !(typeof value === 'object' && Object.keys(value).length === 0)
+
+const refuse = (field: string, reason: string) =>
+  new AppError(clusterErrors.CannotChange, `${field} cannot be changed: it ${reason}`, { details: { field } })
+
+/** Paths in `clusterConfiguration` of kubeadm that are fixed when the cluster is made, with what kubeadm takes without them. */
+const fixedSettings = [
+  [['networking'], 'podSubnet', ''],
+  [['networking'], 'serviceSubnet', '10.96.0.0/12'],
+  [['networking'], 'dnsDomain', 'cluster.local'],
+  [['etcd', 'local'], 'dataDir', '/var/lib/etcd'],
+] as const
+
+/** What of another definition, or of other values of its packs, a cluster cannot take; pure. */
+export function judgeFixed(
+  next: Wanted,
+  present: Wanted,
+  origin: 'update' | 'rollback',
+): readonly PreflightProblem[] {
+  const found: PreflightProblem[] = []
+  const add = (message: string, pack: string, path = 'spec.archiveUploadPath') =>
+    found.push({ code: 'CannotChange', severity: 'error', message, pack, path })
+  const { pack } = next.kubernetes
+  // What could not be prepared has problems of its own.
+  if (pack !== '' && pack !== present.kubernetes.pack)
+    add(
+      `the cluster is made by the pack ${present.kubernetes.pack}, not by ${pack}; take a definition with it`,
+      pack,
+    )
+  const [version, now] = [next.kubernetes.version, present.kubernetes.version]
+  if (origin === 'update' && version !== '' && isOlder(version, now))
+    add(
+      `Kubernetes ${now} cannot become ${version}; POST /v1/edge-mgmt/cluster/rollback goes back to an earlier revision while the copy of it is kept`,
+      pack,
+    )
+  const networkPack = ({ packs }: Wanted) => packs.find(({ layer }) => layer === 'cni')?.name
+  const [was, is] = [networkPack(present), networkPack(next)]
+  if (was !== undefined && is !== undefined && was !== is)
+    add(`the network of the cluster is made by the pack ${was}, not by ${is}; take a definition with it`, is)
+  try {
+    const [before, after] = [parsePackConfig(present.kubernetes), parsePackConfig(next.kubernetes)]
+    for (const [path, name, usual] of fixedSettings) {
+      const valueIn = ({ clusterConfiguration }: typeof before) =>
+        mapAt(clusterConfiguration, ...path)[name] ?? usual
+      if (valueIn(before) === valueIn(after)) continue
+      const place = ['cluster.config.clusterConfiguration', ...path, name].join('.')
+      add(
+        `${place} of the pack ${pack} is ${JSON.stringify(valueIn(before))}, and cannot be changed to ${JSON.stringify(valueIn(after))}`,
+        pack,
+        place,
+      )
+    }
+  } catch {
+    // The engine reports a text that cannot be read.
+  }
+  return found
+}

@@ -1,0 +1,256 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Lock } from '../../base/lock.ts'
+import type { ContentAccess } from '../../content/store/find.ts'
+import { seeDisk } from '../../errors/advice.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { Database } from '../../store/database.ts'
+import { isUnwritable } from '../../store/unwritable.ts'
+import type { AddEvent } from '../add-event.ts'
+import { isUpdate } from '../cluster-store.ts'
+import { clusterErrors } from '../codes.ts'
+import { canonicalText } from '../configuration/canonical.ts'
+import { maskConfiguration, sensitiveValues } from '../configuration/mask-configuration.ts'
+import { givenIn, readConfiguration, type HostFacts } from '../configuration/read-configuration.ts'
+import { pinHolder } from '../creation.ts'
+import { diffClusters } from '../diff/diff.ts'
+import type { DiffSide } from '../diff/side.ts'
+import { summaryOf, type Examine, type Examined } from '../examine.ts'
+import type { Observed } from '../observed.ts'
+import { plan, type PlanParts } from '../plan.ts'
+import { plannedSteps } from '../planned-steps.ts'
+import { preparedFiles } from '../prepare/prepared.ts'
+import type { PreflightProblem } from '../problem.ts'
+import { readProfiles, readWanted } from '../read-generation.ts'
+import { lineOf } from '../revisions/shown.ts'
+import { documentOf, etagOf } from '../revisions/document.ts'
+import type { NewRevision, Revision } from '../revisions/revision.ts'
+import type { ClusterConfiguration } from '../schemas.ts'
+import type { Sealed } from '../sealed.ts'
+import type { Wanted } from '../wanted.ts'
+import { judgeFixed } from './cannot-change.ts'
+import { namesOfChanges } from './document.ts'
+import { deleting, draftOf, type Draft, type DraftOptions, type Write } from './draft.ts'
+import type { ClusterChangeDryRun } from './schemas.ts'
+import { rollbackOf, type CopyTime, type Rollback } from './rollback.ts'
+import { neededContent } from './upkeep.ts'
+
+export interface ChangeOptions extends DraftOptions {
+  readonly database: Database
+  readonly sealed: Sealed
+  /** One write at a time, also of the creation. */
+  readonly inTurn: Lock
+  readonly examine: Examine
+  readonly facts: () => HostFacts
+  readonly content: Pick<ContentAccess, 'pin' | 'renewPins'>
+  readonly parts: PlanParts
+  /** Looks at the host for what shall be, and changes nothing. */
+  readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
+  readonly copyTime: CopyTime
+  readonly add: AddEvent
+  /** Called when a revision was accepted. */
+  readonly onAccepted: () => void
+}
+
+export interface Changed {
+  readonly cluster: { readonly name: string; readonly uid: string }
+  /** The accepted revision; undefined where nothing changed. */
+  readonly revision: number | undefined
+  /** Names of what differs, no values. */
+  readonly names: readonly string[]
+  /** ETag of what GET gives now. */
+  readonly etag: string
+}
+
+/** Writes of the configuration of the cluster; the loop makes them true. */
+export interface Change {
+  /** @throws AppError NotFound, ClusterDeleting, PreconditionFailed, BadRequest, CannotChange, PreflightFailed, InsufficientStorage */
+  write(write: Write, signal: AbortSignal): Promise<Changed>
+  /** @throws AppError as `write`, and WouldDiscardChanges */
+  rollBack(rollback: Rollback, signal: AbortSignal): Promise<Changed>
+  /** Makes all checks and the plan, and changes nothing. @throws AppError as `write`, but not PreflightFailed */
+  tryWrite(write: Write, signal: AbortSignal): Promise<ClusterChangeDryRun>
+  tryRollBack(rollback: Rollback, signal: AbortSignal): Promise<ClusterChangeDryRun>
+}
+
+type Filled = Draft & { readonly plain: ClusterConfiguration }
+
+export function createChange(options: ChangeOptions): Change {
+  const { database, store, revisions, sealed, inTurn, examine, content, parts, add, clock } = options
+
+  const drafts = {
+    write: (write: Write) => draftOf(options, write),
+    rollBack: (rollback: Rollback) => rollbackOf(options, rollback),
+  }
+
+  /** Prepares what is wanted and makes all checks. */
+  async function check<T>(
+    draft: Filled,
+    signal: AbortSignal,
+    use: (examined: Examined, sides: { readonly before: DiffSide; readonly after: DiffSide }) => Promise<T>,
+  ): Promise<T> {
+    const { record, plain, origin, copyOf } = draft
+    const { uid, name, summary } = record
+    const read = readConfiguration(plain, options.facts())
+    const [running, runningProfiles] = await Promise.all([readWanted(record), readProfiles(record)])
+    const active = revisions.find(record.generation)
+    const before: DiffSide = {
+      ...{ wanted: running, definition: summary.definition, profiles: runningProfiles },
+      given: givenIn((active?.plain ?? record.posted).spec ?? {}),
+    }
+    // Where this host is in the cluster stays as it was, whatever addresses it has got since.
+    const { labels, taints } = read.node
+    const problems = read.problems.filter(({ code }) => code !== 'AddressInvalid')
+    const request = {
+      ...{ uid, name, generation: nextGeneration(), settings: read.settings, variables: read.variables },
+      ...{ archiveUploadPath: read.archiveUploadPath, node: { ...summary.node, labels, taints } },
+      ...(copyOf ? { source: sourceOf(copyOf) } : {}),
+    }
+    return examine({ request, problems, running }, signal, ({ prepared, report, hide }) => {
+      const fixed = judgeFixed(prepared.wanted, running, origin)
+      const all = [...fixed.map((each) => ({ ...each, message: hide(each.message) })), ...report.problems]
+      const isPossible = report.isPossible && fixed.length === 0
+      const { wanted, definition, profiles } = prepared
+      return use(
+        { prepared, report: { ...report, problems: all, isPossible }, hide },
+        { before, after: { wanted, definition, profiles, given: read.variables } },
+      )
+    })
+  }
+
+  const nextGeneration = () => (revisions.newest()?.generation ?? 0) + 1
+
+  async function accept(draft: Filled, by: string, { prepared, report }: Examined): Promise<Revision> {
+    const { record, plain, origin, scheduleAt } = draft
+    const { wanted, variables, definition } = prepared
+    const { kubernetes, node, folder, generation } = wanted
+    const outcome = report.isPossible ? 'waiting' : 'held'
+    const reason = report.isPossible ? '' : summaryOf('values are missing', report.problems)
+    const revision: NewRevision = {
+      ...{ generation, at: clock.now(), by, origin, folder, plain, outcome, reason, scheduleAt },
+      posted: maskConfiguration(plain, variables),
+      sensitive: sensitiveValues(variables),
+      mark: sealed.mark(canonicalText(plain)),
+      summary: {
+        kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
+        ...{ node, definition, content: report.digests },
+      },
+    }
+    const needed = neededContent(revisions, record)
+    try {
+      // First of all what is new: it has to be there now.
+      await content.pin(pinHolder, report.digests)
+      await content.renewPins(pinHolder, [...new Set([...needed, ...report.digests])])
+      await prepared.keep()
+      database.transaction(() => {
+        const now = store.current()
+        if (now?.uid !== record.uid || now.deleteRequestedAt !== null) throw deleting(record)
+        revisions.add(revision)
+        tell(revision, report.problems)
+      })
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true })
+      await content.renewPins(pinHolder, needed)
+      if (isUnwritable(error))
+        throw new AppError(
+          generalErrors.InsufficientStorage,
+          `the cluster was not changed: the database cannot be written; ${seeDisk}`,
+          { cause: error },
+        )
+      throw error
+    }
+    options.onAccepted()
+    return { ...revision, reason, endedAt: null }
+
+    function tell({ sensitive }: NewRevision, problems: readonly PreflightProblem[]): void {
+      // Its values are masked, not those of the active revision only.
+      const subject = { ...record, sensitive: [...record.sensitive, ...sensitive] }
+      const what = lineOf(revision)
+      if (outcome === 'held') add(subject, { reason: 'UpdateHeld', message: `${what}; ${reason}` })
+      else if (scheduleAt !== null)
+        add(subject, {
+          reason: 'UpdateScheduled',
+          message: `${what}; it is begun at ${new Date(scheduleAt).toISOString()}`,
+        })
+      else add(subject, { reason: 'UpdateAccepted', message: what })
+      for (const { message, severity } of problems)
+        if (severity === 'warning') add(subject, { reason: 'PreflightWarning', message })
+    }
+  }
+
+  const perform = <Order extends { readonly by: string }>(
+    make: (order: Order) => Promise<Draft>,
+    order: Order,
+    signal: AbortSignal,
+  ): Promise<Changed> =>
+    inTurn(async () => {
+      const draft = await make(order)
+      const { record, shown, plain } = draft
+      const { name, uid } = record
+      const etag = (revision: Revision) => etagOf(documentOf(record, revision))
+      const cluster = { name, uid }
+      if (!plain) return { cluster, revision: undefined, names: [], etag: etag(shown) }
+      return check({ ...draft, plain }, signal, async (examined) => {
+        const { problems, isPossible } = examined.report
+        if (!isPossible && !isHeld(examined))
+          throw new AppError(
+            clusterErrors.PreflightFailed,
+            summaryOf('the cluster cannot be changed', problems),
+            { details: { problems } },
+          )
+        signal.throwIfAborted()
+        const revision = await accept({ ...draft, plain }, order.by, examined)
+        const names = namesOfChanges(shown.plain ?? shown.posted, plain)
+        return { cluster, revision: revision.generation, names, etag: etag(revision) }
+      })
+    })
+
+  const tryOut = <Order>(
+    make: (order: Order) => Promise<Draft>,
+    order: Order,
+    signal: AbortSignal,
+  ): Promise<ClusterChangeDryRun> =>
+    inTurn(async () => {
+      const draft = await make(order)
+      const { plain, record } = draft
+      if (!plain) return { isPossible: true, isChanged: false, isHeld: false, problems: [], plan: [] }
+      return check({ ...draft, plain }, signal, async (examined, { before, after }) => {
+        const { prepared, report, hide } = examined
+        const { isPossible, problems } = report
+        const isWaiting = !isPossible && isHeld(examined)
+        const stages = isPossible
+          ? plan(parts, {
+              ...{ wanted: prepared.wanted, isDeleting: false, hasRun: false, isRenewalAskedFor: false },
+              ...{ isUpdate: isUpdate(record), observed: await options.observe(prepared.wanted, signal) },
+            })
+          : []
+        return {
+          ...{ isPossible, isChanged: true, isHeld: isWaiting },
+          ...{ problems: [...problems], plan: plannedSteps(stages, hide) },
+          // What has errors may be without some of its packs.
+          ...(isPossible || isWaiting ? { diff: diffClusters(before, after) } : {}),
+        }
+      })
+    })
+
+  return {
+    write: (write, signal) => perform(drafts.write, write, signal),
+    rollBack: (rollback, signal) => perform(drafts.rollBack, rollback, signal),
+    tryWrite: (write, signal) => tryOut(drafts.write, write, signal),
+    tryRollBack: (rollback, signal) => tryOut(drafts.rollBack, rollback, signal),
+  }
+}
+
+/** The copy of a definition that the cluster has of its own. */
+const sourceOf = ({ folder, summary: { definition } }: Revision) => ({
+  ...{ file: join(folder, preparedFiles.definition), details: join(folder, preparedFiles.details) },
+  definition,
+})
+
+/** Whether values of required variables are all that is missing: the revision waits for a write that has them. */
+function isHeld({ prepared: { variables }, report: { problems } }: Examined): boolean {
+  const missing = new Set(variables.flatMap(({ missing: message }) => message ?? []))
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  return errors.length > 0 && errors.every(({ message }) => missing.has(message))
+}

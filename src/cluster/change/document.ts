@@ -1,0 +1,102 @@
+import { masked } from '../../base/mask.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { ClusterConfiguration } from '../schemas.ts'
+
+/** A configuration as it is stored: without what the host itself says of it, and without a time for its beginning. */
+export function storedForm({ metadata = {}, spec = {} }: ClusterConfiguration): ClusterConfiguration {
+  const { name, labels, tags } = metadata
+  const { archiveUploadPath, profileVariables, cloudConfig } = spec
+  return {
+    metadata: defined({ name, labels, tags }),
+    spec: defined({ archiveUploadPath, profileVariables, cloudConfig }),
+  }
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> }
+
+const defined = <T extends object>(value: T): Defined<T> =>
+  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Defined<T>
+
+/** What is stored, with sensitive values masked and in plain text; the plain text is undefined where it cannot be read any more. */
+export interface Stored {
+  readonly posted: ClusterConfiguration
+  readonly plain: ClusterConfiguration | undefined
+}
+
+/**
+ * Puts the stored values in the place of masks, which GET gives for them.
+ * @throws AppError BadRequest naming the place of a mask for a value that is not stored
+ */
+export function unmask(given: ClusterConfiguration, { posted, plain }: Stored): ClusterConfiguration {
+  const { spec } = given
+  if (!spec?.profileVariables) return given
+  const known = posted.spec?.profileVariables ?? []
+  const plainOnes = plain?.spec?.profileVariables ?? []
+  return {
+    ...given,
+    spec: {
+      ...spec,
+      profileVariables: spec.profileVariables.map((each, index) => {
+        if (each.value !== masked) return each
+        const field = `spec.profileVariables[${index}].value`
+        const found = findVariable(known, each)
+        if (found === undefined)
+          throw refuse(field, 'is masked, and no value of this variable is stored: give the value itself')
+        const value = plainOnes[found]?.value
+        if (value === undefined)
+          throw refuse(
+            field,
+            'is masked, and the stored value cannot be read any more, since the secret of the state folder was replaced: give the value itself',
+          )
+        return { ...each, value }
+      }),
+    },
+  }
+}
+
+type Given = NonNullable<NonNullable<ClusterConfiguration['spec']>['profileVariables']>[number]
+
+/** Place of the variable among the stored ones: with the same profile, otherwise the only one that may be meant. */
+function findVariable(known: readonly Given[], { name = '', profileUid = '' }: Given): number | undefined {
+  const same = known.flatMap((each, index) => ((each.name ?? '') === name ? [index] : []))
+  const uidOf = (index: number) => known[index]?.profileUid ?? ''
+  const exact = same.find((index) => uidOf(index) === profileUid)
+  if (exact !== undefined) return exact
+  const possible = same.filter((index) => profileUid === '' || uidOf(index) === '')
+  return possible.length === 1 ? possible[0] : undefined
+}
+
+const refuse = (field: string, message: string) =>
+  new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })
+
+/** Names of what differs between two configurations, for people; no values. */
+export function namesOfChanges(before: ClusterConfiguration, after: ClusterConfiguration): readonly string[] {
+  const differ = (one: unknown, other: unknown) =>
+    JSON.stringify(one ?? null) !== JSON.stringify(other ?? null)
+  const parts = (configuration: ClusterConfiguration) => {
+    const { metadata = {}, spec = {} } = configuration
+    const { clusterConfig = {}, machinePoolConfig } = spec.cloudConfig?.spec ?? {}
+    const { ntpServers, sshKeys, ...rest } = clusterConfig
+    return {
+      ...{ definition: spec.archiveUploadPath, labels: metadata.labels, tags: metadata.tags },
+      ...{ ntpServers, sshKeys, clusterConfig: rest, machinePoolConfig },
+    }
+  }
+  const [old, now] = [parts(before), parts(after)]
+  const named = Object.keys(now).filter((name) =>
+    differ(old[name as keyof typeof old], now[name as keyof typeof now]),
+  )
+  const values = ({ spec }: ClusterConfiguration) =>
+    new Map(
+      (spec?.profileVariables ?? []).map(({ name = '', profileUid = '', value = '' }) => [
+        `${name}\0${profileUid}`,
+        value,
+      ]),
+    )
+  const [oldValues, newValues] = [values(before), values(after)]
+  const variables = [...new Set([...oldValues.keys(), ...newValues.keys()])]
+    .filter((key) => oldValues.get(key) !== newValues.get(key))
+    .map((key) => `variable ${key.split('\0')[0]}`)
+  return [...new Set([...named, ...variables])]
+}

@@ -1,0 +1,55 @@
+import { readFile } from 'node:fs/promises'
+import type { Definitions } from '../../definition/definitions.ts'
+import type { ClusterProfileDetail } from '../../definition/schemas.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { readProfiles } from '../read-generation.ts'
+import type { ClusterConfiguration } from '../schemas.ts'
+import { carryValues } from './carry-values.ts'
+import type { Write } from './draft.ts'
+import type { ClusterProfileConfiguration, EdgeClusterSettings } from './schemas.ts'
+
+type Edit = Write['edit']
+
+/** Replaces the settings of the host. */
+export const withSettings =
+  ({ ntpServers = [], sshKeys = [] }: EdgeClusterSettings): Edit =>
+  async (shown) => {
+    const { cloudConfig = {} } = shown.spec ?? {}
+    const { spec = {} } = cloudConfig
+    return {
+      ...shown,
+      spec: {
+        ...shown.spec,
+        cloudConfig: {
+          ...cloudConfig,
+          spec: { ...spec, clusterConfig: { ...spec.clusterConfig, ntpServers, sshKeys } },
+        },
+      },
+    }
+  }
+
+/** Takes another definition, with the values that were given before. */
+export const withDefinition =
+  (definitions: Pick<Definitions, 'archiveOf'>) =>
+  ({ metadata, spec = {} }: ClusterProfileConfiguration): Edit =>
+  async (shown, revision) => {
+    const { archiveUploadPath = '' } = spec
+    if (archiveUploadPath === '')
+      throw new AppError(
+        generalErrors.BadRequest,
+        'spec.archiveUploadPath is missing: it names the definition',
+        { details: { field: 'spec.archiveUploadPath' } },
+      )
+    const named: ClusterConfiguration = metadata
+      ? { ...shown, metadata: { ...shown.metadata, ...metadata } }
+      : shown
+    if (archiveUploadPath === shown.spec?.archiveUploadPath) return named
+    const { details } = await definitions.archiveOf(archiveUploadPath)
+    const [before, after] = await Promise.all([
+      readProfiles(revision),
+      readFile(details, 'utf8').then((text) => JSON.parse(text) as ClusterProfileDetail[]),
+    ])
+    const profileVariables = [...carryValues(shown.spec?.profileVariables ?? [], before, after)]
+    return { ...named, spec: { ...shown.spec, archiveUploadPath, profileVariables } }
+  }

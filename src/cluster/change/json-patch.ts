@@ -1,0 +1,134 @@
+import { isDeepStrictEqual } from 'node:util'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { canonicalText } from '../configuration/canonical.ts'
+
+// More than a configuration needs: each operation may look at the whole document.
+const mostOperations = 1_000
+// Copies of copies grow as powers of two.
+const mostCharacters = 2 ** 20
+
+interface Place {
+  readonly parent: object
+  readonly key: string
+}
+
+/**
+ * Applies a JSON Patch (RFC 6902) to a document; all of it or nothing.
+ * @param field name of the operations in errors; empty where they are the body
+ * @returns another document
+ * @throws AppError BadRequest that names the operation and the reason
+ */
+export function applyJsonPatch(document: unknown, operations: unknown, field = ''): unknown {
+  if (!Array.isArray(operations)) throw refuse(field || 'body', 'must be an array of operations')
+  if (operations.length > mostOperations)
+    throw refuse(field || 'body', `must have at most ${mostOperations} operations`)
+  // Refuses what is nested too deeply.
+  canonicalText(operations)
+  const root = { '': structuredClone(document) }
+  operations.forEach((operation: unknown, index) => applyOne(root, operation, `${field}[${index}]`))
+  return root['']
+}
+
+function applyOne(root: object, operation: unknown, field: string): void {
+  if (!isContainer(operation) || Array.isArray(operation)) throw refuse(field, 'must be an operation')
+  const { op, path, from, value } = operation as Readonly<Record<string, unknown>>
+  const at = pointerOf(path, `${field}.path`)
+  const given = () => {
+    if (!Object.hasOwn(operation, 'value')) throw refuse(`${field}.value`, 'is missing')
+    return structuredClone(value)
+  }
+  const source = () => pointerOf(from, `${field}.from`)
+  switch (op) {
+    case 'add':
+      add(root, at, given(), `${field}.path`)
+      return
+    case 'remove':
+      take(root, at, `${field}.path`)
+      return
+    case 'replace': {
+      const place = existing(root, at, `${field}.path`)
+      set(place, given())
+      return
+    }
+    case 'move': {
+      const origin = source()
+      if (origin.length < at.length && origin.every((token, index) => token === at[index]))
+        throw refuse(`${field}.path`, 'is inside of what is moved')
+      add(root, at, take(root, origin, `${field}.from`), `${field}.path`)
+      return
+    }
+    case 'copy': {
+      add(root, at, structuredClone(get(existing(root, source(), `${field}.from`))), `${field}.path`)
+      if (canonicalText(root).length > mostCharacters) throw refuse(field, 'makes the document too large')
+      return
+    }
+    case 'test':
+      if (!isDeepStrictEqual(get(existing(root, at, `${field}.path`)), given()))
+        throw refuse(field, `does not hold: the value at ${JSON.stringify(path)} is another one`)
+      return
+    default:
+      throw refuse(`${field}.op`, 'must be one of: add, remove, replace, move, copy, test')
+  }
+}
+
+/** The tokens of a JSON Pointer (RFC 6901), after that of the root. */
+function pointerOf(path: unknown, field: string): readonly string[] {
+  if (typeof path !== 'string') throw refuse(field, path === undefined ? 'is missing' : 'must be text')
+  if ((path !== '' && !path.startsWith('/')) || /~(?![01])/.test(path))
+    throw refuse(field, 'must be a JSON Pointer, for example /spec/profileVariables/0/value')
+  return path.split('/').map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+/** The place that a pointer names, which may have no value yet. */
+function placeOf(root: object, tokens: readonly string[], field: string): Place {
+  let parent = root
+  for (const token of tokens.slice(0, -1)) {
+    const next = Object.hasOwn(parent, token) ? get({ parent, key: token }) : undefined
+    if (!isContainer(next)) throw refuse(field, 'leads to nothing')
+    parent = next
+  }
+  const key = tokens.at(-1) ?? ''
+  // It would be the prototype of the object, not a member.
+  if (key === '__proto__') throw refuse(field, 'leads to nothing')
+  return { parent, key }
+}
+
+function existing(root: object, tokens: readonly string[], field: string): Place {
+  const place = placeOf(root, tokens, field)
+  const { parent, key } = place
+  if (!Object.hasOwn(parent, key) || (Array.isArray(parent) && !isIndex(key)))
+    throw refuse(field, 'leads to nothing')
+  return place
+}
+
+function add(root: object, tokens: readonly string[], value: unknown, field: string): void {
+  const place = placeOf(root, tokens, field)
+  const { parent, key } = place
+  if (!Array.isArray(parent)) {
+    set(place, value)
+    return
+  }
+  const index = key === '-' ? parent.length : isIndex(key) ? Number(key) : NaN
+  if (!(index <= parent.length)) throw refuse(field, 'is no place in the list')
+  parent.splice(index, 0, value)
+}
+
+function take(root: object, tokens: readonly string[], field: string): unknown {
+  if (tokens.length === 1) throw refuse(field, 'is the whole document, which cannot be taken away')
+  const place = existing(root, tokens, field)
+  const value = get(place)
+  const { parent, key } = place
+  if (Array.isArray(parent)) parent.splice(Number(key), 1)
+  else Reflect.deleteProperty(parent, key)
+  return value
+}
+
+const get = ({ parent, key }: Place): unknown => (parent as Readonly<Record<string, unknown>>)[key]
+const set = ({ parent, key }: Place, value: unknown) =>
+  void ((parent as Record<string, unknown>)[key] = value)
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
+const isIndex = (token: string) => /^(?:0|[1-9]\d*)$/.test(token)
+
+const refuse = (field: string, reason: string) =>
+  new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })

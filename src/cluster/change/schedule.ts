@@ -1,0 +1,25 @@
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+
+const field = 'spec.scheduleAt'
+// RFC 3339, 5.6.
+const form = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
+
+/**
+ * When a revision is to be begun.
+ * @param known the time that GET gives for a revision that waits: it may have come meanwhile
+ * @returns milliseconds since 1970; null: at once
+ * @throws AppError BadRequest for what is no time of the future
+ */
+export function parseSchedule(text: string, now: number, known: number | null): number | null {
+  if (text === '') return null
+  const at = form.test(text) ? Date.parse(text.replace(' ', 'T')) : NaN
+  const refuse = (message: string) =>
+    new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })
+  if (Number.isNaN(at)) throw refuse('must be a time as RFC 3339 writes it, for example 2031-05-01T02:00:00Z')
+  if (at > now) return at
+  if (at === known) return null
+  throw refuse(
+    `must be in the future; the clock of this host says ${new Date(now).toISOString()}. Leave it out to begin at once`,
+  )
+}

@@ -1,0 +1,82 @@
+import { readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Lock } from '../../base/lock.ts'
+import type { ContentAccess } from '../../content/store/find.ts'
+import type { Logger } from '../../system/log.ts'
+import { isDeleting, type ClusterRecord, type ClusterStore } from '../cluster-store.ts'
+import { pinHolder } from '../creation.ts'
+import type { Revision } from '../revisions/revision.ts'
+import type { RevisionStore } from '../revisions/revision-store.ts'
+
+export interface UpkeepOptions {
+  readonly store: Pick<ClusterStore, 'current'>
+  readonly revisions: RevisionStore
+  readonly content: Pick<ContentAccess, 'renewPins'>
+  /** Writes what is stored of the active revision beside the files of the cluster, unless it is there. */
+  readonly followCopy: (record: ClusterRecord) => Promise<void>
+  /** Generations to which a copy of Kubernetes can go back. */
+  readonly copies: () => Promise<readonly number[]>
+  readonly inTurn: Lock
+  readonly log: Logger
+}
+
+/**
+ * Keeps what belongs to a cluster as its revisions say: the pins of its content, as after a loss of `pins.json`; the copy of what is stored
+ * of the active revision; the folders of revisions. Lets go what a killed daemon kept for a cluster which was not accepted.
+ */
+export interface Upkeep {
+  /** Never fails: what cannot be done now is done by the next run. */
+  run(): Promise<void>
+}
+
+const mostRevisions = 10
+
+export function createUpkeep(options: UpkeepOptions): Upkeep {
+  const { store, revisions, content, followCopy, copies, inTurn, log } = options
+
+  async function retain(record: ClusterRecord): Promise<void> {
+    const all = revisions.list()
+    const kept = new Set([
+      ...all.slice(0, mostRevisions).map(({ generation }) => generation),
+      ...[record.generation, record.goodGeneration],
+      ...(await copies()),
+    ])
+    const folder = dirname(record.folder)
+    for (const name of await readdir(folder))
+      if (/^\d+$/.test(name) && !kept.has(Number(name)))
+        await rm(join(folder, name), { recursive: true, force: true })
+    for (const { generation } of all) if (!kept.has(generation)) revisions.remove(generation)
+  }
+
+  const attempt = (work: () => Promise<void>) =>
+    work().catch((error: unknown) => {
+      log.warn({ err: error }, 'the files of the cluster could not be brought up to date; it is tried again')
+    })
+
+  return {
+    run: () =>
+      inTurn(async () => {
+        const record = store.current()
+        // The end of a deletion lets go all of it.
+        if (record && isDeleting(record)) return
+        if (record) {
+          await attempt(() => followCopy(record))
+          await attempt(() => retain(record))
+        }
+        // A cluster of an early version has not noted what it needs.
+        if (record && !record.summary.content) return
+        const needed = record ? neededContent(revisions, record) : []
+        // A store that cannot be opened says so itself.
+        await content.renewPins(pinHolder, needed).catch(() => undefined)
+      }),
+  }
+}
+
+/** Digests of the content of all revisions that may be applied without another write: the active, the good, and the newest one. */
+export function neededContent(revisions: RevisionStore, record: ClusterRecord): readonly string[] {
+  const found: readonly (Pick<Revision, 'summary'> | undefined)[] = [
+    ...[record, revisions.newest()],
+    revisions.find(record.goodGeneration),
+  ]
+  return [...new Set(found.flatMap((each) => each?.summary.content ?? []))]
+}

@@ -1,0 +1,143 @@
+import type { Database } from '../store/database.ts'
+import type { ClusterConfiguration } from './schemas.ts'
+import type { Revision } from './revisions/revision.ts'
+import type { Sealed } from './sealed.ts'
+import type { Seen } from './seen.ts'
+import { begun, pending, type Standing } from './states.ts'
+import type { ClusterSummary } from './summary.ts'
+
+/** The cluster as it is stored; what it consists of is in the folder of its generation. */
+export interface ClusterRecord {
+  readonly uid: string
+  readonly name: string
+  readonly generation: number
+  /** `Wanted.folder` */
+  readonly folder: string
+  readonly summary: ClusterSummary
+  /** What was posted, with sensitive values masked. */
+  readonly posted: ClusterConfiguration
+  /** Values of sensitive variables, in plain text; empty where the secret of the state folder was replaced since. */
+  readonly sensitive: readonly string[]
+  /** `Sealed.mark` of what was posted. */
+  readonly mark: Uint8Array
+  /** Milliseconds since 1970, as are all times. */
+  readonly createdAt: number
+  readonly modifiedAt: number
+  readonly deleteRequestedAt: number | null
+  /** The last generation with which it was Running; 0 before. */
+  readonly ranGeneration: number
+  /** The last revision with which it was Running; 0 before. */
+  readonly goodGeneration: number
+  /** As it was said last. */
+  readonly standing: Standing
+  /** What events were made of. */
+  readonly seen: Seen
+}
+
+export const isDeleting = ({ deleteRequestedAt }: Pick<ClusterRecord, 'deleteRequestedAt'>): boolean =>
+  deleteRequestedAt !== null
+
+/** Whether it was Running with what is wanted now. */
+export const hasRun = ({ ranGeneration, generation }: ClusterRecord): boolean => ranGeneration === generation
+
+/** Whether it was Running with an earlier revision, or is taken back to it. */
+export const isUpdate = ({ goodGeneration }: Pick<ClusterRecord, 'goodGeneration'>): boolean =>
+  goodGeneration !== 0
+
+export type NewCluster = Pick<
+  ClusterRecord,
+  'uid' | 'name' | 'generation' | 'folder' | 'summary' | 'posted' | 'sensitive' | 'mark'
+> & { readonly at: number }
+
+/** The one cluster of this host. */
+export interface ClusterStore {
+  /** The same object until it changes. */
+  current(): ClusterRecord | undefined
+  add(cluster: NewCluster): void
+  /** Another revision is what is wanted from now on. */
+  activate(revision: Revision, at: number): void
+  requestDeletion(at: number): void
+  /** It is Running with this generation, which is good by that. */
+  noteRan(generation: number): void
+  noteStanding(standing: Standing): void
+  noteSeen(seen: Seen): void
+  remove(): void
+}
+
+interface Row {
+  readonly uid: string
+  readonly name: string
+  readonly generation: number
+  readonly folder: string
+  readonly summary: string
+  readonly posted: string
+  readonly sealed: Uint8Array
+  readonly mark: Uint8Array
+  readonly created_at: number
+  readonly modified_at: number
+  readonly delete_requested_at: number | null
+  readonly ran_generation: number
+  readonly good_generation: number
+  readonly standing: string
+  readonly seen: string
+}
+
+export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterStore {
+  let known: ClusterRecord | undefined
+  const read = () => {
+    const row = sql.prepare('SELECT * FROM cluster').get() as Row | undefined
+    return row && recordOf(row, sealed)
+  }
+  /** Runs a change; what is known is read again, also where the change is rolled back. */
+  const change = (statement: string, ...values: (string | number | Uint8Array)[]) => {
+    known = undefined
+    sql.prepare(statement).run(...values)
+  }
+  return {
+    current() {
+      // Within a transaction that may be rolled back nothing is kept.
+      if (sql.isTransaction) return read()
+      known ??= read()
+      return known
+    },
+    add({ uid, name, generation, folder, summary, posted, sensitive, mark, at }) {
+      change(
+        `INSERT INTO cluster (one, uid, name, generation, folder, summary, posted, sealed, mark, created_at, modified_at, standing, seen)
+        VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{}')`,
+        ...[uid, name, generation, folder, JSON.stringify(summary), JSON.stringify(posted)],
+        ...[sealed.seal(JSON.stringify(sensitive)), mark, at, at, JSON.stringify(pending)],
+      )
+    },
+    requestDeletion: (at) =>
+      change('UPDATE cluster SET delete_requested_at = ? WHERE delete_requested_at IS NULL', at),
+    activate: ({ generation, folder, summary, posted, sensitive, mark }, at) =>
+      change(
+        `UPDATE cluster SET generation = ?, folder = ?, summary = ?, posted = ?, sealed = ?, mark = ?, modified_at = ?,
+        ran_generation = 0, standing = ?`,
+        ...[generation, folder, JSON.stringify(summary), JSON.stringify(posted)],
+        ...[sealed.seal(JSON.stringify(sensitive)), mark, at, JSON.stringify(begun)],
+      ),
+    noteRan: (generation) =>
+      change('UPDATE cluster SET ran_generation = ?1, good_generation = ?1', generation),
+    noteStanding: (standing) => change('UPDATE cluster SET standing = ?', JSON.stringify(standing)),
+    noteSeen: (seen) => change('UPDATE cluster SET seen = ?', JSON.stringify(seen)),
+    remove: () => change('DELETE FROM cluster'),
+  }
+}
+
+function recordOf(row: Row, sealed: Sealed): ClusterRecord {
+  const { uid, name, generation, folder, mark } = row
+  return {
+    ...{ uid, name, generation, folder, mark },
+    summary: JSON.parse(row.summary) as ClusterSummary,
+    posted: JSON.parse(row.posted) as ClusterConfiguration,
+    sensitive: JSON.parse(sealed.open(row.sealed) ?? '[]') as string[],
+    createdAt: row.created_at,
+    modifiedAt: row.modified_at,
+    deleteRequestedAt: row.delete_requested_at,
+    ranGeneration: row.ran_generation,
+    goodGeneration: row.good_generation,
+    standing: JSON.parse(row.standing) as Standing,
+    seen: JSON.parse(row.seen) as Seen,
+  }
+}

@@ -1,0 +1,94 @@
+import type { Context } from '../../ctl/context.ts'
+import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { moment } from '../../ctl/text.ts'
+import type { ClusterCurrentApplications, PackInfo } from '../packs/schemas.ts'
+import type { ClusterDetails } from '../schemas.ts'
+import { clusterPath, requireDetails } from './read-details.ts'
+
+type Step = ClusterDetails['status']['steps'][number]
+type Node = ClusterDetails['status']['nodePools'][number]['nodes'][number]
+
+const nodeLayout: readonly Column<Node>[] = [
+  { title: 'NODE', read: ({ nodeName }) => nodeName, isFlexible: true },
+  { title: 'ADDRESS', read: ({ ipv4 }) => ipv4 },
+  { title: 'VERSION', read: ({ k8sVersion }) => k8sVersion },
+  { title: 'AGE', read: ({ age }) => age },
+  {
+    title: 'HEALTH',
+    read: ({ health }) => [health.status, health.reason].filter(Boolean).join(': '),
+    isFlexible: true,
+  },
+]
+
+const packLayout: readonly Column<PackInfo>[] = [
+  { title: 'PACK', read: ({ name, displayName }) => displayName ?? name, isFlexible: true },
+  { title: 'VERSION', read: ({ version }) => version },
+  { title: 'LAYER', read: ({ layer }) => layer },
+  { title: 'STATUS', read: ({ status }) => status },
+  { title: 'WAITS FOR', read: waitsFor, isFlexible: true },
+]
+
+const stepLayout: readonly Column<Step>[] = [
+  { title: 'STEP', read: ({ title }) => title, isFlexible: true },
+  { title: 'STATE', read: ({ state }) => state },
+  { title: 'FAILURES', read: ({ failures }) => String(failures) },
+  { title: 'NEXT TRY', read: ({ nextTryTimestamp }) => nextTryTimestamp && moment(nextTryTimestamp) },
+  { title: 'REASON', read: ({ reason }) => reason, isFlexible: true },
+]
+
+/** `edgehostctl cluster get`. */
+export async function getCluster(context: Context): Promise<undefined> {
+  const details = await requireDetails(context)
+  const { clusterProfileTemplates } = await context.client.get<ClusterCurrentApplications>(
+    `${clusterPath}/applications`,
+    ['clusterProfileTemplates'],
+  )
+  await context.output.show({ ...details, clusterProfileTemplates }, (paper) =>
+    render(
+      details,
+      clusterProfileTemplates.flatMap(({ packs }) => packs),
+      paper,
+    ),
+  )
+  return undefined
+}
+
+function render(details: ClusterDetails, packs: readonly PackInfo[], paper: Paper): string {
+  const { nodePools, steps } = details.status
+  const nodes = nodePools.flatMap((pool) => pool.nodes)
+  const moving = steps.filter(({ state }) => state !== 'done')
+  return [
+    renderFacts(factsOf(details), paper),
+    ...(nodes.length > 0 ? [renderTable(nodes, nodeLayout, paper.columns)] : []),
+    ...(packs.length > 0 ? [renderTable(packs, packLayout, paper.columns)] : []),
+    ...(moving.length > 0 ? [renderTable(moving, stepLayout, paper.columns)] : []),
+  ].join('\n')
+}
+
+function factsOf({ metadata, spec, status }: ClusterDetails): Fact[] {
+  const { clusterState, phase, clusterStateReason, health, k8sVersion } = status
+  const state = phase === clusterState ? phase : `${clusterState} (${phase})`
+  const mood = clusterState === 'Error' ? 'bad' : clusterState === 'Running' ? 'good' : 'warning'
+  const reason = health.status === 'Healthy' ? '' : (health.reason ?? '')
+  return [
+    { label: 'Cluster', lines: [metadata.name ?? ''] },
+    { label: 'UID', lines: [metadata.id ?? ''] },
+    { label: 'State', lines: [clusterStateReason === '' ? state : `${state}: ${clusterStateReason}`], mood },
+    {
+      label: 'Health',
+      lines: [[health.status, reason].filter(Boolean).join(': ')],
+      mood: health.status === 'Healthy' ? 'good' : 'bad',
+    },
+    { label: 'Kubernetes', lines: [k8sVersion] },
+    ...(spec.vip === '' ? [] : [{ label: 'Address', lines: [spec.vip] }]),
+    ...(metadata.creationTimestamp === undefined
+      ? []
+      : [{ label: 'Created', lines: [moment(metadata.creationTimestamp)] }]),
+  ]
+}
+
+function waitsFor({ conditions }: PackInfo): string {
+  const [open] = conditions.filter(({ status }) => status === 'False')
+  return open?.message ?? ''
+}

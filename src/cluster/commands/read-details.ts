@@ -1,0 +1,33 @@
+import type { Context } from '../../ctl/context.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { parseBody, toFailure } from '../../ctl/reply.ts'
+import type { ClusterDetails } from '../schemas.ts'
+
+export const clusterPath = '/v1/edge-mgmt/cluster'
+
+interface DetailsWish {
+  /** Its delivery is audited. */
+  readonly withKubeconfig?: boolean
+}
+
+/** The cluster; undefined where there is none. @throws Failure */
+export async function readDetails(
+  { client }: Pick<Context, 'client'>,
+  { withKubeconfig = false }: DetailsWish = {},
+): Promise<ClusterDetails | undefined> {
+  const path = `${clusterPath}/details${withKubeconfig ? '' : '?kubeconfig=false'}`
+  const reply = await client.ask({ method: 'GET', path })
+  if (reply.status === 404) return undefined
+  if (reply.status !== 200) throw toFailure(reply)
+  return parseBody<ClusterDetails>(reply, ['metadata', 'spec', 'status'])
+}
+
+/** The cluster. @throws Failure, also where there is none */
+export async function requireDetails(
+  context: Pick<Context, 'client'>,
+  wish?: DetailsWish,
+): Promise<ClusterDetails> {
+  const details = await readDetails(context, wish)
+  if (details === undefined) throw new Failure('failed', 'this host has no cluster')
+  return details
+}

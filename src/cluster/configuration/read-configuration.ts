@@ -1,0 +1,248 @@
+import { canonicalAddress, isAddress } from '../../base/address.ts'
+import type { GivenVariable } from '../../definition/rules/variables.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../kubernetes/names.ts'
+import { clusterErrors } from '../codes.ts'
+import type { PreflightProblem } from '../problem.ts'
+import type { ClusterConfiguration, EdgeMachinePoolConfig } from '../schemas.ts'
+import type { Taint, WantedNode, WantedSettings } from '../wanted.ts'
+
+/** What of this host decides about its node. */
+export interface HostFacts {
+  readonly id: string
+  readonly hostName: string
+  /** As OCI names it. */
+  readonly architecture: string
+  readonly nics: readonly HostNic[]
+  /** All addresses of this host. */
+  readonly addresses: readonly string[]
+}
+
+export interface HostNic {
+  readonly nicName: string
+  readonly ip?: string
+  readonly isDefault: boolean
+}
+
+/** What was posted, understood. */
+export interface ReadConfiguration {
+  readonly name: string
+  readonly archiveUploadPath: string
+  readonly variables: readonly GivenVariable[]
+  readonly node: Omit<WantedNode, 'endpoint' | 'virtualAddress'>
+  /** Address of the control plane as it was posted; empty: that of this host. */
+  readonly endpoint: string
+  readonly settings: WantedSettings
+  /** What a pre-flight reports of it. */
+  readonly problems: readonly PreflightProblem[]
+}
+
+const cloudPath = 'spec.cloudConfig.spec'
+const poolPath = `${cloudPath}.machinePoolConfig[0]`
+const hostPath = `${poolPath}.hosts[0]`
+const clusterPath = `${cloudPath}.clusterConfig`
+
+/**
+ * Reads what was posted for one host. Pure.
+ * @throws AppError BadRequest that names the field; NeedsLinkedHosts
+ */
+export function readConfiguration(
+  { metadata = {}, spec = {} }: ClusterConfiguration,
+  facts: HostFacts,
+): ReadConfiguration {
+  const { name = '' } = metadata
+  const { archiveUploadPath = '', scheduleAt = '', cloudConfig = {} } = spec
+  const { clusterConfig = {}, machinePoolConfig: pools = [] } = cloudConfig.spec ?? {}
+  if (!isDnsLabel(name))
+    throw refused(
+      'metadata.name',
+      name === ''
+        ? 'is missing: name the cluster'
+        : 'must be 1 to 63 lower-case letters, digits and hyphens, and begin and end with a letter or digit',
+    )
+  if (archiveUploadPath === '') throw refused('spec.archiveUploadPath', 'is missing: it names the definition')
+  if (scheduleAt !== '')
+    throw refused(
+      'spec.scheduleAt',
+      'must be empty, since a delayed start is not possible: leave it out, and send the request when the cluster shall be created',
+    )
+  refuseSeveralHosts(clusterConfig, pools)
+
+  const [pool = { hosts: [] }] = pools
+  const problems: PreflightProblem[] = []
+  const address = addressOf(pool, facts, problems)
+  for (const field of ['ntpServers', 'sshKeys'] as const)
+    if ((clusterConfig[field] ?? []).length > 0)
+      problems.push({
+        ...{ code: 'SettingNotApplied', severity: 'warning', path: `${clusterPath}.${field}` },
+        message: `${field} is stored with the cluster, but not applied to this host`,
+      })
+  return {
+    ...{ name, archiveUploadPath, problems },
+    endpoint: endpointOf(clusterConfig.controlPlaneEndpoint ?? {}),
+    settings: { ntpServers: clusterConfig.ntpServers ?? [], sshKeys: clusterConfig.sshKeys ?? [] },
+    variables: givenIn(spec),
+    node: { ...nodeOf(pool, facts), address },
+  }
+}
+
+/** The values of variables that were posted. */
+export const givenIn = ({ profileVariables = [] }: NonNullable<ClusterConfiguration['spec']>) =>
+  profileVariables.map(({ name = '', profileUid = '', value = '' }): GivenVariable => ({
+    name,
+    profileUid,
+    value,
+  }))
+
+type ClusterConfig = NonNullable<
+  NonNullable<NonNullable<NonNullable<ClusterConfiguration['spec']>['cloudConfig']>['spec']>['clusterConfig']
+>
+
+function refuseSeveralHosts(
+  { isTwoNodeCluster, overlayNetworkConfiguration: overlay = {} }: ClusterConfig,
+  pools: readonly EdgeMachinePoolConfig[],
+): void {
+  if (isTwoNodeCluster === true) throw linked(`${clusterPath}.isTwoNodeCluster`)
+  if (overlay.enable === true || (overlay.cidr ?? '') !== '')
+    throw linked(`${clusterPath}.overlayNetworkConfiguration`)
+  if (pools.length > 1) throw linked(`${cloudPath}.machinePoolConfig[1]`)
+  const [pool] = pools
+  if (!pool) return
+  if (pool.hosts.length > 1) throw linked(`${poolPath}.hosts[1]`)
+  if ((pool.size ?? 0) < 0)
+    throw refused(`${poolPath}.size`, 'must be 1 or absent: the pool has this host only')
+  if ((pool.size ?? 0) > 1) throw linked(`${poolPath}.size`)
+  if ((pool.hosts[0]?.twoNodeCandidatePriority ?? '') !== '')
+    throw linked(`${hostPath}.twoNodeCandidatePriority`)
+}
+
+function nodeOf(
+  pool: EdgeMachinePoolConfig,
+  facts: HostFacts,
+): Omit<WantedNode, 'address' | 'endpoint' | 'virtualAddress'> {
+  const { name: poolName = '', additionalLabels = {}, machinePoolProperties = {} } = pool
+  if (pool.isControlPlane === false)
+    throw refused(`${poolPath}.isControlPlane`, 'must be true: the only pool is the control plane')
+  if (pool.useControlPlaneAsWorker === false)
+    throw refused(
+      `${poolPath}.useControlPlaneAsWorker`,
+      'must be true: there is no other pool on which workloads could run',
+    )
+  const { archType = '' } = machinePoolProperties
+  if (archType !== '' && archType !== facts.architecture)
+    throw refused(
+      `${poolPath}.machinePoolProperties.archType`,
+      `must be ${facts.architecture}, as this host is, or empty`,
+    )
+  const { hostName = '' } = pool.hosts[0] ?? {}
+  if (hostName !== '' && (hostName.length > 63 || !isDnsSubdomain(hostName)))
+    throw refused(
+      `${hostPath}.hostName`,
+      'must be a name of a node: at most 63 lower-case letters, digits, hyphens and dots',
+    )
+  for (const [key, value] of Object.entries(additionalLabels)) refuseLabel(key, value)
+  if (!isLabelValue(poolName))
+    throw refused(`${poolPath}.name`, 'must be at most 63 letters, digits, hyphens, dots and underscores')
+  const taints = (pool.taints ?? []).map(taintOf)
+  const marks = taints.map(({ key, effect }) => `${key}:${effect}`)
+  const again = marks.findIndex((mark, index) => marks.indexOf(mark) < index)
+  if (again !== -1)
+    throw refused(`${poolPath}.taints[${again}]`, 'has the key and the effect of another taint')
+  return {
+    name: hostName || facts.hostName.toLowerCase(),
+    poolName: poolName || 'control-plane-pool',
+    labels: additionalLabels,
+    taints,
+    runsWorkloads: true,
+  }
+}
+
+// Set by the kubelet, which takes back what differs, and by kubeadm.
+const ownLabels = new Set([
+  ...['kubernetes.io/hostname', 'kubernetes.io/os', 'kubernetes.io/arch'],
+  ...['beta.kubernetes.io/os', 'beta.kubernetes.io/arch', 'node-role.kubernetes.io/control-plane'],
+])
+
+function refuseLabel(key: string, value: string): void {
+  const path = `${poolPath}.additionalLabels[${JSON.stringify(key)}]`
+  if (!isQualifiedName(key)) throw refused(path, 'must have the name of a Kubernetes label')
+  if (!isLabelValue(value)) throw refused(path, 'must have the value of a Kubernetes label')
+  if (ownLabels.has(key))
+    throw refused(
+      path,
+      'is a label that Kubernetes itself gives the node; leave it out, or take another name',
+    )
+}
+
+function taintOf(
+  { key = '', value = '', effect }: NonNullable<EdgeMachinePoolConfig['taints']>[number],
+  index: number,
+): Taint {
+  const path = `${poolPath}.taints[${index}]`
+  if (!isQualifiedName(key)) throw refused(`${path}.key`, 'must be a name of a Kubernetes taint')
+  if (!isLabelValue(value)) throw refused(`${path}.value`, 'must be a value of a Kubernetes taint')
+  if (effect === undefined || effect === '')
+    throw refused(`${path}.effect`, 'must be NoSchedule, PreferNoSchedule or NoExecute')
+  return { key, value, effect }
+}
+
+/** The address of this host for Kubernetes: that which is given, or that of the given interface or of the default route. */
+function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: PreflightProblem[]): string {
+  const host = pool.hosts[0] ?? {}
+  const { hostUid = '', hostAddress = '' } = host
+  const error = (code: 'HostUnknown' | 'AddressInvalid', path: string, message: string) =>
+    void problems.push({ code, severity: 'error', path, message })
+  if (hostUid !== '' && hostUid !== facts.id)
+    error(
+      'HostUnknown',
+      `${hostPath}.hostUid`,
+      `hostUid is not the id of this host; leave it empty or send ${facts.id}`,
+    )
+  const own = new Set(facts.addresses.map(canonicalAddress))
+  if (hostAddress !== '') {
+    if (isAddress(hostAddress) && own.has(canonicalAddress(hostAddress))) return canonicalAddress(hostAddress)
+    error(
+      'AddressInvalid',
+      `${hostPath}.hostAddress`,
+      `hostAddress is no address of this host; it has: ${[...own].join(', ') || 'none'}`,
+    )
+  }
+  const nicName = host.networkInfo?.[0]?.nicName || host.nic?.nicName || host.nicName || ''
+  const named = facts.nics.find((nic) => nic.nicName === nicName && nic.ip !== undefined)
+  if (nicName !== '' && !named)
+    error(
+      'AddressInvalid',
+      hostPath,
+      `the interface ${JSON.stringify(nicName)} is none of this host, or has no address`,
+    )
+  const withAddress = facts.nics.filter(({ ip }) => ip !== undefined)
+  const nic = named ?? withAddress.find(({ isDefault }) => isDefault) ?? withAddress[0]
+  if (!nic?.ip) {
+    error('AddressInvalid', hostPath, 'this host has no address for Kubernetes; give one to an interface')
+    return ''
+  }
+  return nic.ip
+}
+
+/** The address that was posted for the control plane; empty stands for that of this host. */
+function endpointOf({
+  host = '',
+  type = '',
+  ddnsSearchDomain = '',
+}: NonNullable<ClusterConfig['controlPlaneEndpoint']>): string {
+  const path = `${clusterPath}.controlPlaneEndpoint`
+  if (!['', 'vip'].includes(type.toLowerCase())) throw refused(`${path}.type`, 'must be VIP or empty')
+  if (ddnsSearchDomain !== '') throw refused(`${path}.ddnsSearchDomain`, 'must be empty')
+  return host.trim()
+}
+
+const refused = (field: string, message: string) =>
+  new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })
+
+const linked = (field: string) =>
+  new AppError(
+    clusterErrors.NeedsLinkedHosts,
+    `${field} needs hosts that are linked with this one; leave one pool with this host only`,
+    { details: { field } },
+  )

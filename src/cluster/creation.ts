@@ -1,0 +1,233 @@
+import { uuidAt } from '../base/uid.ts'
+import type { Lock } from '../base/lock.ts'
+import type { ContentAccess } from '../content/store/find.ts'
+import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
+import { seeDisk } from '../errors/advice.ts'
+import type { Database } from '../store/database.ts'
+import { isUnwritable } from '../store/unwritable.ts'
+import type { Clock } from '../system/clock.ts'
+import type { ClusterRecord, ClusterStore, NewCluster } from './cluster-store.ts'
+import { clusterErrors } from './codes.ts'
+import { canonicalText } from './configuration/canonical.ts'
+import { maskConfiguration, sensitiveValues } from './configuration/mask-configuration.ts'
+import { readConfiguration, type HostFacts } from './configuration/read-configuration.ts'
+import type { EventLog } from './events/event-log.ts'
+import { summaryOf, type Examine } from './examine.ts'
+import type { ClusterHost } from './host/cluster-host.ts'
+import { emptyHost } from './observed.ts'
+import { plan, type PlanParts } from './plan.ts'
+import { plannedSteps } from './planned-steps.ts'
+import type { Preflight } from './preflight/collect.ts'
+import type { Prepared } from './prepare/prepared.ts'
+import type { RequestStore } from './request-store.ts'
+import type { ClusterConfiguration, ClusterCreated, ClusterDryRun } from './schemas.ts'
+import type { RevisionStore } from './revisions/revision-store.ts'
+import type { Sealed } from './sealed.ts'
+
+export interface CreationOptions {
+  readonly database: Database
+  readonly store: ClusterStore
+  readonly revisions: RevisionStore
+  readonly requests: RequestStore
+  readonly sealed: Sealed
+  /** One write at a time, also of later changes: of two requests at the same time the second sees the cluster of the first. */
+  readonly inTurn: Lock
+  readonly examine: Examine
+  readonly parts: PlanParts
+  readonly facts: () => HostFacts
+  readonly placeEndpoint: ClusterHost['placeEndpoint']
+  readonly content: Pick<ContentAccess, 'pin' | 'unpin'>
+  readonly events: Pick<EventLog, 'add'>
+  /** Writes what is stored beside the files of the cluster, from where it is adopted if the database is lost. */
+  readonly writeCopy: (cluster: NewCluster, plain: ClusterConfiguration) => Promise<void>
+  /** Removes the files of a cluster that was not accepted. */
+  readonly removeFiles: (uid: string) => Promise<void>
+  /** Removes the programs that were laid out for the checks; called where there is no cluster after them. */
+  readonly removePrograms: () => Promise<void>
+  /** Called when a cluster was accepted. */
+  readonly onAccepted: () => void
+  readonly clock: Clock
+}
+
+export interface Creation {
+  /**
+   * Accepts a cluster; the loop makes it.
+   * @param key `Idempotency-Key`
+   * @param by name of the caller's account
+   * @throws AppError ClusterExists, PreflightFailed, NeedsLinkedHosts, IdempotencyKeyReused, BadRequest, InsufficientStorage
+   */
+  create(
+    posted: ClusterConfiguration,
+    { key, by }: { readonly key?: string | undefined; readonly by: string },
+    signal: AbortSignal,
+  ): Promise<Created>
+  /** Makes all checks and the plan, and changes nothing. @throws AppError as `create`, but not PreflightFailed */
+  tryOut(posted: ClusterConfiguration, signal: AbortSignal): Promise<ClusterDryRun>
+}
+
+export interface Created extends ClusterCreated {
+  readonly name: string
+  /** The request was answered before; nothing was created now. */
+  readonly isRepeated: boolean
+}
+
+interface Accepted {
+  readonly posted: ClusterConfiguration
+  readonly mark: Buffer
+  readonly key: string | undefined
+  readonly by: string
+}
+
+/** Holds the content that the cluster needs; ContentInUse names it. */
+export const pinHolder = 'the cluster of this host'
+
+export function createCreation(options: CreationOptions): Creation {
+  const { database, store, revisions, requests, sealed, inTurn, content, events, clock } = options
+
+  function refuseSecond({ uid, name, deleteRequestedAt }: ClusterRecord): never {
+    const message =
+      deleteRequestedAt === null
+        ? `this host has the cluster ${name}; delete it first`
+        : `the cluster ${name} is being deleted; try again when GET /v1/edge-mgmt/cluster answers 404`
+    throw new AppError(clusterErrors.ClusterExists, message, { details: { uid } })
+  }
+
+  /** The answer to a request that was answered before. */
+  function repeated(key: string | undefined, mark: Uint8Array, name: string): Created | undefined {
+    const isEqual = (other: Uint8Array) => Buffer.from(mark).equals(other)
+    const before = key === undefined ? undefined : requests.find(key, clock.now())
+    if (before) {
+      if (isEqual(before.mark)) return { uid: before.uid, name, isRepeated: true }
+      throw new AppError(
+        clusterErrors.IdempotencyKeyReused,
+        'this Idempotency-Key was sent with another body; use a new key',
+        { details: { uid: before.uid } },
+      )
+    }
+    const current = store.current()
+    if (!current) return undefined
+    if (current.deleteRequestedAt !== null || !isEqual(current.mark)) refuseSecond(current)
+    if (key !== undefined) requests.add(key, { uid: current.uid, mark }, clock.now())
+    return { uid: current.uid, name, isRepeated: true }
+  }
+
+  /** Prepares a cluster and makes all checks. @param use the staged files are removed after it */
+  async function examine<T>(
+    posted: ClusterConfiguration,
+    signal: AbortSignal,
+    use: (prepared: Prepared, report: Preflight, hide: (text: string) => string) => Promise<T>,
+  ): Promise<T> {
+    const read = readConfiguration(posted, options.facts())
+    const { archiveUploadPath, variables, name, endpoint, settings } = read
+    const place = await options.placeEndpoint(endpoint)
+    const node = {
+      ...read.node,
+      // With an address that is refused, the other checks would only repeat that.
+      endpoint: place.kind === 'refused' ? read.node.address : endpoint || read.node.address,
+      ...(place.kind === 'virtual' ? { virtualAddress: place.virtualAddress } : {}),
+    }
+    const posts = [...read.problems, ...(place.kind === 'refused' ? [place.problem] : [])]
+    const uid = uuidAt(clock.now())
+    try {
+      const request = { archiveUploadPath, variables, uid, name, generation: 1, node, settings }
+      return await options.examine({ request, problems: posts }, signal, ({ prepared, report, hide }) =>
+        use(prepared, report, hide),
+      )
+    } finally {
+      if (!store.current()) await options.removePrograms()
+    }
+  }
+
+  async function accept(
+    prepared: Prepared,
+    report: Preflight,
+    { posted, mark, key, by }: Accepted,
+  ): Promise<void> {
+    const { wanted, variables, definition } = prepared
+    const { uid, name, kubernetes, node } = wanted
+    const at = clock.now()
+    const cluster: NewCluster = {
+      ...{ uid, name, generation: wanted.generation, folder: wanted.folder, mark, at },
+      posted: maskConfiguration(posted, variables),
+      sensitive: sensitiveValues(variables),
+      summary: {
+        kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
+        ...{ node, definition, content: report.digests },
+      },
+    }
+    await content.pin(pinHolder, report.digests)
+    try {
+      await prepared.keep()
+      await options.writeCopy(cluster, posted)
+      database.transaction(() => {
+        store.add(cluster)
+        revisions.add({
+          ...cluster,
+          by,
+          origin: 'create',
+          plain: posted,
+          outcome: 'applying',
+          scheduleAt: null,
+        })
+        if (key !== undefined) requests.add(key, { uid, mark }, at)
+        const add = (reason: 'Accepted' | 'PreflightPassed' | 'PreflightWarning', message: string) =>
+          events.add({ clusterUid: uid, reason, message })
+        add('Accepted', `the cluster ${name} of ${definition.name} ${definition.version} is accepted`)
+        add('PreflightPassed', 'the pre-flight checks found no error')
+        for (const { message } of report.problems) add('PreflightWarning', message)
+      })
+    } catch (error) {
+      await options.removeFiles(uid)
+      await content.unpin(pinHolder)
+      if (isUnwritable(error))
+        throw new AppError(
+          generalErrors.InsufficientStorage,
+          `the cluster was not created: the database cannot be written; ${seeDisk}`,
+          { cause: error },
+        )
+      throw error
+    }
+  }
+
+  return {
+    create: (posted, { key, by }, signal) =>
+      inTurn(async () => {
+        const mark = sealed.mark(canonicalText(posted))
+        const before = repeated(key, mark, posted.metadata?.name ?? '')
+        if (before) return before
+        return examine(posted, signal, async (prepared, report) => {
+          if (!report.isPossible)
+            throw new AppError(
+              clusterErrors.PreflightFailed,
+              summaryOf('the cluster cannot be created', report.problems),
+              {
+                details: { problems: report.problems },
+              },
+            )
+          signal.throwIfAborted()
+          await accept(prepared, report, { posted, mark, key, by })
+          options.onAccepted()
+          const { uid, name } = prepared.wanted
+          return { uid, name, isRepeated: false, problems: [...report.problems] }
+        })
+      }),
+    tryOut: (posted, signal) =>
+      inTurn(async () => {
+        const current = store.current()
+        if (current) refuseSecond(current)
+        return examine(posted, signal, async ({ wanted }, { isPossible, problems }, hide) => {
+          const stages = isPossible
+            ? plan(options.parts, {
+                ...{ wanted, isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
+                observed: { ...emptyHost, isAddressHeld: wanted.node.virtualAddress === undefined },
+              })
+            : []
+          return {
+            ...{ isPossible, problems: [...problems] },
+            plan: plannedSteps(stages, hide),
+          }
+        })
+      }),
+  }
+}

@@ -1,0 +1,76 @@
+import { readdir, rm } from 'node:fs/promises'
+import { StepFailed } from '../../step.ts'
+import type { StepAction } from '../../step-program/action.ts'
+import { commands } from '../commands.ts'
+import { readInitialisation, writeInitialisation } from '../initialisation.ts'
+import { clusterPaths, criSocket, kubernetesFiles, type ClusterPaths } from '../paths.ts'
+import { currentProgram } from '../programs.ts'
+import { noteConfigured } from '../reconfigure/configured.ts'
+import { runKubeadm } from '../run-kubeadm.ts'
+import type { Taint } from '../../wanted.ts'
+
+/** What `kubeadm-init` is told. */
+export interface InitialiseOrder {
+  readonly stateDirectory: string
+  readonly uid: string
+  readonly node: string
+  /** Set by the API: the kubelet may not set all of them itself. */
+  readonly labels: Readonly<Record<string, string>>
+  /** Set by kubeadm. */
+  readonly taints: readonly Taint[]
+  /** `configurationDigest` of what is wanted. */
+  readonly digest: string
+}
+
+/** `kubeadm init`, and the labels of the node. What an earlier `kubeadm init` has left that did not end has to be cleared before. */
+export const initialise: StepAction = async (order, print) => {
+  const { stateDirectory, uid, node, labels, taints, digest } = order as unknown as InitialiseOrder
+  const paths = clusterPaths(stateDirectory)
+  const noted = await readInitialisation(paths)
+  if (noted === 'damaged')
+    throw new StepFailed(
+      `${paths.initialisation} cannot be read, so it is unknown whether a control plane is set up; delete the cluster and create it again`,
+    )
+  if (noted?.uid !== uid || noted.state === 'begun') {
+    if (!noted) await refuseForeignCluster()
+    await writeInitialisation(paths, { uid, state: 'begun' })
+    // The token of the last line would be in the journal; it is asked for when a node joins.
+    const args = ['init', '--config', paths.kubeadmConfig, '--skip-token-print']
+    const failed = await runKubeadm(paths, args, print)
+    if (failed !== undefined) throw new StepFailed(`kubeadm init failed: ${failed}`)
+    await writeInitialisation(paths, { uid, state: 'initialised' })
+  }
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`)
+  if (pairs.length > 0)
+    await commands.run(currentProgram(paths.programs, 'kubectl'), [
+      `--kubeconfig=${kubernetesFiles.adminConfig}`,
+      ...['label', '--overwrite', 'node', node, ...pairs],
+    ])
+  await noteConfigured(paths, digest, { labels, taints })
+  await writeInitialisation(paths, { uid, state: 'done' })
+  print('[initialised] the control plane is set up')
+}
+
+/** A cluster that is not of edgehostd must not be taken for a try of our own, which is reset before the next. */
+async function refuseForeignCluster(): Promise<void> {
+  const manifests = await readdir(kubernetesFiles.manifests).catch(() => [])
+  if (manifests.length > 0)
+    throw new StepFailed(
+      `${kubernetesFiles.manifests} has files of another cluster; remove that cluster first, for example by kubeadm reset`,
+    )
+}
+
+/** Takes away what a `kubeadm init` has left that did not end, so that the next one can begin. */
+export const clearInitialisation: StepAction = async (order, print) => {
+  const paths = clusterPaths(String(order.stateDirectory))
+  print('[clear] an initialisation that did not end is cleared away')
+  await resetKubeadm(paths, print)
+  for (const note of [paths.initialisation, paths.configured]) await rm(note, { force: true })
+}
+
+/** @throws StepFailed with the reason */
+export async function resetKubeadm(paths: ClusterPaths, print: (line: string) => void): Promise<void> {
+  const args = ['reset', '--force', `--cri-socket=${criSocket}`]
+  const failed = await runKubeadm(paths, args, print)
+  if (failed !== undefined) throw new StepFailed(`kubeadm reset failed: ${failed}`)
+}

@@ -1,0 +1,151 @@
+import { parseAllDocuments, stringify } from 'yaml'
+import { isRecord } from '../../kubernetes/json.ts'
+import type { Wanted } from '../wanted.ts'
+import { criSocket } from './paths.ts'
+import { controlPlaneEndpoint, mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
+
+// The files of kubeadm: https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
+const kubeadmGroup = 'kubeadm.k8s.io'
+
+/** What kubeadm is told of a cluster. */
+export type KubeadmWanted = Pick<Wanted, 'name' | 'kubernetes' | 'node'>
+
+/** An argument in the form v1beta4. */
+interface Argument {
+  readonly name: string
+  readonly value: string
+}
+
+/**
+ * The text that `kubeadm config migrate` has to turn into v1beta4; undefined where the pack brings that form. It has what kubeadm would
+ * otherwise look for on the host.
+ */
+export function configToMigrate(wanted: KubeadmWanted, config: PackConfig): string | undefined {
+  if (!config.isV1beta3) return undefined
+  const version = { apiVersion: `${kubeadmGroup}/v1beta3` }
+  return documents([
+    {
+      ...config.initConfiguration,
+      ...version,
+      kind: 'InitConfiguration',
+      localAPIEndpoint: endpointOf(wanted, config.initConfiguration),
+      nodeRegistration: {
+        ...mapAt(config.initConfiguration, 'nodeRegistration'),
+        ...{ name: wanted.node.name, criSocket },
+      },
+    },
+    {
+      ...config.clusterConfiguration,
+      ...version,
+      kind: 'ClusterConfiguration',
+      kubernetesVersion: `v${wanted.kubernetes.version}`,
+    },
+  ])
+}
+
+/**
+ * The file for `kubeadm init`, in v1beta4. Names, addresses, sockets, the cgroup driver and the version are ours; the rest is that of the
+ * pack.
+ * @param migrated what `kubeadm config migrate` made of `configToMigrate`
+ */
+export function kubeadmConfig(wanted: KubeadmWanted, config: PackConfig, migrated?: string): string {
+  const { initConfiguration: init, clusterConfiguration: cluster } =
+    migrated === undefined ? config : parseMigrated(migrated, config)
+  const version = { apiVersion: `${kubeadmGroup}/v1beta4` }
+  const { node } = wanted
+  const registration = mapAt(init, 'nodeRegistration')
+  const apiServer = mapAt(cluster, 'apiServer')
+  const names = Array.isArray(apiServer.certSANs) ? apiServer.certSANs.map(String) : []
+  const nodeAddress = argumentsOf(registration.kubeletExtraArgs).some(({ name }) => name === 'node-ip')
+    ? []
+    : [{ name: 'node-ip', value: node.address }]
+  return documents([
+    {
+      ...init,
+      ...version,
+      kind: 'InitConfiguration',
+      localAPIEndpoint: endpointOf(wanted, init),
+      nodeRegistration: {
+        ...registration,
+        ...{ name: node.name, criSocket, taints: taintsOf(wanted) },
+        kubeletExtraArgs: [
+          ...argumentsWithout(registration.kubeletExtraArgs, [
+            'hostname-override',
+            'container-runtime-endpoint',
+          ]),
+          ...nodeAddress,
+        ],
+      },
+    },
+    {
+      ...cluster,
+      ...version,
+      kind: 'ClusterConfiguration',
+      clusterName: wanted.name,
+      kubernetesVersion: `v${wanted.kubernetes.version}`,
+      controlPlaneEndpoint: controlPlaneEndpoint(wanted, config),
+      apiServer: {
+        ...apiServer,
+        certSANs: [...new Set([...names, node.endpoint, node.address, node.name])],
+        // The address of InitConfiguration; packs have 0.0.0.0 here.
+        extraArgs: argumentsWithout(apiServer.extraArgs, ['advertise-address']),
+      },
+    },
+    {
+      ...config.kubeletConfiguration,
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      // That of containerd, and of every host with systemd.
+      cgroupDriver: 'systemd',
+    },
+    {
+      ...config.kubeProxyConfiguration,
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+    },
+  ])
+}
+
+/** Whether a cluster has an address or a network of IPv6. @param text of `kubeadmConfig` */
+export function usesIPv6(text: string): boolean {
+  const values = parseAllDocuments(text).map((each) => each.toJS() as YamlMap)
+  const { podSubnet, serviceSubnet } = Object.assign(
+    {},
+    ...values.map((each) => mapAt(each, 'networking')),
+  ) as YamlMap
+  const addresses = values.map((each) => mapAt(each, 'localAPIEndpoint').advertiseAddress)
+  return [podSubnet, serviceSubnet, ...addresses].some(
+    (each) => typeof each === 'string' && each.includes(':'),
+  )
+}
+
+const documents = (values: readonly YamlMap[]) => values.map((value) => stringify(value)).join('---\n')
+
+function endpointOf({ node }: KubeadmWanted, init: YamlMap): YamlMap {
+  return { ...mapAt(init, 'localAPIEndpoint'), advertiseAddress: node.address }
+}
+
+function taintsOf({ node }: KubeadmWanted): readonly YamlMap[] {
+  const controlPlane = { key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }
+  const own = node.taints.map(({ key, value, effect }) => ({ key, ...(value ? { value } : {}), effect }))
+  return node.runsWorkloads ? own : [controlPlane, ...own]
+}
+
+function argumentsOf(given: unknown): readonly Argument[] {
+  return Array.isArray(given) ? (given as Argument[]).filter(isRecord) : []
+}
+const argumentsWithout = (given: unknown, names: readonly string[]) =>
+  argumentsOf(given).filter(({ name }) => !names.includes(name))
+
+function parseMigrated(text: string, { initConfiguration }: PackConfig) {
+  const values = parseAllDocuments(text).map((each) => each.toJS() as YamlMap)
+  const ofKind = (kind: string) => values.find((each) => each.kind === kind) ?? {}
+  return {
+    // The migration makes a token of its own; without one, kubeadm makes it later.
+    initConfiguration: {
+      ...ofKind('InitConfiguration'),
+      bootstrapTokens: initConfiguration.bootstrapTokens,
+    },
+    clusterConfiguration: ofKind('ClusterConfiguration'),
+  }
+}

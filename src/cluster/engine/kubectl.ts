@@ -1,0 +1,32 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { commands } from './commands.ts'
+import { kubernetesFiles, type ClusterPaths } from './paths.ts'
+import { currentProgram } from './programs.ts'
+
+/** Runs kubectl as the administrator of Kubernetes. @returns its output @throws StepFailed with its error output */
+export const kubectl = (
+  { programs }: Pick<ClusterPaths, 'programs'>,
+  args: readonly string[],
+  timeoutMs = 60_000,
+): Promise<string> =>
+  commands.run(
+    currentProgram(programs, 'kubectl'),
+    [`--kubeconfig=${kubernetesFiles.adminConfig}`, ...args],
+    { timeoutMs },
+  )
+
+/** Waits until the API server says that it is ready. @returns whether it did in time */
+export async function waitUntilReady(
+  paths: Pick<ClusterPaths, 'programs'>,
+  timeoutMs: number,
+): Promise<boolean> {
+  const end = Date.now() + timeoutMs
+  while (Date.now() < end) {
+    const answer = await kubectl(paths, ['get', '--raw=/readyz', '--request-timeout=5s'], 10_000).catch(
+      () => '',
+    )
+    if (answer.trim() === 'ok') return true
+    await delay(500)
+  }
+  return false
+}

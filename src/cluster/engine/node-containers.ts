@@ -1,0 +1,95 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { commands } from './commands.ts'
+import { containerdSocket } from './paths.ts'
+
+/** A container of a pod that runs on this host. */
+export interface RunningContainer {
+  readonly id: string
+  /** Its name in the pod, for example `kube-apiserver`. */
+  readonly name: string
+}
+
+/** Containers of Kubernetes are in a namespace of containerd of this name. */
+const ctr = (...args: readonly string[]) =>
+  commands.run('ctr', ['--address', containerdSocket, '--namespace', 'k8s.io', ...args])
+
+/**
+ * The running containers of `kube-system` with these names: the static pods. They are asked of containerd, since the API server may be
+ * what does not run.
+ */
+export async function runningContainers(names: readonly string[]): Promise<readonly RunningContainer[]> {
+  const running = parseRunningTasks(await ctr('tasks', 'list'))
+  const lists = await Promise.all(
+    names.map(async (name) => {
+      const ids = await ctr(...['containers', 'list', '--quiet', filterOf(name)])
+      return ids.split('\n').map((id) => ({ id: id.trim(), name }))
+    }),
+  )
+  return lists.flat().filter(({ id }) => running.has(id))
+}
+
+// Filters of containerd: labels with dots are quoted, and conditions of one filter all hold.
+const filterOf = (name: string) =>
+  `labels."io.kubernetes.container.name"==${name},labels."io.kubernetes.pod.namespace"==kube-system`
+
+/** @param output of `ctr tasks list` @returns ids of the containers that run */
+export function parseRunningTasks(output: string): ReadonlySet<string> {
+  const rows = output.split('\n').map((line) => line.trim().split(/\s+/))
+  return new Set(rows.filter(([, , status]) => status === 'RUNNING').map(([id = '']) => id))
+}
+
+const patienceMs = 8_000
+const killedMs = 10_000
+const pauseMs = 200
+
+/**
+ * Ends the running containers with these names, so that the kubelet starts new ones: first politely, then by force.
+ * @returns how many there were
+ */
+export async function endContainers(names: readonly string[]): Promise<number> {
+  const ended = await runningContainers(names)
+  for (const [signal, ms] of [
+    ['SIGTERM', patienceMs],
+    ['SIGKILL', killedMs],
+  ] as const) {
+    const left = await stillRunning(ended)
+    if (left.length === 0) break
+    // One that has ended meanwhile cannot be signalled.
+    for (const { id } of left) await ctr('tasks', 'kill', '--signal', signal, id).catch(() => undefined)
+    const end = Date.now() + ms
+    while (Date.now() < end && (await stillRunning(ended)).length > 0) await delay(pauseMs)
+  }
+  return ended.length
+}
+
+async function stillRunning(containers: readonly RunningContainer[]) {
+  const running = parseRunningTasks(await ctr('tasks', 'list'))
+  return containers.filter(({ id }) => running.has(id))
+}
+
+/** Looks at containers until each name has one that is none of `old` and has run for some seconds. */
+export interface Proving {
+  readonly names: readonly string[]
+  /** Ids of the containers that ran before. */
+  readonly old: readonly string[]
+  readonly timeoutMs: number
+}
+
+// What refuses its arguments ends within a second.
+const steadyMs = 10_000
+
+/** @returns the names that did not come to run steadily in time */
+export async function waitForContainers({ names, old, timeoutMs }: Proving): Promise<readonly string[]> {
+  const since = new Map<string, number>()
+  const end = Date.now() + timeoutMs
+  for (;;) {
+    const now = Date.now()
+    const running = (await runningContainers(names)).filter(({ id }) => !old.includes(id))
+    for (const id of since.keys()) if (!running.some((each) => each.id === id)) since.delete(id)
+    for (const { id } of running) if (!since.has(id)) since.set(id, now)
+    const steady = running.filter(({ id }) => now - (since.get(id) ?? now) >= steadyMs)
+    const left = names.filter((name) => !steady.some((each) => each.name === name))
+    if (left.length === 0 || now >= end) return left
+    await delay(500)
+  }
+}

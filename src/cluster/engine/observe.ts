@@ -1,0 +1,125 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { KubernetesClient, KubernetesObject, Resource } from '../../kubernetes/client.ts'
+import { conditionsOf, isTrue } from '../../kubernetes/fields.ts'
+import type { CommandRunner } from '../../system/runner.ts'
+import type { EngineObserved, NodeObserved } from '../observed.ts'
+import type { Wanted } from '../wanted.ts'
+import { readInitialisation } from './initialisation.ts'
+import { readNote } from './note.ts'
+import { kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
+import type { Programs } from './programs.ts'
+import { configurationDigest, isConfigured } from './reconfigure/configured.ts'
+import type { RegistryFiles } from './registry-files.ts'
+import { parseUnitStates } from './unit-states.ts'
+
+export interface ObserverOptions {
+  readonly paths: ClusterPaths
+  readonly runner: CommandRunner
+  readonly client: Pick<KubernetesClient, 'get'>
+  readonly registryFiles: () => RegistryFiles
+  readonly programs: Pick<Programs, 'hasCurrent'>
+  /** What the preparation depends on. */
+  readonly digestOf: (wanted: Wanted) => string
+  /** Kubeconfig of the administrator, by default that of kubeadm. */
+  readonly adminConfig?: string
+}
+
+const timeoutMs = 20_000
+const damagedInitialisation =
+  'the control plane is taken to be set up, and is neither set up again nor cleared; if its API server does not answer, delete the cluster and create it again'
+const damagedCniRecord =
+  'what was in /opt/cni/bin before the cluster is known only from the record of the host, and a deletion goes by that'
+const answerMs = 5_000
+const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false }
+
+/** Looks at units, files and the API server; reads only. */
+export function createObserver(options: ObserverOptions) {
+  const { paths, runner, client, programs } = options
+
+  async function isPrepared(wanted: Wanted): Promise<boolean> {
+    const noted = await readFile(paths.prepared, 'utf8').catch(() => undefined)
+    if (noted !== JSON.stringify({ digest: options.digestOf(wanted) })) return false
+    return (await programs.hasCurrent('kubelet')) && hasRegistryFiles()
+  }
+  /** The password of the registry and the certificate of the host change. While the registry has a problem of its own, old files stay. */
+  async function hasRegistryFiles(): Promise<boolean> {
+    for (const [path, text] of options.registryFiles().files)
+      if ((await readFile(path, 'utf8').catch(() => undefined)) !== text) return false
+    return true
+  }
+  async function controlPlane(uid: string): Promise<EngineObserved['controlPlane']> {
+    const noted = await readInitialisation(paths)
+    if (!noted) return 'absent'
+    // Neither set up again nor cleared: it may be a running cluster.
+    if (noted === 'damaged') return 'complete'
+    if (noted.uid !== uid || noted.state === 'begun') return 'partial'
+    // The action that has initialised it has something left to do, and nothing is to be cleared.
+    return noted.state === 'done' ? 'complete' : 'absent'
+  }
+  /** What the engine has noted on this host and cannot be read any more, with what follows. */
+  async function damaged(): Promise<readonly string[]> {
+    const [initialisation, cni] = await Promise.all([readInitialisation(paths), readNote(paths.cniRecord)])
+    return [
+      ...(initialisation === 'damaged'
+        ? [`${paths.initialisation} cannot be read; ${damagedInitialisation}`]
+        : []),
+      ...(cni === 'damaged' ? [`${paths.cniRecord} cannot be read; ${damagedCniRecord}`] : []),
+    ]
+  }
+  /** One request says both: whether the API server works, with its database, and how the node is. */
+  async function api(name: string, signal: AbortSignal): Promise<Pick<EngineObserved, 'api' | 'node'>> {
+    if (!existsSync(options.adminConfig ?? kubernetesFiles.adminConfig)) return { api: 'absent' }
+    try {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
+      const object = await client.get(nodes, { name }, limited)
+      return { api: 'answers', ...(object ? { node: nodeOf(object) } : {}) }
+    } catch {
+      signal.throwIfAborted()
+      return { api: 'silent' }
+    }
+  }
+
+  async function kubernetesOf(wanted: Wanted, signal: AbortSignal) {
+    const { uid, node, kubernetes } = wanted
+    const plane = await controlPlane(uid)
+    return {
+      controlPlane: plane,
+      version: plane === 'absent' ? '' : kubernetes.version,
+      isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(wanted))),
+      isRenewalDue: false,
+      ...(plane === 'complete' ? await api(node.name, signal) : ({ api: 'absent' } as const)),
+    }
+  }
+
+  return async (wanted: Wanted, signal: AbortSignal): Promise<EngineObserved> => {
+    const args = ['show', '--property=Id,LoadState,ActiveState', ...Object.values(units)]
+    const [shown, prepared, unread, ofKubernetes] = await Promise.all([
+      runner.run('systemctl', args, { timeoutMs, signal }),
+      isPrepared(wanted),
+      damaged(),
+      kubernetesOf(wanted, signal),
+    ])
+    const states = parseUnitStates(shown.stdout)
+    return {
+      isPresent:
+        [paths.programs, paths.kubeadm, paths.containerd].some((path) => existsSync(path)) ||
+        existsSync(join(unitFolder, units.containerd)),
+      isPrepared: prepared,
+      damaged: unread,
+      containerd: states(units.containerd),
+      kubelet: states(units.kubelet),
+      ...ofKubernetes,
+    }
+  }
+}
+
+function nodeOf(object: KubernetesObject): NodeObserved {
+  const ready = conditionsOf(object).find(({ type }) => type === 'Ready')
+  return {
+    name: object.metadata.name,
+    isReady: ready !== undefined && isTrue(ready.status),
+    message: ready?.message || 'the kubelet has not reported yet',
+  }
+}

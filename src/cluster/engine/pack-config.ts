@@ -1,0 +1,78 @@
+import { parseDocument } from 'yaml'
+import { addressWithPort } from '../../base/address.ts'
+import { isRecord } from '../../kubernetes/json.ts'
+import type { Wanted, WantedKubernetes } from '../wanted.ts'
+
+export type YamlMap = Readonly<Record<string, unknown>>
+
+/** The text `cluster.config` of a Kubernetes pack, by the kinds of kubeadm and of the components. */
+export interface PackConfig {
+  readonly initConfiguration: YamlMap
+  readonly clusterConfiguration: YamlMap
+  readonly kubeletConfiguration: YamlMap
+  readonly kubeProxyConfiguration: YamlMap
+  /** Whether the two of kubeadm are in the form v1beta3: arguments are maps. */
+  readonly isV1beta3: boolean
+}
+
+const parts = [
+  'initConfiguration',
+  'clusterConfiguration',
+  'kubeletConfiguration',
+  'kubeProxyConfiguration',
+  'joinConfiguration',
+] as const
+
+/** The port of the API server where the pack names none. */
+const usualPort = 6443
+
+/** A map at a path; empty where there is none. */
+export function mapAt(value: YamlMap, ...path: readonly string[]): YamlMap {
+  const found = path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), value)
+  return isRecord(found) ? found : {}
+}
+
+/** @throws Error that names the part and says what is wrong with it */
+export function parsePackConfig({ config }: Pick<WantedKubernetes, 'config'>): PackConfig {
+  const document = parseDocument(config, { merge: true, prettyErrors: false, logLevel: 'silent' })
+  const [error] = document.errors
+  if (error) throw new Error(`it is not valid YAML: ${error.message}`)
+  const value = (document.toJS({ maxAliasCount: 100 }) ?? {}) as unknown
+  if (!isRecord(value)) throw new Error('it is not a map of YAML')
+  const part = (name: (typeof parts)[number]): YamlMap => {
+    const given = value[name] ?? {}
+    if (!isRecord(given)) throw new Error(`${name} is not a map of YAML`)
+    return given
+  }
+  for (const name of parts) part(name)
+  const [initConfiguration, clusterConfiguration] = [part('initConfiguration'), part('clusterConfiguration')]
+  return {
+    ...{ initConfiguration, clusterConfiguration },
+    kubeletConfiguration: part('kubeletConfiguration'),
+    kubeProxyConfiguration: part('kubeProxyConfiguration'),
+    isV1beta3: [initConfiguration, clusterConfiguration].some(isV1beta3),
+  }
+}
+
+/** The forms differ only in these fields, kubeadm-config.v1beta4; a part that has none of them is the same in both. */
+function isV1beta3(configuration: YamlMap): boolean {
+  if (typeof configuration.apiVersion === 'string') return configuration.apiVersion.endsWith('/v1beta3')
+  const argumentsOf = [
+    mapAt(configuration, 'apiServer').extraArgs,
+    mapAt(configuration, 'controllerManager').extraArgs,
+    mapAt(configuration, 'scheduler').extraArgs,
+    mapAt(configuration, 'etcd', 'local').extraArgs,
+    mapAt(configuration, 'nodeRegistration').kubeletExtraArgs,
+  ]
+  return argumentsOf.some(isRecord) || mapAt(configuration, 'apiServer').timeoutForControlPlane !== undefined
+}
+
+/** The port of the API server. */
+export function apiPort({ initConfiguration }: PackConfig): number {
+  const { bindPort } = mapAt(initConfiguration, 'localAPIEndpoint')
+  return typeof bindPort === 'number' && bindPort > 0 ? bindPort : usualPort
+}
+
+/** `controlPlaneEndpoint` of kubeadm. */
+export const controlPlaneEndpoint = ({ node }: Pick<Wanted, 'node'>, config: PackConfig): string =>
+  addressWithPort(node.endpoint, apiPort(config))

@@ -1,0 +1,81 @@
+import { join } from 'node:path'
+
+/** The units of the engine. */
+export const units = { containerd: 'edgehostd-containerd.service', kubelet: 'kubelet.service' } as const
+
+/** Socket and state of our containerd; on a tmpfs. */
+export const containerdState = '/run/edgehostd-containerd'
+export const containerdSocket = `${containerdState}/containerd.sock`
+/** State of runc for our containers; by default runc shares one with the containerd of the host. */
+export const runcState = `${containerdState}/runc`
+/** The socket as Kubernetes names it. */
+export const criSocket = `unix://${containerdSocket}`
+
+/** Folder of systemd for units of an administrator, systemd.unit(5). */
+export const unitFolder = '/etc/systemd/system'
+
+/** Where the CNI of a cluster and containerd look for plugins, where Debian installs them, and where the configurations of networks are. */
+export const cniFolders = {
+  programs: '/opt/cni/bin',
+  debian: '/usr/lib/cni',
+  configs: '/etc/cni/net.d',
+} as const
+
+/** Files that kubeadm makes. */
+export const kubernetesFiles = {
+  folder: '/etc/kubernetes',
+  adminConfig: '/etc/kubernetes/admin.conf',
+  manifests: '/etc/kubernetes/manifests',
+} as const
+
+/** Files and folders of the cluster below the state folder. */
+export interface ClusterPaths {
+  readonly folder: string
+  /** The host before the cluster, JSON; there from the first step of a cluster to the last one of its deletion. */
+  readonly hostRecord: string
+  readonly programs: string
+  /** Root of our containerd. */
+  readonly containerd: string
+  readonly containerdConfig: string
+  /** Folder with a folder of each registry. */
+  readonly registries: string
+  readonly kubeadm: string
+  /** File for `kubeadm init`. */
+  readonly kubeadmConfig: string
+  /** Images that Kubernetes itself needs, JSON. */
+  readonly kubernetesImages: string
+  /** What is prepared, JSON. */
+  readonly prepared: string
+  /** How far the initialisation is, JSON. */
+  readonly initialisation: string
+  /** What of the configuration is applied, JSON. */
+  readonly configured: string
+  /** Files of a dry run of kubeadm. */
+  readonly rendered: string
+  /** A renewal of certificates that was begun and has not ended: what there was before, and what is left to do. */
+  readonly renewal: string
+  /** What was in the folder of CNI plugins before, JSON. */
+  readonly cniRecord: string
+}
+
+export function clusterPaths(stateDirectory: string): ClusterPaths {
+  const folder = join(stateDirectory, 'cluster')
+  const file = (...names: string[]) => join(folder, ...names)
+  return {
+    folder,
+    hostRecord: file('host-record.json'),
+    programs: file('programs'),
+    containerd: file('containerd'),
+    containerdConfig: file('containerd-config', 'config.toml'),
+    registries: file('containerd-config', 'certs.d'),
+    kubeadm: file('kubeadm'),
+    kubeadmConfig: file('kubeadm', 'init.yaml'),
+    kubernetesImages: file('kubeadm', 'images.json'),
+    prepared: file('kubeadm', 'prepared.json'),
+    initialisation: file('kubeadm', 'initialisation.json'),
+    configured: file('kubeadm', 'configured.json'),
+    rendered: file('kubeadm', 'rendered'),
+    renewal: file('kubeadm', 'renewal'),
+    cniRecord: file('kubeadm', 'cni-record.json'),
+  }
+}

@@ -1,0 +1,57 @@
+import type { WantedKubernetes } from '../../wanted.ts'
+import { apiPort, mapAt, parsePackConfig, type PackConfig } from '../pack-config.ts'
+
+/** A setting of `cluster.config` that a cluster keeps for its life. */
+export interface FixedSetting {
+  /** Below `cluster.config`, for example `clusterConfiguration.networking.podSubnet`. */
+  readonly path: string
+  readonly before: string
+  readonly after: string
+}
+
+/** The settings, and how each is read; what kubeadm takes where a pack names nothing: kubeadm-config.v1beta4. */
+const settings: Readonly<Record<string, (config: PackConfig) => unknown>> = {
+  'clusterConfiguration.networking.podSubnet': (config) => networking(config).podSubnet,
+  'clusterConfiguration.networking.serviceSubnet': (config) =>
+    networking(config).serviceSubnet ?? '10.96.0.0/12',
+  'clusterConfiguration.networking.dnsDomain': (config) => networking(config).dnsDomain ?? 'cluster.local',
+  'clusterConfiguration.certificatesDir': certificatesFolder,
+  'clusterConfiguration.etcd.external': ({ clusterConfiguration }) => {
+    const { endpoints } = mapAt(clusterConfiguration, 'etcd', 'external')
+    return Array.isArray(endpoints) ? endpoints.map(String).join(', ') : ''
+  },
+  'clusterConfiguration.etcd.local.dataDir': ({ clusterConfiguration }) =>
+    mapAt(clusterConfiguration, 'etcd', 'local').dataDir ?? '/var/lib/etcd',
+  'initConfiguration.localAPIEndpoint.bindPort': apiPort,
+  'kubeletConfiguration.staticPodPath': ({ kubeletConfiguration }) =>
+    kubeletConfiguration.staticPodPath ?? '/etc/kubernetes/manifests',
+}
+
+const textOf = (value: unknown) =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
+
+const networking = ({ clusterConfiguration }: PackConfig) => mapAt(clusterConfiguration, 'networking')
+
+/** Folder of the certificates of the control plane. */
+export function certificatesFolder({
+  clusterConfiguration,
+}: Pick<PackConfig, 'clusterConfiguration'>): string {
+  const { certificatesDir } = clusterConfiguration
+  return typeof certificatesDir === 'string' && certificatesDir !== ''
+    ? certificatesDir
+    : '/etc/kubernetes/pki'
+}
+
+/**
+ * What differs between two Kubernetes packs and cannot be changed while there is a cluster: networks, places of data, the port. Pure.
+ * @throws Error that names the part of one that cannot be read
+ */
+export function changedFixedSettings(
+  before: Pick<WantedKubernetes, 'config'>,
+  after: Pick<WantedKubernetes, 'config'>,
+): readonly FixedSetting[] {
+  const [one, other] = [parsePackConfig(before), parsePackConfig(after)]
+  return Object.entries(settings)
+    .map(([path, read]) => ({ path, before: textOf(read(one)), after: textOf(read(other)) }))
+    .filter((each) => each.before !== each.after)
+}

@@ -1,0 +1,181 @@
+import { mkdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { replaceFile } from '../../../system/files.ts'
+import { StepFailed } from '../../step.ts'
+import type { StepAction } from '../../step-program/action.ts'
+import type { Taint } from '../../wanted.ts'
+import { commands } from '../commands.ts'
+import { kubectl, waitUntilReady } from '../kubectl.ts'
+import { lastWords } from '../last-words.ts'
+import { runningContainers, waitForContainers } from '../node-containers.ts'
+import { clusterPaths, units, type ClusterPaths } from '../paths.ts'
+import { runKubeadm } from '../run-kubeadm.ts'
+import { noteConfigured, readConfigured, writeConfigured, type Configured } from './configured.ts'
+import { nodePatch, type NodeObject } from './node-patch.ts'
+import { renderedFiles, renderingPhases, staticPods, type RenderedFile } from './rendered-files.ts'
+
+/** What `reconfigure` is told. */
+export interface ReconfigureOrder {
+  readonly stateDirectory: string
+  /** `configurationDigest` of what is wanted. */
+  readonly digest: string
+  readonly node: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+}
+
+type Print = (line: string) => void
+
+const proxy = 'kube-proxy'
+const startMs = 180_000
+
+/**
+ * Gives the control plane, the kubelet, kube-proxy and the node the configuration of `paths.kubeadmConfig`. kubeadm makes all files in a
+ * folder of their own, and only those that differ are put in place, so what does not change is not started again. Nothing before the
+ * wait for the API server needs it: a configuration with which it does not start is taken back in the same way.
+ */
+export const reconfigure: StepAction = async (given, print) => {
+  const order = given as unknown as ReconfigureOrder
+  const paths = clusterPaths(order.stateDirectory)
+  const before = await readConfigured(paths)
+  const begun: Configured = {
+    ...{ digest: '', files: {}, unproved: before.unproved },
+    labels: [...new Set([...before.labels, ...Object.keys(order.labels)])],
+    taints: allTaints(before.taints, order.taints),
+  }
+  const changed = await changedFiles(paths, print)
+  const pods = staticPods.filter((name) => changed.some(({ of }) => of === name))
+  const unproved = [...new Set([...before.unproved, ...pods])]
+  await writeConfigured(paths, { ...begun, unproved })
+  const old = await runningContainers(pods)
+  await renewNames(paths, print)
+  await place(paths, changed)
+  for (const { path } of changed) print(`[configuration] ${path} is replaced`)
+  await startKubelet(changed.some(({ of }) => of === 'kubelet'))
+  await prove(
+    unproved.filter((name) => name !== proxy),
+    old.map(({ id }) => id),
+  )
+  if (!(await waitUntilReady(paths, startMs))) throw new StepFailed(await silence())
+  await upload(paths, print)
+  await configureNode(paths, order, before)
+  // Loaded here: the other actions start without yaml.
+  const { applyProxy, isProxyOther } = await import('./proxy.ts')
+  if (before.unproved.includes(proxy) || (await isProxyOther(paths))) {
+    await writeConfigured(paths, { ...begun, unproved: [proxy] })
+    await applyProxy(paths, print)
+    print('[configuration] kube-proxy runs with its new configuration')
+  }
+  await noteConfigured(paths, order.digest, order)
+  await rm(paths.rendered, { recursive: true, force: true })
+  print('[configured] the configuration of Kubernetes is applied')
+}
+
+/** A configuration that is cut off has set some of its taints. */
+const allTaints = (before: Configured['taints'], wanted: Configured['taints']): Configured['taints'] => [
+  ...new Map(
+    [...before, ...wanted].map(({ key, effect }) => [`${key}:${effect}`, { key, effect }] as const),
+  ).values(),
+]
+
+/** Has kubeadm make all files. @returns those that differ from the ones on the host */
+async function changedFiles(paths: ClusterPaths, print: Print): Promise<readonly RenderedFile[]> {
+  await rm(paths.rendered, { recursive: true, force: true })
+  await mkdir(paths.rendered, { mode: 0o700 })
+  for (const phase of renderingPhases) {
+    const args = ['init', 'phase', ...phase, '--dry-run', '--config', paths.kubeadmConfig]
+    // What a dry run prints are whole files.
+    const failed = await runKubeadm(paths, args, () => undefined, { KUBEADM_INIT_DRYRUN_DIR: paths.rendered })
+    if (failed !== undefined)
+      throw new StepFailed(`kubeadm cannot make the files of ${phase.join(' ')}: ${failed}`)
+  }
+  print('[configuration] kubeadm has made the files of the control plane and of the kubelet')
+  const isOther = await Promise.all(
+    renderedFiles.map(async ({ name, path }) => {
+      const made = await readFile(join(paths.rendered, name)).catch(() => undefined)
+      const present = await readFile(path).catch(() => undefined)
+      return made !== undefined && present?.equals(made) !== true
+    }),
+  )
+  return renderedFiles.filter((_each, index) => isOther[index])
+}
+
+async function place({ rendered }: ClusterPaths, files: readonly RenderedFile[]): Promise<void> {
+  for (const { name, path } of files) {
+    const made = join(rendered, name)
+    // The kubelet ignores files whose names begin with a dot, which replaceFile makes beside the manifests.
+    await replaceFile(path, await readFile(made), (await stat(made)).mode & 0o777)
+  }
+}
+
+/** Makes those certificates anew that lack a name of the configuration; kubeadm keeps a certificate that is there, whatever its names. */
+async function renewNames(paths: ClusterPaths, print: Print): Promise<void> {
+  const { staleCertificates } = await import('./certificate-names.ts')
+  for (const { phase, files, name } of await staleCertificates(paths.kubeadmConfig)) {
+    for (const file of files) await rm(file, { force: true })
+    const args = ['init', 'phase', 'certs', phase, '--config', paths.kubeadmConfig]
+    const failed = await runKubeadm(paths, args, print)
+    if (failed !== undefined) throw new StepFailed(`the certificate ${phase} cannot be made: ${failed}`)
+    print(`[configuration] the certificate ${phase} is made anew, for ${name}`)
+  }
+}
+
+const kubeletMs = 60_000
+const steadyMs = 5_000
+
+/** @param isAgain its configuration has changed */
+async function startKubelet(isAgain: boolean): Promise<void> {
+  const { kubelet } = units
+  const failed = await commands.attempt('systemctl', [isAgain ? 'restart' : 'start', kubelet], {
+    timeoutMs: 90_000,
+  })
+  if (failed !== undefined) throw new StepFailed(`the kubelet does not start; see: journalctl -u ${kubelet}`)
+  if (!isAgain) return
+  const starts = () => commands.run('systemctl', ['show', '--property=NRestarts,ActiveState', kubelet])
+  const end = Date.now() + kubeletMs
+  let [seen, since] = ['', 0]
+  // systemd starts one again that refuses its configuration, so it has to be the same for some seconds.
+  while (Date.now() < end) {
+    const now = await starts()
+    if (now !== seen || !now.includes('ActiveState=active')) [seen, since] = [now, Date.now()]
+    else if (Date.now() - since >= steadyMs) return
+    await delay(500)
+  }
+  const log = await commands.run('journalctl', ['-u', kubelet, '-n', '50', '-o', 'cat']).catch(() => '')
+  const words = log.split('\n').findLast((line) => line.includes('err=') || /^E\d{4} /.test(line)) ?? ''
+  throw new StepFailed(
+    `the kubelet does not run with this configuration${words && `: ${words}`}; see: journalctl -u ${kubelet}`,
+  )
+}
+
+/** Waits until static pods run with their new manifests. @param old containers that ran before */
+async function prove(names: readonly string[], old: readonly string[]): Promise<void> {
+  const left = await waitForContainers({ names, old, timeoutMs: startMs })
+  if (left.length === 0) return
+  const reasons = await Promise.all(
+    left.map(async (name) => `${name} (${(await lastWords(name)) || 'no output'})`),
+  )
+  throw new StepFailed(`with this configuration these do not run: ${reasons.join(', ')}`)
+}
+
+const silence = async () =>
+  `the API server does not answer with this configuration (${(await lastWords('kube-apiserver')) || 'no output'})`
+
+async function upload(paths: ClusterPaths, print: Print): Promise<void> {
+  const args = ['init', 'phase', 'upload-config', 'all', '--config', paths.kubeadmConfig]
+  const failed = await runKubeadm(paths, args, print)
+  if (failed !== undefined)
+    throw new StepFailed(`the configuration cannot be stored in the cluster: ${failed}`)
+}
+
+async function configureNode(
+  paths: ClusterPaths,
+  order: ReconfigureOrder,
+  before: Configured,
+): Promise<void> {
+  const { node, labels, taints } = order
+  const shown = await kubectl(paths, ['get', 'node', node, '--output=json'])
+  const patch = nodePatch(JSON.parse(shown) as NodeObject, { labels, taints }, before)
+  if (patch) await kubectl(paths, ['patch', 'node', node, '--type=merge', `--patch=${JSON.stringify(patch)}`])
+}

@@ -1,0 +1,28 @@
+import type { Step } from '../step.ts'
+import type { EngineEvent } from './engine.ts'
+import { kubeadmEvent, parseKubeadmLine } from './kubeadm-lines.ts'
+
+/**
+ * Lines of our own actions and calls, in the form of kubeadm, and what they are to operators. What is observed too, as that containerd
+ * runs or that the control plane is set up, is an event of the observation alone.
+ */
+const ownReasons = {
+  programs: 'ProgramsPlaced',
+  images: 'ImagesPulled',
+  clear: 'BootstrapReset',
+  kernel: 'StepProgress',
+  cni: 'StepProgress',
+  configuration: 'StepProgress',
+  configured: 'StepProgress',
+} as const satisfies Readonly<Record<string, EngineEvent['reason']>>
+
+/** Steps that pass on the lines of kubeadm. Those of `kubeadm reset` have names of phases that mean something else. */
+const kubeadmSteps = ['pull-images', 'kubeadm-init']
+
+/** The event of a line of a step of the engine; undefined for a line that is none. */
+export function eventOf({ key }: Pick<Step, 'key'>, line: string): EngineEvent | undefined {
+  const parsed = parseKubeadmLine(line)
+  if (parsed && Object.hasOwn(ownReasons, parsed.phase))
+    return { reason: ownReasons[parsed.phase as keyof typeof ownReasons], message: parsed.text }
+  return kubeadmSteps.includes(key) ? kubeadmEvent(line) : undefined
+}

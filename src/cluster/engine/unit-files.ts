@@ -1,0 +1,63 @@
+import type { ClusterPaths } from './paths.ts'
+import { units } from './paths.ts'
+
+/** The first line of our units. */
+export const unitHeading = '# Written by edgehostd.\n'
+
+/** The unit of our containerd. Source: containerd.service of containerd. */
+export function containerdUnit(paths: ClusterPaths, mayLowerOomScore: boolean): string {
+  return unitFile({
+    Unit: [
+      'Description=Container runtime of the cluster of edgehostd',
+      'After=network.target local-fs.target',
+      'StartLimitIntervalSec=0',
+    ],
+    Service: [
+      'Type=notify',
+      // Its shims have their sockets there. They would make it so that the daemon cannot see that no other containerd has its socket in it.
+      'ExecStartPre=-/usr/bin/mkdir --parents --mode=711 /run/containerd',
+      `ExecStart=/usr/bin/containerd --config ${escaped(paths.containerdConfig)}`,
+      'Delegate=yes',
+      // Pods live on while containerd is started again.
+      'KillMode=process',
+      'Restart=always',
+      'RestartSec=1',
+      'LimitNOFILE=infinity',
+      'LimitNPROC=infinity',
+      'LimitCORE=infinity',
+      'TasksMax=infinity',
+      // systemd may not set it either where no process may lower its own.
+      ...(mayLowerOomScore ? ['OOMScoreAdjust=-999'] : []),
+    ],
+    Install: ['WantedBy=multi-user.target'],
+  })
+}
+
+/** The unit of the kubelet, with the arguments of kubeadm. Source: kubelet.service and 10-kubeadm.conf of Kubernetes. */
+export function kubeletUnit(paths: ClusterPaths): string {
+  const program = escaped(`${paths.programs}/kubelet/current/kubelet`)
+  return unitFile({
+    Unit: [
+      'Description=kubelet of the cluster of edgehostd',
+      `Wants=network-online.target ${units.containerd}`,
+      `After=network-online.target ${units.containerd} edgehostd-vip.service`,
+      'StartLimitIntervalSec=0',
+    ],
+    Service: [
+      'EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env',
+      'EnvironmentFile=-/etc/default/kubelet',
+      `ExecStart=${program} --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS`,
+      'Restart=always',
+      'RestartSec=1',
+    ],
+    Install: ['WantedBy=multi-user.target'],
+  })
+}
+
+function unitFile(sections: Readonly<Record<string, readonly string[]>>): string {
+  const texts = Object.entries(sections).map(([name, lines]) => `[${name}]\n${lines.join('\n')}\n`)
+  return `${unitHeading}${texts.join('\n')}`
+}
+
+/** A path in a command line, systemd.service(5). */
+const escaped = (path: string) => `"${path.replace(/["\\]/g, '\\$&').replace(/[%$]/g, '$&$&')}"`

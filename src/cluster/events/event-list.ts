@@ -1,0 +1,157 @@
+import type { KubernetesClient } from '../../kubernetes/client.ts'
+import type { ContinueTokens } from '../../lists/continue-token.ts'
+import { comparison, listInMemory, type MemoryField } from '../../lists/memory.ts'
+import { makePage, type Page } from '../../lists/page.ts'
+import { parseListQuery, type ListParameters, type ListQuery } from '../../lists/query.ts'
+import { fieldAt, type FieldValue, type ListResource } from '../../lists/resource.ts'
+import { createSqlList } from '../../lists/sql-list.ts'
+import type { SqlField } from '../../lists/sql.ts'
+import type { Database } from '../../store/database.ts'
+import type { StoredEventLog } from './create-event-log.ts'
+import { eventColumns, eventOf, type EventRow } from './event-store.ts'
+import { viewOf } from './event-view.ts'
+import { readKubernetesEvents } from './kubernetes-events.ts'
+import { Event, type EventSource } from './schemas.ts'
+
+type EventField = SqlField & {
+  readonly read: (event: Event) => FieldValue
+}
+
+/** The fields by which clients may filter and order events: `column` for ours, `read` for those of Kubernetes. */
+export const eventList: ListResource<EventField> = {
+  name: 'cluster events',
+  fields: {
+    'metadata.uid': { type: 'text', column: 'uid', read: ({ metadata }) => metadata.uid },
+    'metadata.number': { type: 'integer', column: 'id', read: ({ metadata }) => metadata.number },
+    'metadata.creationTimestamp': {
+      ...{ type: 'time', column: 'at' },
+      read: ({ metadata }) => Date.parse(metadata.creationTimestamp),
+    },
+    reason: { type: 'text', column: 'reason', read: ({ reason }) => reason },
+    severity: { type: 'text', column: 'severity', read: ({ severity }) => severity },
+    clusterUid: { type: 'text', column: 'cluster_uid', read: ({ clusterUid = '' }) => clusterUid },
+    step: { type: 'text', isOrdered: false, column: 'step', read: ({ step = '' }) => step },
+    'source.component': {
+      ...{ type: 'text', isOrdered: false, column: 'component' },
+      read: ({ source }) => source.component,
+    },
+    'involvedObject.kind': {
+      ...{ type: 'text', isOrdered: false, column: 'involved_kind' },
+      read: ({ involvedObject }) => involvedObject.kind,
+    },
+    'involvedObject.name': {
+      ...{ type: 'text', isOrdered: false, column: 'involved_name' },
+      read: ({ involvedObject: { name = '' } }) => name,
+    },
+    'relatedObject.name': {
+      ...{ type: 'text', isOrdered: false, column: 'pack' },
+      read: () => '',
+    },
+  },
+  key: 'metadata.uid',
+  // Newest first. Events of one millisecond are told apart by their number.
+  defaultOrder: [
+    { path: 'metadata.creationTimestamp', direction: -1 },
+    { path: 'metadata.number', direction: -1 },
+  ],
+  item: Event,
+}
+
+// What `viewOf` makes of a row, for filters.
+const table = `(SELECT *, 'edgehostd-' || id AS uid, 'edgehostd' AS component,
+  iif(object_kind IN ('', 'pack'), 'Cluster', object_kind) AS involved_kind,
+  iif(object_kind = 'pack', '', object_name) AS involved_name,
+  iif(object_kind = 'pack', object_name, '') AS pack
+  FROM cluster_event)`
+
+export interface EventListOptions {
+  readonly database: Database
+  readonly events: StoredEventLog
+  /** Undefined while there is no Kubernetes. */
+  readonly client: () => KubernetesClient | undefined
+  readonly hostName: () => string
+  /** Masks the sensitive values of the cluster, which Kubernetes may quote. */
+  readonly hide: () => (text: string) => string
+  readonly listTokens: ContinueTokens
+}
+
+/** The events of edgehostd and those of Kubernetes as one list. */
+export interface EventList {
+  /** @param namespace only what is about objects in it; empty for all */
+  page(
+    parameters: ListParameters,
+    namespace: string,
+  ): Promise<Page<Event> & { readonly kubernetes: EventSource }>
+}
+
+export function createEventList({
+  database: { sql },
+  events,
+  client,
+  hostName,
+  hide,
+  listTokens,
+}: EventListOptions): EventList {
+  const own = createSqlList<Event>({
+    ...{ resource: eventList, table, columns: `${eventColumns}, uid`, count: events.count, sql },
+    toItem: (row) => viewOf(eventOf(row as unknown as EventRow), hostName()),
+    // The retention bounds the table: no query of it takes longer than some milliseconds.
+    read: (statements) =>
+      Promise.resolve(statements.map((each) => sql.prepare(each.sql).all(...each.values))),
+  })
+
+  return {
+    async page(parameters, namespace) {
+      const query = parseListQuery(parameters, eventList, { tokens: listTokens, bound: [namespace] })
+      const { items, source } = await readKubernetesEvents(client(), namespace || undefined)
+      const mask = hide()
+      const masked = items.map((event) => maskEvent(event, mask))
+      // The first so many of each source contain the first so many of both.
+      const wide = widened(query)
+      const condition = namespace === '' ? undefined : { sql: 'object_namespace = ?', values: [namespace] }
+      const pages = [
+        await own.page(wide, condition),
+        listInMemory(masked, wide, eventList as ListResource<MemoryField<Event>>, (event) => event),
+      ]
+      const merged = pages.flatMap(({ items }) => items as Event[])
+      return { ...pageOf(query, merged, pages), kubernetes: source }
+    },
+  }
+}
+
+/** An event of Kubernetes without sensitive values: objects may be named after them, and its own name begins with that of its object. */
+function maskEvent(event: Event, mask: (text: string) => string): Event {
+  const { metadata, involvedObject, message } = event
+  const { name } = involvedObject
+  return {
+    ...event,
+    metadata: { ...metadata, name: mask(metadata.name) },
+    involvedObject: { ...involvedObject, ...(name === undefined ? {} : { name: mask(name) }) },
+    message: mask(message),
+  }
+}
+
+/** A query for the items of this page and one more, and for those that an offset skips, with all fields. */
+const widened = (query: ListQuery): ListQuery => ({
+  ...query,
+  limit: skippedOf(query) + query.limit + 1,
+  offset: 0,
+  fields: undefined,
+})
+
+const skippedOf = ({ after, offset }: ListQuery) => (after === undefined ? offset : 0)
+
+function pageOf(query: ListQuery, found: readonly Event[], pages: readonly Page<Event>[]): Page<Event> {
+  const valuesOf = (event: Event) => query.order.map(({ path }) => fieldAt(eventList, path).read(event))
+  const compare = comparison(query.order)
+  const rows = found
+    .map((event) => ({ event, values: valuesOf(event) }))
+    .sort((one, two) => compare(one.values, two.values))
+    .slice(skippedOf(query))
+  return makePage(query, {
+    rows,
+    count: pages.reduce((sum, { listmeta }) => sum + listmeta.count, 0),
+    valuesOf: ({ values }) => values,
+    toItem: ({ event }) => event,
+  })
+}

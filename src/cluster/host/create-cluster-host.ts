@@ -1,0 +1,121 @@
+import { basename, dirname, join } from 'node:path'
+import { canonicalAddress } from '../../base/address.ts'
+import { createOwnAddresses } from '../../host/network/own-addresses.ts'
+import { clusterPaths, unitFolder } from '../engine/paths.ts'
+import { addressUnit, addressUnitText } from './address/address-unit.ts'
+import { readHostNetworks } from './address/host-networks.ts'
+import { placeEndpoint } from './address/place-endpoint.ts'
+import { leftMark, type ClusterHost } from './cluster-host.ts'
+import type { RecordOrder, RestoreOrder } from './actions.ts'
+import type { HostFactsOptions } from './preflight/host-facts.ts'
+import { createHostPreflight } from './preflight/host-preflight.ts'
+import type { WantedNode } from '../wanted.ts'
+
+export interface ClusterHostOptions extends Omit<HostFactsOptions, 'folders'> {
+  /** Folder of the state. */
+  readonly stateDirectory: string
+}
+
+const minute = 60_000
+const gibibyte = 2 ** 30
+
+/** The host's part of the cluster. */
+export function createClusterHost({ stateDirectory, ...options }: ClusterHostOptions): ClusterHost {
+  const { files } = options
+  const { hostRecord: record } = clusterPaths(stateDirectory)
+
+  async function isHeld({ virtualAddress }: WantedNode): Promise<boolean> {
+    if (!virtualAddress) return true
+    const own = createOwnAddresses(files)
+    const [unit, enabled] = await Promise.all([
+      files.text(join(unitFolder, addressUnit)),
+      files.link(join(unitFolder, 'multi-user.target.wants', addressUnit)),
+      own.refresh(),
+    ])
+    return (
+      unit === addressUnitText(virtualAddress) &&
+      enabled !== undefined &&
+      own.current().addresses.has(canonicalAddress(virtualAddress.address))
+    )
+  }
+
+  return {
+    preflight: createHostPreflight({
+      ...options,
+      folders: [
+        // The images of the control plane and their layers unpacked take about 1.5 GiB.
+        { folder: stateDirectory, neededBytes: 2 * gibibyte },
+        { folder: '/var/lib', neededBytes: 2 * gibibyte },
+        // Two files of its log of 64 MB each, its database, and snapshots of it.
+        { folder: '/var/lib/etcd', neededBytes: gibibyte / 2 },
+        // Volumes of pods.
+        { folder: '/var/lib/kubelet', neededBytes: gibibyte / 4 },
+        // Up to 50 MiB for each container, by the defaults of the kubelet.
+        { folder: '/var/log', neededBytes: gibibyte / 16 },
+      ],
+    }),
+    placeEndpoint: async (host) => placeEndpoint(host, await readHostNetworks(files)),
+    async observe({ node }) {
+      // Its text, all rules and files of the host, is of use to the restore alone.
+      const isHostRecorded = (await files.names(dirname(record))).includes(basename(record))
+      return {
+        ...{ isHostRecorded, isAddressHeld: await isHeld(node) },
+        settings: { hasNtpServers: true, hasSshKeys: true },
+      }
+    },
+    recordSteps: ({ isHostRecorded }) =>
+      isHostRecorded
+        ? []
+        : [
+            {
+              key: 'record-host',
+              title: 'Record the state of the host',
+              timeoutMs: 5 * minute,
+              work: {
+                kind: 'action',
+                action: 'record-host',
+                order: { file: record } satisfies RecordOrder,
+              },
+            },
+          ],
+    addressSteps: ({ node: { virtualAddress } }, { isAddressHeld }) =>
+      isAddressHeld || !virtualAddress
+        ? []
+        : [
+            {
+              key: 'hold-address',
+              title: `Take the address ${virtualAddress.address} of the control plane`,
+              timeoutMs: 2 * minute,
+              work: { kind: 'action', action: 'hold-address', order: { ...virtualAddress } },
+            },
+          ],
+    settingsSteps: () => [],
+    restoreSteps: ({ kubernetes }, { isHostRecorded }) =>
+      isHostRecorded
+        ? [
+            {
+              key: 'drop-address',
+              title: 'Give up the address of the control plane',
+              timeoutMs: 2 * minute,
+              work: { kind: 'action', action: 'drop-address', order: {} },
+            },
+            {
+              key: restoreKey,
+              title: 'Restore the recorded state of the host',
+              timeoutMs: 15 * minute,
+              work: {
+                kind: 'action',
+                action: 'restore-host',
+                order: { file: record, config: kubernetes.config } satisfies RestoreOrder,
+              },
+            },
+          ]
+        : [],
+    eventOf: ({ key }, line) =>
+      key === restoreKey && line.startsWith(leftMark)
+        ? { reason: 'LeftoversFound', message: line }
+        : undefined,
+  }
+}
+
+const restoreKey = 'restore-host'

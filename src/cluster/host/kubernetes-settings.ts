@@ -1,0 +1,54 @@
+import { apiPort, mapAt, parsePackConfig, type PackConfig } from '../engine/pack-config.ts'
+import { parseSubnet, type Subnet } from './subnet.ts'
+
+/** What the Kubernetes pack says that concerns the host. */
+export interface KubernetesSettings {
+  /** Networks of pods, two with IPv4 and IPv6; empty where the pack leaves them to the network plugin. */
+  readonly pods: readonly Subnet[]
+  readonly services: readonly Subnet[]
+  readonly apiPort: number
+  /** At which the kubelet says to kubeadm how it is; 0: at none. */
+  readonly kubeletHealthPort: number
+  /** Names of the checks of kubeadm whose errors it shall ignore, in lower case; `all` is every one. */
+  readonly ignoredChecks: ReadonlySet<string>
+  /** Whether the kubelet refuses a host with swap. */
+  readonly failsOnSwap: boolean
+  /** Whether the kubelet refuses control groups of version 1; undefined where the pack leaves it to the kubelet. */
+  readonly failsOnCgroupV1: boolean | undefined
+}
+
+/** What kubeadm takes where the pack names none (kubeadm-config.v1beta4). */
+const defaultServices = '10.96.0.0/12'
+/** What the kubelet takes where the pack names none (kubelet-config.v1beta1). */
+const defaultHealthPort = 10248
+
+/**
+ * Reads the settings. A text that cannot be read, or a value of another type, counts as not given: the engine reports it.
+ * @param config `WantedKubernetes.config`
+ */
+export function kubernetesSettings(config: string): KubernetesSettings {
+  const pack = parsed(config)
+  const networking = mapAt(pack.clusterConfiguration, 'networking')
+  const subnets = (value: unknown) =>
+    typeof value === 'string' ? value.split(',').flatMap((each) => parseSubnet(each) ?? []) : []
+  const services = subnets(networking.serviceSubnet)
+  const ignored = mapAt(pack.initConfiguration, 'nodeRegistration').ignorePreflightErrors
+  const { failCgroupV1, failSwapOn, healthzPort } = pack.kubeletConfiguration
+  return {
+    pods: subnets(networking.podSubnet),
+    services: services.length > 0 ? services : subnets(defaultServices),
+    apiPort: apiPort(pack),
+    kubeletHealthPort: typeof healthzPort === 'number' ? healthzPort : defaultHealthPort,
+    ignoredChecks: new Set(Array.isArray(ignored) ? ignored.map((each) => String(each).toLowerCase()) : []),
+    failsOnSwap: failSwapOn !== false,
+    failsOnCgroupV1: typeof failCgroupV1 === 'boolean' ? failCgroupV1 : undefined,
+  }
+}
+
+function parsed(config: string): PackConfig {
+  try {
+    return parsePackConfig({ config })
+  } catch {
+    return parsePackConfig({ config: '' })
+  }
+}

@@ -1,0 +1,57 @@
+import type { PreflightProblem } from '../../problem.ts'
+import type { Wanted } from '../../wanted.ts'
+import { findAnsweringDevice } from '../address/answering-device.ts'
+import { endpointPath } from '../address/place-endpoint.ts'
+import { readHostFacts, type HostFactsOptions } from './host-facts.ts'
+import { judgeHost, judgeHostOfChange } from './judge-host.ts'
+
+/** The checks of this host before a cluster; all at once, and nothing is changed. */
+export function createHostPreflight(options: HostFactsOptions) {
+  return async (
+    wanted: Wanted,
+    signal: AbortSignal,
+    running?: Wanted,
+  ): Promise<readonly PreflightProblem[]> => {
+    const attempt = async (what: string, check: () => Promise<readonly PreflightProblem[]>) => {
+      try {
+        return await check()
+      } catch (error) {
+        signal.throwIfAborted()
+        const message = `${what} could not be checked: ${(error as Error).message}`
+        return [{ code: 'CheckFailed', severity: 'error', message } as const]
+      }
+    }
+    const found = await Promise.all([
+      attempt('this host', async () => {
+        // Loaded with the first cluster: a start does not need yaml.
+        const { kubernetesSettings } = await import('../kubernetes-settings.ts')
+        const facts = await readHostFacts(options)
+        const settings = kubernetesSettings(wanted.kubernetes.config)
+        return running
+          ? judgeHostOfChange(facts, wanted, running, settings)
+          : judgeHost(facts, wanted, settings)
+      }),
+      // The cluster itself has it already.
+      running ? [] : attempt('the address of the control plane', () => judgeAddress(wanted, options, signal)),
+    ])
+    return found.flat()
+  }
+}
+
+async function judgeAddress(
+  { node: { virtualAddress } }: Wanted,
+  options: HostFactsOptions,
+  signal: AbortSignal,
+): Promise<readonly PreflightProblem[]> {
+  if (!virtualAddress) return []
+  const device = await findAnsweringDevice(virtualAddress, options, signal)
+  if (device === undefined) return []
+  return [
+    {
+      code: 'EndpointTaken',
+      severity: 'error',
+      message: `a device with the hardware address ${device} has the address ${virtualAddress.address} already (interface ${virtualAddress.networkInterface}); take a free one`,
+      path: endpointPath,
+    },
+  ]
+}

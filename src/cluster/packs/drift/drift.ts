@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { nameOf } from '../../../kubernetes/inventory.ts'
+import type { KubernetesClient, KubernetesObject } from '../../../kubernetes/client.ts'
+import { isPassing } from '../../../kubernetes/passing.ts'
+import { rankOf } from '../../../kubernetes/set-order.ts'
+import type { Clock } from '../../../system/clock.ts'
+import type { Logger } from '../../../system/log.ts'
+import type { NewClusterEvent } from '../../events/event-log.ts'
+import type { Wanted } from '../../wanted.ts'
+import type { PackRecord } from '../pack-store.ts'
+import { createMetadataWatch } from './metadata-watch.ts'
+import { createPace } from './pace.ts'
+import { putRight } from './put-right.ts'
+import { heldObjects, readWantedObjects, type HeldObject } from './wanted-objects.ts'
+
+export type DriftEvent = Pick<NewClusterEvent, 'reason' | 'message' | 'object'>
+
+export interface DriftOptions {
+  readonly client: KubernetesClient
+  readonly onEvent: (event: DriftEvent) => void
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Pick<Logger, 'debug'>
+  /** Between two objects, milliseconds: after a start all are looked at once. */
+  readonly pauseMs?: number
+  /** Changes that come together are one, milliseconds. */
+  readonly gatherMs?: number
+  /** At least between two looks at an object that is there, milliseconds: some are changed all the time in what is left alone. */
+  readonly restMs?: number
+}
+
+/** Holds the objects of the packs as they are applied: what is changed or deleted by hand is put right. */
+export interface Drift {
+  /** Says what is wanted; the objects of packs that are not applied and available yet are left alone. */
+  hold(wanted: Wanted, records: readonly PackRecord[], signal: AbortSignal): Promise<void>
+  stop(): void
+}
+
+const retryMs = 10_000
+
+export function createDrift(options: DriftOptions): Drift {
+  const { client, onEvent, clock, log, pauseMs = 100, gatherMs = 1_000, restMs = 20_000 } = options
+  const pace = createPace(clock)
+  let ended = new AbortController()
+  let held: ReadonlyMap<string, HeldObject> = new Map()
+  let current: Wanted | undefined
+  /** Mark with which an object was looked at last, and when; by key. */
+  const seen = new Map<string, { readonly mark: string; readonly at: number }>()
+  /** Monotonic times at which objects are looked at. */
+  const dueAt = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let working: Promise<void> | undefined
+  let gathering: NodeJS.Timeout | undefined
+
+  const watch = createMetadataWatch({
+    client,
+    onChange: () => void (gathering ??= setTimeout(compare, gatherMs).unref()),
+  })
+
+  /** Finds the objects that may have been changed since they were looked at. */
+  function compare(): void {
+    clearTimeout(gathering)
+    gathering = undefined
+    const now = clock.monotonic()
+    for (const [key, { entry, watched }] of held) {
+      const mark = watch.markOf(watched, entry)
+      const last = seen.get(key)
+      if (mark === undefined || mark === last?.mark || dueAt.has(key)) continue
+      const rested = last && mark !== '' ? last.at + restMs : 0
+      dueAt.set(key, Math.max(now, pace.restsUntil(key), rested))
+    }
+    plan()
+  }
+
+  function plan(): void {
+    clearTimeout(timer)
+    timer = undefined
+    if (working || dueAt.size === 0) return
+    const next = Math.min(...dueAt.values())
+    timer = setTimeout(
+      () => {
+        const { signal } = ended
+        working = work(signal)
+          .catch((error: unknown) => {
+            if (!signal.aborted) log.debug({ err: error }, 'objects of packs could not be looked at')
+          })
+          .finally(() => {
+            working = undefined
+            if (!signal.aborted) plan()
+          })
+      },
+      Math.max(next - clock.monotonic(), 0),
+    ).unref()
+  }
+
+  /** Looks at all objects that are due. */
+  async function work(signal: AbortSignal): Promise<void> {
+    const wanted = current
+    if (!wanted) return
+    const now = clock.monotonic()
+    const due = [...dueAt].flatMap(([key, at]) => (at <= now ? key : []))
+    for (const key of due) if (!held.has(key)) dueAt.delete(key)
+    const ranked = [...held]
+      .filter(([key]) => due.includes(key))
+      .sort(([, one], [, other]) => rankOf(one.entry) - rankOf(other.entry))
+    // The objects of a pack are read once, and not kept: most of the time none is needed.
+    const read = new Map<string, Awaited<ReturnType<typeof readWantedObjects>>>()
+    for (const [key, each] of ranked) {
+      const objectOf = read.get(each.pack.id) ?? (await readWantedObjects(wanted, each.pack))
+      read.set(each.pack.id, objectOf)
+      signal.throwIfAborted()
+      // Another revision may have begun meanwhile.
+      if (current?.generation !== wanted.generation) return
+      await look(key, each, objectOf(each.entry), signal)
+      await sleep(pauseMs, undefined, { signal })
+    }
+  }
+
+  async function look(
+    key: string,
+    { entry, pack, watched }: HeldObject,
+    wanted: KubernetesObject | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    dueAt.delete(key)
+    seen.set(key, { mark: watch.markOf(watched, entry) ?? '', at: clock.monotonic() })
+    if (!wanted) return
+    try {
+      const wrong = await putRight(client, wanted, signal)
+      if (wrong === undefined) return
+      const told = pace.corrected(key)
+      if (told === undefined) return
+      const reason = told === 'fight' ? 'ObjectContested' : 'ObjectCorrected'
+      onEvent({ reason, message: `${nameOf(entry)}: ${wrong}`, object: { kind: 'pack', name: pack.id } })
+    } catch (error) {
+      signal.throwIfAborted()
+      log.debug({ err: error, object: nameOf(entry) }, 'an object of a pack could not be put right')
+      // What the API server refuses for good it would refuse again.
+      if (isPassing(error)) dueAt.set(key, clock.monotonic() + retryMs)
+    }
+  }
+
+  return {
+    async hold(wanted, records, signal) {
+      const before = current
+      current = wanted
+      held = heldObjects(wanted, records)
+      for (const key of seen.keys()) if (!held.has(key)) seen.delete(key)
+      const kinds = new Map(
+        [...held.values()].map(({ watched }) => [
+          `${watched.apiVersion} ${watched.kind} ${watched.labelSelector}`,
+          watched,
+        ]),
+      )
+      await watch.watch([...kinds.values()], signal)
+      if (before?.generation !== wanted.generation || held.size > seen.size) compare()
+    },
+    stop() {
+      ended.abort()
+      ended = new AbortController()
+      watch.stop()
+      clearTimeout(timer)
+      clearTimeout(gathering)
+      timer = undefined
+      gathering = undefined
+      held = new Map()
+      current = undefined
+      seen.clear()
+      dueAt.clear()
+      pace.forget()
+    },
+  }
+}

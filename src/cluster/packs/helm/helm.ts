@@ -1,0 +1,172 @@
+import type { CommandRunner, CommandStreamer } from '../../../system/runner.ts'
+import { StepFailed } from '../../step.ts'
+import type { Revision } from './cure.ts'
+import { missesInstallHooks, readHistory, readResources, reasonOf, waitingOf } from './helm-output.ts'
+import type { InventoryEntry } from '../../../kubernetes/inventory.ts'
+
+/** The program helm for one release. Every method throws StepFailed with a reason for operators. */
+export interface Helm {
+  /** Its revisions; empty where there is no release. */
+  history(): Promise<readonly Revision[]>
+  /** Whether hooks that an upgrade does not run have not succeeded in its first revision. */
+  missesInstallHooks(): Promise<boolean>
+  /** Installs or upgrades, and waits for the workloads. */
+  upgrade(
+    chart: { readonly chart: string; readonly values: string; readonly description: string },
+    wait: Wait,
+  ): Promise<void>
+  /** Goes back to a revision, and waits for the workloads. */
+  goBack(revision: number, wait: Wait): Promise<void>
+  /** Deletes the release and waits until its objects have gone. @param hasHooks whether its hooks run */
+  uninstall(timeoutMs: number, hasHooks?: boolean): Promise<void>
+  /** Unblocks the release by a rollback without its hooks, and waits for nothing. */
+  rollback(revision: number, timeoutMs: number): Promise<void>
+  /** YAML of the objects as the chart wants them, without hooks. */
+  manifest(): Promise<string>
+  /** The objects of the release that are in the cluster. */
+  objects(): Promise<readonly InventoryEntry[]>
+}
+
+/** How helm waits for the workloads of a release. */
+export interface Wait {
+  readonly timeoutMs: number
+  /** Called with what helm waits for, each time that it changes. */
+  readonly onWaiting: (line: string) => void
+}
+
+export interface HelmOptions {
+  readonly runner: CommandRunner & CommandStreamer
+  /** Path of helm. */
+  readonly program: string
+  readonly kubeconfig: string
+  /** Its home, for what it finds out about the API server; nothing of it has to last. */
+  readonly home: string
+  readonly release: string
+  readonly namespace: string
+}
+
+const askMs = 60_000
+// helm ends by its own time limit, and then says why.
+const graceMs = 60_000
+// The objects of a release with their fields and managers, for example of one with large definitions.
+const maxObjectsBytes = 268_435_456
+
+/** Runs helm for one release. */
+export function createHelm({ runner, program, kubeconfig, home, release, namespace }: HelmOptions): Helm {
+  const environment = { HOME: home }
+  const args = (command: string, ...more: readonly string[]) => [
+    ...[command, ...more],
+    ...['--kubeconfig', kubeconfig, '--namespace', namespace],
+  ]
+  const limit = (timeoutMs: number) => ['--timeout', `${Math.ceil(timeoutMs / 1_000)}s`]
+
+  async function ask(command: string, ...more: readonly string[]) {
+    const options = { timeoutMs: askMs, maxOutputBytes: maxObjectsBytes, environment }
+    return runner.run(program, args(command, release, '--output', 'json', ...more), options)
+  }
+
+  /** Runs a command that changes the release. Its standard output may contain secrets, as in the notes of a chart. */
+  async function change(
+    what: string,
+    command: readonly string[],
+    timeoutMs: number,
+    onLine: (line: string) => void = () => undefined,
+  ): Promise<void> {
+    const errors: string[] = []
+    const { exitCode, signal } = await runner.stream(program, command, {
+      ...{ timeoutMs: timeoutMs + graceMs, environment },
+      onLine(line, from) {
+        if (from !== 'stderr') return
+        onLine(line)
+        errors.push(line)
+        if (errors.length > 1_000) errors.shift()
+      },
+    })
+    if (exitCode === 0) return
+    const reason = signal === undefined ? reasonOf(errors) : `helm was ended by ${signal}`
+    throw new StepFailed(`the Helm release ${namespace}/${release} could not be ${what}: ${reason}`)
+  }
+
+  /** Runs a command that waits for the workloads. */
+  async function changeAndWait(
+    what: string,
+    [command, ...more]: readonly [string, ...string[]],
+    { timeoutMs, onWaiting }: Wait,
+  ): Promise<void> {
+    let waiting = ''
+    // helm tells only with --debug what it waits for, on standard error.
+    const flags = ['--wait', ...limit(timeoutMs), '--debug']
+    try {
+      await change(what, args(command, ...more, ...flags), timeoutMs, (line) => {
+        const found = waitingOf(line)
+        if (found !== undefined && found !== waiting) onWaiting((waiting = found))
+      })
+    } catch (error) {
+      if (!waiting || !(error instanceof StepFailed)) throw error
+      throw new StepFailed(`${error.message}; last: ${waiting}`)
+    }
+  }
+
+  return {
+    async history() {
+      const { exitCode, stdout, stderr } = await ask('history')
+      if (exitCode === 0) return readHistory(stdout)
+      const reason = reasonOf(stderr.split('\n'))
+      if (reason === 'release: not found') return []
+      throw new StepFailed(`helm cannot read the release ${namespace}/${release}: ${reason}`)
+    },
+    async missesInstallHooks() {
+      const { exitCode, stdout, stderr } = await ask('status', '--revision', '1')
+      if (exitCode === 0) return missesInstallHooks(stdout)
+      throw new StepFailed(
+        `helm cannot read the first revision of the release ${namespace}/${release}: ${reasonOf(stderr.split('\n'))}`,
+      )
+    },
+    upgrade: ({ chart, values, description }, wait) =>
+      changeAndWait(
+        'installed',
+        // Without --reset-values, empty values would mean those of the last revision.
+        [
+          ...(['upgrade', release, chart, '--install', '--reset-values', '--values', values] as const),
+          ...['--description', description],
+        ],
+        wait,
+      ),
+    goBack: (revision, wait) =>
+      changeAndWait(`rolled back to revision ${revision}`, ['rollback', release, String(revision)], wait),
+    uninstall: (timeoutMs, hasHooks = false) =>
+      change(
+        'uninstalled',
+        args(
+          ...(['uninstall', release, '--wait', '--ignore-not-found'] as const),
+          ...[...(hasHooks ? [] : ['--no-hooks']), ...limit(timeoutMs)],
+        ),
+        timeoutMs,
+      ),
+    rollback: (revision, timeoutMs) =>
+      change(
+        `rolled back to revision ${revision}`,
+        args('rollback', release, String(revision), '--no-hooks', ...limit(timeoutMs)),
+        timeoutMs,
+      ),
+    async manifest() {
+      const options = { timeoutMs: askMs, maxOutputBytes: maxObjectsBytes, environment }
+      const { exitCode, stdout, stderr } = await runner.run(
+        program,
+        args('get', 'manifest', release),
+        options,
+      )
+      if (exitCode === 0) return stdout
+      throw new StepFailed(
+        `helm cannot give the manifest of the release ${namespace}/${release}: ${reasonOf(stderr.split('\n'))}`,
+      )
+    },
+    async objects() {
+      const { exitCode, stdout, stderr } = await ask('status', '--show-resources')
+      if (exitCode === 0) return readResources(stdout)
+      throw new StepFailed(
+        `helm cannot list the objects of the release ${namespace}/${release}: ${reasonOf(stderr.split('\n'))}`,
+      )
+    },
+  }
+}

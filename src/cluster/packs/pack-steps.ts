@@ -1,0 +1,185 @@
+import { join } from 'node:path'
+import type { PackObserved } from '../observed.ts'
+import type { Step, StepWork } from '../step.ts'
+import type { Wanted, WantedChart, WantedDrain, WantedNamespace, WantedPack } from '../wanted.ts'
+import { cureMs, type ReleaseOrder } from './helm/install-release.ts'
+import {
+  chartDigest,
+  contentOf,
+  manifestsOf,
+  namesOf,
+  namespacesOf,
+  releaseOf,
+  type ManifestFile,
+  type PackTools,
+} from './pack-content.ts'
+import { releaseFiles } from './release-files.ts'
+import { uninstallSteps } from './remove-steps.ts'
+
+/** Orders of the `call` steps; paths are absolute. */
+export interface NamespacesOrder {
+  readonly namespaces: readonly WantedNamespace[]
+}
+export interface ManifestsOrder {
+  readonly id: string
+  /** Only the custom resource definitions of these names; undefined for all objects. */
+  readonly definitions?: readonly string[]
+  /** Those of the pack, whose labels a Namespace among the manifests keeps. */
+  readonly namespaces: readonly WantedNamespace[]
+  readonly files: readonly ManifestFile[]
+  /** Manifests of all packs: an object that another pack has now stays. */
+  readonly others: readonly ManifestFile[]
+}
+export interface DrainOrder {
+  readonly id: string
+  readonly drain: WantedDrain
+}
+export interface AvailableOrder {
+  readonly id: string
+  /** Files with the objects of the releases, `InventoryEntry[]` as JSON. */
+  readonly releases: readonly string[]
+  /** Namespaces that the packs need. */
+  readonly needed: readonly string[]
+  /** Manifests of all packs: a namespace that is an object of one stays. */
+  readonly others: readonly ManifestFile[]
+}
+
+const namespacesMs = 120_000
+/** How long helm waits for the workloads of a chart; images that are large, or a disk that is slow, take minutes. */
+const chartMs = 600_000
+/** Beside the time for which helm waits: asking for the state of the release, and writing down its objects. */
+const aroundHelmMs = 180_000
+const manifestsMs = 900_000
+const drainMs = 900_000
+const availableMs = 600_000
+
+/**
+ * Steps of a pack that are left. Where it says so, its pods are evicted first. Then what it does not have any more is taken away:
+ * releases, and the objects of manifests where it has none now. Of what it has, namespaces are first, then the kinds that its manifests
+ * define, since a chart may need them; charts come before the other manifests, since these often configure what a chart installs: an operator, its kinds and its webhooks. The last step
+ * waits for the workloads.
+ * @returns nothing for a pack that is applied and available
+ */
+export function packSteps(
+  tools: PackTools,
+  wanted: Wanted,
+  pack: WantedPack,
+  observed: PackObserved | undefined,
+): readonly Step[] {
+  const isApplied = observed?.appliedDigest === pack.digest
+  if (isApplied && observed.isAvailable) return []
+  const done = new Set(observed?.partDigest === pack.digest ? observed.doneSteps : [])
+  const { apply, available } = keysOf(pack)
+  const gone = manifestsKey(pack)
+  const isBare = pack.manifests.length === 0 && observed?.hasObjects === true
+  const isLeft = ({ key }: Step) =>
+    key === available || (!isApplied && apply.includes(key) && !done.has(key)) || (key === gone && isBare)
+  return [
+    ...drainSteps(pack, observed),
+    ...uninstallSteps(tools, wanted, pack.id, observed?.charts ?? []),
+    ...allSteps(tools, wanted, pack).filter(isLeft),
+  ]
+}
+
+/** The step that evicts the pods of a pack before its first change: what belongs to the new digest is not drained. */
+function drainSteps(
+  { id, name, digest, drain }: WantedPack,
+  observed: PackObserved | undefined,
+): readonly Step[] {
+  const { partDigest = '', hasObjects = false, charts = [] } = observed ?? {}
+  const isInstalled = hasObjects || charts.length > 0
+  if (!drain || !isInstalled || partDigest === '' || partDigest === digest) return []
+  const order: DrainOrder = { id, drain }
+  return [
+    {
+      ...{
+        key: `pack ${id} drain`,
+        title: `Evict the pods of the pack ${name}`,
+        pack: id,
+        timeoutMs: drainMs,
+      },
+      work: { kind: 'call', call: 'pack-drain', order: { ...order } },
+    },
+  ]
+}
+
+/** Keys of all steps of a pack: those that apply it, and the one that waits for it. */
+export function keysOf(pack: WantedPack) {
+  const { id } = pack
+  return {
+    apply: [
+      ...(namesOf(pack).length > 0 ? [`pack ${id} namespaces`] : []),
+      ...(hasDefinitions(pack) ? [`pack ${id} definitions`] : []),
+      ...pack.charts.map((chart) => chartKey(pack, chart)),
+      ...(pack.manifests.length > 0 ? [manifestsKey(pack)] : []),
+    ],
+    available: `pack ${id} available`,
+  }
+}
+
+const manifestsKey = ({ id }: WantedPack) => `pack ${id} manifests`
+
+const hasDefinitions = ({ definitions = [] }: WantedPack) => definitions.length > 0
+
+/** Key of the step that installs a chart of a pack. */
+export const chartKey = ({ id }: WantedPack, chart: WantedChart) => `pack ${id} chart ${releaseOf(chart)}`
+
+function allSteps({ helm, kubeconfig }: PackTools, wanted: Wanted, pack: WantedPack): readonly Step[] {
+  const { folder } = wanted
+  const namespaces = namespacesOf(wanted, pack)
+  const { id, name, version } = pack
+  const keys = keysOf(pack)
+  const step = (key: string, title: string, timeoutMs: number, work: StepWork): Step => ({
+    ...{ key, title, timeoutMs, work, pack: id },
+  })
+  const call = (name: string, order: NamespacesOrder | ManifestsOrder | AvailableOrder): StepWork => ({
+    ...{ kind: 'call', call: name, order: { ...order } },
+  })
+  const { manifests: others, namespaces: needed } = contentOf(wanted)
+  const manifests: ManifestsOrder = { id, namespaces, others, files: manifestsOf(folder, pack) }
+  return [
+    step(
+      `pack ${id} namespaces`,
+      `Make the namespaces of the pack ${name}`,
+      namespacesMs,
+      call('pack-namespaces', { namespaces }),
+    ),
+    step(
+      `pack ${id} definitions`,
+      `Define the kinds of the pack ${name}`,
+      manifestsMs,
+      call('pack-manifests', { ...manifests, definitions: pack.definitions ?? [] }),
+    ),
+    ...pack.charts.map((chart) => {
+      const { release, namespace } = chart
+      const order: ReleaseOrder = {
+        ...{ program: helm, kubeconfig, release, namespace, timeoutMs: chartMs },
+        digest: chartDigest(chart),
+        ...{ chart: join(folder, chart.file), values: join(folder, chart.valuesFile) },
+        home: join(folder, 'helm', `${namespace}.${release}`),
+        ...releaseFiles(folder, chart),
+      }
+      return step(
+        chartKey(pack, chart),
+        `Install the chart ${chart.name} ${chart.version} of the pack ${name}`,
+        chartMs + cureMs + aroundHelmMs,
+        { kind: 'action', action: 'helm', order: { ...order } },
+      )
+    }),
+    step(
+      manifestsKey(pack),
+      `Apply the manifests of the pack ${name}`,
+      manifestsMs,
+      call('pack-manifests', manifests),
+    ),
+    step(
+      keys.available,
+      `Wait for the workloads of the pack ${name} ${version}`,
+      availableMs,
+      call('pack-available', {
+        releases: pack.charts.map((chart) => releaseFiles(folder, chart).objects),
+        ...{ id, needed, others },
+      }),
+    ),
+  ]
+}

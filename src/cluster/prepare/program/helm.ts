@@ -1,0 +1,90 @@
+import { escapeInvisible } from '../../../base/printable.ts'
+import { CommandFailed, type CommandRunner } from '../../../system/runner.ts'
+
+/** What is rendered. */
+export interface Rendering {
+  readonly release: string
+  readonly namespace: string
+  /** The archive of the chart, or its folder. */
+  readonly chart: string
+  readonly valuesFile: string
+  /** Versions of the API that are there when it is installed, beside those of Kubernetes. */
+  readonly apiVersions: readonly string[]
+}
+
+/** Renders charts without a cluster. */
+export interface Helm {
+  /** @returns the rendered YAML with the custom resource definitions, without tests; or why there is none, as the end of a sentence */
+  render(rendering: Rendering): Promise<{ readonly text: string } | { readonly refusal: string }>
+  /** Packs the folder of a chart. @returns its archive, below `folder`; or why there is none */
+  pack(chart: string, folder: string): Promise<{ readonly file: string } | { readonly refusal: string }>
+}
+
+const timeoutMs = 60_000
+// While it renders, helm does not end by SIGTERM: timeout(1) kills it soon after that, and where this program was killed itself.
+const timeout = ['--kill-after=0.2', `${timeoutMs / 1_000 + 5}`]
+// As much as all texts of a definition may have.
+const maxOutputBytes = 268_435_456
+const shownCharacters = 600
+
+export interface HelmOptions {
+  readonly runner: CommandRunner
+  /** Path of helm. */
+  readonly program: string
+  /** Folder for files of its own. */
+  readonly folder: string
+  readonly kubernetesVersion: string
+  /** Masks sensitive values, which helm quotes; before a reason is cut. */
+  readonly hide: (text: string) => string
+  readonly signal: AbortSignal
+}
+
+export function createHelm(options: HelmOptions): Helm {
+  const { runner, program, folder, kubernetesVersion, hide, signal } = options
+  const environment = Object.fromEntries(
+    ['HOME', 'HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map((name) => [name, folder]),
+  )
+
+  async function run(
+    args: readonly string[],
+  ): Promise<{ readonly text: string } | { readonly refusal: string }> {
+    try {
+      const { exitCode, stdout, stderr } = await runner.run('timeout', [...timeout, program, ...args], {
+        ...{ timeoutMs, maxOutputBytes, environment, signal },
+      })
+      return exitCode === 0 ? { text: stdout } : { refusal: reasonIn(hide(stderr), exitCode) }
+    } catch (error) {
+      if (!(error instanceof CommandFailed) || signal.aborted) throw error
+      if (error.reason === 'timed-out')
+        return { refusal: `cannot be rendered: helm takes longer than ${timeoutMs / 1_000} s` }
+      if (error.reason === 'output-too-large')
+        return { refusal: `cannot be rendered: it becomes larger than ${maxOutputBytes} bytes` }
+      throw error
+    }
+  }
+
+  return {
+    render: ({ release, namespace, chart, valuesFile, apiVersions }) =>
+      run([
+        ...['template', release, chart, '--namespace', namespace, '--values', valuesFile],
+        ...['--include-crds', '--skip-tests'],
+        ...(kubernetesVersion === '' ? [] : ['--kube-version', kubernetesVersion]),
+        ...apiVersions.flatMap((version) => ['--api-versions', version]),
+      ]),
+    async pack(chart, target) {
+      const ended = await run(['package', chart, '--destination', target])
+      if ('refusal' in ended) return ended
+      const file = /saved it to: (.+)$/m.exec(ended.text)?.[1]
+      return file === undefined ? { refusal: 'cannot be packed: helm names no file' } : { file }
+    },
+  }
+}
+
+/** The error of helm without its repetitions and advice. */
+function reasonIn(stderr: string, exitCode: number | undefined): string {
+  const at = stderr.search(/^Error: /m)
+  const text = at < 0 ? stderr.trim() : stderr.slice(at + 'Error: '.length)
+  const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('Use --debug flag'))
+  const reason = escapeInvisible(lines.join('; ')).slice(0, shownCharacters)
+  return `cannot be rendered: ${reason === '' ? `helm ended with ${exitCode ?? 'a signal'}` : reason}`
+}

@@ -1,0 +1,86 @@
+import { isRecord } from '../../../kubernetes/json.ts'
+import { installedObject, type InstalledObject } from './installed-objects.ts'
+import { itemsOf } from './objects.ts'
+import { readPlain, textOf, valueAt, type PlainText } from './plain.ts'
+
+/** What is read of a rendered chart. */
+export interface RenderedChart {
+  /** Whole, those that may have images or that define kinds. */
+  readonly objects: readonly unknown[]
+  /** All that an installation applies, hooks included. */
+  readonly installed: readonly InstalledObject[]
+  /** Why helm cannot install what it has rendered, each with its file and as the end of a sentence. */
+  readonly problems: readonly string[]
+  /** What helm keeps of it in the release: all but the files of `crds/`. */
+  readonly kept: readonly string[]
+}
+
+// To parse all of a large chart would take seconds.
+const readWhole = /image|CustomResourceDefinition|^\s*["']?kind["']?:.*(?:Role|List|APIService)/m
+// At the beginning of a line: what is written otherwise is parsed.
+const kindLine = /^kind\s*:\s*\S/m
+const versionLine = /^apiVersion\s*:\s*\S/m
+const sourceLine = /^\s*# Source: (\S+)\n/
+// In the folder of the chart, or in that of one that it depends on; not the folder of templates of this name.
+const ofCrds = /^[^/]+\/(?:charts\/[^/]+\/)*crds\//
+
+/**
+ * Reads the output of `helm template`. helm itself parses neither the files of `crds/` nor looks for the kind of an object before it
+ * installs them.
+ */
+export function readRenderedChart(text: string): RenderedChart {
+  const objects: unknown[] = []
+  const installed: InstalledObject[] = []
+  const problems: string[] = []
+  const kept: string[] = []
+  for (const document of text.split(/^---$/m)) {
+    const source = sourceLine.exec(document)?.[1]
+    const isOfCrds = source !== undefined && ofCrds.test(source)
+    if (!isOfCrds) kept.push(document)
+    const content = document.replace(sourceLine, '')
+    const isNamed = kindLine.test(content) && versionLine.test(content)
+    const isWhole = !isNamed || readWhole.test(content)
+    const file = source ?? 'a template'
+    const read = isWhole ? readPlain(content) : readHead(content)
+    // helm has parsed all others, and takes what it can read.
+    if (isOfCrds) problems.push(...read.problems.map((problem) => `has ${file}, which ${problem}`))
+    for (const object of read.documents.flatMap(itemsOf)) {
+      const missing = ['apiVersion', 'kind'].find((field) => !isRecord(object) || !object[field])
+      if (missing !== undefined) {
+        problems.push(`has in ${file} an object without ${missing}`)
+        continue
+      }
+      if (isWhole) objects.push(object)
+      const from = isOfCrds ? 'crds' : fromOf(object)
+      const found = from && installedObject(object, from)
+      if (found) installed.push(found)
+    }
+  }
+  return { objects, installed, problems, kept }
+}
+
+/** Undefined for a hook that an installation does not run; one of an unknown event is left out by helm altogether. */
+function fromOf(object: unknown): 'template' | 'hook' | undefined {
+  const hook = textOf(valueAt(object, 'metadata', 'annotations', 'helm.sh/hook'))
+  if (!hook) return 'template'
+  return /(?:^|,)\s*(?:pre|post)-install\s*(?:,|$)/i.test(hook) ? 'hook' : undefined
+}
+
+const headKey = /^(?:apiVersion|kind|metadata)\s*:/
+
+/**
+ * The first fields of an object in block style, without the rest of the text, which is often most of it: in block style a line with
+ * text in its first column begins a field.
+ */
+function readHead(document: string): PlainText {
+  let isKept = false
+  const lines = document.split('\n').filter((line) => {
+    if (/^[^\s#]/.test(line)) isKept = headKey.test(line)
+    return isKept
+  })
+  const read = readPlain(lines.join('\n'))
+  const isHead =
+    read.documents.length === 1 &&
+    ['apiVersion', 'kind', 'metadata'].every((field) => valueAt(read.documents[0], field))
+  return isHead ? read : readPlain(document)
+}

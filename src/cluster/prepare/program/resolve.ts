@@ -1,0 +1,155 @@
+import type { Definition, Problem } from '../../../definition/definition.ts'
+import { hasInfrastructure } from '../../../definition/rules/composition.ts'
+import { findMacros, replaceMacros, type Macro } from '../../../definition/rules/macro.ts'
+import { renderDefinition, type RenderedText } from '../../../definition/rules/macros.ts'
+import { createHideOf, secretsIn } from '../../../definition/slots/secrets.ts'
+import type { PreflightProblem } from '../../problem.ts'
+import type { WantedKubernetes } from '../../wanted.ts'
+import type { PreparedVariable } from '../prepared.ts'
+import { packId, readClusterPacks, type ClusterPack } from './cluster-packs.ts'
+import type { PrepareOrder } from './protocol.ts'
+import { stagesIn } from './stages.ts'
+import { textOf, valueAt } from './plain.ts'
+import { judgeVariables } from './variables.ts'
+
+/** A definition with all variables and macros resolved. */
+export interface Resolved {
+  readonly kubernetes: WantedKubernetes
+  /** In the order of the profiles. */
+  readonly packs: readonly ClusterPack[]
+  readonly variables: readonly PreparedVariable[]
+  /** Adds a problem. Values of sensitive variables in its message are masked. */
+  readonly add: (problem: PreflightProblem) => void
+  /** Masks values of sensitive variables in a text. */
+  readonly hide: (text: string) => string
+  /** All problems so far, each once. */
+  readonly problems: () => readonly PreflightProblem[]
+}
+
+/** Resolves a definition for one cluster. */
+export function resolveDefinition(
+  definition: Definition,
+  { uid, name, node, variables: given }: PrepareOrder['request'],
+): Resolved {
+  const { rules, variables, problems: ofVariables } = judgeVariables(definition, given)
+  const { add, hide, problems } = collectProblems(definition, variables)
+  ofVariables.forEach(add)
+  const infrastructure = definition.profiles.find(hasInfrastructure)
+  const kubernetesPack = infrastructure?.packs.find(({ layer }) => layer === 'k8s')
+  const version = /^v?(\d+\.\d+\.\d+)/.exec(kubernetesPack?.tag ?? '')?.[1] ?? ''
+  const facts = {
+    ...{ clusterName: name, clusterUid: uid, clusterKubevip: node.endpoint, kubernetesVersion: version },
+  }
+  const rendered = renderDefinition(definition, { given, facts, variables: rules })
+  const idOf = packFinder(definition)
+  for (const problem of rendered.problems)
+    if (isReported(problem)) add(toPreflight(problem, idOf(problem.place)))
+  const texts = ofVariables.length === 0 ? rendered.texts : rendered.texts.map(fillMissing)
+  const packs = readClusterPacks(definition, texts)
+  const kubernetes = packs.find(({ pack }) => pack === kubernetesPack)
+  if (!kubernetes)
+    add({
+      code: 'InfrastructureMissing',
+      severity: 'error',
+      message: `definition ${definition.name} ${definition.version} has no profile with the layers os, k8s and cni; build it again with such a profile`,
+    })
+  else if (version === '')
+    add({
+      code: 'KubernetesVersionInvalid',
+      severity: 'error',
+      message: `pack ${kubernetes.id} has the version "${kubernetes.pack.tag}", which is no version of Kubernetes such as 1.34.4`,
+      pack: kubernetes.id,
+    })
+  return {
+    kubernetes: {
+      pack: kubernetes?.pack.name ?? '',
+      version,
+      config: configOf(kubernetes),
+      stages: packs.flatMap(({ pack, values }) =>
+        pack.layer === 'os' || pack.layer === 'k8s' ? stagesIn(values) : [],
+      ),
+    },
+    ...{ packs, variables, add, hide, problems },
+  }
+}
+
+/** `cluster.config`, a text; written as a mapping, it becomes JSON. */
+function configOf(pack: ClusterPack | undefined): string {
+  const config = valueAt(pack?.values, 'cluster', 'config')
+  if (config === undefined || config === null) return ''
+  return textOf(config) ?? JSON.stringify(config)
+}
+
+/**
+ * Stands for the value of a variable that is missing, so that the texts with it can be rendered and the variable is not reported
+ * again by each of them. A character for private use, which no image has.
+ */
+export const missingMark = '\ue000'
+
+function fillMissing(text: RenderedText): RenderedText {
+  const isMissing = ({ references }: Macro) =>
+    references.some(({ kind }) => kind === 'var' || kind === 'pack')
+  const { content } = text
+  const filled = replaceMacros(content, findMacros(content), (macro) =>
+    isMissing(macro) ? missingMark : undefined,
+  )
+  return { ...text, content: filled }
+}
+
+/**
+ * Errors, and warnings that depend on values; the details of the definition show all other warnings. A variable without a value is
+ * reported by its name.
+ */
+const isReported = ({ code, severity }: Problem) =>
+  (severity === 'error' && code !== 'MacroUnset') ||
+  code === 'MacroTypeChanged' ||
+  code === 'MacroFunctionFailed'
+
+const toPreflight = (
+  { code, severity, place, message }: Problem,
+  pack: string | undefined,
+): PreflightProblem => ({
+  code: 'DefinitionProblem',
+  severity,
+  message: `${place}: ${message} (${code})`,
+  ...(pack === undefined ? {} : { pack }),
+})
+
+/** Finds the pack to which a place in the definition belongs. */
+function packFinder({ profiles, packs }: Definition) {
+  return (place: string): string | undefined => {
+    const folder = packs.find((each) => place.startsWith(`${each.place}/`))
+    for (const profile of profiles) {
+      const index = /^#spec\.template\.packs\[(\d+)\]/.exec(place.slice(profile.place.length))?.[1]
+      const pack = place.startsWith(`${profile.place}#`)
+        ? profile.packs[Number(index ?? NaN)]
+        : profile.packs.find(({ name, tag }) => name === folder?.name && tag === folder.version)
+      if (pack) return packId(profile, pack)
+    }
+    return undefined
+  }
+}
+
+function collectProblems({ profiles }: Definition, variables: readonly PreparedVariable[]) {
+  const found = new Map<string, PreflightProblem>()
+  const values = new Map(variables.map(({ profileUid, name, value }) => [`${profileUid}\0${name}`, value]))
+  const hide = createHideOf(
+    secretsIn(
+      profiles.map((profile) => ({
+        ...profile,
+        variables: profile.variables.map((variable) => {
+          const value = values.get(`${profile.uid}\0${variable.name}`)
+          return value === undefined ? variable : { ...variable, defaultValue: value }
+        }),
+      })),
+    ),
+  )
+  return {
+    hide,
+    add(problem: PreflightProblem) {
+      const message = hide(problem.message)
+      found.set([problem.code, problem.path, message].join('\0'), { ...problem, message })
+    },
+    problems: () => [...found.values()],
+  }
+}

@@ -1,0 +1,223 @@
+import { seeDisk } from '../errors/advice.ts'
+import type { Database } from '../store/database.ts'
+import { isUnwritable } from '../store/unwritable.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import { createAddEvent } from './add-event.ts'
+import { createAlarm } from '../base/alarm.ts'
+import { isDeleting, type ClusterRecord, type ClusterStore } from './cluster-store.ts'
+import type { EngineEvent } from './engine/engine.ts'
+import type { EventLog } from './events/event-log.ts'
+import { createLooks } from './looks.ts'
+import type { Observed } from './observed.ts'
+import type { RevisionStore } from './revisions/revision-store.ts'
+import { createActivation } from './update/activation.ts'
+import type { UpdateLimits, Verdict } from './update/verdict.ts'
+import type { PackWork } from './packs/pack-work.ts'
+import { nextOf, type PlanParts } from './plan.ts'
+import type { Standing } from './states.ts'
+import type { Step } from './step.ts'
+import { createStepWork } from './step-work.ts'
+import { createStepMemory, endedInVain } from './steps/step-memory.ts'
+import type { StepRunner } from './steps/step-runner.ts'
+import type { StepStore } from './steps/step-store.ts'
+import type { Wanted } from './wanted.ts'
+
+export interface ReconcileOptions {
+  readonly database: Database
+  readonly store: ClusterStore
+  readonly revisions: RevisionStore
+  readonly limits: UpdateLimits
+  readonly steps: StepStore
+  readonly runner: StepRunner
+  readonly parts: PlanParts & {
+    readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'forget'>
+  }
+  readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
+  /** The event that a line of a step is; undefined for a line that is none. */
+  readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
+  readonly events: Pick<EventLog, 'add'>
+  /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
+  readonly readWanted: (record: ClusterRecord) => Promise<Wanted>
+  /** Lets go what the cluster kept, as content; before it is forgotten. */
+  readonly release: (record: ClusterRecord) => Promise<void>
+  /** Removes the files of a cluster that is forgotten. */
+  readonly removeFiles: (record: ClusterRecord) => Promise<void>
+  /** A step has ended, for the metrics. */
+  readonly onEnd?: (end: 'done' | 'failed' | 'cut-off', durationMs: number) => void
+  /** What the cluster is said to be has changed. */
+  readonly onStanding?: () => void
+  /** 0 to 1. */
+  readonly random?: () => number
+  readonly pauses?: Partial<Pauses>
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Milliseconds between two looks. */
+export interface Pauses {
+  /** While a running cluster is healthy. */
+  readonly healthy: number
+  /** While something moves or is missing. */
+  readonly moving: number
+  /** While a step waits for its next try, and after an error of the loop. */
+  readonly failed: number
+  /** At least, however often something changes. */
+  readonly least: number
+}
+
+/** Makes the host so as the stored cluster says, one step at a time, and looks again after each. */
+export interface Reconcile {
+  start(): void
+  /** What is stored or observed may have changed. A deletion ends the running step. */
+  wake(): void
+  /** How the cluster stands; undefined without a cluster. */
+  standing(): Standing | undefined
+  /** What was seen last; undefined before the first look at this cluster. */
+  observed(): Observed | undefined
+  /** Ends with the signal `stopping`. */
+  stopped(): Promise<void>
+}
+
+const pausesByDefault: Pauses = { healthy: 30_000, moving: 5_000, failed: 15_000, least: 250 }
+
+export function createReconcile(options: ReconcileOptions): Reconcile {
+  const { database, store, revisions, limits, steps, runner, parts, stopping, clock, log } = options
+  const { random = Math.random, onEnd = () => undefined, onStanding = () => undefined } = options
+  const pauses = { ...pausesByDefault, ...options.pauses }
+  const add = createAddEvent(options.events)
+  const memory = createStepMemory(clock)
+  const activation = createActivation({ database, store, revisions, steps, runner, add, clock })
+  const looks = createLooks({
+    ...{ database, store, steps, parts, add, onStanding, limits, stopping, clock, log },
+    ...{ observe: options.observe, pauseMs: pauses.moving, noteGood: activation.noteGood },
+    // The step that runs is one of a revision that has failed.
+    onLook({ verdict }) {
+      if (verdict.kind === 'back') work.makeWay()
+    },
+  })
+  const work = createStepWork({
+    ...{ database, store, steps, runner, looks, memory, add, onEnd, random, stopping, clock, log },
+    ...{ packs: parts.packs, eventOf: options.eventOf, readWanted: options.readWanted },
+  })
+  let knownUid = ''
+
+  /** Begins with another cluster, or after a start: what is remembered in memory is made anew. */
+  function meet(record: ClusterRecord): void {
+    if (knownUid === record.uid) return
+    knownUid = record.uid
+    looks.meet(record)
+    memory.meet(steps.list())
+  }
+
+  async function finish(record: ClusterRecord): Promise<void> {
+    await runner.forget(steps.list())
+    await options.release(record)
+    database.transaction(() => {
+      parts.packs.forget()
+      steps.clear()
+      store.remove()
+      revisions.clear()
+      add(record, { reason: 'Deleted', message: `the cluster ${record.name} is deleted` })
+    })
+    looks.forget()
+    knownUid = ''
+    onStanding()
+    await options.removeFiles(record)
+  }
+
+  /** Begins another revision, where one waits or the present one has failed. @returns whether it did */
+  async function turnTo(record: ClusterRecord, verdict: Verdict, { engine }: Observed): Promise<boolean> {
+    if (verdict.kind === 'back') await activation.goBack(record, verdict.reason)
+    else {
+      const revision = activation.next()
+      // A change of the version of Kubernetes is good, or taken back, before the next revision.
+      if (!revision || engine.change) return false
+      await activation.begin(record, revision)
+    }
+    knownUid = ''
+    onStanding()
+    return true
+  }
+
+  /** @returns how long to wait before the next turn, milliseconds */
+  async function turn(): Promise<number> {
+    const record = store.current()
+    if (!record) return Infinity
+    meet(record)
+    if (await work.resume(record)) return 0
+    const wanted = await options.readWanted(record)
+    const look = await looks.look(wanted)
+    const now = store.current()
+    // A deletion may have been asked for since the plan was made.
+    if (!look || now?.deleteRequestedAt !== record.deleteRequestedAt) return 0
+    const { stages, verdict, observed } = look
+    if (isDeleting(now)) {
+      if (stages.length === 0) {
+        await finish(now)
+        return 0
+      }
+    } else if (await turnTo(now, verdict, observed)) return 0
+    const next = nextOf(stages, memory.of(stages[0], steps.list()))
+    if (next && 'step' in next) {
+      await work.run(now, wanted, next.step)
+      return 0
+    }
+    if (next && 'again' in next) {
+      // All steps of the stage were done, but the host does not show it, which may take a moment.
+      if (memory.again(next.again.key)) work.fail(now, next.again, endedInVain)
+      return pauses.moving
+    }
+    const { phase, health } = looks.standing(now)
+    const isCalm = phase === 'Running' && health.status === 'Healthy'
+    const pauseMs = isCalm ? pauses.healthy : phase === 'Failed' ? pauses.failed : pauses.moving
+    return Math.min(next?.waitMs ?? Infinity, pauseMs, activation.waitMs())
+  }
+
+  const alarm = createAlarm(stopping, pauses.least)
+  // A function, because the compiler assumes that a property does not change after a check.
+  const isStopping = () => stopping.aborted
+  const wake = () => {
+    alarm.ring()
+    const record = store.current()
+    if (record && isDeleting(record)) work.makeWay()
+  }
+
+  async function loop(): Promise<void> {
+    let errors = 0
+    while (!isStopping()) {
+      let pauseMs: number
+      try {
+        pauseMs = await turn()
+        errors = 0
+      } catch (error) {
+        if (isStopping()) return
+        errors += 1
+        // A look may fail once, as on a busy host.
+        if (errors > 1) looks.fail(reasonOf(error, database))
+        log.error({ err: error }, 'the cluster cannot be worked on; it is tried again in a moment')
+        pauseMs = errors > 1 ? pauses.failed : pauses.moving
+      }
+      await alarm.pause(pauseMs)
+    }
+  }
+
+  let running: Promise<void> | undefined
+  return {
+    start: () => void (running ??= loop()),
+    wake,
+    standing() {
+      const record = store.current()
+      return record && looks.standing(record)
+    },
+    observed: () => looks.last(store.current()?.uid)?.observed,
+    stopped: async () => running,
+  }
+}
+
+const reasonOf = (error: unknown, { sql }: Database) =>
+  isUnwritable(error)
+    ? `the database cannot be written (${sql.location() ?? 'in memory'}: ${(error as Error).message}); ${seeDisk}`
+    : (error as Error).message

@@ -1,0 +1,93 @@
+import type { Database } from '../../store/database.ts'
+import type { ClusterSummary } from '../summary.ts'
+import type { ClusterConfiguration } from '../schemas.ts'
+import type { Sealed } from '../sealed.ts'
+import type { Outcome } from './outcomes.ts'
+import type { NewRevision, Revision } from './revision.ts'
+
+/** The revisions of the cluster of this host. */
+export interface RevisionStore {
+  /** The newest first. */
+  list(): readonly Revision[]
+  find(generation: number): Revision | undefined
+  newest(): Revision | undefined
+  /** Adds one; those that wait or are held are superseded by it. */
+  add(revision: NewRevision): void
+  note(generation: number, outcome: Outcome, end?: { readonly reason?: string; readonly at: number }): void
+  remove(generation: number): void
+  clear(): void
+}
+
+interface Row {
+  readonly generation: number
+  readonly at: number
+  readonly by: string
+  readonly origin: Revision['origin']
+  readonly folder: string
+  readonly summary: string
+  readonly posted: string
+  readonly sealed: Uint8Array
+  readonly mark: Uint8Array
+  readonly outcome: Outcome
+  readonly reason: string
+  readonly schedule_at: number | null
+  readonly ended_at: number | null
+}
+
+/** What of a revision is sealed. */
+interface Secrets {
+  readonly plain?: ClusterConfiguration
+  readonly sensitive: readonly string[]
+}
+
+export function createRevisionStore({ sql }: Database, sealed: Sealed): RevisionStore {
+  const one = (condition: string, ...values: number[]) => {
+    const row = sql.prepare(`SELECT * FROM cluster_revision ${condition}`).get(...values) as Row | undefined
+    return row && revisionOf(row, sealed)
+  }
+  return {
+    list: () =>
+      (sql.prepare('SELECT * FROM cluster_revision ORDER BY generation DESC').all() as unknown as Row[]).map(
+        (row) => revisionOf(row, sealed),
+      ),
+    find: (generation) => one('WHERE generation = ?', generation),
+    newest: () => one('ORDER BY generation DESC LIMIT 1'),
+    add({ plain, sensitive, reason = '', ...rest }) {
+      sql.exec("UPDATE cluster_revision SET outcome = 'superseded' WHERE outcome IN ('waiting', 'held')")
+      const secrets: Secrets = { ...(plain ? { plain } : {}), sensitive }
+      sql
+        .prepare(
+          `INSERT INTO cluster_revision (generation, at, by, origin, folder, summary, posted, sealed, mark, outcome, reason, schedule_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        )
+        .run(
+          ...[rest.generation, rest.at, rest.by, rest.origin, rest.folder, JSON.stringify(rest.summary)],
+          ...[JSON.stringify(rest.posted), sealed.seal(JSON.stringify(secrets)), rest.mark],
+          ...[rest.outcome, reason, rest.scheduleAt],
+        )
+    },
+    note(generation, outcome, end) {
+      sql
+        .prepare('UPDATE cluster_revision SET outcome = ?, reason = ?, ended_at = ? WHERE generation = ?')
+        .run(outcome, end?.reason ?? '', end?.at ?? null, generation)
+    },
+    remove: (generation) =>
+      void sql.prepare('DELETE FROM cluster_revision WHERE generation = ?').run(generation),
+    clear: () => sql.exec('DELETE FROM cluster_revision'),
+  }
+}
+
+function revisionOf(row: Row, sealed: Sealed): Revision {
+  const { generation, at, by, origin, folder, mark, outcome, reason } = row
+  const opened = JSON.parse(sealed.open(row.sealed) ?? '[]') as Secrets | readonly string[]
+  // A cluster of a version without revisions has only the values sealed.
+  const secrets: Secrets = 'sensitive' in opened ? opened : { sensitive: opened }
+  return {
+    ...{ generation, at, by, origin, folder, mark, outcome, reason, ...secrets },
+    plain: secrets.plain,
+    summary: JSON.parse(row.summary) as ClusterSummary,
+    posted: JSON.parse(row.posted) as ClusterConfiguration,
+    scheduleAt: row.schedule_at,
+    endedAt: row.ended_at,
+  }
+}

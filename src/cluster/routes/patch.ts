@@ -1,0 +1,108 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { describeProblem } from '../../api/compilers.ts'
+import { acceptJson } from '../../api/json-body.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { Change } from '../change/change.ts'
+import type { Write } from '../change/draft.ts'
+import { applyJsonPatch } from '../change/json-patch.ts'
+import { applyMergePatch } from '../change/merge-patch.ts'
+import { ClusterPatch, HttpPatch } from '../change/schemas.ts'
+import { ClusterConfiguration } from '../schemas.ts'
+import { answerChange, changeConfig, changeSchema, named, verbsOf, writerOf } from './answer-change.ts'
+
+export interface PatchRoutesOptions {
+  readonly change: Change
+}
+
+const mergePatch = 'application/merge-patch+json'
+const jsonPatch = 'application/json-patch+json'
+
+/** Bodies by their media type. */
+const bodies = (json: typeof ClusterConfiguration | typeof ClusterPatch) => ({
+  content: {
+    'application/json': { schema: json },
+    [mergePatch]: {
+      schema: Type.Object(
+        {},
+        { description: 'RFC 7396: members of a ClusterConfiguration; null takes one away.' },
+      ),
+    },
+    [jsonPatch]: { schema: Type.Array(HttpPatch, { description: 'RFC 6902.' }) },
+  },
+})
+
+/** Changes of a part of the configuration. */
+export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async (app, { change }) => {
+  acceptJson(app, [mergePatch, jsonPatch])
+  const path = '/v1/edge-mgmt/cluster'
+  const media = `By Content-Type: ${mergePatch} (RFC 7396) or ${jsonPatch} (RFC 6902), both of what GET gives.`
+  const patched = (request: FastifyRequest, json: Patch): Write => ({
+    ...writerOf(request),
+    edit: async (shown) => validated(request, patchOf(request, json)(shown, request.body)),
+  })
+
+  app.patch(
+    path,
+    {
+      config: changeConfig,
+      schema: {
+        ...changeSchema,
+        operationId: 'patchCluster',
+        summary: 'Change a part of the configuration of the cluster',
+        description: `${media} application/json is a part of a ClusterConfiguration, which is merged.`,
+        body: bodies(ClusterConfiguration),
+      },
+    },
+    (request, reply) => answerChange(request, reply, verbsOf(change, patched(request, applyMergePatch))),
+  )
+
+  app.patch(
+    `${path}/:clusterName`,
+    {
+      config: changeConfig,
+      schema: {
+        ...changeSchema,
+        ...named,
+        operationId: 'patchNamedCluster',
+        summary: 'Change a part of the configuration of the cluster of this name',
+        description: `${media} application/json is a list of operations as in RFC 6902.`,
+        body: bodies(ClusterPatch),
+      },
+    },
+    (request, reply) => {
+      const write = { ...patched(request, applyPatches), name: request.params.clusterName }
+      return answerChange(request, reply, verbsOf(change, write))
+    },
+  )
+}
+
+/** @returns another document, of which nothing is checked */
+type Patch = (document: unknown, body: unknown) => unknown
+
+const applyPatches: Patch = (document, body) => {
+  const { clusterConfigPatches = [] } = body as ClusterPatch
+  return applyJsonPatch(document, clusterConfigPatches, 'clusterConfigPatches')
+}
+
+function patchOf({ headers }: FastifyRequest, json: Patch): Patch {
+  const [type] = (headers['content-type'] ?? '').split(';')
+  const patches: Readonly<Record<string, Patch>> = {
+    [mergePatch]: applyMergePatch,
+    [jsonPatch]: applyJsonPatch,
+  }
+  return patches[type?.trim().toLowerCase() ?? ''] ?? json
+}
+
+/** What a patch makes has to be a configuration as one that is posted. */
+function validated(request: FastifyRequest, document: unknown): ClusterConfiguration {
+  const validate = request.compileValidationSchema(ClusterConfiguration, 'body')
+  if (validate(document)) return document as ClusterConfiguration
+  const [problem] = validate.errors ?? []
+  const { field, message } = problem
+    ? describeProblem(problem as Parameters<typeof describeProblem>[0], 'the patched configuration')
+    : { field: '', message: 'the patched configuration is not valid' }
+  throw new AppError(generalErrors.BadRequest, message, { details: { field } })
+}

@@ -1,0 +1,355 @@
+import { Type, type Static, type TProperties } from 'typebox'
+
+// Wire names as the published API spells them. phase, problems, steps and some others are additions of ours.
+
+const text = (description: string) => Type.String({ description })
+const maybe = (description: string) => Type.Optional(Type.String({ description }))
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+const group = <Properties extends TProperties>(properties: Properties) =>
+  Type.Optional(Type.Object(properties))
+const words = (description: string) =>
+  Type.Optional(Type.Record(Type.String(), Type.String(), { description }))
+
+export const MetaData = Type.Object({
+  name: maybe('Name of the cluster: lower-case letters, digits and hyphens, at most 63.'),
+  id: maybe('Uid of the cluster; given by the host.'),
+  labels: words('For people and programs; not those of nodes.'),
+  tags: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), { description: 'For people and programs.' }),
+  ),
+  creationTimestamp: time('When the cluster was created; given by the host.'),
+  lastModifiedTimestamp: time('When what is wanted changed last; given by the host.'),
+})
+
+const Nic = Type.Object({
+  nicName: maybe('Name of the interface; empty: that of the default route.'),
+  ip: maybe('Ignored.'),
+  subnet: maybe('Ignored.'),
+  gateway: maybe('Ignored.'),
+  macAddr: maybe('Ignored.'),
+  isDefault: flag('Ignored.'),
+  dns: Type.Optional(Type.Array(Type.String(), { description: 'Ignored.' })),
+})
+
+const EdgeHost = Type.Object(
+  {
+    hostUid: maybe('Id of this host, or empty.'),
+    hostName: maybe('Name of the node in Kubernetes; empty: the host name.'),
+    hostAddress: maybe('Address of this host for Kubernetes; empty: that of the interface.'),
+    networkInfo: Type.Optional(
+      Type.Array(Nic, { description: 'The first names the interface for Kubernetes.' }),
+    ),
+    nic: Type.Optional(Nic),
+    nicName: maybe('Like networkInfo[0].nicName.'),
+    staticIP: maybe('Ignored; the addresses of the host are used as they are.'),
+    caCert: maybe('Ignored.'),
+    IsCandidateCaption: flag('Ignored: this host is the only one.'),
+    twoNodeCandidatePriority: maybe('Needs linked hosts.'),
+    tags: Type.Optional(Type.Unknown({ description: 'For people and programs.' })),
+  },
+  { title: 'EdgeHost' },
+)
+
+const Taint = Type.Object({
+  key: maybe('Name of the taint.'),
+  value: maybe('May be empty.'),
+  effect: Type.Optional(Type.Enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute', ''])),
+  timeAdded: maybe('Ignored.'),
+})
+
+export const EdgeMachinePoolConfig = Type.Object(
+  {
+    name: maybe('Name of the pool, as a value of a Kubernetes label; empty: control-plane-pool.'),
+    hosts: Type.Array(EdgeHost, { description: 'One entry, this host; empty means this host too.' }),
+    isControlPlane: flag('The only pool is the control plane, whatever is given.'),
+    useControlPlaneAsWorker: flag(
+      'Whether workloads run on the control plane; the only pool needs true or nothing.',
+    ),
+    labels: Type.Optional(Type.Array(Type.String(), { description: 'Marks of the role, ignored.' })),
+    additionalLabels: words('Labels of the nodes.'),
+    additionalTags: words('For people and programs.'),
+    taints: Type.Optional(Type.Array(Taint, { description: 'Taints of the nodes.' })),
+    size: Type.Optional(Type.Integer({ description: '1 or absent; 0 means absent.' })),
+    minSize: Type.Optional(Type.Integer({ description: 'Ignored: the pool has one host.' })),
+    maxSize: Type.Optional(Type.Integer({ description: 'Ignored: the pool has one host.' })),
+    machinePoolProperties: group({ archType: maybe('amd64 or arm64, as this host is, or empty.') }),
+    updateStrategy: group({ type: maybe('Ignored: the pool has one host.') }),
+    nodeRepaveInterval: Type.Optional(Type.Integer({ description: 'Ignored.' })),
+    osType: maybe('Ignored.'),
+    skipK8sUpgrade: maybe('Ignored.'),
+  },
+  { title: 'EdgeMachinePoolConfig' },
+)
+export type EdgeMachinePoolConfig = Static<typeof EdgeMachinePoolConfig>
+
+const ObjectMeta = Type.Object({
+  name: maybe('Ignored.'),
+  namespace: maybe('Ignored.'),
+  uid: maybe('Ignored.'),
+  labels: words('Ignored.'),
+  annotations: words('Ignored.'),
+})
+
+/** What is posted to create a cluster or to change it, and what GET gives back. Empty text, lists and objects mean: not set. */
+export const ClusterConfiguration = Type.Object(
+  {
+    metadata: Type.Optional(MetaData),
+    spec: Type.Optional(
+      Type.Object({
+        archiveUploadPath: maybe(
+          'The definition: archiveUploadPath of GET /v1/edge-mgmt/clusters/archive/{embedded,overridden}/details or of its upload.',
+        ),
+        profileVariables: Type.Optional(
+          Type.Array(
+            Type.Object({
+              name: maybe('Name of the variable.'),
+              profileUid: maybe('Needed if more than one profile declares the name.'),
+              value: maybe(
+                'Text, whatever the format is. GET gives ******** for a sensitive variable; in a change of the cluster that keeps the stored value, to create one it is refused.',
+              ),
+            }),
+            { maxItems: 4_096 },
+          ),
+        ),
+        scheduleAt: maybe(
+          'When a change is to be begun: RFC 3339, in the future; empty: at once. A creation has none. GET gives it while the change waits.',
+        ),
+        cloudConfig: Type.Optional(
+          Type.Object({
+            metadata: Type.Optional(ObjectMeta),
+            spec: Type.Optional(
+              Type.Object({
+                clusterConfig: group({
+                  controlPlaneEndpoint: group({
+                    host: maybe(
+                      'Virtual address (VIP) of the control plane: empty, an address of this host, or a free one of its subnet, which this host then holds.',
+                    ),
+                    type: maybe('VIP or empty.'),
+                    ddnsSearchDomain: maybe('Has to be empty.'),
+                  }),
+                  isTwoNodeCluster: flag('Needs linked hosts.'),
+                  overlayNetworkConfiguration: group({
+                    enable: flag('Needs linked hosts.'),
+                    cidr: maybe('Needs linked hosts.'),
+                  }),
+                  ntpServers: Type.Optional(Type.Array(Type.String(), { description: 'Not applied yet.' })),
+                  sshKeys: Type.Optional(Type.Array(Type.String(), { description: 'Not applied yet.' })),
+                  staticIp: flag('Ignored; the addresses of the host are used as they are.'),
+                }),
+                machinePoolConfig: Type.Optional(
+                  Type.Array(EdgeMachinePoolConfig, { description: 'One pool, the control plane.' }),
+                ),
+              }),
+            ),
+          }),
+        ),
+      }),
+    ),
+  },
+  { title: 'ClusterConfiguration' },
+)
+export type ClusterConfiguration = Static<typeof ClusterConfiguration>
+
+export const PreflightProblem = Type.Object(
+  {
+    code: text('Stable, see docs/preflight-checks.md.'),
+    severity: Type.Enum(['error', 'warning']),
+    message: text('What is wrong and what to do.'),
+    pack: maybe('The pack that it concerns: profile uid and name.'),
+    path: maybe('The place in what was posted.'),
+  },
+  { title: 'PreflightProblem' },
+)
+
+export const PlannedStep = Type.Object(
+  {
+    key: text('Names the same work in every plan.'),
+    title: text('For people.'),
+    pack: maybe('The pack that it belongs to.'),
+    timeoutSeconds: Type.Number({ description: 'After this it has failed, and is tried again.' }),
+  },
+  { title: 'PlannedStep' },
+)
+
+export const ClusterCreated = Type.Object(
+  {
+    uid: text('Of the cluster.'),
+    problems: Type.Optional(
+      Type.Array(PreflightProblem, {
+        description: 'Warnings of the pre-flight checks; absent where a request is repeated.',
+      }),
+    ),
+  },
+  { title: 'ClusterCreated' },
+)
+export type ClusterCreated = Static<typeof ClusterCreated>
+
+export const ClusterDryRun = Type.Object(
+  {
+    isPossible: Type.Boolean({ description: 'Whether no problem is an error.' }),
+    problems: Type.Array(PreflightProblem, { description: 'Errors before warnings.' }),
+    plan: Type.Array(PlannedStep, {
+      description: 'What would be done, in this order; empty where an error leaves no plan.',
+    }),
+  },
+  { title: 'ClusterDryRun' },
+)
+export type ClusterDryRun = Static<typeof ClusterDryRun>
+
+export const Condition = Type.Object(
+  {
+    type: Type.String(),
+    status: text('True, False or Unknown.'),
+    reason: maybe('Stable name.'),
+    message: maybe('For people.'),
+    lastTransitionTime: time('When status changed last.'),
+    lastProbeTime: time('When it was looked at last.'),
+  },
+  { title: 'Condition' },
+)
+
+const Health = Type.Object({
+  status: Type.Enum(['Healthy', 'Unhealthy']),
+  reason: Type.Optional(Type.String({ description: 'What is wrong; absent while healthy.' })),
+})
+
+export const clusterStates = ['Provisioning', 'Running', 'Deleting', 'Error'] as const
+export const clusterPhases = [
+  ...['Pending', 'Provisioning', 'Provisioned', 'Running', 'Failed', 'Unknown', 'Deleting'],
+] as const
+const State = Type.Enum([...clusterStates])
+
+const Pool = Type.Object({
+  name: Type.String(),
+  isControlPlane: Type.Boolean(),
+  archType: maybe('amd64 or arm64.'),
+})
+
+const ClusterStep = Type.Object(
+  {
+    key: text('Names the same work in every plan.'),
+    title: text('For people.'),
+    pack: maybe('The pack that it belongs to.'),
+    state: Type.Enum(['running', 'done', 'failed']),
+    failures: Type.Integer({ minimum: 0, description: 'Failed tries since it was last done.' }),
+    reason: maybe('Why the last try failed.'),
+    startTimestamp: time('Of the last try.'),
+    endTimestamp: time('Of the last try; absent while it runs.'),
+    nextTryTimestamp: time('When a failed step is tried again.'),
+  },
+  { title: 'ClusterStep' },
+)
+
+export const ClusterDetails = Type.Object(
+  {
+    metadata: MetaData,
+    spec: Type.Object({
+      hostIDs: Type.Array(Type.String()),
+      nodePools: Type.Array(
+        Type.Object({
+          pool: Pool,
+          hosts: Type.Array(
+            Type.Object({ hostUid: Type.String(), hostName: Type.String(), hostAddress: Type.String() }),
+          ),
+        }),
+      ),
+      ntpServers: Type.Array(Type.String()),
+      sshKeys: Type.Array(Type.String()),
+      overlayCIDR: text('Empty: there is no overlay.'),
+      vip: text('Virtual address of the control plane; empty if there is none.'),
+      scheduleAt: time('When the change that waits is begun; absent where none waits for its time.'),
+    }),
+    status: Type.Object({
+      agentVersion: text('Version of edgehostd.'),
+      revision: Type.Integer({
+        minimum: 1,
+        description: 'The revision that the host is made as; GET /v1/edge-mgmt/cluster/revisions has all.',
+      }),
+      clusterState: State,
+      phase: Type.Enum([...clusterPhases], { description: 'Says more than clusterState.' }),
+      clusterStateReason: text(
+        'What is done or waited for, or why it failed; empty while nothing is to be said.',
+      ),
+      clusterConditions: Type.Array(Condition),
+      health: Health,
+      isRebootPending: Type.Boolean(),
+      k8sVersion: text('Version of the definition, for example 1.34.4.'),
+      kubeconfig: maybe(
+        'Of the administrator of Kubernetes; for administrators of the host, once there is one. The first delivery in a session is in the audit trail.',
+      ),
+      nodePools: Type.Array(
+        Type.Object({
+          pool: Pool,
+          nodes: Type.Array(
+            Type.Object({
+              nodeName: Type.String(),
+              nodeState: State,
+              ipv4: maybe('Its address.'),
+              architecture: maybe('For example amd64.'),
+              k8sVersion: maybe('Of its kubelet.'),
+              age: maybe('For example 3d4h.'),
+              health: Health,
+            }),
+          ),
+        }),
+      ),
+      services: Type.Array(
+        Type.Object({
+          name: text('Namespace and name.'),
+          host: text('Address under which it is reached.'),
+          ports: Type.Array(
+            Type.Object({
+              name: maybe('Of the port.'),
+              port: Type.Optional(Type.Integer()),
+              nodePort: Type.Optional(Type.Integer()),
+              protocol: maybe('TCP, UDP or SCTP.'),
+              targetPort: maybe('Number or name.'),
+              appProtocol: maybe('For example http.'),
+            }),
+          ),
+        }),
+      ),
+      ntpServersApplied: Type.Boolean(),
+      sshKeysApplied: Type.Boolean(),
+      steps: Type.Array(ClusterStep, { description: 'In the order in which they were first begun.' }),
+    }),
+  },
+  { title: 'Cluster' },
+)
+export type ClusterDetails = Static<typeof ClusterDetails>
+
+const NodeCondition = Type.Object({
+  conditionType: Type.String(),
+  status: Type.String(),
+  reason: Type.String(),
+  message: Type.String(),
+})
+
+export const ClusterNodes = Type.Object(
+  {
+    nodes: Type.Array(
+      Type.Object({
+        nodeName: Type.String(),
+        edgeHostID: maybe('Absent for a node that is not this host.'),
+        ipv4: maybe('Its address.'),
+        architecture: maybe('For example amd64.'),
+        operatingSystem: maybe('For example linux.'),
+        osImage: maybe('For example Debian GNU/Linux 12 (bookworm).'),
+        kernelVersion: maybe('Of the running kernel.'),
+        kubeletVersion: maybe('For example v1.34.4.'),
+        age: maybe('For example 3d4h.'),
+        nodeStatus: NodeCondition,
+        nodeHealth: Type.Array(NodeCondition, { description: 'All conditions of the node.' }),
+      }),
+    ),
+  },
+  { title: 'ClusterNodes' },
+)
+export type ClusterNodes = Static<typeof ClusterNodes>
+
+export const MachinePools = Type.Object(
+  { items: Type.Array(EdgeMachinePoolConfig) },
+  { title: 'MachinePools' },
+)
+export type MachinePools = Static<typeof MachinePools>

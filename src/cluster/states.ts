@@ -1,0 +1,110 @@
+import type { Observed, PackObserved } from './observed.ts'
+import type { clusterPhases, clusterStates } from './schemas.ts'
+import type { StepRecord } from './steps/step-store.ts'
+import type { Wanted } from './wanted.ts'
+
+/** How the cluster stands, for the API. */
+export interface Standing {
+  readonly state: (typeof clusterStates)[number]
+  readonly phase: (typeof clusterPhases)[number]
+  /** What is done or waited for, or why it failed; may be empty. */
+  readonly reason: string
+  readonly health: { readonly status: 'Healthy' | 'Unhealthy'; readonly reason?: string }
+}
+
+/** Accepted; nothing was started. */
+export const pending: Standing = {
+  ...{ state: 'Provisioning', phase: 'Pending', reason: 'accepted; nothing was started yet' },
+  health: { status: 'Unhealthy', reason: 'the cluster is being set up' },
+}
+
+/** Another revision is begun. */
+export const begun: Standing = {
+  ...{ state: 'Provisioning', phase: 'Pending', reason: 'a revision is begun' },
+  health: { status: 'Unhealthy', reason: 'the cluster is being changed' },
+}
+
+export interface StandingInput {
+  readonly wanted: Wanted
+  readonly observed: Observed
+  readonly isDeleting: boolean
+  /** The cluster was Running with this generation. */
+  readonly hasRun: boolean
+  /** The cluster was Running with an earlier generation. */
+  readonly isUpdate: boolean
+  /** Why it cannot be taken back to its last good revision; empty unless that is so. */
+  readonly stuck: string
+  readonly steps: readonly StepRecord[]
+  /** Key of the steps that are still planned; a failure of another one is history. */
+  readonly planned: ReadonlySet<string>
+  /** How long the API server of a control plane that was set up has not answered, milliseconds. */
+  readonly silentMs: number
+}
+
+const silentTooLongMs = 60_000
+
+/** The state of the cluster by the table of docs/operations.md, "The cluster". Pure. */
+export function standingOf(input: StandingInput): Standing {
+  const { wanted, observed, isDeleting, hasRun, isUpdate, stuck, steps, planned, silentMs } = input
+  const failed = steps.filter(
+    ({ state, failures, key }) => state !== 'done' && failures > 0 && planned.has(key),
+  )
+  const running = steps.find(({ state }) => state === 'running')
+  const failure = failed.map(({ title, reason }) => `${title}: ${reason}`).join('; ')
+  const doing = failure || running?.title || ''
+  const trouble = troubleOf(wanted, observed)
+  const health: Standing['health'] =
+    trouble === '' && failure === ''
+      ? { status: 'Healthy' }
+      : { status: 'Unhealthy', reason: trouble || failure }
+
+  if (isDeleting) return { state: 'Deleting', phase: 'Deleting', reason: doing, health: goingAway }
+  const isSilent = observed.engine.controlPlane === 'complete' && silentMs >= silentTooLongMs
+  if (stuck !== '') return { state: 'Error', phase: 'Failed', reason: stuck, health }
+  // The steps that wait for the API server of a cluster that ran give up later, and say no more.
+  if (failure !== '' && !(isSilent && hasRun))
+    return { state: 'Error', phase: 'Failed', reason: failure, health }
+  if (isSilent) return { state: 'Error', phase: 'Unknown', reason: 'the API server does not answer', health }
+  const isRunning = hasRun || trouble === '' || (isUpdate && blockerOf(wanted, observed) === '')
+  if (isRunning) return { state: 'Running', phase: 'Running', reason: '', health }
+  const isReady = observed.engine.node?.isReady === true
+  const phase = isReady ? 'Provisioned' : 'Provisioning'
+  return { state: 'Provisioning', phase, reason: doing || trouble, health }
+}
+
+const goingAway: Standing['health'] = { status: 'Unhealthy', reason: 'the cluster is being deleted' }
+
+/** What is not as a running cluster has it, as far as is known; empty if nothing. */
+export const troubleOf = (wanted: Wanted, observed: Observed): string =>
+  lackOf(wanted, observed, ({ isAvailable }) => isAvailable)
+
+/** What keeps an update from being Running: as `troubleOf`, without packs that were available as they are wanted and went down. */
+export const blockerOf = (wanted: Wanted, observed: Observed): string =>
+  lackOf(wanted, observed, ({ wasAvailable }) => wasAvailable)
+
+function lackOf(
+  wanted: Wanted,
+  { engine, packs, isAddressHeld }: Observed,
+  isDone: (pack: PackObserved) => boolean,
+): string {
+  if (engine.controlPlane !== 'complete') return 'the control plane is not set up'
+  if (engine.change) return `Kubernetes is being changed from ${engine.change.from} to ${engine.change.to}`
+  if (engine.version !== wanted.kubernetes.version)
+    return `Kubernetes ${engine.version} is not ${wanted.kubernetes.version} yet`
+  if (!engine.isConfigured) return 'the configuration of Kubernetes is not applied'
+  if (!isAddressHeld) return 'this host does not hold the virtual address'
+  for (const unit of ['containerd', 'kubelet'] as const)
+    if (engine[unit] !== 'running') return `${unit} does not run`
+  if (engine.api !== 'answers') return 'the API server does not answer'
+  if (!engine.node) return 'the node is not registered'
+  if (!engine.node.isReady) return `the node ${engine.node.name} is not ready: ${engine.node.message}`
+  const missing = wanted.packs.flatMap(({ id, digest }) => {
+    const seen = packs.get(id)
+    if (seen?.appliedDigest !== digest) return [`${id} is not applied`]
+    return isDone(seen) ? [] : [`${id}: ${seen.message}`]
+  })
+  for (const id of packs.keys())
+    if (!wanted.packs.some((pack) => pack.id === id)) missing.push(`${id} is not removed`)
+  const [first = '', ...more] = missing
+  return more.length === 0 ? first : `${first}, and ${more.length} more pack${more.length === 1 ? '' : 's'}`
+}

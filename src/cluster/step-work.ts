@@ -1,0 +1,187 @@
+import { createHideOf } from '../definition/slots/secrets.ts'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import type { AddEvent } from './add-event.ts'
+import type { ClusterRecord, ClusterStore } from './cluster-store.ts'
+import type { EngineEvent } from './engine/engine.ts'
+import type { NewClusterEvent } from './events/event-log.ts'
+import type { Looks } from './looks.ts'
+import type { PackWork } from './packs/pack-work.ts'
+import type { Step } from './step.ts'
+import { backOffMs } from './steps/back-off.ts'
+import type { StepMemory } from './steps/step-memory.ts'
+import type { StepContext, StepRunEnd, StepRunner } from './steps/step-runner.ts'
+import type { StepStore } from './steps/step-store.ts'
+import type { Wanted } from './wanted.ts'
+
+export interface StepWorkOptions {
+  readonly database: Database
+  readonly store: Pick<ClusterStore, 'current'>
+  readonly steps: StepStore
+  readonly runner: StepRunner
+  readonly packs: Pick<PackWork, 'noteBegun' | 'noteDone'>
+  readonly looks: Pick<Looks, 'during'>
+  readonly memory: Pick<StepMemory, 'done' | 'failed'>
+  /** The event that a line of a step is; undefined for a line that is none. */
+  readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
+  readonly add: AddEvent
+  /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
+  readonly readWanted: (record: ClusterRecord) => Promise<Wanted>
+  /** A step has ended. */
+  readonly onEnd: (end: 'done' | 'failed' | 'cut-off', durationMs: number) => void
+  /** 0 to 1. */
+  readonly random: () => number
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Does steps, tells what happens, and stores how they end. */
+export interface StepWork {
+  run(record: ClusterRecord, wanted: Wanted, step: Step): Promise<void>
+  /**
+   * Takes up the steps that another process of the daemon began: their programs may still run.
+   * @returns whether there were any
+   */
+  resume(record: ClusterRecord): Promise<boolean>
+  /** Notes that a step failed, and when it is tried again. */
+  fail(record: ClusterRecord, step: StepName, reason: string): void
+  /** Ends the running step for a deletion, unless it is a step of one. */
+  makeWay(): void
+}
+
+// Characters: helm may quote whole manifests.
+const longestReason = 1_000
+
+type StepName = Pick<Step, 'key' | 'title' | 'pack'>
+type StepUnderWay = StepName & { readonly isDeletion: boolean }
+
+export function createStepWork(options: StepWorkOptions): StepWork {
+  const { database, store, steps, runner, packs, looks, memory, add, onEnd, stopping, clock, log } = options
+  /** Ends the running step, if that is none of a deletion. */
+  let current: AbortController | undefined
+
+  /** Runs a step, or follows it to its end, and stores how it ended. */
+  async function settle(
+    record: ClusterRecord,
+    wanted: Wanted | undefined,
+    step: StepUnderWay,
+    work: (context: StepContext) => Promise<StepRunEnd>,
+  ): Promise<void> {
+    const { key, title, pack, isDeletion } = step
+    const cut = new AbortController()
+    const hide = createHideOf(record.sensitive)
+    const about = aboutOf(step)
+    const onLine: StepContext['onLine'] = (line, cursor) => {
+      const event =
+        options.eventOf(step, line) ??
+        (cursor === undefined ? ({ reason: 'StepProgress', message: line } as const) : undefined)
+      if (!event) return
+      database.transaction(() => {
+        add(record, { ...about, ...event })
+        if (cursor !== undefined) steps.moveCursor(key, cursor)
+      })
+    }
+    current = isDeletion ? undefined : cut
+    const begunAt = clock.monotonic()
+    let end: StepRunEnd
+    try {
+      // The deletion may have been asked for while this step was chosen.
+      if (!isDeletion && store.current()?.deleteRequestedAt !== null) cut.abort()
+      end = await looks.during(wanted, () => work({ cut: cut.signal, stopping, onLine, hide }))
+    } catch (error) {
+      if (stopping.aborted) return
+      log.error({ step: hide(key), stack: hide(String((error as Error).stack)) }, 'a step could not be run')
+      end = { kind: 'failed', reason: (error as Error).message }
+    } finally {
+      current = undefined
+    }
+    if (end === undefined) return
+    const durationMs = clock.monotonic() - begunAt
+    if (end.kind === 'done') {
+      const installed = wanted?.packs.find(({ id }) => id === pack)
+      database.transaction(() => {
+        steps.done(key, clock.now())
+        if (installed) packs.noteDone(installed, step)
+        add(record, { ...about, reason: 'StepDone', message: title })
+      })
+      memory.done(key)
+      log.info({ step: hide(key), durationMs: Math.round(durationMs) }, 'a step of the cluster is done')
+      onEnd('done', durationMs)
+    } else if (end.kind === 'unknown') {
+      database.transaction(() => {
+        steps.cutOff(key)
+        if (cut.signal.aborted) add(record, { ...about, reason: 'StepStopped', message: title })
+        else
+          add(record, {
+            ...about,
+            reason: 'StepCutOff',
+            message: `${title}: it was cut off; the host is looked at`,
+          })
+      })
+      onEnd('cut-off', durationMs)
+    } else {
+      fail(record, step, end.reason)
+      onEnd('failed', durationMs)
+    }
+  }
+
+  function fail(record: ClusterRecord, step: StepName, given: string): void {
+    const { key, title, pack } = step
+    // Masked before it is cut: a part of a value would not be known again.
+    const hide = createHideOf(record.sensitive)
+    const hidden = hide(given)
+    const reason = hidden.length > longestReason ? `${hidden.slice(0, longestReason)}…` : hidden
+    const about = aboutOf(step)
+    const retryMs = backOffMs((steps.find(key)?.failures ?? 0) + 1, options.random())
+    const message = `${title}: ${reason}; tried again in ${Math.round(retryMs / 1_000)} s`
+    memory.failed(key, retryMs)
+    log.warn({ step: hide(key), reason, retryMs }, 'a step of the cluster failed and is tried again')
+    database.transaction(() => {
+      steps.failed({ key, title, pack }, { at: clock.now(), reason, retryMs })
+      add(record, { ...about, reason: 'StepFailed', message })
+      if (pack !== undefined) add(record, { ...about, reason: 'PackFailed', message: `${title}: ${reason}` })
+    })
+  }
+
+  return {
+    async run(record, wanted, step) {
+      const { key, title, pack } = step
+      const about = aboutOf(step)
+      const stored = steps.list()
+      const failures = stored.find((each) => each.key === key)?.failures ?? 0
+      const isFirstOfPack = pack !== undefined && !stored.some((each) => each.pack === pack)
+      const ofPack = wanted.packs.find(({ id }) => id === pack)
+      if (isFirstOfPack && ofPack)
+        add(record, { ...about, reason: 'PackApplying', message: `${pack} is being applied` })
+      if (isFirstOfPack && !ofPack)
+        add(record, { ...about, reason: 'PackRemoving', message: `${pack} is being taken away` })
+      if (ofPack) packs.noteBegun(ofPack, step)
+      add(record, { ...about, reason: failures > 0 ? 'StepRetried' : 'StepStarted', message: title })
+      const underWay = { ...step, isDeletion: step.isDeletion ?? false }
+      await settle(record, wanted, underWay, (context) => runner.run(step, context))
+    },
+    async resume(record) {
+      const begun = steps.list().filter(({ state }) => state === 'running')
+      for (const each of begun) {
+        if (stopping.aborted) return true
+        const { key, title, pack, kind } = each
+        const isDeletion = each.isDeletion === 1
+        const step = { key, title, isDeletion, ...(pack === '' ? {} : { pack }) }
+        if (kind === 'action') add(record, { reason: 'StepFoundAgain', message: title, step: key })
+        const wanted = await options.readWanted(record).catch(() => undefined)
+        await settle(record, wanted, step, (context) => runner.resume(each, context))
+      }
+      return begun.length > 0
+    },
+    fail,
+    makeWay: () => current?.abort(),
+  }
+}
+
+const aboutOf = ({ key, pack }: StepName): Pick<NewClusterEvent, 'step' | 'object'> => ({
+  step: key,
+  ...(pack === undefined ? {} : { object: { kind: 'pack', name: pack } }),
+})

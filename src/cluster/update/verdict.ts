@@ -1,0 +1,66 @@
+import type { ClusterRecord } from '../cluster-store.ts'
+import type { Observed } from '../observed.ts'
+import type { StepRecord } from '../steps/step-store.ts'
+
+/** After how long a change is taken back, milliseconds. */
+export interface UpdateLimits {
+  /** Until everything is available again; a change of the version of Kubernetes does not count. */
+  readonly availableMs: number
+  /** Until a change of the version of Kubernetes is good. */
+  readonly kubernetesMs: number
+  /** So long the API server may be silent in such a change. */
+  readonly silentMs: number
+}
+
+export interface VerdictInput {
+  readonly record: Pick<ClusterRecord, 'generation' | 'ranGeneration' | 'goodGeneration'>
+  readonly observed: Observed
+  /** What is not as it shall be, of what the revision has changed; empty if nothing. */
+  readonly trouble: string
+  /** Steps that are planned, as they are stored. */
+  readonly steps: readonly StepRecord[]
+  /** Since when the API server has not answered. */
+  readonly silentMs: number
+  /** How long the revision has been applied, in a change of the version of Kubernetes and otherwise. */
+  readonly inChangeMs: number
+  readonly elsewhereMs: number
+}
+
+export type Verdict =
+  | { readonly kind: 'wait' }
+  /** The last good revision is to be applied again. */
+  | { readonly kind: 'back'; readonly reason: string }
+  /** The last good revision was applied again, and is not available either. */
+  | { readonly kind: 'stuck'; readonly reason: string }
+
+const wait: Verdict = { kind: 'wait' }
+
+/** Whether a revision that is being applied may come, or has to go. Pure. */
+export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
+  const { record, observed, trouble, steps, silentMs, inChangeMs, elsewhereMs } = input
+  const { generation, ranGeneration, goodGeneration } = record
+  // The first revision has nothing to go back to: it is tried until it comes, or is deleted.
+  if (goodGeneration === 0 || ranGeneration === generation) return wait
+  const isGoingBack = goodGeneration === generation
+  const late = trouble === '' ? 'it is not available' : trouble
+  if (isGoingBack)
+    return inChangeMs + elsewhereMs > limits.availableMs + limits.silentMs
+      ? { kind: 'stuck', reason: late }
+      : wait
+  const back = (reason: string): Verdict => ({ kind: 'back', reason })
+  if (!observed.engine.change)
+    return elsewhereMs > limits.availableMs
+      ? back(`${late}, ${seconds(limits.availableMs)} s after it was begun`)
+      : wait
+  // Before there is a copy nothing was changed: the step is tried again until its time is over.
+  const hasCopy = observed.engine.change.phase !== 'copying'
+  const failed = steps.find(({ state, failures }) => state === 'failed' && failures > 0)
+  if (failed && hasCopy) return back(`${failed.title}: ${failed.reason}`)
+  if (silentMs > limits.silentMs)
+    return back(`the API server has not answered for ${seconds(limits.silentMs)} s`)
+  if (inChangeMs > limits.kubernetesMs)
+    return back(`Kubernetes was not good ${seconds(limits.kubernetesMs)} s after its change was begun`)
+  return wait
+}
+
+const seconds = (ms: number) => Math.round(ms / 1_000)

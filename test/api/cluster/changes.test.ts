@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ClusterRevisions } from '../../../src/cluster/change/schemas.ts'
+import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
+import { newestAudit } from '../../support/audits.ts'
+import { plantCluster } from '../../support/planted-cluster.ts'
+import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
+
+const path = '/v1/edge-mgmt/cluster'
+const merge = 'application/merge-patch+json'
+const patch = 'application/json-patch+json'
+
+let edge: TestEdge
+let admin: string
+beforeEach(async () => {
+  edge = await createTestEdge()
+  plantCluster(edge)
+  admin = (await edge.login('alice')).access
+})
+afterEach(() => edge.stop())
+
+const ask = async (
+  method: 'PUT' | 'PATCH' | 'POST',
+  url: string,
+  payload?: unknown,
+  headers: Record<string, string> = {},
+) => {
+  const reply = await edge.app.inject({
+    ...{ method, url: path + url },
+    headers: { authorization: admin, 'content-type': 'application/json', ...headers },
+    ...(payload === undefined ? {} : { payload: JSON.stringify(payload) }),
+  })
+  return { status: reply.statusCode, etag: reply.headers.etag, body: reply.body, reply }
+}
+const refusal = ({ body }: { body: string }) => {
+  const { code, details } = JSON.parse(body) as ErrorReply
+  return [code, details?.field]
+}
+
+describe('the configuration of a cluster', () => {
+  it('GET gives it with an ETag, and 304 to a client that has it', async () => {
+    const reply = await edge.get(path, admin)
+    const { etag = '' } = reply.headers as { etag?: string }
+    expect(etag).toMatch(/^"[0-9a-f]{32}"$/)
+    const headers = { authorization: admin, 'if-none-match': etag }
+    expect((await edge.app.inject({ url: path, headers })).statusCode).toBe(304)
+  })
+
+  it('what GET gave, sent back as a whole, is accepted with the same ETag and changes nothing', async () => {
+    const got = await edge.get(path, admin)
+    const { etag = '' } = got.headers as { etag?: string }
+    const body = got.json<ClusterConfiguration>()
+    for (const url of ['', '/edge-1'])
+      expect(await ask('PUT', url, body, { 'if-match': etag })).toMatchObject({ status: 204, etag })
+    expect((await newestAudit(edge, admin)).spec).toMatchObject({
+      ...{ actionType: 'update', outcome: 'success', resource: { kind: 'cluster', name: 'edge-1' } },
+      message: expect.stringContaining('nothing differs'),
+    })
+    expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toEqual([
+      expect.objectContaining({ revision: 1, by: 'alice', origin: 'create', isActive: true }),
+    ])
+  })
+
+  it('each media type is a patch of its own kind', async () => {
+    const name = { metadata: { name: 'other' } }
+    const operations = [{ op: 'replace', path: '/metadata/name', value: 'other' }]
+    const all = [
+      ['', name, 'application/json'],
+      ['', name, merge],
+      ['', operations, patch],
+      ['/edge-1', { clusterConfigPatches: operations }, 'application/json; charset=utf-8'],
+      ['/edge-1', name, merge],
+      ['/edge-1', operations, patch],
+    ] as const
+    for (const [url, body, type] of all)
+      expect(refusal(await ask('PATCH', url, body, { 'content-type': type })), `${url} ${type}`).toEqual([
+        'CannotChange',
+        'metadata.name',
+      ])
+  })
+
+  it('a test of a JSON patch that holds changes nothing, and one that does not refuses the write', async () => {
+    const test = (value: string) =>
+      ask('PATCH', '', [{ op: 'test', path: '/spec/profileVariables/0/value', value }], {
+        'content-type': patch,
+      })
+    expect((await test('2')).status).toBe(204)
+    expect(refusal(await test('3'))).toEqual(['BadRequest', '[0]'])
+  })
+
+  it('what a patch makes has to be a configuration', async () => {
+    const wrong = { spec: { profileVariables: 5 } }
+    expect(refusal(await ask('PATCH', '', wrong, { 'content-type': merge }))).toEqual([
+      'BadRequest',
+      'spec.profileVariables',
+    ])
+    const operations = [{ op: 'remove', path: '/spec/profileVariables/0/nothing' }]
+    expect(refusal(await ask('PATCH', '/edge-1', { clusterConfigPatches: operations }))).toEqual([
+      'BadRequest',
+      'clusterConfigPatches[0].path',
+    ])
+  })
+
+  it('a whole configuration is no merge patch, and other media types are refused', async () => {
+    expect((await ask('PUT', '', {}, { 'content-type': merge })).status).toBe(415)
+    expect((await ask('PATCH', '', {}, { 'content-type': 'text/plain' })).status).toBe(415)
+  })
+
+  it('another ETag is 412, another name 404, and a cluster that is deleted 409', async () => {
+    expect(refusal(await ask('PUT', '/settings', {}, { 'if-match': '"other"' }))[0]).toBe(
+      'PreconditionFailed',
+    )
+    expect((await ask('PATCH', '/other', { clusterConfigPatches: [] })).status).toBe(404)
+    await edge.app.inject({ method: 'DELETE', url: path, headers: { authorization: admin } })
+    expect(refusal(await ask('PUT', '/settings', {}))[0]).toBe('ClusterDeleting')
+  })
+
+  it('a dry run of what changes nothing says so', async () => {
+    const { status, body } = await ask('PUT', '/settings?dryRun=true', {})
+    expect([status, JSON.parse(body)]).toEqual([
+      200,
+      { isPossible: true, isChanged: false, isHeld: false, problems: [], plan: [] },
+    ])
+  })
+
+  it('a rollback without a body needs a good revision before the present one', async () => {
+    const reply = await edge.app.inject({
+      ...{ method: 'POST', url: `${path}/rollback`, headers: { authorization: admin } },
+    })
+    expect(refusal(reply)).toEqual(['BadRequest', 'revision'])
+    expect((await ask('POST', '/rollback', { revision: 1 })).status).toBe(204)
+  })
+})

@@ -1,0 +1,181 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { writeInitialisation } from '../../../../src/cluster/engine/initialisation.ts'
+import { createObserver } from '../../../../src/cluster/engine/observe.ts'
+import { clusterPaths, type ClusterPaths } from '../../../../src/cluster/engine/paths.ts'
+import {
+  configurationDigest,
+  noteConfigured,
+  readConfigured,
+  writeConfigured,
+} from '../../../../src/cluster/engine/reconfigure/configured.ts'
+import type { Wanted } from '../../../../src/cluster/wanted.ts'
+import { KubernetesError, type KubernetesObject } from '../../../../src/kubernetes/client.ts'
+
+let home: string
+let paths: ClusterPaths
+let get: () => Promise<KubernetesObject | undefined>
+let registry: Map<string, string>
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'edgehostd-observe-'))
+  paths = clusterPaths(home)
+  get = () => Promise.reject(new KubernetesError(0, 'Unreachable', 'refused'))
+  registry = new Map()
+})
+afterEach(() => rm(home, { recursive: true }))
+
+const wanted: Wanted = {
+  ...{ uid: 'c1', name: 'plant', generation: 1, folder: '/c', packs: [] },
+  settings: { ntpServers: [], sshKeys: [] },
+  kubernetes: { pack: 'edge-k8s', version: '1.34.4', config: '', stages: [] },
+  node: {
+    ...{ name: 'edge-1', address: '192.0.2.7', endpoint: '192.0.2.7', poolName: 'control' },
+    ...{ labels: {}, taints: [], runsWorkloads: true },
+  },
+}
+const shown = `Id=edgehostd-containerd.service\nLoadState=loaded\nActiveState=active\n\nId=kubelet.service\nLoadState=loaded\nActiveState=failed\n`
+
+const observe = (signal = new AbortController().signal) =>
+  createObserver({
+    paths,
+    runner: { run: async () => ({ exitCode: 0, stdout: shown, stderr: '' }) },
+    client: { get: () => get() },
+    registryFiles: () => ({ files: registry, problem: undefined }),
+    programs: { hasCurrent: async () => true },
+    digestOf: () => 'digest-1',
+    adminConfig: join(home, 'admin.conf'),
+  })(wanted, signal)
+
+async function complete() {
+  await mkdir(paths.kubeadm, { recursive: true })
+  await writeInitialisation(paths, { uid: 'c1', state: 'done' })
+  await writeFile(join(home, 'admin.conf'), '')
+}
+const nodeWith = (conditions: readonly object[]) => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'edge-1' },
+  status: { conditions },
+})
+
+it('an empty host has units only', async () => {
+  expect(await observe()).toEqual({
+    isPresent: false,
+    isPrepared: false,
+    damaged: [],
+    containerd: 'running',
+    kubelet: 'stopped',
+    controlPlane: 'absent',
+    version: '',
+    isConfigured: true,
+    isRenewalDue: false,
+    api: 'absent',
+  })
+})
+
+it('a control plane has the configuration that is wanted until another one is, or its application was begun', async () => {
+  await complete()
+  expect(await observe()).toMatchObject({ isConfigured: false })
+  await noteConfigured(paths, configurationDigest(wanted), wanted.node)
+  expect(await observe()).toMatchObject({ isConfigured: true })
+  const noted = await readConfigured(paths)
+  await writeConfigured(paths, { ...noted, digest: configurationDigest({ ...wanted, name: 'other' }) })
+  expect(await observe()).toMatchObject({ isConfigured: false })
+  await writeConfigured(paths, { ...noted, digest: '' })
+  expect(await observe()).toMatchObject({ isConfigured: false })
+})
+
+it('a file of kubeadm that is another one than it was noted is put right', async () => {
+  await complete()
+  await noteConfigured(paths, configurationDigest(wanted), wanted.node)
+  const noted = await readConfigured(paths)
+  const files = { ...noted.files, '/etc/kubernetes/manifests/etcd.yaml': '0'.repeat(64) }
+  await writeConfigured(paths, { ...noted, files })
+  expect(await observe()).toMatchObject({ isConfigured: false })
+})
+
+it('a damaged note of the configuration has it applied again', async () => {
+  await complete()
+  await writeFile(paths.configured, '{')
+  expect(await observe()).toMatchObject({ isConfigured: false, controlPlane: 'complete' })
+})
+
+it('an initialisation that began and did not end, or that of another cluster, is partial', async () => {
+  await mkdir(paths.kubeadm, { recursive: true })
+  await writeInitialisation(paths, { uid: 'c1', state: 'begun' })
+  expect(await observe()).toMatchObject({ isPresent: true, controlPlane: 'partial', api: 'absent' })
+  await writeInitialisation(paths, { uid: 'c0', state: 'done' })
+  expect(await observe()).toMatchObject({ controlPlane: 'partial', api: 'absent' })
+})
+
+it('an initialisation that ended before the node had its labels goes on, and is not cleared', async () => {
+  await mkdir(paths.kubeadm, { recursive: true })
+  await writeInitialisation(paths, { uid: 'c1', state: 'initialised' })
+  expect(await observe()).toMatchObject({ controlPlane: 'absent', api: 'absent' })
+})
+
+it.each(['{"uid": "c1"', '{"uid": "c1", "state": "over"}', 'null', ''])(
+  'a note of the initialisation that reads %j is told, and nothing is set up again or cleared',
+  async (text) => {
+    await complete()
+    await writeFile(paths.initialisation, text)
+    expect(await observe()).toMatchObject({
+      controlPlane: 'complete',
+      api: 'silent',
+      damaged: [
+        expect.stringMatching(/initialisation\.json cannot be read; the control plane is taken to be set up/),
+      ],
+    })
+  },
+)
+
+it('a damaged record of the CNI plugins is told', async () => {
+  await mkdir(paths.kubeadm, { recursive: true })
+  await writeFile(paths.cniRecord, '{')
+  expect((await observe()).damaged).toEqual([expect.stringContaining('cni-record.json cannot be read; ')])
+})
+
+it('an API server that does not answer is silent', async () => {
+  await complete()
+  expect(await observe()).toMatchObject({ controlPlane: 'complete', api: 'silent' })
+  expect(await observe()).not.toHaveProperty('node')
+})
+
+it('a node is ready by its condition, and otherwise says why', async () => {
+  await complete()
+  get = async () => nodeWith([{ type: 'Ready', status: 'True', message: 'kubelet is ready' }])
+  expect(await observe()).toMatchObject({ api: 'answers', node: { name: 'edge-1', isReady: true } })
+  get = async () => nodeWith([{ type: 'Ready', status: 'Unknown', message: 'no status' }])
+  expect(await observe()).toMatchObject({ node: { isReady: false, message: 'no status' } })
+  get = async () => nodeWith([])
+  expect(await observe()).toMatchObject({
+    node: { isReady: false, message: 'the kubelet has not reported yet' },
+  })
+  get = async () => undefined
+  expect(await observe()).not.toHaveProperty('node')
+  expect(await observe()).toMatchObject({ api: 'answers' })
+})
+
+it('a look that is ended says nothing of the API server', async () => {
+  await complete()
+  await expect(observe(AbortSignal.abort(new Error('stopping')))).rejects.toThrow('stopping')
+})
+
+it('a host is prepared until what the preparation depends on is another, or the password of the registry', async () => {
+  const hosts = join(home, 'certs.d/_default/hosts.toml')
+  registry.set(hosts, 'password one')
+  await mkdir(dirname(hosts), { recursive: true })
+  await writeFile(hosts, 'password one')
+  await mkdir(paths.kubeadm, { recursive: true })
+  await writeFile(paths.prepared, JSON.stringify({ digest: 'digest-1' }))
+  expect(await observe()).toMatchObject({ isPrepared: true })
+  registry.set(hosts, 'password two')
+  expect(await observe()).toMatchObject({ isPrepared: false })
+  // While the registry cannot say its password, old files stay.
+  registry.clear()
+  expect(await observe()).toMatchObject({ isPrepared: true })
+  await writeFile(paths.prepared, JSON.stringify({ digest: 'digest-0' }))
+  expect(await observe()).toMatchObject({ isPrepared: false })
+})

@@ -1,0 +1,162 @@
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Caller } from '../../../../src/api/access.ts'
+import { createHttpsServer } from '../../../../src/api/connection/https-server.ts'
+import { createServer } from '../../../../src/api/server.ts'
+import type { Role } from '../../../../src/base/role.ts'
+import { clientFromAnywhere } from '../../../../src/base/client.ts'
+import { createEventLog } from '../../../../src/cluster/events/create-event-log.ts'
+import { createErrorLogs } from '../../../../src/cluster/events/error-logs.ts'
+import { createEventList } from '../../../../src/cluster/events/event-list.ts'
+import { eventRoutes } from '../../../../src/cluster/routes/events.ts'
+import { createContinueTokens } from '../../../../src/lists/continue-token.ts'
+import { openDatabase } from '../../../../src/store/database.ts'
+import { createRunner } from '../../../../src/system/runner.ts'
+import type { TlsMaterial } from '../../../../src/system/tls-options.ts'
+import { captureLog, generous, makeMaterial, openTls, type Client } from '../../../support/https-server.ts'
+import { createTurningClock } from '../../../support/turning-clock.ts'
+
+const waiting = { timeout: 10_000, interval: 5 }
+const path = '/v1/edge-mgmt/events/stream'
+
+let material: TlsMaterial
+beforeAll(async () => {
+  material = await makeMaterial()
+})
+const undo: (() => unknown)[] = []
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step()
+})
+
+/** The routes over a real listener; a token is `<role> <session>`. */
+async function start() {
+  const { log } = captureLog()
+  const database = openDatabase(':memory:', log)
+  const clock = createTurningClock(Date.UTC(2026, 0, 31, 8))
+  const events = createEventLog({ database, limits: { retentionDays: 90, maximum: 100_000 }, clock, log })
+  const https = createHttpsServer({
+    ...{ material, log, clientOf: clientFromAnywhere, timeouts: generous },
+    body: { minimumBytesPerSecond: 1, windowSeconds: 60 },
+    connections: { maximum: 100, maximumPerAddress: 100 },
+  })
+  const { app, endRequests } = createServer({
+    ...{ log, bodyLimitBytes: 1_000, mode: 'airgap', stopping: new AbortController().signal },
+    ...{ serverFactory: https.serverFactory, longRequestMs: 60_000, onAuthenticated: () => undefined },
+    authenticate(token): Caller {
+      const [role, sessionUid] = token.split(' ')
+      return { userName: 'anna', role: role as Role, sessionUid }
+    },
+  })
+  const hostName = () => 'edge-1'
+  const listTokens = createContinueTokens(Buffer.alloc(32, 1))
+  await app.register(eventRoutes, {
+    ...{
+      events,
+      hostName,
+      errorLogs: createErrorLogs({
+        ...{
+          hide: () => (text) => text,
+          runner: createRunner(),
+          clusterSince: () => 0,
+          clock: { now: () => Date.now() },
+        },
+      }),
+    },
+    eventList: createEventList({
+      ...{ database, events, client: () => undefined, hostName, listTokens },
+      hide: () => (text) => text,
+    }),
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  undo.push(async () => {
+    https.closeConnections()
+    https.closeIdle()
+    await app.close()
+    https.stop()
+    database.close()
+  })
+  return {
+    ...{ events, endRequests },
+    async open(fields = '', token = 'viewer s1') {
+      const client = await openTls(port, material.cert)
+      client.socket.write(`GET ${path} HTTP/1.1\r\nHost: box\r\nAuthorization: ${token}\r\n${fields}\r\n`)
+      return client
+    },
+  }
+}
+
+const messages = ({ received }: Client) =>
+  [...received.matchAll(/^data: (\{.*\})$/gm)].map(
+    ([, data = '']) => (JSON.parse(data) as { message: string }).message,
+  )
+const has = (client: Client, ...expected: readonly string[]) =>
+  vi.waitFor(() => expect(messages(client)).toEqual(expected), waiting)
+
+describe('the stream of events', () => {
+  it('a first connection gets the events of the newest cluster, then new ones as they come', async () => {
+    const { events, open } = await start()
+    events.add({ clusterUid: 'c1', reason: 'Deleted', message: 'old' })
+    events.add({ clusterUid: 'c2', reason: 'Accepted', message: 'one' })
+    const client = await open()
+    await has(client, 'one')
+    events.add({ clusterUid: 'c2', reason: 'StepFailed', message: 'two', step: 's' })
+    await has(client, 'one', 'two')
+    expect(client.received).toMatch(/^content-type: text\/event-stream/im)
+    const [, block = ''] = client.received.split('id: 3\n')
+    expect(JSON.parse(/^data: (.*)$/m.exec(block)?.[1] ?? '')).toEqual({
+      metadata: {
+        ...{ uid: 'edgehostd-3', name: 'edgehostd-3', number: 3 },
+        creationTimestamp: '2026-01-31T08:00:00.000Z',
+      },
+      involvedObject: { kind: 'Cluster', uid: 'c2' },
+      relatedObject: { kind: 'spectrocluster', uid: 'c2' },
+      ...{ reason: 'StepFailed', message: 'two', severity: 'Warning', step: 's', clusterUid: 'c2' },
+      ...{ type: 'StepsSucceed', source: { component: 'edgehostd', host: 'edge-1' } },
+    })
+  })
+
+  it('a connection with Last-Event-ID gets exactly the events after it', async () => {
+    const { events, open } = await start()
+    for (const message of ['one', 'two', 'three'])
+      events.add({ clusterUid: 'c1', reason: 'StepProgress', message })
+    await has(await open('Last-Event-ID: 2\r\n'), 'three')
+    const all = await open('Last-Event-ID: 0\r\n')
+    await has(all, 'one', 'two', 'three')
+  })
+
+  it('a Last-Event-ID that is no number is refused, and named', async () => {
+    const { open } = await start()
+    const client = await open('Last-Event-ID: abc\r\n')
+    await vi.waitFor(() => expect(client.received).toMatch(/^HTTP\/1\.1 400 /), waiting)
+    expect(client.received).toMatch(/last-event-id/)
+  })
+
+  it('a stream ends with the session, with a last event', async () => {
+    const { events, open, endRequests } = await start()
+    const client = await open()
+    await vi.waitFor(() => expect(client.received).toContain(':\n\n'), waiting)
+    endRequests(() => true)
+    await vi.waitFor(() => expect(client.closed).toBe(true), waiting)
+    expect(client.received).toMatch(/event: end\ndata: \{"code":"Unauthenticated"/)
+    events.add({ clusterUid: 'c1', reason: 'Accepted', message: 'late' })
+    expect(client.received).not.toContain('late')
+  })
+
+  it('many thousand stored events reach a slow reader whole', async () => {
+    const { events, open } = await start()
+    // Some 2 MB: more than may wait for a client.
+    const count = 5_000
+    for (let index = 0; index < count; index += 1)
+      events.add({ clusterUid: 'c1', reason: 'StepProgress', message: String(index) })
+    const client = await open()
+    client.socket.pause()
+    await vi.waitFor(() => expect(client.socket.readableLength).toBeGreaterThan(0), waiting)
+    client.socket.resume()
+    await vi.waitFor(() => expect(client.received).toContain(`id: ${count}\n`), {
+      ...waiting,
+      timeout: 30_000,
+    })
+    expect(messages(client)).toEqual(Array.from({ length: count }, (_none, index) => String(index)))
+  })
+})

@@ -1,0 +1,91 @@
+import { describe, expect, it, vi } from 'vitest'
+import { isKitMissing } from '../../../support/kubernetes-kit.ts'
+import { deployment, map, packWorld } from '../../../support/pack-world.ts'
+
+describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeout: 120_000 }, () => {
+  const { createCluster, kubectl, text } = packWorld()
+
+  const becomes = (read: () => Promise<string>, wanted: string) =>
+    vi.waitFor(async () => expect(await read()).toBe(wanted), { timeout: 40_000, interval: 100 })
+
+  /** A pack that is applied, available and held. */
+  async function held(name: string, objects: readonly object[]) {
+    const cluster = await createCluster(name)
+    cluster.change({
+      charts: [await cluster.chart({ replicas: 0, text: 'of the chart' })],
+      manifests: [await cluster.manifest('all', ...objects)],
+    })
+    await cluster.runAll()
+    await cluster.observe()
+    return cluster
+  }
+
+  it('come back when they are deleted by hand, those of charts as their own, and are told', async () => {
+    const shop = await held('shop', [map('rules', { a: '1' }), deployment('front', 0)])
+    const textOf = (name: string) => () =>
+      text('-n', 'shop', 'get', 'configmap', name, '--ignore-not-found', '-o', 'jsonpath={.data}')
+    // The first look at all objects finds nothing.
+    await becomes(textOf('rules'), '{"a":"1"}')
+    await kubectl('-n', 'shop', 'delete', 'configmap', 'rules', 'web')
+    await becomes(textOf('rules'), '{"a":"1"}')
+    await becomes(textOf('web'), '{"text":"of the chart"}')
+    expect(
+      await text('-n', 'shop', 'get', 'configmap', 'web', '-o', 'jsonpath={.metadata.annotations}'),
+    ).toContain('"meta.helm.sh/release-name":"web"')
+    await vi.waitFor(
+      () =>
+        expect(shop.events.map(({ reason, message }) => `${reason} ${message}`).sort()).toEqual([
+          'ObjectCorrected ConfigMap shop/rules: it was deleted, and is made again',
+          'ObjectCorrected ConfigMap shop/web: it was deleted, and is made again',
+        ]),
+      20_000,
+    )
+    expect(shop.events[0]?.object).toEqual({ kind: 'pack', name: 'p1/shop' })
+  })
+
+  it('are put right when they are changed by hand, and fields of other managers stay', async () => {
+    const rules = map('rules', { a: '1', secret: 'x' })
+    const shop = await held('changed', [rules, deployment('front', 0)])
+    const patch = (name: string, change: object) =>
+      kubectl('-n', 'changed', 'patch', name, '--type=merge', '-p', JSON.stringify(change))
+    await patch('configmap/rules', { data: { a: '2', other: 'of another' } })
+    await patch('deployment/front', { spec: { replicas: 3 }, metadata: { annotations: { note: 'mine' } } })
+    await patch('configmap/web', { data: { text: 'by hand' } })
+    await patch('configmap/web', { metadata: { labels: { 'app.kubernetes.io/managed-by': null } } })
+    const get = (name: string, path: string) => () =>
+      text('-n', 'changed', 'get', name, '-o', `jsonpath={${path}}`)
+    await becomes(get('configmap/rules', '.data'), '{"a":"1","other":"of another","secret":"x"}')
+    await becomes(get('deployment/front', '.spec.replicas'), '0')
+    await becomes(get('configmap/web', '.data.text'), 'of the chart')
+    await becomes(get('configmap/web', '.metadata.labels.app\\.kubernetes\\.io/managed-by'), 'Helm')
+    expect(await get('deployment/front', '.metadata.annotations.note')()).toBe('mine')
+    const messages = shop.events.map(({ message }) => message).join('\n')
+    expect(messages).toContain(
+      'ConfigMap changed/rules: changed by hand or by another program, and put right: data.a',
+    )
+    expect(messages).toContain('Deployment changed/front: changed by hand or by another program')
+    expect(messages).toContain('spec.replicas')
+    expect(messages).not.toContain('of another')
+  })
+
+  it('are left alone while nothing is wrong with them, and while their pack is changed', async () => {
+    const calm = await held('calm', [map('rules'), deployment('front', 0)])
+    const versions = () =>
+      text(
+        '-n',
+        'calm',
+        'get',
+        'configmaps,deployments',
+        '-o',
+        'jsonpath={.items[*].metadata.resourceVersion}',
+      )
+    const before = await versions()
+    calm.change({ digest: 'next' })
+    await calm.observe()
+    await kubectl('-n', 'calm', 'delete', 'configmap', 'rules')
+    await calm.runAll()
+    await calm.observe()
+    expect(calm.events).toEqual([])
+    expect((await versions()).split(' ').slice(0, 1)).toEqual(before.split(' ').slice(0, 1))
+  })
+})

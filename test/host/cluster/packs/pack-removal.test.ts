@@ -1,0 +1,144 @@
+import { describe, expect, it, vi } from 'vitest'
+import { wantedPack } from '../../../support/cluster-parts.ts'
+import { isKitMissing } from '../../../support/kubernetes-kit.ts'
+import { deployment, map, packWorld } from '../../../support/pack-world.ts'
+
+describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000 }, () => {
+  const { createCluster, kubectl, text, until, podsReady } = packWorld()
+
+  it('that are not wanted any more leave nothing, also when that is cut off and begun again', async () => {
+    const away = await createCluster('away')
+    const kinds = {
+      ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+      metadata: { name: 'tills.away.example.com' },
+      spec: {
+        ...{ group: 'away.example.com', scope: 'Namespaced', names: { kind: 'Till', plural: 'tills' } },
+        versions: [
+          {
+            ...{ name: 'v1', served: true, storage: true },
+            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        ],
+      },
+    }
+    const till = { apiVersion: 'away.example.com/v1', kind: 'Till', metadata: { name: 'one' } }
+    away.change({
+      charts: [await away.chart({ replicas: 0, text: 'a' })],
+      manifests: [await away.manifest('all', kinds, till, map('rules'), deployment('front', 1))],
+    })
+    const running = away.runAll()
+    await until(async () => (await podsReady('away')) > 0)
+    await running
+    away.drop()
+    const all = await away.removeSteps()
+    expect(all.map(({ key }) => key)).toEqual([
+      ...['pack p1/away objects gone', 'pack p1/away release away/web gone', 'pack p1/away gone'],
+    ])
+    for (const step of all.slice(0, 2)) {
+      await away.run(step)
+      // What was done may have been cut off behind its end.
+      await away.run(step)
+      away.restart()
+    }
+    expect(await text('-n', 'away', 'get', 'configmaps,secrets,deployments', '-o', 'name')).toBe(
+      'configmap/kube-root-ca.crt',
+    )
+    expect(await text('get', 'crd', 'tills.away.example.com', '-o', 'name')).not.toBe('')
+    for (const step of await away.removeSteps()) await away.run(step)
+    expect(away.work().records()).toEqual([])
+    expect(await text('get', 'crd', '-l', 'edgehostd/pack', '-o', 'name')).toBe('')
+    await until(async () => !(await text('get', 'namespaces', '-o', 'name')).includes('namespace/away'))
+  })
+
+  it('that are not wanted any more leave a namespace of others, one that is not empty, and what another pack has', async () => {
+    await kubectl('create', 'namespace', 'theirs')
+    const shared = await createCluster('shared', {
+      namespaces: ['shared', 'theirs', 'both-have'].map((name) => ({ name, labels: {}, annotations: {} })),
+    })
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } }
+    shared.change({
+      charts: [await shared.chart({ replicas: 0, text: 'a' })],
+      manifests: [await shared.manifest('all', map('mine'), map('ours'), namespace)],
+    })
+    await shared.runAll()
+    await kubectl('-n', 'shared', 'create', 'configmap', 'of-an-operator')
+    shared.others.push({
+      ...wantedPack('other'),
+      charts: [await shared.chart({ replicas: 0, text: 'a' })],
+      manifests: [{ ...(await shared.manifest('other', map('ours'))), namespace: 'shared' }],
+      namespaces: [{ name: 'both-have', labels: {}, annotations: {} }],
+    })
+    shared.drop()
+    for (const step of await shared.removeSteps()) await shared.run(step)
+    expect(shared.work().records()).toEqual([])
+    expect(await text('-n', 'shared', 'get', 'configmaps', '-o', 'name')).toBe(
+      ['configmap/kube-root-ca.crt', 'configmap/of-an-operator', 'configmap/ours', 'configmap/web'].join(
+        '\n',
+      ),
+    )
+    await until(async () => !(await text('get', 'namespaces', '-o', 'name')).includes('namespace/plain'))
+    for (const name of ['shared', 'theirs', 'both-have'])
+      expect(await text('get', 'namespace', name, '-o', 'jsonpath={.status.phase}')).toBe('Active')
+  })
+
+  it('say what keeps an object that is being deleted', async () => {
+    const held = await createCluster('held')
+    const finalized = { ...map('stays'), metadata: { name: 'stays', finalizers: ['example.com/keeper'] } }
+    held.change({ manifests: [await held.manifest('all', finalized)] })
+    await held.runAll()
+    held.drop()
+    const [first] = await held.removeSteps()
+    const removal = first && held.run(first)
+    await vi.waitFor(
+      () =>
+        expect(held.lines.join()).toContain(
+          'ConfigMap held/stays: it is still being deleted; its finalizers hold it: example.com/keeper',
+        ),
+      30_000,
+    )
+    await kubectl('-n', 'held', 'patch', 'configmap', 'stays', '-p', '{"metadata":{"finalizers":null}}')
+    await removal
+  })
+
+  it('lose a release and all objects that their new version does not have, and keep the rest as it is', async () => {
+    const less = await createCluster('less')
+    const other = await createCluster('beside')
+    const chart = await less.chart({ replicas: 0, text: 'a' })
+    less.change({
+      charts: [chart, { ...chart, release: 'old' }],
+      manifests: [await less.manifest('m', map('m'))],
+    })
+    other.change({ manifests: [await other.manifest('m', map('one'), deployment('two', 0))] })
+    await less.runAll()
+    await other.runAll()
+    const versions = () =>
+      text(
+        '-n',
+        'beside',
+        'get',
+        'configmaps,deployments',
+        '-o',
+        'jsonpath={.items[*].metadata.resourceVersion}',
+      )
+    const before = await versions()
+    less.change({ digest: 'next', charts: [chart], manifests: [] })
+    await less.runAll()
+    expect(await text('-n', 'less', 'get', 'configmaps', '-o', 'name')).toBe(
+      'configmap/kube-root-ca.crt\nconfigmap/web',
+    )
+    expect(less.work().records()[0]).toMatchObject({ charts: ['less/web'], inventory: [] })
+    expect(await versions()).toBe(before)
+    expect(await less.steps()).toEqual([])
+  })
+
+  it('are applied again where it is in doubt what is there, and nothing of them is forgotten', async () => {
+    const doubted = await createCluster('doubted')
+    doubted.change({ manifests: [await doubted.manifest('m', map('m'))] })
+    await doubted.runAll()
+    doubted.work().doubt()
+    expect(await doubted.observe()).toMatchObject({ appliedDigest: '', hasObjects: true })
+    await kubectl('-n', 'doubted', 'delete', 'configmap', 'm')
+    await doubted.runAll()
+    expect(await text('-n', 'doubted', 'get', 'configmap', 'm', '-o', 'name')).toBe('configmap/m')
+  })
+})

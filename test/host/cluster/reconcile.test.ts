@@ -1,0 +1,408 @@
+import { DatabaseSync } from 'node:sqlite'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { createLoopWorld } from '../../support/cluster-loop.ts'
+import { wantedPack } from '../../support/cluster-parts.ts'
+import { createRunningClock } from '../../support/turning-clock.ts'
+
+const soon = { timeout: 20_000, interval: 20 }
+type World = Awaited<ReturnType<typeof createLoopWorld>>
+type Life = ReturnType<World['live']>
+
+const phaseBecomes = (life: Life, phase: string) =>
+  vi.waitFor(() => expect(life.loop.standing()?.phase).toBe(phase), soon)
+const isGone = (life: Life) => vi.waitFor(() => expect(life.store.current()).toBeUndefined(), soon)
+
+it('a cluster is made step by step, is Running, and is deleted again until nothing is left', async () => {
+  const world = await createLoopWorld([wantedPack('cni', 0), wantedPack('web', 1)])
+  const life = world.live()
+  life.accept()
+  expect(life.loop.standing()).toMatchObject({ state: 'Provisioning', phase: 'Pending' })
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
+  await vi.waitFor(() => expect(life.steps.list().every(({ state }) => state === 'done')).toBe(true), soon)
+  expect(life.steps.list().map(({ key }) => key)).toEqual([
+    ...['record', 'prepare', 'init', 'p1/cni apply', 'p1/cni wait', 'p1/web apply', 'p1/web wait'],
+  ])
+  expect(life.reasons()).toEqual(
+    expect.arrayContaining(['HostRecorded', 'ControlPlaneStarted', 'NodeReady', 'PacksAvailable', 'Running']),
+  )
+
+  life.delete()
+  expect(life.loop.standing()).toMatchObject({ state: 'Deleting', phase: 'Deleting' })
+  await isGone(life)
+  await vi.waitFor(() => expect(world.has('removed')).toBe(true), soon)
+  expect(life.reasons().at(-1)).toBe('Deleted')
+  expect(life.released).toEqual(['edge-1'])
+  expect(life.steps.list()).toEqual([])
+  expect(world.has('is-init') || world.has('is-record')).toBe(false)
+  expect(life.loop.standing()).toBeUndefined()
+})
+
+it('a step that runs while the daemon is away is found again, begun once, and its lines are told once', async () => {
+  const world = await createLoopWorld()
+  world.put('hold-init')
+  world.put('lines-init', '[certs] making\nnoise\n[etcd] writing\n')
+  const first = world.live()
+  first.accept()
+  first.loop.start()
+  await vi.waitFor(() => expect(first.messages()).toContain('[etcd] writing'), soon)
+  await first.end()
+
+  const second = world.live()
+  second.loop.start()
+  await vi.waitFor(() => expect(second.reasons()).toContain('StepFoundAgain'), soon)
+  await world.remove('hold-init')
+  await phaseBecomes(second, 'Running')
+  expect(world.begun('init')).toBe(1)
+  expect(second.messages().filter((each) => each === '[certs] making')).toHaveLength(1)
+  expect(second.messages().filter((each) => each === '[etcd] writing')).toHaveLength(1)
+})
+
+it('a step that ended while the daemon was away is taken as it ended', async () => {
+  const world = await createLoopWorld()
+  world.put('hold-prepare')
+  const first = world.live()
+  first.accept()
+  first.loop.start()
+  await vi.waitFor(() => expect(world.begun('prepare')).toBe(1), soon)
+  await first.end()
+  world.put('fail-prepare', 'no room for containerd; make room')
+  await world.remove('hold-prepare')
+
+  const second = world.live()
+  second.loop.start()
+  await phaseBecomes(second, 'Failed')
+  expect(second.loop.standing()).toMatchObject({
+    state: 'Error',
+    reason: 'Do prepare: no room for containerd; make room',
+  })
+  expect(world.begun('prepare')).toBe(1)
+})
+
+it('the end of an earlier try is not taken for that of a later one', async () => {
+  const world = await createLoopWorld()
+  world.put('fail-init', 'the port 6443 is taken')
+  const clock = createRunningClock()
+  const first = world.live({ clock })
+  first.accept()
+  first.loop.start()
+  await phaseBecomes(first, 'Failed')
+  await first.end()
+  await world.remove('fail-init')
+  world.put('hold-init')
+  clock.turn(3_600_000)
+
+  const second = world.live({ clock })
+  second.loop.start()
+  await vi.waitFor(() => expect(world.begun('init')).toBe(2), soon)
+  expect(second.loop.standing()).toMatchObject({ phase: 'Failed' })
+  await world.remove('hold-init')
+  await phaseBecomes(second, 'Running')
+  expect(second.steps.find('init')).toMatchObject({ state: 'done', failures: 0, reason: '' })
+})
+
+it('a call that was cut off by the end of the daemon is done anew', async () => {
+  const world = await createLoopWorld()
+  world.put('hold-apply')
+  const first = world.live()
+  first.accept()
+  first.loop.start()
+  await vi.waitFor(() => expect(first.steps.find('p1/web apply')?.state).toBe('running'), soon)
+  await first.end()
+  expect(world.has('applied-web')).toBe(false)
+  await world.remove('hold-apply')
+  const second = world.live()
+  second.loop.start()
+  await phaseBecomes(second, 'Running')
+  expect(second.reasons()).toContain('StepCutOff')
+})
+
+it('a deletion ends the running step of a provisioning, and takes away what it has done', async () => {
+  const world = await createLoopWorld()
+  world.put('hold-init')
+  const life = world.live()
+  life.accept()
+  life.loop.start()
+  await vi.waitFor(() => expect(world.begun('init')).toBe(1), soon)
+  life.delete()
+  await isGone(life)
+  expect(life.reasons()).toContain('StepStopped')
+  expect(world.has('is-init')).toBe(false)
+  expect(world.begun('reset')).toBe(1)
+})
+
+it('a deletion ends a step that another life of the daemon began', async () => {
+  const world = await createLoopWorld()
+  world.put('hold-init')
+  const first = world.live()
+  first.accept()
+  first.loop.start()
+  await vi.waitFor(() => expect(world.begun('init')).toBe(1), soon)
+  await first.end()
+  const second = world.live()
+  second.store.requestDeletion(Date.now() + 1)
+  second.loop.start()
+  await isGone(second)
+  expect(world.has('is-init')).toBe(false)
+})
+
+it('a deletion that was interrupted continues, and its running step is not ended', async () => {
+  const world = await createLoopWorld()
+  const first = world.live()
+  first.accept()
+  first.loop.start()
+  await phaseBecomes(first, 'Running')
+  world.put('hold-reset')
+  first.delete()
+  await vi.waitFor(() => expect(world.begun('reset')).toBe(1), soon)
+  await first.end()
+  const second = world.live()
+  second.loop.start()
+  await vi.waitFor(() => expect(second.reasons()).toContain('StepFoundAgain'), soon)
+  await world.remove('hold-reset')
+  await isGone(second)
+  expect(world.begun('reset')).toBe(1)
+})
+
+it.each([
+  ['before a deletion is asked for', -86_400_000, 0],
+  ['after a deletion is asked for', 0, -86_400_000],
+])(
+  'a clock that is set back %s does not change which step the deletion ends',
+  async (_when, beforeMs, afterMs) => {
+    const world = await createLoopWorld()
+    let aheadMs = 0
+    const clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() }
+    world.put('hold-init')
+    const first = world.live({ clock })
+    first.accept()
+    first.loop.start()
+    await vi.waitFor(() => expect(world.begun('init')).toBe(1), soon)
+    await first.end()
+    aheadMs += beforeMs
+    const second = world.live({ clock })
+    second.store.requestDeletion(clock.now())
+    aheadMs += afterMs
+    world.put('hold-reset')
+    second.loop.start()
+    await vi.waitFor(() => expect(world.begun('reset')).toBe(1), soon)
+    expect(second.reasons()).toContain('StepStopped')
+    await second.end()
+
+    const third = world.live({ clock })
+    third.loop.start()
+    await vi.waitFor(
+      () => expect(third.reasons().filter((each) => each === 'StepFoundAgain')).toHaveLength(2),
+      soon,
+    )
+    await world.remove('hold-reset')
+    await isGone(third)
+    expect(world.begun('reset')).toBe(1)
+  },
+)
+
+it('a pack that fails does not stop another of the same order, but the next order waits', async () => {
+  const world = await createLoopWorld([wantedPack('bad', 0), wantedPack('good', 0), wantedPack('late', 1)])
+  world.put('fail-apply', 'the chart is broken')
+  const life = world.live()
+  life.accept()
+  life.loop.start()
+  await vi.waitFor(() => expect(life.steps.find('p1/good apply')?.state).toBe('failed'), soon)
+  expect(life.loop.standing()?.reason).toMatch(/p1\/bad apply: the chart is broken/)
+  expect(life.steps.find('p1/late apply')).toBeUndefined()
+  expect(life.reasons()).toContain('PackFailed')
+})
+
+it('a failed step waits as long as was stored, also after a restart and with a clock that was set back', async () => {
+  const world = await createLoopWorld()
+  world.put('fail-record', 'no')
+  const first = world.live()
+  first.accept()
+  first.loop.start()
+  await phaseBecomes(first, 'Failed')
+  expect(first.steps.find('record')).toMatchObject({ failures: 1, retryMs: 10_000 })
+  await first.end()
+  const clock = createRunningClock()
+  clock.turn(-86_400_000)
+  const second = world.live({ clock })
+  second.loop.start()
+  // The clock runs meanwhile.
+  clock.turn(4_000)
+  await vi.waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
+  expect(world.begun('record')).toBe(1)
+  clock.turn(7_000)
+  await vi.waitFor(() => expect(world.begun('record')).toBe(2), soon)
+})
+
+it('a sensitive value is in no event, step or log line', async () => {
+  const secret = 'p4ss-w0rd-of-the-shop'
+  const world = await createLoopWorld()
+  world.put('lines-init', `[certs] for ${secret}\n`)
+  // Part of it stands where a long reason is cut.
+  world.put(
+    'fail-apply',
+    `refused: ${secret} ${'.'.repeat(990 - secret.length)}${secret}, and ${'.'.repeat(500)}`,
+  )
+  const life = world.live()
+  life.accept({ sensitive: [secret] })
+  life.loop.start()
+  await phaseBecomes(life, 'Failed')
+  await life.end()
+  const reread = world.live()
+  expect(reread.messages()).toContain('[certs] for ********')
+  expect(reread.steps.list().map(({ reason }) => reason.length)).toContain(1_001)
+  for (const piece of [secret, secret.slice(0, 6)]) {
+    expect(
+      JSON.stringify([reread.all(), reread.steps.list(), reread.store.current()?.standing]),
+    ).not.toContain(piece)
+    expect(JSON.stringify(world.lines.filter(({ level }) => level >= 30))).not.toContain(piece)
+  }
+})
+
+it('an API server that is silent for a minute makes the state Unknown, also over a restart, and it comes back', async () => {
+  const world = await createLoopWorld()
+  const clock = createRunningClock()
+  const first = world.live({ clock })
+  first.accept()
+  first.loop.start()
+  await phaseBecomes(first, 'Running')
+  world.put('silent')
+  await vi.waitFor(() => expect(first.loop.standing()?.health.status).toBe('Unhealthy'), soon)
+  expect(first.loop.standing()?.state).toBe('Running')
+  clock.turn(61_000)
+  await phaseBecomes(first, 'Unknown')
+  expect(first.loop.standing()?.state).toBe('Error')
+  await first.end()
+  const second = world.live({ clock })
+  second.loop.start()
+  await vi.waitFor(() => expect(second.loop.observed()).toBeDefined(), soon)
+  expect(second.loop.standing()?.phase).toBe('Unknown')
+  await world.remove('silent')
+  await phaseBecomes(second, 'Running')
+  expect(second.reasons().filter((each) => each === 'ApiAnswers')).toHaveLength(2)
+})
+
+it('a workload that goes down after Running makes the health Unhealthy, and nothing is applied again', async () => {
+  const world = await createLoopWorld()
+  const life = world.live()
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  await vi.waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('done'), soon)
+  await world.remove('available-web')
+  await vi.waitFor(() => expect(life.loop.standing()?.health.status).toBe('Unhealthy'), soon)
+  expect(life.loop.standing()).toMatchObject({
+    state: 'Running',
+    health: { reason: 'p1/web: Deployment web is down' },
+  })
+  await vi.waitFor(() => expect(life.reasons()).toContain('Unhealthy'), soon)
+  world.put('available-web', wantedPack('web').digest)
+  await vi.waitFor(() => expect(life.loop.standing()?.health.status).toBe('Healthy'), soon)
+})
+
+it('a database that cannot be written is the reason of the state, and the loop continues when it can', async () => {
+  const world = await createLoopWorld()
+  const life = world.live()
+  life.accept()
+  const other = new DatabaseSync(world.file('state/edgehostd.db'))
+  onTestFinished(() => other.close())
+  other.exec('BEGIN IMMEDIATE')
+  life.loop.start()
+  await vi.waitFor(
+    () =>
+      expect(life.loop.standing()?.reason).toMatch(/^the database cannot be written \(\/.*edgehostd\.db: /),
+    soon,
+  )
+  expect(life.loop.standing()?.state).toBe('Error')
+  other.exec('ROLLBACK')
+  await phaseBecomes(life, 'Running')
+})
+
+it('a step whose work does not show fails after some tries, instead of being done for ever', async () => {
+  const world = await createLoopWorld()
+  const life = world.live()
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  // The host is never seen without its record.
+  world.put('hold-restore')
+  life.delete()
+  await vi.waitFor(() => expect(world.begun('restore')).toBe(1), soon)
+  const stubborn = setInterval(() => world.put('is-record'), 5)
+  await world.remove('hold-restore')
+  await vi.waitFor(() => expect(life.steps.find('restore')?.reason).toMatch(/still to be done/), soon)
+  clearInterval(stubborn)
+  expect(life.loop.standing()).toMatchObject({ state: 'Deleting', reason: /still to be done/ })
+}, 30_000)
+
+const changed = (digest: string) => ({ ...wantedPack('web'), digest })
+const outcomes = (life: Life) =>
+  life.revisions.list().map(({ generation, outcome }) => `${generation} ${outcome}`)
+
+it('a revision is applied to the running cluster: only what changed, and the cluster is Running with it', async () => {
+  const world = await createLoopWorld([wantedPack('cni', 0), wantedPack('web', 1)])
+  const life = world.live()
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  life.revise(2, [wantedPack('cni', 0), { ...changed('second'), order: 1 }])
+  await vi.waitFor(() => expect(outcomes(life)).toEqual(['2 good', '1 good']), soon)
+  expect(life.loop.standing()).toMatchObject({ state: 'Running', phase: 'Running' })
+  expect(life.steps.list().map(({ key }) => key)).toEqual(['p1/web apply', 'p1/web wait'])
+  expect(life.store.current()).toMatchObject({ generation: 2, goodGeneration: 2, ranGeneration: 2 })
+  expect(life.reasons()).toEqual(expect.arrayContaining(['UpdateStarted', 'Updated']))
+})
+
+it('a revision that is not available in time is taken back: its step is ended, and the last good one runs again', async () => {
+  const world = await createLoopWorld()
+  const life = world.live({ availableMs: 300 })
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  world.put('down-second')
+  life.revise(2, [changed('second')])
+  await vi.waitFor(() => expect(outcomes(life)).toEqual(['2 rolledBack', '1 good']), soon)
+  expect(life.store.current()).toMatchObject({ generation: 1, goodGeneration: 1, ranGeneration: 1 })
+  expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
+  expect(life.revisions.find(2)?.reason).toContain('Deployment web is down')
+  expect(life.reasons()).toEqual(
+    expect.arrayContaining(['UpdateFailed', 'RollbackStarted', 'StepStopped', 'RolledBack']),
+  )
+  // A failed revision does not hold up the next one.
+  life.revise(3, [changed('third')])
+  await vi.waitFor(() => expect(outcomes(life)[0]).toBe('3 good'), soon)
+})
+
+it('the last of several revisions that wait is applied, one with a time at that time, also after a restart', async () => {
+  const world = await createLoopWorld()
+  const clock = createRunningClock()
+  const first = world.live({ clock })
+  first.accept()
+  first.loop.start()
+  await phaseBecomes(first, 'Running')
+  first.revise(2, [changed('second')], { scheduleAt: clock.now() + 3_600_000 })
+  first.revise(3, [changed('third')], { scheduleAt: clock.now() + 3_600_000 })
+  await first.end()
+  const second = world.live({ clock })
+  second.loop.start()
+  await phaseBecomes(second, 'Running')
+  expect(outcomes(second)).toEqual(['3 waiting', '2 superseded', '1 good'])
+  clock.turn(3_600_001)
+  second.loop.wake()
+  await vi.waitFor(() => expect(outcomes(second)).toEqual(['3 good', '2 superseded', '1 good']), soon)
+})
+
+it('a deletion is not held up by a revision that is applied, and takes all revisions with it', async () => {
+  const world = await createLoopWorld()
+  const life = world.live()
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  world.put('down-second')
+  life.revise(2, [changed('second')])
+  await vi.waitFor(() => expect(life.store.current()?.generation).toBe(2), soon)
+  life.delete()
+  await isGone(life)
+  expect(life.revisions.list()).toEqual([])
+})

@@ -1,0 +1,23 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { createKubernetesClient } from '../../../src/kubernetes/create-client.ts'
+import { startPlayedApiServer } from '../../support/played-api-server.ts'
+
+it('requests that come first at once share one reading of the kubeconfig, and later ones read it again after a failure', async () => {
+  const server = await startPlayedApiServer(({ json }) => json({ gitVersion: 'v1' }))
+  onTestFinished(() => server.stop())
+  let [readings, isThere] = [0, false]
+  const kubeconfig = () => {
+    readings += 1
+    return isThere ? server.kubeconfig() : Promise.reject(new Error('ENOENT: no such file'))
+  }
+  const client = createKubernetesClient({ kubeconfig })
+  onTestFinished(() => client.close())
+  const ask = async () =>
+    (await Promise.allSettled([client.version(), client.version()])).map(({ status }) => status)
+
+  expect(await ask()).toEqual(['rejected', 'rejected'])
+  isThere = true
+  readings = 0
+  expect(await ask()).toEqual(['fulfilled', 'fulfilled'])
+  expect(readings).toBe(1)
+})

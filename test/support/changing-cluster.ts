@@ -1,0 +1,182 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished, expect } from 'vitest'
+import { createLock } from '../../src/base/lock.ts'
+import { createAddEvent } from '../../src/cluster/add-event.ts'
+import { createChange } from '../../src/cluster/change/change.ts'
+import { createUpkeep } from '../../src/cluster/change/upkeep.ts'
+import { createClusterStore, type NewCluster } from '../../src/cluster/cluster-store.ts'
+import { createExamine } from '../../src/cluster/examine.ts'
+import { emptyHost } from '../../src/cluster/observed.ts'
+import type { Prepared, PreparedVariable, PrepareRequest } from '../../src/cluster/prepare/prepared.ts'
+import type { PreflightProblem } from '../../src/cluster/problem.ts'
+import { documentOf } from '../../src/cluster/revisions/document.ts'
+import { createRevisionStore } from '../../src/cluster/revisions/revision-store.ts'
+import { shownRevision } from '../../src/cluster/revisions/shown.ts'
+import type { ClusterConfiguration } from '../../src/cluster/schemas.ts'
+import { createSealed } from '../../src/cluster/sealed.ts'
+import type { Wanted } from '../../src/cluster/wanted.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { planParts, runningHost, wantedCluster, wantedPack } from './cluster-parts.ts'
+import { captureLog } from './https-server.ts'
+import { createTurningClock } from './turning-clock.ts'
+
+export const secret = 'swordfish-0907'
+export const signal = new AbortController().signal
+export const by = 'ada'
+export const posted: ClusterConfiguration = {
+  metadata: { name: 'edge-1', labels: { site: 'press-hall' } },
+  spec: {
+    archiveUploadPath: '/definitions/1',
+    profileVariables: [
+      { name: 'replicas', value: '2' },
+      { name: 'password', value: secret },
+    ],
+  },
+}
+
+interface WorldOptions {
+  readonly kubernetes?: Partial<Wanted['kubernetes']>
+  readonly copiedAt?: number
+}
+
+/** A cluster that runs with its first revision, and the writes of it; what prepares and checks is played. */
+export function createChangingCluster({ kubernetes = {}, copiedAt }: WorldOptions = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'edgehostd-change-'))
+  const file = join(folder, 'edgehostd.db')
+  const { log } = captureLog()
+  const database = openDatabase(file, log)
+  onTestFinished(() => {
+    database.close()
+    rmSync(folder, { recursive: true })
+  })
+  const clock = createTurningClock()
+  const sealed = createSealed(createSecrets(Buffer.alloc(32, 7)))
+  const store = createClusterStore(database, sealed)
+  const revisions = createRevisionStore(database, sealed)
+  const ofPack = wantedCluster().kubernetes
+  const first = wantedCluster({ packs: [wantedPack('web')], kubernetes: { ...ofPack, ...kubernetes } })
+  const folderOf = (generation: number) => join(folder, first.uid, String(generation))
+  const place = (wanted: Wanted) => {
+    mkdirSync(wanted.folder, { recursive: true })
+    writeFileSync(join(wanted.folder, 'wanted.json'), JSON.stringify(wanted))
+    writeFileSync(join(wanted.folder, 'details.json'), '[]')
+  }
+  const wanted = { ...first, folder: folderOf(1) }
+  place(wanted)
+  const definition = { name: 'factory', version: '1.0.0', sha256: 'a'.repeat(64) }
+  const cluster: NewCluster = {
+    ...{ uid: wanted.uid, name: wanted.name, generation: 1, folder: wanted.folder, at: clock.now() },
+    posted: {
+      ...posted,
+      spec: {
+        ...posted.spec,
+        profileVariables: [
+          { name: 'replicas', value: '2' },
+          { name: 'password', value: '********' },
+        ],
+      },
+    },
+    ...{ sensitive: [secret], mark: new Uint8Array(32) },
+    summary: { kubernetes: wanted.kubernetes, node: wanted.node, definition, content: ['sha256:1'] },
+  }
+  store.add(cluster)
+  revisions.add({
+    ...{ ...cluster, by, origin: 'create', plain: posted, outcome: 'applying', scheduleAt: null },
+  })
+  store.noteRan(1)
+  revisions.note(1, 'good', { at: clock.now() })
+
+  const requests: PrepareRequest[] = []
+  const done: string[] = []
+  const events: string[] = []
+  const found = { problems: [] as PreflightProblem[], variables: [] as PreparedVariable[] }
+  const next = { kubernetes: wanted.kubernetes }
+  const hold: { gate?: Promise<void> } = {}
+  const prepare = async (request: PrepareRequest): Promise<Prepared> => {
+    requests.push(request)
+    await hold.gate
+    const prepared = {
+      ...{ ...first, generation: request.generation, folder: folderOf(request.generation) },
+      ...{ node: request.node, settings: request.settings, kubernetes: next.kubernetes },
+    }
+    const valueOf = (name: string) => request.variables.find((each) => each.name === name)?.value ?? ''
+    return {
+      ...{ wanted: prepared, problems: [], profiles: [], images: [], chartDigests: [], definition },
+      variables: [
+        { profileUid: 'p1', name: 'replicas', value: valueOf('replicas'), isSensitive: false },
+        { profileUid: 'p1', name: 'password', value: valueOf('password'), isSensitive: true },
+        ...found.variables,
+      ],
+      keep: async () => place(prepared),
+      discard: async () => undefined,
+    }
+  }
+  const inTurn = createLock()
+  const content = {
+    pin: async (_holder: string, digests: readonly string[]) => void done.push(`pin ${digests.join()}`),
+    renewPins: async (_holder: string, digests: readonly string[]) =>
+      void done.push(`renew ${digests.join()}`),
+  }
+  const change = createChange({
+    ...{ database, store, revisions, sealed, inTurn, content, clock, parts: planParts },
+    examine: createExamine({
+      prepare: { prepare },
+      preflight: async (_prepared, ofPosted, _signal, running) => {
+        expect(running?.generation).toBe(store.current()?.generation)
+        const problems = [...ofPosted, ...found.problems]
+        const isPossible = !problems.some(({ severity }) => severity === 'error')
+        return { problems, isPossible, digests: ['sha256:2'] }
+      },
+    }),
+    facts: () => ({
+      ...{ id: 'edge-7', hostName: 'other', architecture: 'amd64', addresses: ['198.51.100.1'] },
+      nics: [{ nicName: 'eth0', ip: '198.51.100.1', isDefault: true }],
+    }),
+    observe: async () => ({ ...runningHost(wanted), packs: emptyHost.packs }),
+    copyTime: async () => copiedAt,
+    add: createAddEvent({ add: ({ reason, message }) => void events.push(`${reason}: ${message}`) }),
+    onAccepted: () => void done.push('accepted'),
+  })
+  const upkeep = createUpkeep({
+    ...{ store, revisions, content, inTurn, log },
+    ...{ followCopy: async () => undefined, copies: async () => [] },
+  })
+  const shown = () => documentOf(store.current()!, shownRevision(revisions, store.current()!))
+  const write = (
+    edit: (document: ClusterConfiguration) => ClusterConfiguration,
+    more: { ifMatch?: string; name?: string } = {},
+  ) => change.write({ ifMatch: undefined, by, ...more, edit: async (document) => edit(document) }, signal)
+  /** As the loop does it. */
+  const activate = (outcome: 'good' | 'failed' = 'good') => {
+    const revision = revisions.newest()!
+    const good = store.current()!.goodGeneration
+    store.activate(revision, clock.now())
+    if (outcome === 'good') store.noteRan(revision.generation)
+    else store.activate(revisions.find(good)!, clock.now())
+    revisions.note(revision.generation, outcome, { at: clock.now() })
+  }
+  return {
+    ...{ change, upkeep, store, revisions, shown, write, activate, clock, requests, done, events, found },
+    ...{ next, hold, file, database },
+    generations: () => readdirSync(join(folder, first.uid)).sort((a, b) => Number(a) - Number(b)),
+  }
+}
+
+export type ChangingCluster = ReturnType<typeof createChangingCluster>
+export const spec = (document: ClusterConfiguration, more: Partial<ClusterConfiguration['spec']>) => ({
+  ...document,
+  spec: { ...document.spec, ...more },
+})
+/** Another number of replicas, and the mask of the password. */
+export const withReplicas = (value: string) => (document: ClusterConfiguration) =>
+  spec(document, {
+    profileVariables: [
+      { name: 'replicas', value },
+      { name: 'password', value: '********' },
+    ],
+  })
+export const rollBack = ({ change }: ChangingCluster, revision?: number, discardChanges = false) =>
+  change.rollBack({ ifMatch: undefined, by, revision, discardChanges }, signal)

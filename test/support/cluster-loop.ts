@@ -1,0 +1,246 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
+import { createClusterStore } from '../../src/cluster/cluster-store.ts'
+import { createEventLog } from '../../src/cluster/events/create-event-log.ts'
+import { createEventStore } from '../../src/cluster/events/event-store.ts'
+import type { Observed } from '../../src/cluster/observed.ts'
+import { createReconcile } from '../../src/cluster/reconcile.ts'
+import type { NewRevision } from '../../src/cluster/revisions/revision.ts'
+import type { Wanted, WantedPack } from '../../src/cluster/wanted.ts'
+import { createRevisionStore } from '../../src/cluster/revisions/revision-store.ts'
+import { createSealed } from '../../src/cluster/sealed.ts'
+import type { Step, StepCalls } from '../../src/cluster/step.ts'
+import { createStepRunner } from '../../src/cluster/steps/step-runner.ts'
+import { createStepStore } from '../../src/cluster/steps/step-store.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { systemClock, type Clock } from '../../src/system/clock.ts'
+import { createLastingRuns } from '../../src/system/lasting/runs.ts'
+import { createRunner } from '../../src/system/runner.ts'
+import { emptyHost, planParts, runningHost, wantedCluster, wantedPack } from './cluster-parts.ts'
+import { keeperProgram } from './programs.ts'
+
+// The program of the steps: it prints the lines of `lines-<action>`, waits while `hold-<action>` exists, fails while
+// `fail-<action>` exists, and then writes `is-<action>`, which is what the host is observed by.
+const script = (folder: string) => `
+const { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } = require('node:fs')
+const { join } = require('node:path')
+const action = process.argv[2]
+const file = (name) => join(${JSON.stringify(folder)}, name + '-' + action)
+const text = (name) => (existsSync(file(name)) ? readFileSync(file(name), 'utf8') : '')
+appendFileSync(file('begun'), 'x')
+process.stdout.write(text('lines'))
+const poll = () => {
+  if (existsSync(file('hold'))) return setTimeout(poll, 20)
+  if (existsSync(file('fail'))) { process.stdout.write(text('fail') + '\\n'); process.exit(1) }
+  if (action === 'reset') for (const name of ['is-prepare', 'is-init']) rmSync(join(${JSON.stringify(folder)}, name), { force: true })
+  if (action === 'restore') rmSync(join(${JSON.stringify(folder)}, 'is-record'), { force: true })
+  writeFileSync(file('is'), '')
+}
+poll()
+`
+
+interface LifeOptions {
+  readonly clock?: Clock
+  /** As `UpdateLimits` has it. */
+  readonly availableMs?: number
+}
+
+/** A host of files that a cluster is made on, which outlives every loop of a test. */
+export async function createLoopWorld(packs = [wantedPack('web')]) {
+  const folder = await mkdtemp(join(tmpdir(), 'edgehostd-loop-'))
+  const lines: { level: number; msg: string }[] = []
+  const log = pino(
+    { level: 'debug' },
+    { write: (line: string) => void lines.push(JSON.parse(line) as never) },
+  )
+  const file = (name: string) => join(folder, name)
+  const has = (name: string) => existsSync(file(name))
+  const put = (name: string, text = '') => {
+    writeFileSync(file(name), text)
+  }
+  writeFileSync(file('step.cjs'), script(folder))
+  await mkdir(file('state'))
+  const wanted = wantedCluster({ folder: file('generation'), packs })
+  const text = (name: string) => (has(name) ? readFileSync(file(name), 'utf8') : '')
+  /** What is wanted with another generation than the first. */
+  const revised = new Map<number, Wanted>()
+  const ends: AbortController[] = []
+  const stops: (() => Promise<void>)[] = []
+  onTestFinished(async () => {
+    for (const end of ends) end.abort()
+    for (const stop of stops) await stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const action = (key: string, more: Partial<Step> = {}): Step => ({
+    ...{ key, title: `Do ${key}`, timeoutMs: 60_000, work: { kind: 'action', action: key, order: { n: 1 } } },
+    ...more,
+  })
+
+  /** What the files say. */
+  function observed(): Observed {
+    const whole = runningHost(wanted)
+    const isInit = has('is-init')
+    return {
+      isHostRecorded: has('is-record'),
+      isAddressHeld: true,
+      settings: whole.settings,
+      engine: isInit
+        ? { ...whole.engine, api: has('silent') ? 'silent' : 'answers' }
+        : { ...emptyHost.engine, isPresent: has('is-prepare'), isPrepared: has('is-prepare') },
+      packs: new Map(
+        packs.flatMap(({ id, name }) => {
+          const digest = text(`applied-${name}`)
+          if (digest === '') return []
+          const isAvailable = text(`available-${name}`) === digest
+          const message = `Deployment ${name} is down`
+          const ofPack = { appliedDigest: digest, partDigest: digest, doneSteps: [], charts: [], message }
+          const hasObjects = true
+          return [[id, { ...ofPack, hasObjects, isAvailable, wasAvailable: isAvailable }] as const]
+        }),
+      ),
+    }
+  }
+
+  const calls: StepCalls = {
+    async apply({ pack, digest }, { onLine, signal }) {
+      onLine(`applying ${String(pack)}`)
+      if (has('fail-apply')) throw new Error(readFileSync(file('fail-apply'), 'utf8'))
+      while (has('hold-apply') && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 10))
+      signal.throwIfAborted()
+      put(`applied-${String(pack)}`, String(digest))
+    },
+    async wait({ pack, digest }, { signal }) {
+      while (has(`down-${String(digest)}`) && !signal.aborted)
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      signal.throwIfAborted()
+      put(`available-${String(pack)}`, String(digest))
+    },
+  }
+
+  /** A daemon's life: the loop over the database and the files. */
+  function live({ clock = systemClock, availableMs = 600_000 }: LifeOptions = {}) {
+    const stopping = new AbortController()
+    ends.push(stopping)
+    const database = openDatabase(file('state/edgehostd.db'), log)
+    const sealed = createSealed(createSecrets(Buffer.alloc(32, 1)))
+    const store = createClusterStore(database, sealed)
+    const revisions = createRevisionStore(database, sealed)
+    const steps = createStepStore(database)
+    const events = createEventLog({
+      ...{ database, limits: { retentionDays: 30, maximum: 10_000 }, clock, log },
+    })
+    const runs = createLastingRuns({
+      ...{ runner: createRunner(), folder: file('state/steps'), program: keeperProgram(), asUnits: false },
+    })
+    const stepRunner = createStepRunner({
+      ...{ runs, store: steps, calls, program: file('step.cjs'), now: () => clock.now(), log },
+    })
+    const all = () => createEventStore(database).after(0, 1_000)
+    const released: string[] = []
+    const loop = createReconcile({
+      ...{
+        database,
+        store,
+        revisions,
+        steps,
+        runner: stepRunner,
+        events,
+        stopping: stopping.signal,
+        clock,
+        log,
+      },
+      limits: { availableMs, kubernetesMs: 1_800_000, silentMs: 120_000 },
+      parts: {
+        host: {
+          recordSteps: ({ isHostRecorded }) => (isHostRecorded ? [] : [action('record')]),
+          addressSteps: () => [],
+          settingsSteps: () => [],
+          // Like the real one it plans all of its steps until the last one is done.
+          restoreSteps: (_wanted, { isHostRecorded }) =>
+            isHostRecorded ? [action('drop'), action('restore')] : [],
+        },
+        engine: {
+          prepare: (_wanted, { isPrepared }) => (isPrepared ? [] : [action('prepare')]),
+          init: (_wanted, { controlPlane }) => (controlPlane === 'complete' ? [] : [action('init')]),
+          change: () => [],
+          renew: () => [],
+          reset: (_wanted, { isPresent }) => (isPresent ? [action('reset')] : []),
+        },
+        packs: {
+          steps: (given, pack, seen) =>
+            planParts.packs.steps(given, pack, seen).map((step) => ({
+              ...step,
+              work: {
+                kind: 'call',
+                call: step.key.split(' ')[1] ?? '',
+                order: { pack: pack.name, digest: pack.digest },
+              },
+            })),
+          removeSteps: () => [],
+          noteBegun: () => undefined,
+          noteDone: ({ id }, { key }) => put(`noted-${id.replace('/', '-')}-${key.split(' ')[1]}`),
+          forget: () => put('forgotten'),
+        },
+      },
+      observe: async () => observed(),
+      eventOf: ({ key }, line) =>
+        key === 'init' && line.startsWith('[') ? { reason: 'StepProgress', message: line } : undefined,
+      readWanted: async ({ generation }) => revised.get(generation) ?? wanted,
+      release: async ({ name }) => void released.push(name),
+      removeFiles: async () => put('removed'),
+      random: () => 0.5,
+      pauses: { healthy: 50, moving: 30, failed: 30, least: 5 },
+    })
+    const end = async () => {
+      stopping.abort()
+      await loop.stopped()
+      if (database.sql.isOpen) database.close()
+    }
+    stops.push(end)
+    return {
+      ...{ database, store, revisions, steps, all, loop, released, end },
+      accept(more: { sensitive?: readonly string[] } = {}) {
+        const first = revisionOf(wanted, { origin: 'create', outcome: 'applying', ...more })
+        store.add({ ...first, uid: wanted.uid, name: wanted.name })
+        revisions.add(first)
+      },
+      /** Accepts a revision with other packs. */
+      revise(generation: number, packsOfIt: readonly WantedPack[], more: Partial<NewRevision> = {}) {
+        const next = { ...wanted, generation, packs: packsOfIt }
+        revised.set(generation, next)
+        revisions.add(revisionOf(next, more))
+        loop.wake()
+      },
+      /** Reasons of the stored events, the oldest first. */
+      reasons: () => all().map(({ reason }) => reason),
+      messages: () => all().map(({ message }) => message),
+      delete() {
+        store.requestDeletion(clock.now())
+        loop.wake()
+      },
+    }
+  }
+  return {
+    ...{ folder, wanted, live, put, has, file, lines },
+    remove: (name: string) => rm(file(name), { force: true }),
+    /** How often the program of an action was begun. */
+    begun: (name: string) => (has(`begun-${name}`) ? readFileSync(file(`begun-${name}`), 'utf8').length : 0),
+    names: () => readdirSync(folder),
+  }
+}
+
+const revisionOf = (wanted: Wanted, more: Partial<NewRevision>): NewRevision => ({
+  ...{ generation: wanted.generation, at: Date.now(), by: 'ada', origin: 'update', outcome: 'waiting' },
+  ...{ posted: { metadata: { name: wanted.name } }, plain: { metadata: { name: wanted.name } } },
+  summary: {
+    ...{ kubernetes: wanted.kubernetes, node: wanted.node, content: [] },
+    definition: { name: 'd', version: '1', sha256: '0'.repeat(64) },
+  },
+  ...{ folder: wanted.folder, sensitive: [], mark: new Uint8Array(32), scheduleAt: null },
+  ...more,
+})

@@ -1,0 +1,47 @@
+import type { KubernetesApi } from './kubernetes-api.ts'
+
+const ready = {
+  status: {
+    phase: 'Running',
+    conditions: [
+      { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      { type: 'ContainersReady', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' },
+    ],
+  },
+}
+
+/** The status of a pod whose image is missing, as a kubelet writes it. */
+const imageMissing = {
+  status: {
+    phase: 'Pending',
+    containerStatuses: [
+      {
+        ...{ name: 'web', image: 'example.com/web:1', imageID: '', ready: false, restartCount: 0 },
+        state: {
+          waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "example.com/web:1"' },
+        },
+      },
+    ],
+  },
+}
+
+/** Plays the kubelet, which these clusters lack: makes the pending pods of a namespace ready. @returns how many */
+export const makePodsReady = (api: KubernetesApi, namespace: string) => patchPods(api, namespace, ready)
+
+/** Plays a kubelet that cannot pull the image of the container `web`. @returns of how many pods */
+export const missImages = (api: KubernetesApi, namespace: string) => patchPods(api, namespace, imageMissing)
+
+async function patchPods(api: KubernetesApi, namespace: string, status: object): Promise<number> {
+  const found = await api.kubectl(
+    ...['get', 'pods', '--namespace', namespace],
+    ...['--field-selector', 'status.phase=Pending', '--output', 'jsonpath={.items[*].metadata.name}'],
+  )
+  const names = found.split(' ').filter((name) => name !== '')
+  for (const name of names) {
+    await api.kubectl(
+      ...['patch', 'pod', name, '--namespace', namespace, '--subresource', 'status'],
+      ...['--type', 'merge', '--patch', JSON.stringify(status)],
+    )
+  }
+  return names.length
+}

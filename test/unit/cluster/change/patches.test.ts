@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import { applyJsonPatch } from '../../../../src/cluster/change/json-patch.ts'
+import { applyMergePatch } from '../../../../src/cluster/change/merge-patch.ts'
+import { refusalOf } from '../../../support/refusal-of.ts'
+
+describe('a merge patch', () => {
+  // The table of RFC 7396, appendix A.
+  it.each([
+    [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
+    [{ a: 'b' }, { a: null }, {}],
+    [{ a: 'b', b: 'c' }, { a: null }, { b: 'c' }],
+    [{ a: ['b'] }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'c' }, { a: ['b'] }, { a: ['b'] }],
+    [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
+    [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
+    [
+      ['a', 'b'],
+      ['c', 'd'],
+      ['c', 'd'],
+    ],
+    [{ a: 'b' }, ['c'], ['c']],
+    [{ a: 'foo' }, null, null],
+    [{ a: 'foo' }, 'bar', 'bar'],
+    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+    [[1, 2], { a: 'b', c: null }, { a: 'b' }],
+    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+  ])('%j with %j is %j', (document, patch, expected) => {
+    expect(applyMergePatch(document, patch)).toEqual(expected)
+  })
+
+  it('a patch changes no prototype, and one that is nested too deeply is refused', () => {
+    const patch = JSON.parse('{"a":{"__proto__":{"admin":true}}}') as unknown
+    const merged = applyMergePatch({ a: {} }, patch) as { a: { admin?: boolean } }
+    expect([merged.a.admin, ({} as { admin?: boolean }).admin]).toEqual([undefined, undefined])
+    const deep = JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`) as unknown
+    expect(refusalOf(() => applyMergePatch({}, deep)).message).toContain('nested')
+  })
+})
+
+describe('a JSON patch', () => {
+  const document = { a: { b: ['x', 'y'], 'c/d': 1, '~': 2 }, n: null }
+  // After the examples of RFC 6902, appendix A.
+  it.each([
+    [[{ op: 'add', path: '/z', value: 1 }], { ...document, z: 1 }],
+    [[{ op: 'add', path: '/a/b/1', value: 'w' }], { ...document, a: { ...document.a, b: ['x', 'w', 'y'] } }],
+    [[{ op: 'add', path: '/a/b/-', value: 'w' }], { ...document, a: { ...document.a, b: ['x', 'y', 'w'] } }],
+    [[{ op: 'remove', path: '/a/b/0' }], { ...document, a: { ...document.a, b: ['y'] } }],
+    [[{ op: 'replace', path: '/a/c~1d', value: 5 }], { ...document, a: { ...document.a, 'c/d': 5 } }],
+    [[{ op: 'replace', path: '/a/~0', value: 5 }], { ...document, a: { ...document.a, '~': 5 } }],
+    [[{ op: 'replace', path: '', value: { q: 1 } }], { q: 1 }],
+    [[{ op: 'move', from: '/a', path: '/n' }], { n: document.a }],
+    [[{ op: 'copy', from: '/a/b/0', path: '/n' }], { ...document, n: 'x' }],
+    [
+      [
+        { op: 'test', path: '/n', value: null },
+        { op: 'remove', path: '/n' },
+      ],
+      { a: document.a },
+    ],
+    [[{ op: 'move', from: '/a/b/0', path: '/a/b/1' }], { ...document, a: { ...document.a, b: ['y', 'x'] } }],
+    [[], document],
+  ])('%j', (operations, expected) => {
+    const before = structuredClone(document)
+    expect(applyJsonPatch(document, operations)).toEqual(expected)
+    expect(document).toEqual(before)
+  })
+
+  it.each([
+    [{ op: 'add' }, '[0].path is missing'],
+    [{ op: 'add', path: 'a', value: 1 }, '[0].path must be a JSON Pointer'],
+    [{ op: 'add', path: '/~2', value: 1 }, '[0].path must be a JSON Pointer'],
+    [{ op: 'add', path: '/q/r', value: 1 }, '[0].path leads to nothing'],
+    [{ op: 'add', path: '/a/b/3', value: 1 }, '[0].path is no place in the list'],
+    [{ op: 'add', path: '/a/b/01', value: 1 }, '[0].path is no place in the list'],
+    [{ op: 'add', path: '/a/b/length', value: 1 }, '[0].path is no place in the list'],
+    [{ op: 'add', path: '/z' }, '[0].value is missing'],
+    [{ op: 'replace', path: '/a/b/length', value: 9 }, '[0].path leads to nothing'],
+    [{ op: 'replace', path: '/q', value: 1 }, '[0].path leads to nothing'],
+    [{ op: 'remove', path: '/a/b/-' }, '[0].path leads to nothing'],
+    [{ op: 'remove', path: '' }, 'cannot be taken away'],
+    [{ op: 'move', from: '/a', path: '/a/x' }, '[0].path is inside of what is moved'],
+    [{ op: 'move', path: '/a/x' }, '[0].from is missing'],
+    [{ op: 'test', path: '/n', value: 0 }, '[0] does not hold'],
+    [{ op: 'spoil', path: '/n' }, '[0].op must be one of'],
+    [{ op: 'add', path: '/__proto__', value: { admin: true } }, '[0].path leads to nothing'],
+    [{ op: 'add', path: '/__proto__/admin', value: true }, '[0].path leads to nothing'],
+    [{ op: 'add', path: '/constructor/prototype/admin', value: true }, '[0].path leads to nothing'],
+    ['remove', '[0] must be an operation'],
+  ])('%j is refused with its place and reason', (operation, reason) => {
+    const before = structuredClone(document)
+    expect(refusalOf(() => applyJsonPatch(document, [operation])).message).toContain(reason)
+    expect(document).toEqual(before)
+    expect(({} as { admin?: boolean }).admin).toBeUndefined()
+  })
+
+  it('copies of copies are refused before they fill the memory, by their size or by their depth', () => {
+    const wide = Array.from({ length: 200 }, (_, index) => ({ op: 'copy', from: '/a', path: `/a/k${index}` }))
+    expect(refusalOf(() => applyJsonPatch({ a: { text: 'x'.repeat(100) } }, wide)).message).toMatch(
+      /large|nested/,
+    )
+    const long = Array.from({ length: 40 }, () => ({ op: 'copy', from: '', path: '/a' }))
+    expect(refusalOf(() => applyJsonPatch({ a: 1 }, long)).message).toContain('nested')
+    const flat = Array.from({ length: 900 }, (_, index) => ({ op: 'copy', from: '/a', path: `/b${index}` }))
+    expect(refusalOf(() => applyJsonPatch({ a: 'x'.repeat(2_000) }, flat)).message).toContain('too large')
+  })
+
+  it('what is no list of operations, or has too many, is refused', () => {
+    expect(refusalOf(() => applyJsonPatch({}, {}, 'clusterConfigPatches')).message).toContain(
+      'clusterConfigPatches',
+    )
+    expect(
+      refusalOf(() =>
+        applyJsonPatch(
+          {},
+          Array.from({ length: 1_001 }, () => ({})),
+        ),
+      ).message,
+    ).toContain('1000')
+  })
+})

@@ -1,0 +1,179 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { withSettings } from '../../../../src/cluster/change/edits.ts'
+import type { PreparedVariable } from '../../../../src/cluster/prepare/prepared.ts'
+import type { PreflightProblem } from '../../../../src/cluster/problem.ts'
+import type { ClusterConfiguration } from '../../../../src/cluster/schemas.ts'
+import {
+  by,
+  createChangingCluster,
+  posted,
+  rollBack,
+  signal,
+  spec,
+  withReplicas,
+  type ChangingCluster,
+} from '../../../support/changing-cluster.ts'
+
+describe('a time for a change', () => {
+  const at = (clock: ChangingCluster['clock'], seconds: number) =>
+    new Date(clock.now() + seconds * 1_000).toISOString()
+
+  it('a change with a time waits for it, GET shows the time until it has come, and sending it back changes nothing', async () => {
+    const { write, shown, revisions, clock, events, activate } = createChangingCluster()
+    const time = at(clock, 60)
+    await write((document) => spec(withReplicas('3')(document), { scheduleAt: time }))
+    expect(revisions.newest()).toMatchObject({ outcome: 'waiting', scheduleAt: Date.parse(time) })
+    expect(revisions.newest()?.posted.spec).not.toHaveProperty('scheduleAt')
+    expect(events[0]).toContain(`UpdateScheduled: revision 2 of ada`)
+    expect(shown().spec?.scheduleAt).toBe(time)
+    expect(await write((document) => document)).toMatchObject({ revision: undefined })
+    activate()
+    expect(shown().spec?.scheduleAt).toBeUndefined()
+    expect(await write((document) => document)).toMatchObject({ revision: undefined })
+  })
+
+  it('the next write takes the place of one with a time, also one that only leaves the time out', async () => {
+    const { write, revisions, clock } = createChangingCluster()
+    await write((document) => spec(withReplicas('3')(document), { scheduleAt: at(clock, 60) }))
+    expect(await write((document) => spec(document, { scheduleAt: '' }))).toMatchObject({ revision: 3 })
+    expect(revisions.list().map(({ outcome, scheduleAt }) => [outcome, scheduleAt])).toMatchObject([
+      ['waiting', null],
+      ['superseded', expect.any(Number)],
+      ['good', null],
+    ])
+  })
+
+  it.each(['tomorrow', '2031-05-01', '2031-05-01T02:00:00', '2020-05-01T02:00:00Z', '2031-13-01T02:00:00Z'])(
+    'the time %s is refused',
+    async (scheduleAt) => {
+      const { write } = createChangingCluster()
+      await expect(write((document) => spec(document, { scheduleAt }))).rejects.toMatchObject({
+        code: 'BadRequest',
+        details: { field: 'spec.scheduleAt' },
+      })
+    },
+  )
+})
+
+describe('missing values', () => {
+  const message = 'variable token is required'
+  const missing: PreflightProblem = { code: 'VariableInvalid', severity: 'error', message }
+  const variable: PreparedVariable = {
+    ...{ profileUid: 'p1', name: 'token', value: '', isSensitive: false, missing: message },
+  }
+
+  it('a change that lacks only values of required variables is held, and the next write goes on', async () => {
+    const { write, found, revisions, events, store } = createChangingCluster()
+    found.problems.push(missing)
+    found.variables.push(variable)
+    expect(await write(withReplicas('3'))).toMatchObject({ revision: 2 })
+    expect(revisions.newest()).toMatchObject({ outcome: 'held', reason: `values are missing: ${message}` })
+    expect(events[0]).toContain('UpdateHeld')
+    expect(store.current()?.generation).toBe(1)
+    found.problems.length = 0
+    found.variables.length = 0
+    expect(await write(withReplicas('4'))).toMatchObject({ revision: 3 })
+    expect(revisions.find(2)?.outcome).toBe('superseded')
+  })
+
+  it('with another error beside it the write is refused', async () => {
+    const { write, found } = createChangingCluster()
+    found.problems.push(missing, { code: 'ImageMissing', severity: 'error', message: 'no image' })
+    found.variables.push(variable)
+    await expect(write(withReplicas('3'))).rejects.toMatchObject({ code: 'PreflightFailed' })
+  })
+})
+
+describe('a dry run', () => {
+  it('a dry run plans with what runs, and changes nothing', async () => {
+    const { change, revisions, generations, done } = createChangingCluster()
+    const { plan, ...rest } = await change.tryWrite(
+      { ifMatch: undefined, by, edit: async (document) => withReplicas('3')(document) },
+      signal,
+    )
+    expect(rest).toMatchObject({ isPossible: true, isChanged: true, isHeld: false, problems: [] })
+    expect(plan.map(({ key }) => key)).toEqual(['p1/web apply', 'p1/web wait'])
+    expect(rest.diff?.isEmpty).toBe(true)
+    expect([revisions.list().length, generations(), done]).toEqual([1, ['1'], []])
+  })
+
+  it('a dry run of what changes nothing plans nothing', async () => {
+    const { change } = createChangingCluster()
+    const same = { ifMatch: undefined, by, edit: async (document: ClusterConfiguration) => document }
+    expect(await change.tryWrite(same, signal)).toMatchObject({ isChanged: false, plan: [] })
+  })
+})
+
+describe('the way back', () => {
+  it('a rollback makes a new revision with the configuration and the definition of the old one', async () => {
+    const world = createChangingCluster()
+    const { write, activate, revisions, requests } = world
+    await write(withReplicas('3'))
+    activate()
+    expect(await rollBack(world)).toMatchObject({ revision: 3, names: ['variable replicas'] })
+    expect(revisions.newest()).toMatchObject({ origin: 'rollback', outcome: 'waiting', plain: posted })
+    expect(requests.at(-1)?.source?.file).toMatch(/\/1\/definition\.spc$/)
+  })
+
+  it('a rollback to what runs changes nothing; one from a change that waits takes its place', async () => {
+    const world = createChangingCluster()
+    expect(await rollBack(world, 1)).toMatchObject({ revision: undefined })
+    await world.write(withReplicas('3'))
+    expect(await rollBack(world, 1)).toMatchObject({ revision: 3 })
+    expect(world.revisions.find(2)?.outcome).toBe('superseded')
+  })
+
+  it('a revision that is not kept, or none before the present one, is refused', async () => {
+    const world = createChangingCluster()
+    for (const revision of [undefined, 7])
+      await expect(rollBack(world, revision)).rejects.toMatchObject({
+        code: 'BadRequest',
+        details: { field: 'revision' },
+      })
+  })
+
+  it('an older Kubernetes is gone back to only with discardChanges, and the refusal says the time of its copy', async () => {
+    const copiedAt = Date.parse('2026-03-01T10:00:00.000Z')
+    const world = createChangingCluster({ copiedAt })
+    world.next.kubernetes = { ...world.next.kubernetes, version: '1.35.0' }
+    await world.write(withReplicas('3'))
+    world.activate()
+    await expect(rollBack(world, 1)).rejects.toMatchObject({
+      code: 'WouldDiscardChanges',
+      details: { copyTimestamp: '2026-03-01T10:00:00.000Z' },
+    })
+    world.next.kubernetes = { ...world.next.kubernetes, version: '1.34.4' }
+    expect(await rollBack(world, 1, true)).toMatchObject({ revision: 3 })
+  })
+})
+
+describe('the upkeep', () => {
+  it('the last ten revisions are kept, and the active and the good one; folders of others go', async () => {
+    const world = createChangingCluster()
+    for (let value = 3; value <= 16; value += 1) await world.write(withReplicas(String(value)))
+    mkdirSync(join(world.store.current()!.folder, '..', '99'))
+    await world.upkeep.run()
+    const kept = [1, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+    expect(world.revisions.list().map(({ generation }) => generation)).toEqual([...kept].reverse())
+    expect(world.generations()).toEqual(kept.map(String))
+    expect(world.done.at(-1)).toBe('renew sha256:1,sha256:2')
+  })
+})
+
+it('settings are replaced as a whole', async () => {
+  const edited = await withSettings({ ntpServers: ['ntp.example'] })(
+    {
+      spec: {
+        archiveUploadPath: '/definitions/1',
+        cloudConfig: { spec: { clusterConfig: { sshKeys: ['old'], staticIp: true } } },
+      },
+    },
+    {} as never,
+  )
+  expect(edited.spec).toEqual({
+    archiveUploadPath: '/definitions/1',
+    cloudConfig: { spec: { clusterConfig: { ntpServers: ['ntp.example'], sshKeys: [], staticIp: true } } },
+  })
+})

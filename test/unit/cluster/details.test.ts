@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest'
+import type { ClusterRecord } from '../../../src/cluster/cluster-store.ts'
+import { createDetails } from '../../../src/cluster/details.ts'
+import { pending, type Standing } from '../../../src/cluster/states.ts'
+
+const record = {
+  ...{ uid: 'uid', name: 'plant', createdAt: 0, modifiedAt: 0, posted: { metadata: {} }, sensitive: [] },
+  summary: {
+    node: { name: 'edge', address: '10.0.0.1', poolName: 'control' },
+    kubernetes: { version: '1.34.4' },
+  },
+} as unknown as ClusterRecord
+
+it('the state is that of the end of a read, during which the API server fell silent', async () => {
+  let stands: Standing = { ...pending, state: 'Running', phase: 'Running' }
+  const { details } = createDetails({
+    ...{
+      hostId: 'edge-1',
+      architecture: 'amd64',
+      version: '1',
+      conditions: () => [],
+      steps: () => [],
+      scheduleAt: () => null,
+    },
+    client() {
+      stands = { ...stands, state: 'Error', phase: 'Unknown' }
+      return Promise.reject(new Error('silent'))
+    },
+    clock: { now: () => 0, monotonic: () => 0 },
+  })
+  const { status } = await details(record, () => stands, undefined)
+  expect(status).toMatchObject({ clusterState: 'Error', phase: 'Unknown' })
+})

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { kubeadmFailure } from '../../../../src/cluster/engine/kubeadm-failure.ts'
+import { eventOf } from '../../../../src/cluster/engine/step-lines.ts'
+import { reasons } from '../../../../src/cluster/events/reasons.ts'
+
+// Output of real runs, in a booted host.
+const recorded = (name: string) =>
+  readFileSync(join(import.meta.dirname, '../../../fixtures/kubeadm', `${name}.txt`), 'utf8')
+const events = (step: string, name: string) =>
+  recorded(name)
+    .split('\n')
+    .flatMap((line) => eventOf({ key: step }, line) ?? [])
+
+describe.each(['1.33.13', '1.34.4'])('of kubeadm %s', (version) => {
+  it('the lines of init are events in the order of its phases', () => {
+    const seen = events('kubeadm-init', `kubeadm-init-${version}`).map(({ reason }) => reason)
+    expect(seen.filter((reason, index) => seen.indexOf(reason) === index)).toEqual([
+      'CheckingHost',
+      'StepProgress',
+      'MakingCertificates',
+      'WritingKubeconfigs',
+      'WritingEtcdPod',
+      'WritingStaticPods',
+      'StartingKubelet',
+      'WaitingForControlPlane',
+      'StoringConfiguration',
+      'MarkingNode',
+      'MakingBootstrapToken',
+      'ApplyingAddons',
+    ])
+  })
+
+  it('no event speaks of a download, or has the token of a join', () => {
+    const messages = events('kubeadm-init', `kubeadm-init-${version}`).map(({ message }) => message)
+    expect(messages.filter((message) => /internet|--token/.test(message))).toEqual([])
+    expect(recorded(`kubeadm-init-${version}`)).not.toMatch(/--token [a-z0-9]{6}\./)
+  })
+
+  it('each pulled image is an event', () => {
+    const pulled = events('pull-images', `pull-images-${version}`)
+    expect(pulled.map(({ reason }) => reason)).toEqual(Array<string>(7).fill('ImagePulled'))
+    expect(pulled[0]?.message).toBe(`Pulled registry.k8s.io/kube-apiserver:v${version}`)
+  })
+
+  it('the lines of a reset are no phases of an initialisation', () => {
+    expect(events('kubeadm-clear', `kubeadm-reset-${version}`)).toEqual([])
+    expect(recorded(`kubeadm-reset-${version}`)).toContain('[preflight] Running')
+  })
+
+  it('the reason of a failed init is the failed check', () => {
+    expect(kubeadmFailure(recorded(`port-taken-${version}`))).toBe('Port 10259 is in use')
+  })
+})
+
+it('lines of our own actions are events of the table of reasons', () => {
+  const phases = ['programs', 'images', 'clear', 'kernel', 'cni']
+  for (const phase of phases)
+    expect(reasons).toHaveProperty(eventOf({ key: 'any' }, `[${phase}] done`)?.reason ?? phase)
+  // The observation says these, once.
+  for (const phase of ['containerd', 'initialised', 'removed'])
+    expect(eventOf({ key: 'any' }, `[${phase}] done`)).toBeUndefined()
+})
+
+it.each([
+  [
+    'error: error execution phase wait-control-plane: failed while waiting for the kubelet to start: context deadline exceeded\n\nTo see the stack trace of this error execute with --v=5 or higher\n',
+    'failed while waiting for the kubelet to start: context deadline exceeded',
+  ],
+  [
+    'error: unknown flag: --foo\nTo see the stack trace of this error execute with --v=5 or higher',
+    'unknown flag: --foo',
+  ],
+  [
+    'failed to pull image "registry.example/k8s/kube-apiserver:v1.33.13": failed to pull image registry.example/k8s/kube-apiserver:v1.33.13: rpc error: code = NotFound desc = failed to pull and unpack image "registry.example/k8s/kube-apiserver:v1.33.13": failed to resolve reference "registry.example/k8s/kube-apiserver:v1.33.13": registry.example/k8s/kube-apiserver:v1.33.13: not found\nTo see the stack trace of this error execute with --v=5 or higher\n',
+    'registry.example/k8s/kube-apiserver:v1.33.13: not found',
+  ],
+  ['panic: something\n', 'panic: something'],
+  ['', 'kubeadm gave no reason'],
+])('the reason of %j', (output, reason) => expect(kubeadmFailure(output)).toBe(reason))

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { whileRegistryIsAway } from '../../../../src/cluster/engine/actions/pull-images.ts'
+
+const refused = 'failed to pull image "x": dial tcp 127.0.0.1:5081: connect: connection refused'
+
+/** @param ends what each pull gives; the last one from then on */
+async function pulled(...ends: readonly (string | undefined)[]) {
+  const lines: string[] = []
+  let pulls = 0
+  const failed = await whileRegistryIsAway(
+    async () => ends[Math.min(pulls++, ends.length - 1)],
+    (line) => void lines.push(line),
+    0,
+  )
+  return { failed, pulls, lines: lines.length }
+}
+
+describe('images of Kubernetes while the registry of the host is away', () => {
+  it('are pulled again until it is there, as after a restart of the daemon', async () => {
+    expect(await pulled(refused, refused, undefined)).toEqual({ failed: undefined, pulls: 3, lines: 2 })
+  })
+  it('fail at once where the registry answers', async () => {
+    expect(await pulled('x: not found')).toEqual({ failed: 'x: not found', pulls: 1, lines: 0 })
+  })
+  it('fail where it stays away', async () => {
+    expect(await pulled(refused)).toEqual({ failed: refused, pulls: 20, lines: 19 })
+  })
+})

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest'
+import { canonicalText } from '../../../src/cluster/configuration/canonical.ts'
+import { maskConfiguration, sensitiveValues } from '../../../src/cluster/configuration/mask-configuration.ts'
+import { readConfiguration, type HostFacts } from '../../../src/cluster/configuration/read-configuration.ts'
+import type { ClusterConfiguration, EdgeMachinePoolConfig } from '../../../src/cluster/schemas.ts'
+import { refusalOf } from '../../support/refusal-of.ts'
+
+const facts: HostFacts = {
+  ...{ id: 'edge-7', hostName: 'Press-7', architecture: 'amd64' },
+  nics: [
+    { nicName: 'eth0', ip: '192.0.2.7', isDefault: true },
+    { nicName: 'eth1', ip: '198.51.100.7', isDefault: false },
+    { nicName: 'eth2', isDefault: false },
+  ],
+  addresses: ['192.0.2.7', '198.51.100.7', '2001:db8::7'],
+}
+
+type ClusterConfig = NonNullable<
+  NonNullable<NonNullable<NonNullable<ClusterConfiguration['spec']>['cloudConfig']>['spec']>['clusterConfig']
+>
+interface Given {
+  readonly name?: string
+  readonly path?: string
+  readonly scheduleAt?: string
+  readonly cluster?: ClusterConfig
+  readonly pools?: EdgeMachinePoolConfig[]
+}
+const bodyOf = ({
+  name = 'shop',
+  path = '/definitions/1',
+  scheduleAt = '',
+  cluster = {},
+  pools = [],
+}: Given) => ({
+  metadata: { name },
+  spec: {
+    ...{ archiveUploadPath: path, scheduleAt },
+    cloudConfig: { spec: { clusterConfig: cluster, machinePoolConfig: pools } },
+  },
+})
+const read = (given: Given) => readConfiguration(bodyOf(given), facts)
+const pool = (more: Partial<EdgeMachinePoolConfig> = {}): EdgeMachinePoolConfig => ({ hosts: [{}], ...more })
+const host = (more: NonNullable<EdgeMachinePoolConfig['hosts'][number]>) => ({
+  pools: [pool({ hosts: [more] })],
+})
+
+describe('what is posted', () => {
+  it('a body with nothing but a name and a definition is this host, with the address of its default route', () => {
+    const { node, endpoint, problems } = readConfiguration(
+      { metadata: { name: 'shop' }, spec: { archiveUploadPath: '/definitions/1' } },
+      facts,
+    )
+    expect(node).toEqual({
+      ...{ name: 'press-7', address: '192.0.2.7', poolName: 'control-plane-pool' },
+      ...{ labels: {}, taints: [], runsWorkloads: true },
+    })
+    expect([endpoint, problems]).toEqual(['', []])
+  })
+
+  it('empty texts, lists and objects mean: not set', () => {
+    const empty = read({
+      cluster: {
+        controlPlaneEndpoint: { host: '', type: '', ddnsSearchDomain: '' },
+        overlayNetworkConfiguration: { enable: false, cidr: '' },
+        ...{ ntpServers: [], sshKeys: [], isTwoNodeCluster: false },
+      },
+      pools: [
+        pool({
+          hosts: [{ hostUid: '', hostName: '', hostAddress: '', nicName: '', twoNodeCandidatePriority: '' }],
+          ...{ name: '', size: 0, additionalLabels: {}, taints: [], machinePoolProperties: { archType: '' } },
+        }),
+      ],
+    })
+    expect(empty).toEqual(read({}))
+  })
+
+  it.each<[string, Given, string]>([
+    ['the interface that is named', host({ nicName: 'eth1' }), '198.51.100.7'],
+    ['the interface in networkInfo', host({ networkInfo: [{ nicName: 'eth1' }] }), '198.51.100.7'],
+    ['the address that is given', host({ hostAddress: '2001:DB8:0::7' }), '2001:db8::7'],
+  ])('the address of the node is that of %s', (_what, given, address) => {
+    expect(read(given)).toMatchObject({ node: { address }, problems: [] })
+  })
+
+  it.each<[string, Given, string]>([
+    ['a foreign address', host({ hostAddress: '203.0.113.9' }), 'AddressInvalid'],
+    ['an unknown interface', host({ nicName: 'eth9' }), 'AddressInvalid'],
+    ['an interface without an address', host({ nicName: 'eth2' }), 'AddressInvalid'],
+    ['another host', host({ hostUid: 'edge-8' }), 'HostUnknown'],
+    ['NTP servers', { cluster: { ntpServers: ['192.0.2.1'] } }, 'SettingNotApplied'],
+  ])('%s is a finding of the pre-flight', (_what, given, code) => {
+    expect(read(given).problems.map((each) => each.code)).toEqual([code])
+  })
+
+  it.each<[string, Given, string]>([
+    ['no name', { name: '' }, 'metadata.name'],
+    ['a name with an upper-case letter', { name: 'Shop' }, 'metadata.name'],
+    ['no definition', { path: '' }, 'spec.archiveUploadPath'],
+    ['a time', { scheduleAt: '2026-01-31T08:00:00Z' }, 'spec.scheduleAt'],
+    ['a worker pool', { pools: [pool({ isControlPlane: false })] }, 'isControlPlane'],
+    [
+      'no room for workloads',
+      { pools: [pool({ useControlPlaneAsWorker: false })] },
+      'useControlPlaneAsWorker',
+    ],
+    ['another architecture', { pools: [pool({ machinePoolProperties: { archType: 'arm64' } })] }, 'archType'],
+    ['a taint without effect', { pools: [pool({ taints: [{ key: 'dedicated' }] })] }, 'taints[0].effect'],
+    [
+      'a label that is none',
+      { pools: [pool({ additionalLabels: { 'a b': 'c' } })] },
+      'additionalLabels["a b"]',
+    ],
+    [
+      'a label without a good value',
+      { pools: [pool({ additionalLabels: { a: 'b c' } })] },
+      'additionalLabels["a"]',
+    ],
+    [
+      'a label of the kubelet',
+      { pools: [pool({ additionalLabels: { 'kubernetes.io/hostname': 'press' } })] },
+      'additionalLabels["kubernetes.io/hostname"]',
+    ],
+    ['a size that is negative', { pools: [pool({ size: -1 })] }, 'machinePoolConfig[0].size'],
+    ['a name that no node may have', host({ hostName: 'press_7' }), 'hostName'],
+    ['a name server for the endpoint', { cluster: { controlPlaneEndpoint: { type: 'DDNS' } } }, 'type'],
+  ])('%s is refused with the name of the field', (_what, given, field) => {
+    const refusal = refusalOf(() => read(given))
+    expect(refusal).toMatchObject({ code: 'BadRequest' })
+    expect(String(refusal.details.field)).toContain(field)
+  })
+
+  it.each<[string, Given]>([
+    ['a second host', { pools: [pool({ hosts: [{}, {}] })] }],
+    ['a second pool', { pools: [pool(), pool()] }],
+    ['a larger pool', { pools: [pool({ size: 3 })] }],
+    ['two nodes', { cluster: { isTwoNodeCluster: true } }],
+    ['a candidate of two nodes', host({ twoNodeCandidatePriority: 'primary' })],
+    ['an overlay', { cluster: { overlayNetworkConfiguration: { enable: true } } }],
+    ['the network of an overlay', { cluster: { overlayNetworkConfiguration: { cidr: '10.1.0.0/16' } } }],
+  ])('%s needs linked hosts', (_what, given) => {
+    expect(refusalOf(() => read(given))).toMatchObject({ code: 'NeedsLinkedHosts' })
+  })
+})
+
+describe('equal bodies', () => {
+  it('the order of keys, and what is not set, make no difference', () => {
+    expect(canonicalText({ b: [1, { y: 2, x: '' }], a: 'z', c: {}, d: [], e: '' })).toBe(
+      canonicalText({ a: 'z', b: [1, { y: 2 }] }),
+    )
+    expect(canonicalText({ a: false })).not.toBe(canonicalText({}))
+    const deep = JSON.parse(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`) as object
+    expect(() => canonicalText(deep)).toThrow('more than 32 levels deep')
+    expect(canonicalText({ a: ['', 'x'] })).not.toBe(canonicalText({ a: ['x', ''] }))
+  })
+})
+
+describe('sensitive values', () => {
+  const variables = [
+    { profileUid: 'p1', name: 'password', value: 'of-p1', isSensitive: true },
+    { profileUid: 'p2', name: 'password', value: 'of-p2', isSensitive: false },
+    { profileUid: 'p1', name: 'pin', value: '', isSensitive: true },
+    { profileUid: 'p1', name: 'key', value: 'by default', isSensitive: true },
+  ]
+  const posted = (profileUid: string) => ({
+    spec: { profileVariables: [{ name: 'password', profileUid, value: 'given' }] },
+  })
+  const shown = (uid: string) =>
+    maskConfiguration(posted(uid), variables).spec?.profileVariables?.map(({ value }) => value)
+
+  it('the value of a sensitive variable is masked, also where its profile is not given', () => {
+    expect([shown('p1'), shown('p2'), shown('')]).toEqual([['********'], ['given'], ['********']])
+  })
+
+  it('given and default values are secrets, empty ones are not', () => {
+    expect(sensitiveValues(variables)).toEqual(['of-p1', 'by default'])
+  })
+})

@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest'
+import { ageOf } from '../../../src/cluster/age.ts'
+import type { Observed } from '../../../src/cluster/observed.ts'
+import { tell } from '../../../src/cluster/seen.ts'
+import { standingOf, type StandingInput } from '../../../src/cluster/states.ts'
+import type { StepRecord } from '../../../src/cluster/steps/step-store.ts'
+import {
+  appliedPack,
+  emptyHost,
+  runningHost,
+  wantedCluster,
+  wantedPack,
+} from '../../support/cluster-parts.ts'
+
+const web = wantedPack('web')
+const wanted = wantedCluster({ packs: [web] })
+const running = runningHost(wanted)
+const withEngine = (engine: Partial<Observed['engine']>): Observed => ({
+  ...running,
+  engine: { ...running.engine, ...engine },
+})
+const step = (more: Partial<StepRecord>): StepRecord => ({
+  ...{
+    key: 'init',
+    title: 'Set up',
+    pack: '',
+    kind: 'action',
+    isDeletion: 0,
+    timeoutMs: 1_000,
+    state: 'running',
+  },
+  ...{ failures: 0, reason: '', startedAt: 0, endedAt: null, retryMs: null, cursor: 0 },
+  ...more,
+})
+const stands = (more: Partial<StandingInput>) => {
+  const { state, phase, reason, health } = standingOf({
+    ...{
+      wanted,
+      observed: emptyHost,
+      isDeleting: false,
+      hasRun: false,
+      isUpdate: false,
+      stuck: '',
+      steps: [],
+      silentMs: 0,
+    },
+    ...{ planned: new Set(['init']), ...more },
+  })
+  return [state, phase, reason, health.reason ?? health.status]
+}
+const failed = step({ state: 'failed', failures: 1, reason: 'the port 6443 is taken' })
+const down: Observed = { ...running, packs: new Map([[web.id, appliedPack(web, false)]]) }
+const notReady = withEngine({ node: { name: 'node-1', isReady: false, message: 'no network' } })
+
+it.each<[string, Partial<StandingInput>, string[]]>([
+  ['steps run', { steps: [step({})] }, ['Provisioning', 'Provisioning', 'Set up']],
+  ['the node is Ready and a pack moves', { observed: down }, ['Provisioning', 'Provisioned']],
+  ['everything is there', { observed: running }, ['Running', 'Running', '', 'Healthy']],
+  ['a workload goes down afterwards', { observed: down, hasRun: true }, ['Running', 'Running', '']],
+  ['the node goes down afterwards', { observed: notReady, hasRun: true }, ['Running', 'Running', '']],
+  ['a step failed', { steps: [failed] }, ['Error', 'Failed', 'Set up: the port 6443 is taken']],
+  [
+    'a failed step is tried again',
+    { steps: [{ ...failed, state: 'running' }] },
+    ['Error', 'Failed', 'Set up: the port 6443 is taken'],
+  ],
+  [
+    'a step failed that is not planned any more',
+    { steps: [failed], planned: new Set(), observed: running },
+    ['Running', 'Running', '', 'Healthy'],
+  ],
+  [
+    'the API server is silent for a moment',
+    { observed: withEngine({ api: 'silent' }), hasRun: true, silentMs: 59_999 },
+    ['Running'],
+  ],
+  [
+    'the API server is silent',
+    { observed: withEngine({ api: 'silent' }), hasRun: true, silentMs: 60_000 },
+    ['Error', 'Unknown'],
+  ],
+  [
+    'the API server is silent for so long that the step that waits for it gives up',
+    { observed: withEngine({ api: 'silent' }), hasRun: true, silentMs: 400_000, steps: [failed] },
+    ['Error', 'Unknown'],
+  ],
+  [
+    'a set-up that is silent is not one that was complete',
+    { silentMs: 60_000 },
+    ['Provisioning', 'Provisioning'],
+  ],
+  ['it is deleted', { isDeleting: true, steps: [step({})] }, ['Deleting', 'Deleting', 'Set up']],
+  [
+    'a deletion fails',
+    { isDeleting: true, steps: [failed] },
+    ['Deleting', 'Deleting', 'Set up: the port 6443 is taken'],
+  ],
+])('the state while %s', (_when, given, expected) => {
+  expect(stands(given).slice(0, expected.length)).toEqual(expected)
+})
+
+it('what is unhealthy is named', () => {
+  expect(stands({ observed: down, hasRun: true })[3]).toBe(
+    'p1/web: Deployment web: 0 of 1 replicas are available',
+  )
+  expect(stands({ observed: notReady, hasRun: true })[3]).toBe('the node node-1 is not ready: no network')
+  expect(stands({ observed: withEngine({ containerd: 'stopped' }), hasRun: true })[3]).toBe(
+    'containerd does not run',
+  )
+})
+
+it.each([
+  [1, 'p1/web is not applied'],
+  [2, 'p1/web is not applied, and 1 more pack'],
+  [3, 'p1/web is not applied, and 2 more packs'],
+])('of %i packs that are not applied the first is named, and the others are counted', (number, reason) => {
+  const packs = [web, wantedPack('shop'), wantedPack('till')].slice(0, number)
+  const host = { ...running, packs: new Map() }
+  expect(stands({ wanted: wantedCluster({ packs }), observed: host })[2]).toBe(reason)
+})
+
+describe('events', () => {
+  const look = (
+    before: Parameters<typeof tell>[0],
+    observed: Observed,
+    hasRun = false,
+    isDeleting = false,
+  ) => {
+    const standing = standingOf({
+      ...{
+        wanted,
+        observed,
+        isDeleting,
+        hasRun,
+        isUpdate: false,
+        stuck: '',
+        steps: [],
+        planned: new Set<string>(),
+        silentMs: 0,
+      },
+    })
+    const { events, seen } = tell(before, { wanted, observed, standing, isDeleting, stuck: '' })
+    return { reasons: events.map(({ reason }) => reason), seen }
+  }
+
+  it('a damaged note of the engine is told once', () => {
+    const engine = { ...running.engine, damaged: ['/state/initialisation.json cannot be read'] }
+    const first = look(look({}, running).seen, { ...running, engine })
+    expect(first.reasons).toEqual(['NoteDamaged'])
+    expect(look(first.seen, { ...running, engine }).reasons).toEqual([])
+    expect(look(first.seen, running).reasons).toEqual([])
+  })
+
+  it('what comes up is told once, and nothing is told again', () => {
+    const first = look({}, emptyHost)
+    expect(first.reasons).toEqual(['Provisioning'])
+    const second = look(first.seen, running)
+    expect(second.reasons).toEqual([
+      ...['HostRecorded', 'ContainerRuntimeStarted', 'KubeletStarted', 'ControlPlaneStarted', 'ApiAnswers'],
+      ...['NodeReady', 'PackApplied', 'PackAvailable', 'PacksAvailable', 'Running', 'Healthy'],
+    ])
+    expect(look(second.seen, running, true).reasons).toEqual([])
+  })
+
+  it('a silent API server says nothing of the node, and its packs do not become available again', () => {
+    const { seen } = look({}, running)
+    const engine = { ...running.engine, api: 'silent' as const }
+    delete (engine as { node?: unknown }).node
+    const silent = look(seen, { ...running, engine }, true)
+    expect(silent.reasons).toEqual(['ApiSilent', 'Unhealthy'])
+    expect(look(silent.seen, running, true).reasons).toEqual(['ApiAnswers', 'Healthy'])
+  })
+
+  it('a deletion tells what was taken away, in order', () => {
+    const { seen } = look({}, running)
+    const reset = look(seen, { ...emptyHost, isHostRecorded: true }, true, true)
+    expect(reset.reasons).toEqual(['KubernetesRemoved'])
+    expect(look(reset.seen, emptyHost, true, true).reasons).toEqual(['HostRestored'])
+  })
+})
+
+it.each([
+  [-5_000, '0s'],
+  [12_000, '12s'],
+  [300_000, '5m'],
+  [3_661_000, '1h1m'],
+  [273_600_000, '3d4h'],
+])('the age of %d ms is %s', (ms, text) => {
+  expect(ageOf(ms)).toBe(text)
+})

@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest'
+import type { VersionChange } from '../../../../src/cluster/observed.ts'
+import type { StepRecord } from '../../../../src/cluster/steps/step-store.ts'
+import { verdictOf, type VerdictInput } from '../../../../src/cluster/update/verdict.ts'
+import { runningHost, wantedCluster } from '../../../support/cluster-parts.ts'
+
+const limits = { availableMs: 600_000, kubernetesMs: 1_800_000, silentMs: 120_000 }
+const host = runningHost(wantedCluster())
+const inChange = (phase: VersionChange['phase']) => ({
+  ...host,
+  engine: { ...host.engine, change: { from: '1.33.13', to: '1.34.4', generation: 2, phase } },
+})
+const failed: StepRecord = {
+  ...{ key: 'kubernetes-upgrade', title: 'Upgrade Kubernetes', pack: '', kind: 'action', timeoutMs: 1 },
+  ...{ state: 'failed', failures: 1, reason: 'no image', startedAt: 0, endedAt: 1, retryMs: 1, cursor: 0 },
+  isDeletion: 0,
+}
+
+const verdict = (more: Partial<VerdictInput>) =>
+  verdictOf(
+    {
+      record: { generation: 2, ranGeneration: 0, goodGeneration: 1 },
+      ...{ observed: host, trouble: '', steps: [], silentMs: 0, inChangeMs: 0, elsewhereMs: 0 },
+      ...more,
+    },
+    limits,
+  )
+
+it.each([
+  ['it has time left', { elsewhereMs: 600_000 }],
+  ['it has run', { record: { generation: 2, ranGeneration: 2, goodGeneration: 2 }, elsewhereMs: 700_000 }],
+  [
+    'none was good yet',
+    { record: { generation: 1, ranGeneration: 0, goodGeneration: 0 }, elsewhereMs: 700_000 },
+  ],
+  ['a step of a pack fails, which is tried again', { steps: [failed] }],
+  [
+    'a change of Kubernetes takes longer than a pack may',
+    { observed: inChange('upgraded'), inChangeMs: 700_000 },
+  ],
+  ['the copy fails, before which nothing was changed', { observed: inChange('copying'), steps: [failed] }],
+  ['the API server restarts in an upgrade', { observed: inChange('upgrading'), silentMs: 119_000 }],
+  [
+    'the last good one is applied again, and comes',
+    { record: { generation: 1, ranGeneration: 0, goodGeneration: 1 }, elsewhereMs: 600_000 },
+  ],
+] satisfies [string, Partial<VerdictInput>][])('a revision is waited for while %s', (_what, more) => {
+  expect(verdict(more)).toEqual({ kind: 'wait' })
+})
+
+it.each([
+  [
+    'it is not available in time',
+    { elsewhereMs: 600_001, trouble: 'p1/web: 0 of 1' },
+    'p1/web: 0 of 1, 600 s after it was begun',
+  ],
+  [
+    'a step of a change of Kubernetes fails',
+    { observed: inChange('upgrading'), steps: [failed] },
+    'Upgrade Kubernetes: no image',
+  ],
+  [
+    'the API server is silent too long in one',
+    { observed: inChange('upgrading'), silentMs: 120_001 },
+    'the API server has not answered for 120 s',
+  ],
+  [
+    'such a change takes too long',
+    { observed: inChange('upgraded'), inChangeMs: 1_800_001 },
+    'Kubernetes was not good 1800 s after its change was begun',
+  ],
+] satisfies [string, Partial<VerdictInput>, string][])(
+  'a revision is taken back when %s',
+  (_what, more, reason) => {
+    expect(verdict(more)).toEqual({ kind: 'back', reason })
+  },
+)
+
+it('the last good revision that does not come again is stuck', () => {
+  const record = { generation: 1, ranGeneration: 0, goodGeneration: 1 }
+  expect(verdict({ record, elsewhereMs: 720_001, trouble: 'the API server does not answer' })).toEqual({
+    kind: 'stuck',
+    reason: 'the API server does not answer',
+  })
+})
