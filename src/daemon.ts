@@ -93,7 +93,6 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ config: config.host, record, agentVersion: version, files, runner, privileged, clock, log },
     ...{ follower: edges.follower, facts: edges.facts, supplement: inventory.supplement },
     cluster: () => cluster.hostInCluster(),
-    stopping,
   })
   const certificate = await createCertificateRoom({
     ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names: host },

@@ -82,6 +82,9 @@ export async function createHost(options: HostOptions): Promise<Host> {
       void snapshot.firstReading()
       watches.start()
     },
-    stop: () => watches.stop(),
+    stop() {
+      watches.stop()
+      snapshot.stop()
+    },
   }
 }

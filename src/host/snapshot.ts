@@ -42,6 +42,11 @@ export interface Snapshot {
   nics(): readonly Nic[]
   /** Disks and display controllers as last read. */
   hardware(): HostHardware
+  /**
+   * Drops readings that end later, since the database is closed then. Only for the time when no request is in flight any more: one
+   * that waits for the first reading would wait for ever.
+   */
+  stop(): void
 }
 
 export interface SnapshotOptions extends FactsOptions {
@@ -51,8 +56,6 @@ export interface SnapshotOptions extends FactsOptions {
   readonly agentVersion: string
   /** What this host is in a cluster. */
   readonly cluster?: () => HostInCluster
-  /** Aborted when the daemon stops. A reading that ends after it is dropped: the database may be closed by then. */
-  readonly stopping?: AbortSignal
   /** `process.arch` of the machine. */
   readonly arch?: string
 }
@@ -69,7 +72,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
 
   const facts = createFacts(options)
-  const { cluster = () => outOfCluster, stopping } = options
+  const { cluster = () => outOfCluster } = options
 
   let reply: SnapshotReply | undefined
   let written = ''
@@ -119,9 +122,10 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
 
   // Before the first complete reading there is no reply: a client could mistake a part for the whole.
   let isComplete = false
+  let isStopped = false
   const known = Promise.withResolvers<undefined>()
   const show = (isWhole: boolean) => {
-    if (stopping?.aborted) return
+    if (isStopped) return
     isComplete ||= isWhole
     if (isComplete) {
       publish()
@@ -181,6 +185,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
     nics: () => facts.values().network?.nics ?? [],
     readings: facts.readings,
     hardware: facts.hardware,
+    stop: () => void (isStopped = true),
   }
 }
 

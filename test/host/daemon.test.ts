@@ -1,4 +1,6 @@
+import { subscribe } from 'node:diagnostics_channel'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -170,6 +172,18 @@ it('a stop does not wait for a connection without a request', async () => {
   // What is in flight gets ten.
   expect(performance.now() - begunAt).toBeLessThan(3_000)
   await vi.waitFor(() => expect(clients.map(({ closed }) => closed)).toEqual([true, true, true]))
+})
+
+it('a stop answers a request that waits for the first reading of the host', async () => {
+  const socketPath = join(folder, 'api.sock')
+  const daemon = await start(`--api.socket.path=${socketPath}`)
+  const arrived = new Promise<unknown>((resolve) => subscribe('http.server.request.start', resolve))
+  const reply = new Promise<IncomingMessage>((resolve, reject) => {
+    get({ socketPath, path: '/v1/edge-mgmt/edgehosts/current', agent: false }, resolve).on('error', reject)
+  })
+  await arrived
+  await stop(daemon)
+  expect((await reply).statusCode).toBe(200)
 })
 
 it('a stop refuses a body that does not arrive, and does not wait for it', async () => {

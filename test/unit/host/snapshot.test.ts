@@ -64,19 +64,19 @@ const hostnameFile = '/proc/sys/kernel/hostname'
 
 describe('reply', () => {
   it('a reading that ends after the stop asks the cluster for nothing: the database may be closed', async () => {
-    const stop = new AbortController()
+    let isStopped = false
     const asked: boolean[] = []
     const { build } = board({
-      stopping: stop.signal,
       cluster: () => {
-        asked.push(stop.signal.aborted)
+        asked.push(isStopped)
         return outOfCluster
       },
     })
     const snapshot = await build()
     await snapshot.refresh('all')
     const reading = snapshot.refresh('all')
-    stop.abort()
+    snapshot.stop()
+    isStopped = true
     await reading
     expect(asked).toEqual([false])
   })
