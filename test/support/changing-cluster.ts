@@ -40,10 +40,15 @@ export const posted: ClusterConfiguration = {
 interface WorldOptions {
   readonly kubernetes?: Partial<Wanted['kubernetes']>
   readonly copiedAt?: number
+  readonly packs?: Wanted['packs']
 }
 
 /** A cluster that runs with its first revision, and the writes of it; what prepares and checks is played. */
-export function createChangingCluster({ kubernetes = {}, copiedAt }: WorldOptions = {}) {
+export function createChangingCluster({
+  kubernetes = {},
+  copiedAt,
+  packs = [wantedPack('web')],
+}: WorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'edgehostd-change-'))
   const file = join(folder, 'edgehostd.db')
   const { log } = captureLog()
@@ -57,7 +62,7 @@ export function createChangingCluster({ kubernetes = {}, copiedAt }: WorldOption
   const store = createClusterStore(database, sealed)
   const revisions = createRevisionStore(database, sealed)
   const ofPack = wantedCluster().kubernetes
-  const first = wantedCluster({ packs: [wantedPack('web')], kubernetes: { ...ofPack, ...kubernetes } })
+  const first = wantedCluster({ packs, kubernetes: { ...ofPack, ...kubernetes } })
   const folderOf = (generation: number) => join(folder, first.uid, String(generation))
   const place = (wanted: Wanted) => {
     mkdirSync(wanted.folder, { recursive: true })
@@ -93,7 +98,7 @@ export function createChangingCluster({ kubernetes = {}, copiedAt }: WorldOption
   const done: string[] = []
   const events: string[] = []
   const found = { problems: [] as PreflightProblem[], variables: [] as PreparedVariable[] }
-  const next = { kubernetes: wanted.kubernetes }
+  const next = { kubernetes: wanted.kubernetes, packs: first.packs }
   const hold: { gate?: Promise<void> } = {}
   const prepare = async (request: PrepareRequest): Promise<Prepared> => {
     requests.push(request)
@@ -101,6 +106,7 @@ export function createChangingCluster({ kubernetes = {}, copiedAt }: WorldOption
     const prepared = {
       ...{ ...first, generation: request.generation, folder: folderOf(request.generation) },
       ...{ node: request.node, settings: request.settings, kubernetes: next.kubernetes },
+      packs: next.packs,
     }
     const valueOf = (name: string) => request.variables.find((each) => each.name === name)?.value ?? ''
     return {

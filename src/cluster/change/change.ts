@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Lock } from '../../base/lock.ts'
 import type { ContentAccess } from '../../content/store/find.ts'
+import { createHideOf } from '../../definition/slots/secrets.ts'
 import { seeDisk } from '../../errors/advice.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -15,6 +16,7 @@ import { maskConfiguration, sensitiveValues } from '../configuration/mask-config
 import { givenIn, readConfiguration, type HostFacts } from '../configuration/read-configuration.ts'
 import { pinHolder } from '../creation.ts'
 import { diffClusters } from '../diff/diff.ts'
+import { maskDiff } from '../diff/mask-diff.ts'
 import type { DiffSide } from '../diff/side.ts'
 import { summaryOf, type Examine, type Examined } from '../examine.ts'
 import type { Observed } from '../observed.ts'
@@ -107,9 +109,11 @@ export function createChange(options: ChangeOptions): Change {
       ...{ archiveUploadPath: read.archiveUploadPath, node: { ...summary.node, labels, taints } },
       ...(copyOf ? { source: sourceOf(copyOf) } : {}),
     }
-    return examine({ request, problems, running }, signal, ({ prepared, report, hide }) => {
+    return examine({ request, problems, running }, signal, ({ prepared, report }) => {
+      // What is said of a change quotes also what runs.
+      const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared.variables)])
       const fixed = judgeFixed(prepared.wanted, running, origin)
-      const all = [...fixed.map((each) => ({ ...each, message: hide(each.message) })), ...report.problems]
+      const all = [...fixed, ...report.problems].map((each) => ({ ...each, message: hide(each.message) }))
       const isPossible = report.isPossible && fixed.length === 0
       const { wanted, definition, profiles } = prepared
       return use(
@@ -229,7 +233,7 @@ export function createChange(options: ChangeOptions): Change {
           ...{ isPossible, isChanged: true, isHeld: isWaiting },
           ...{ problems: [...problems], plan: plannedSteps(stages, hide) },
           // What has errors may be without some of its packs.
-          ...(isPossible || isWaiting ? { diff: diffClusters(before, after) } : {}),
+          ...(isPossible || isWaiting ? { diff: maskDiff(diffClusters(before, after), hide) } : {}),
         }
       })
     })

@@ -7,9 +7,11 @@ import {
   createChangingCluster,
   posted,
   secret,
+  signal,
   spec,
   withReplicas,
 } from '../../../support/changing-cluster.ts'
+import { wantedPack } from '../../../support/cluster-parts.ts'
 
 describe('a write', () => {
   it('a write becomes a revision that waits, with the stored secret, the own copy of the definition and the present node', async () => {
@@ -133,6 +135,34 @@ describe('a write', () => {
       details: { problems: [{ code: 'ImageMissing', message: 'no image ********' }] },
     })
     expect([generations(), revisions.list().length]).toEqual([['1'], 1])
+  })
+
+  it('a dry run shows neither the secrets that are stored nor those that are given, whatever is named after them', async () => {
+    const given = 'herring-4711'
+    const named = (value: string) => [
+      {
+        ...wantedPack('web'),
+        digest: value,
+        namespaces: [{ name: `space-${value}`, labels: {}, annotations: {} }],
+      },
+      { ...wantedPack(value), digest: value },
+    ]
+    const { change, next, found } = createChangingCluster({ packs: named(secret) })
+    next.packs = named(given)
+    found.problems.push({
+      ...{ code: 'ImageMissing', severity: 'warning', message: `it was ${secret} and is ${given}` },
+    })
+    const edit = async (document: ClusterConfiguration) =>
+      spec(document, { profileVariables: [{ name: 'password', value: given }] })
+    const dryRun = await change.tryWrite({ ifMatch: undefined, by, edit }, signal)
+    expect(dryRun.problems[0]?.message).toBe('it was ******** and is ********')
+    expect(dryRun.diff?.packs.map(({ name, change: what }) => [name, what])).toEqual([
+      ['web', 'changed'],
+      ['********', 'added'],
+      ['********', 'removed'],
+    ])
+    expect(dryRun.plan.map(({ key }) => key)).toContain('p1/******** apply')
+    expect(JSON.stringify(dryRun)).not.toMatch(new RegExp(`${given}|${secret}`))
   })
 
   it('a mask without a stored value is refused with its place', async () => {
