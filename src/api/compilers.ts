@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import fastJsonStringify from 'fast-json-stringify'
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
+import { printable } from '../base/printable.ts'
 
 /**
  * Compiles request schemas. Bodies are validated as they are: no coercion, no removal, no defaults, because Fastify's
@@ -83,12 +84,21 @@ export function describeProblem(
   part: string,
 ) {
   const path = problem.instancePath.slice(1).replaceAll('/', '.')
+  if (problem.keyword === 'additionalProperties') {
+    const unknown = printable(String(problem.params.additionalProperty))
+    const allowed = Object.keys((problem.parentSchema?.properties ?? {}) as object)
+    const field = [path, unknown].filter(Boolean).join('.')
+    return { field, message: `${field} is not known; ${inOrder(allowed)}` }
+  }
   const missing = problem.keyword === 'required' ? String(problem.params.missingProperty) : undefined
   const field = [path, missing].filter(Boolean).join('.') || part
   const isEmpty = problem.keyword === 'minLength' && problem.params.limit === 1
   const text = missing ? 'is missing' : isEmpty ? 'is empty' : (inWords(problem) ?? 'is not valid')
   return { field, message: `${field} ${text}` }
 }
+
+const inOrder = (allowed: readonly string[]) =>
+  allowed.length === 1 ? `only ${allowed[0]} may be given` : `allowed are: ${allowed.join(', ')}`
 
 /** What the schema expects. The keyword `accepts` describes a pattern, since a regular expression is hard to read. */
 function inWords({ keyword, params, parentSchema, message }: Parameters<typeof describeProblem>[0]) {

@@ -5,6 +5,7 @@ import { callerOf } from '../../api/guard.ts'
 import type { Change, Changed } from '../change/change.ts'
 import type { Write } from '../change/draft.ts'
 import { ClusterChangeDryRun } from '../change/schemas.ts'
+import { DryRunQuery } from './dry-run.ts'
 import { waitFor } from './wait-for.ts'
 
 /** Settings of the route of every write. */
@@ -25,11 +26,7 @@ export const changeSchema = {
       }),
     ),
   }),
-  querystring: Type.Object({
-    dryRun: Type.Optional(
-      Type.Boolean({ default: false, description: 'Only check and plan; nothing is changed.' }),
-    ),
-  }),
+  querystring: DryRunQuery,
   response: {
     200: ClusterChangeDryRun,
     204: NoContent,

@@ -5,6 +5,7 @@ import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent, notModified } from '../../api/schemas.ts'
 import type { Creation } from '../creation.ts'
 import type { Reading } from '../reading.ts'
+import { DryRunQuery } from './dry-run.ts'
 import { waitFor } from './wait-for.ts'
 import { ClusterConfiguration, ClusterCreated, ClusterDetails, ClusterDryRun } from '../schemas.ts'
 
@@ -41,11 +42,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox<ClusterRoutesOptions> = as
             }),
           ),
         }),
-        querystring: Type.Object({
-          dryRun: Type.Optional(
-            Type.Boolean({ default: false, description: 'Only check and plan; nothing is changed.' }),
-          ),
-        }),
+        querystring: DryRunQuery,
         body: ClusterConfiguration,
         response: {
           200: ClusterDryRun,

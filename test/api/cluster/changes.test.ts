@@ -114,6 +114,37 @@ describe('the configuration of a cluster', () => {
     expect(refusal(await ask('PUT', '/settings', {}))[0]).toBe('ClusterDeleting')
   })
 
+  it.each([
+    ['POST', ''],
+    ['PUT', ''],
+    ['PUT', '/edge-1'],
+    ['PATCH', ''],
+    ['PATCH', '/edge-1'],
+    ['PUT', '/profiles'],
+    ['PUT', '/settings'],
+    ['POST', '/rollback'],
+  ] as const)(
+    'a query name that is not known is refused by %s %s, as it may be a dry run that was meant',
+    async (method, url) => {
+      for (const [query, field] of [
+        ['dryrun=true', 'dryrun'],
+        ['dryRun=true&dry-run=true', 'dry-run'],
+        ['dryRun=true&wait%0Ax=1', 'wait\\u000ax'],
+      ] as const) {
+        const { status, body } = await ask(method, `${url}?${query}`, {})
+        expect([status, JSON.parse(body)]).toMatchObject([
+          400,
+          {
+            code: 'BadRequest',
+            message: `${field} is not known; only dryRun may be given`,
+            details: { field },
+          },
+        ])
+      }
+      expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toHaveLength(1)
+    },
+  )
+
   it('a dry run of what changes nothing says so', async () => {
     const { status, body } = await ask('PUT', '/settings?dryRun=true', {})
     expect([status, JSON.parse(body)]).toEqual([
