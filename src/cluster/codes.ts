@@ -27,7 +27,7 @@ export const clusterErrors = defineErrors({
   NeedsLinkedHosts: {
     status: 400,
     meaning:
-      'The request needs further hosts that are linked with this one: a second host or pool, two nodes, or an overlay network.',
+      'The request needs further hosts that are linked with this one: another host than this one, a second host or pool, two nodes, or an overlay network.',
     action: 'Leave one pool with one host, which is this one; hosts cannot be linked yet.',
   },
   PreconditionFailed: {

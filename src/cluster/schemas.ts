@@ -35,6 +35,7 @@ const Nic = Type.Object({
 const EdgeHost = Type.Object(
   {
     hostUid: maybe('Id of this host, or empty.'),
+    hostID: maybe('The same as hostUid.'),
     hostName: maybe('Name of the node in Kubernetes; empty: the host name.'),
     hostAddress: maybe('Address of this host for Kubernetes; empty: that of the interface.'),
     networkInfo: Type.Optional(

@@ -32,10 +32,12 @@ export const postedCluster: ClusterConfiguration = {
 /**
  * Stores a cluster on an edge, as if it had been accepted, unless it has one. Nothing is made of it until the edge is started.
  * @param content digests of what it needs of the content
+ * @param posted what was posted to create it
  */
 export function plantCluster(
   { database, secret, stateDirectory, clock }: TestEdge,
   content: readonly string[] = [],
+  posted = postedCluster,
 ): void {
   const sealed = createSealed(createSecrets(secret))
   const store = createClusterStore(database, sealed)
@@ -48,11 +50,11 @@ export function plantCluster(
   const cluster: NewCluster = {
     ...{
       ...{ uid: wanted.uid, name: wanted.name, generation: 1, folder },
-      posted: postedCluster,
+      posted,
       sensitive: ['correct horse'],
       at: clock.now(),
     },
-    mark: sealed.mark(canonicalText(postedCluster)),
+    mark: sealed.mark(canonicalText(posted)),
     summary: {
       kubernetes: wanted.kubernetes,
       node: wanted.node,
@@ -61,11 +63,11 @@ export function plantCluster(
     },
   }
   store.add(cluster)
-  const { spec } = postedCluster
+  const { spec } = posted
   createRevisionStore(database, sealed).add({
     ...{ ...cluster, by: 'alice', origin: 'create', outcome: 'applying', scheduleAt: null },
     plain: {
-      ...postedCluster,
+      ...posted,
       spec: {
         ...spec,
         profileVariables: [

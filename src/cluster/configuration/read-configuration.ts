@@ -68,6 +68,7 @@ export function readConfiguration(
       'must be empty, since a delayed start is not possible: leave it out, and send the request when the cluster shall be created',
     )
   refuseSeveralHosts(clusterConfig, pools)
+  refuseOtherHost(pools[0]?.hosts[0] ?? {}, facts)
 
   const [pool = { hosts: [] }] = pools
   const problems: PreflightProblem[] = []
@@ -115,6 +116,18 @@ function refuseSeveralHosts(
   if ((pool.size ?? 0) > 1) throw linked(`${poolPath}.size`)
   if ((pool.hosts[0]?.twoNodeCandidatePriority ?? '') !== '')
     throw linked(`${hostPath}.twoNodeCandidatePriority`)
+}
+
+/** The id of a host has two spellings in the API. */
+function refuseOtherHost(
+  { hostUid = '', hostID = '' }: EdgeMachinePoolConfig['hosts'][number],
+  { id }: HostFacts,
+) {
+  if (hostUid !== '' && hostID !== '' && hostUid !== hostID)
+    throw refused(`${hostPath}.hostID`, 'differs from hostUid, which names the same host: send one of both')
+  for (const [field, given] of Object.entries({ hostUid, hostID }))
+    if (given !== '' && given !== id)
+      throw linked(`${hostPath}.${field}`, `send the id of this host, ${id}, or leave it empty`)
 }
 
 function nodeOf(
@@ -190,20 +203,13 @@ function taintOf(
 /** The address of this host for Kubernetes: that which is given, or that of the given interface or of the default route. */
 function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: PreflightProblem[]): string {
   const host = pool.hosts[0] ?? {}
-  const { hostUid = '', hostAddress = '' } = host
-  const error = (code: 'HostUnknown' | 'AddressInvalid', path: string, message: string) =>
-    void problems.push({ code, severity: 'error', path, message })
-  if (hostUid !== '' && hostUid !== facts.id)
-    error(
-      'HostUnknown',
-      `${hostPath}.hostUid`,
-      `hostUid is not the id of this host; leave it empty or send ${facts.id}`,
-    )
+  const { hostAddress = '' } = host
+  const error = (path: string, message: string) =>
+    void problems.push({ code: 'AddressInvalid', severity: 'error', path, message })
   const own = new Set(facts.addresses.map(canonicalAddress))
   if (hostAddress !== '') {
     if (isAddress(hostAddress) && own.has(canonicalAddress(hostAddress))) return canonicalAddress(hostAddress)
     error(
-      'AddressInvalid',
       `${hostPath}.hostAddress`,
       `hostAddress is no address of this host; it has: ${[...own].join(', ') || 'none'}`,
     )
@@ -211,15 +217,11 @@ function addressOf(pool: EdgeMachinePoolConfig, facts: HostFacts, problems: Pref
   const nicName = host.networkInfo?.[0]?.nicName || host.nic?.nicName || host.nicName || ''
   const named = facts.nics.find((nic) => nic.nicName === nicName && nic.ip !== undefined)
   if (nicName !== '' && !named)
-    error(
-      'AddressInvalid',
-      hostPath,
-      `the interface ${JSON.stringify(nicName)} is none of this host, or has no address`,
-    )
+    error(hostPath, `the interface ${JSON.stringify(nicName)} is none of this host, or has no address`)
   const withAddress = facts.nics.filter(({ ip }) => ip !== undefined)
   const nic = named ?? withAddress.find(({ isDefault }) => isDefault) ?? withAddress[0]
   if (!nic?.ip) {
-    error('AddressInvalid', hostPath, 'this host has no address for Kubernetes; give one to an interface')
+    error(hostPath, 'this host has no address for Kubernetes; give one to an interface')
     return ''
   }
   return nic.ip
@@ -240,9 +242,9 @@ function endpointOf({
 const refused = (field: string, message: string) =>
   new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })
 
-const linked = (field: string) =>
+const linked = (field: string, advice = 'leave one pool with this host only') =>
   new AppError(
     clusterErrors.NeedsLinkedHosts,
-    `${field} needs hosts that are linked with this one; leave one pool with this host only`,
+    `${field} needs hosts that are linked with this one; ${advice}`,
     { details: { field } },
   )

@@ -16,11 +16,6 @@ export const preflightCodes = {
       'A cluster that runs cannot take this: another Kubernetes pack or network pack, other networks of pods and services, another folder of etcd, or an older Kubernetes.',
     action: 'Build the definition with what the cluster has, or create another cluster.',
   },
-  HostUnknown: {
-    severity: 'error',
-    meaning: 'The entry of hosts is not this host.',
-    action: 'Leave hostUid empty, or give the id of GET /v1/edge-mgmt/edgehosts/current.',
-  },
   SettingNotApplied: {
     severity: 'warning',
     meaning: 'A setting is stored with the cluster, but this version does not apply it.',

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ClusterRevisions } from '../../../src/cluster/change/schemas.ts'
 import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
 import { newestAudit } from '../../support/audits.ts'
-import { plantCluster } from '../../support/planted-cluster.ts'
+import { plantCluster, postedCluster } from '../../support/planted-cluster.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 const path = '/v1/edge-mgmt/cluster'
@@ -58,6 +58,19 @@ describe('the configuration of a cluster', () => {
     expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toEqual([
       expect.objectContaining({ revision: 1, by: 'alice', origin: 'create', isActive: true }),
     ])
+  })
+
+  it('GET gives back the id of this host in the spelling in which it was posted', async () => {
+    const other = await createTestEdge()
+    try {
+      const machinePoolConfig = [{ name: 'control-plane-pool', hosts: [{ hostID: 'edge-test' }] }]
+      const spec = { ...postedCluster.spec, cloudConfig: { spec: { machinePoolConfig } } }
+      plantCluster(other, [], { ...postedCluster, spec })
+      const got = await other.get(path, (await other.login('alice')).access)
+      expect(got.json<ClusterConfiguration>().spec?.cloudConfig).toEqual({ spec: { machinePoolConfig } })
+    } finally {
+      await other.stop()
+    }
   })
 
   it('each media type is a patch of its own kind', async () => {

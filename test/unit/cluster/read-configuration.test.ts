@@ -66,7 +66,16 @@ describe('what is posted', () => {
       },
       pools: [
         pool({
-          hosts: [{ hostUid: '', hostName: '', hostAddress: '', nicName: '', twoNodeCandidatePriority: '' }],
+          hosts: [
+            {
+              hostUid: '',
+              hostID: '',
+              hostName: '',
+              hostAddress: '',
+              nicName: '',
+              twoNodeCandidatePriority: '',
+            },
+          ],
           ...{ name: '', size: 0, additionalLabels: {}, taints: [], machinePoolProperties: { archType: '' } },
         }),
       ],
@@ -86,7 +95,6 @@ describe('what is posted', () => {
     ['a foreign address', host({ hostAddress: '203.0.113.9' }), 'AddressInvalid'],
     ['an unknown interface', host({ nicName: 'eth9' }), 'AddressInvalid'],
     ['an interface without an address', host({ nicName: 'eth2' }), 'AddressInvalid'],
-    ['another host', host({ hostUid: 'edge-8' }), 'HostUnknown'],
     ['NTP servers', { cluster: { ntpServers: ['192.0.2.1'] } }, 'SettingNotApplied'],
   ])('%s is a finding of the pre-flight', (_what, given, code) => {
     expect(read(given).problems.map((each) => each.code)).toEqual([code])
@@ -129,7 +137,33 @@ describe('what is posted', () => {
     expect(String(refusal.details.field)).toContain(field)
   })
 
+  it('the id of this host may be given in one or in both spellings', () => {
+    for (const id of [{ hostUid: 'edge-7' }, { hostID: 'edge-7' }, { hostUid: 'edge-7', hostID: 'edge-7' }])
+      expect(read(host(id))).toEqual(read({}))
+  })
+
+  it('the refusal of another host names the field and the id of this one', () => {
+    const refusal = refusalOf(() => read(host({ hostID: 'edge-8' })))
+    expect(refusal.details).toEqual({ field: 'spec.cloudConfig.spec.machinePoolConfig[0].hosts[0].hostID' })
+    expect(refusal.message).toContain('edge-7')
+  })
+
+  it.each([
+    { hostUid: 'edge-7', hostID: 'edge-8' },
+    { hostUid: 'edge-8', hostID: 'edge-7' },
+    { hostUid: 'edge-8', hostID: 'edge-9' },
+  ])('two ids that differ are refused: %j', (ids) => {
+    expect(refusalOf(() => read(host(ids)))).toMatchObject({
+      code: 'BadRequest',
+      details: { field: 'spec.cloudConfig.spec.machinePoolConfig[0].hosts[0].hostID' },
+    })
+  })
+
   it.each<[string, Given]>([
+    ['another host', host({ hostUid: 'edge-8' })],
+    ['another host, as it is also spelled', host({ hostID: 'edge-8' })],
+    ['another host beside an empty one', host({ hostUid: '', hostID: 'edge-8' })],
+    ['another host, spelled twice', host({ hostUid: 'edge-8', hostID: 'edge-8' })],
     ['a second host', { pools: [pool({ hosts: [{}, {}] })] }],
     ['a second pool', { pools: [pool(), pool()] }],
     ['a larger pool', { pools: [pool({ size: 3 })] }],
