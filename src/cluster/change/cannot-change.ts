@@ -5,7 +5,7 @@ import { mapAt, parsePackConfig } from '../engine/pack-config.ts'
 import type { PreflightProblem } from '../problem.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Wanted, WantedNode } from '../wanted.ts'
-import { isOlder } from './version.ts'
+import { isOlder, skewOf } from './version.ts'
 
 const cloudPath = 'spec.cloudConfig.spec'
 const poolPath = `${cloudPath}.machinePoolConfig[0]`
@@ -64,15 +64,18 @@ const fixedSettings = [
   [['etcd', 'local'], 'dataDir', '/var/lib/etcd'],
 ] as const
 
-/** What of another definition, or of other values of its packs, a cluster cannot take; pure. */
-export function judgeFixed(
-  next: Wanted,
-  present: Wanted,
-  origin: 'update' | 'rollback',
-): readonly PreflightProblem[] {
+/**
+ * What of another definition, or of other values of its packs, a cluster cannot take; pure.
+ * @param hasCopy whether a copy of the wanted version of Kubernetes is kept, and may be restored
+ */
+export function judgeFixed(next: Wanted, present: Wanted, hasCopy: boolean): readonly PreflightProblem[] {
   const found: PreflightProblem[] = []
-  const add = (message: string, pack: string, path = 'spec.archiveUploadPath') =>
-    found.push({ code: 'CannotChange', severity: 'error', message, pack, path })
+  const add = (
+    message: string,
+    pack: string,
+    path = 'spec.archiveUploadPath',
+    code: PreflightProblem['code'] = 'CannotChange',
+  ) => found.push({ code, severity: 'error', message, pack, path })
   const { pack } = next.kubernetes
   // What could not be prepared has problems of its own.
   if (pack !== '' && pack !== present.kubernetes.pack)
@@ -81,11 +84,9 @@ export function judgeFixed(
       pack,
     )
   const [version, now] = [next.kubernetes.version, present.kubernetes.version]
-  if (origin === 'update' && version !== '' && isOlder(version, now))
-    add(
-      `Kubernetes ${now} cannot become ${version}; POST /v1/edge-mgmt/cluster/rollback goes back to an earlier revision while the copy of it is kept`,
-      pack,
-    )
+  const isRestored = hasCopy && isOlder(version, now)
+  const skew = version === '' || isRestored ? undefined : skewOf(now, version)
+  if (skew !== undefined) add(skew, pack, undefined, 'VersionSkew')
   const networkPack = ({ packs }: Wanted) => packs.find(({ layer }) => layer === 'cni')?.name
   const [was, is] = [networkPack(present), networkPack(next)]
   if (was !== undefined && is !== undefined && was !== is)

@@ -92,7 +92,7 @@ export function createChange(options: ChangeOptions): Change {
     signal: AbortSignal,
     use: (examined: Examined, sides: { readonly before: DiffSide; readonly after: DiffSide }) => Promise<T>,
   ): Promise<T> {
-    const { record, plain, origin, copyOf } = draft
+    const { record, plain, copyOf, hasCopy } = draft
     const { uid, name, summary } = record
     const read = readConfiguration(plain, options.facts())
     const [running, runningProfiles] = await Promise.all([readWanted(record), readProfiles(record)])
@@ -112,7 +112,7 @@ export function createChange(options: ChangeOptions): Change {
     return examine({ request, problems, running }, signal, ({ prepared, report }) => {
       // What is said of a change quotes also what runs.
       const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared.variables)])
-      const fixed = judgeFixed(prepared.wanted, running, origin)
+      const fixed = judgeFixed(prepared.wanted, running, hasCopy)
       const all = [...fixed, ...report.problems].map((each) => ({ ...each, message: hide(each.message) }))
       const isPossible = report.isPossible && fixed.length === 0
       const { wanted, definition, profiles } = prepared

@@ -37,6 +37,8 @@ export interface Draft {
   readonly scheduleAt: number | null
   /** The revision whose copy of the definition is used; undefined: the definition is in a slot. */
   readonly copyOf: Revision | undefined
+  /** Whether an older Kubernetes is wanted of which a copy is kept, and what was written since may be lost. */
+  readonly hasCopy: boolean
 }
 
 export interface DraftOptions {
@@ -89,5 +91,6 @@ export async function draftOf(options: DraftOptions, write: Write): Promise<Draf
     ...{ record, shown, origin: 'update', scheduleAt },
     plain: plain && isSame(plain, shown.plain) ? undefined : plain,
     copyOf: path(wanted) === path(shown.posted) ? shown : undefined,
+    hasCopy: false,
   }
 }

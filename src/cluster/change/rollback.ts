@@ -43,7 +43,10 @@ export async function rollbackOf(
   return draft(target.plain)
 
   function draft(plain: Draft['plain']): Draft {
-    return { record, shown, origin: 'rollback', plain, scheduleAt: null, copyOf: target }
+    return {
+      ...{ record, shown, origin: 'rollback', plain, scheduleAt: null, copyOf: target },
+      hasCopy: copiedAt !== undefined,
+    }
   }
 }
 

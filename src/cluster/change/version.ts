@@ -7,3 +7,18 @@ export function isOlder(version: string, than: string): boolean {
   }
   return false
 }
+
+/**
+ * Why Kubernetes cannot go from a version to another one that is wanted: kubeadm upgrades to a patch of the same minor version, or to the
+ * next minor one, and never back (https://kubernetes.io/releases/version-skew-policy/). Pure.
+ * @returns undefined where it can
+ */
+export function skewOf(from: string, to: string): string | undefined {
+  if (isOlder(to, from))
+    return `Kubernetes ${from} cannot become ${to}, which is older; POST /v1/edge-mgmt/cluster/rollback goes back to an earlier revision while a copy of that Kubernetes is kept`
+  const [[major = 0, minor = 0], [toMajor, toMinor = 0]] = [from, to].map((each) =>
+    each.split('.').map(Number),
+  ) as [number[], number[]]
+  if (major === toMajor && toMinor - minor <= 1) return undefined
+  return `Kubernetes ${from} cannot become ${to} at once; take a definition with ${major}.${minor + 1} first, then the next minor version each time`
+}

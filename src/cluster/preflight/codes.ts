@@ -13,7 +13,7 @@ export const preflightCodes = {
   CannotChange: {
     severity: 'error',
     meaning:
-      'A cluster that runs cannot take this: another Kubernetes pack or network pack, other networks of pods and services, another folder of etcd, or an older Kubernetes.',
+      'A cluster that runs cannot take this: another Kubernetes pack or network pack, other networks of pods and services, or another folder of etcd.',
     action: 'Build the definition with what the cluster has, or create another cluster.',
   },
   SettingNotApplied: {
@@ -26,6 +26,13 @@ export const preflightCodes = {
     meaning: 'The value of a profile variable is missing or not valid, or the variable is unknown.',
     action:
       'Correct the value; POST /v1/edge-mgmt/cluster/profiles/variables/validate judges values without a cluster.',
+  },
+  VersionSkew: {
+    severity: 'error',
+    meaning:
+      'Kubernetes cannot go from the version that runs to this one: it is older, or more than one minor version newer.',
+    action:
+      'Take a definition with the next minor version, and update again when it runs. To an older one leads only POST /v1/edge-mgmt/cluster/rollback, while a copy of it is kept.',
   },
   // The engine
   ContainerRuntimeOutdated: {

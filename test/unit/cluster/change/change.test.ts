@@ -216,13 +216,25 @@ describe('what a cluster keeps', () => {
     [{ config: config('networking: {serviceSubnet: 10.9.0.0/16}') }, 'networking.serviceSubnet'],
     [{ config: config('etcd: {local: {dataDir: /data/etcd}}') }, 'etcd.local.dataDir'],
     [{ pack: 'edge-other' }, 'edge-other'],
-    [{ version: '1.33.1' }, 'rollback'],
   ])('a definition with %j is refused by the pre-flight', async (kubernetes, named) => {
     const { write, next } = createChangingCluster()
     next.kubernetes = { ...next.kubernetes, ...kubernetes }
     await expect(write(withReplicas('3'))).rejects.toMatchObject({
       code: 'PreflightFailed',
       details: { problems: [{ code: 'CannotChange', message: expect.stringContaining(named) }] },
+    })
+  })
+
+  it.each([
+    ['1.33.1', 'POST /v1/edge-mgmt/cluster/rollback'],
+    ['1.36.0', 'take a definition with 1.35 first'],
+    ['2.0.0', 'take a definition with 1.35 first'],
+  ])('a definition with Kubernetes %s is refused', async (version, named) => {
+    const { write, next } = createChangingCluster()
+    next.kubernetes = { ...next.kubernetes, version }
+    await expect(write(withReplicas('3'))).rejects.toMatchObject({
+      code: 'PreflightFailed',
+      details: { problems: [{ code: 'VersionSkew', message: expect.stringContaining(named) }] },
     })
   })
 

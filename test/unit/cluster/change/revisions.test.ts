@@ -147,6 +147,18 @@ describe('the way back', () => {
     world.next.kubernetes = { ...world.next.kubernetes, version: '1.34.4' }
     expect(await rollBack(world, 1, true)).toMatchObject({ revision: 3 })
   })
+
+  it('an older Kubernetes of which no copy is kept is refused, also with discardChanges', async () => {
+    const world = createChangingCluster()
+    world.next.kubernetes = { ...world.next.kubernetes, version: '1.35.0' }
+    await world.write(withReplicas('3'))
+    world.activate()
+    world.next.kubernetes = { ...world.next.kubernetes, version: '1.34.4' }
+    await expect(rollBack(world, 1, true)).rejects.toMatchObject({
+      code: 'PreflightFailed',
+      details: { problems: [{ code: 'VersionSkew' }] },
+    })
+  })
 })
 
 describe('the upkeep', () => {
