@@ -92,6 +92,17 @@ const ObjectMeta = Type.Object({
   annotations: words('Ignored.'),
 })
 
+export const ProfileVariables = Type.Array(
+  Type.Object({
+    name: maybe('Name of the variable.'),
+    profileUid: maybe('Needed if more than one profile declares the name.'),
+    value: maybe(
+      'Text, whatever the format is. GET gives ******** for a sensitive variable; in a change of the cluster that keeps the stored value, to create one it is refused.',
+    ),
+  }),
+  { maxItems: 4_096 },
+)
+
 /** What is posted to create a cluster or to change it, and what GET gives back. Empty text, lists and objects mean: not set. */
 export const ClusterConfiguration = Type.Object(
   {
@@ -101,18 +112,7 @@ export const ClusterConfiguration = Type.Object(
         archiveUploadPath: maybe(
           'The definition: archiveUploadPath of GET /v1/edge-mgmt/clusters/archive/{embedded,overridden}/details or of its upload.',
         ),
-        profileVariables: Type.Optional(
-          Type.Array(
-            Type.Object({
-              name: maybe('Name of the variable.'),
-              profileUid: maybe('Needed if more than one profile declares the name.'),
-              value: maybe(
-                'Text, whatever the format is. GET gives ******** for a sensitive variable; in a change of the cluster that keeps the stored value, to create one it is refused.',
-              ),
-            }),
-            { maxItems: 4_096 },
-          ),
-        ),
+        profileVariables: Type.Optional(ProfileVariables),
         scheduleAt: maybe(
           'When a change is to be begun: RFC 3339, in the future; empty: at once. A creation has none. GET gives it while the change waits.',
         ),

@@ -99,7 +99,7 @@ export const triedChange = {
       {
         ...{ id: 'p1/web', name: 'web', change: 'changed', fromVersion: '1.0.0', toVersion: '1.0.0' },
         ...{ fields: ['values', 'manifests'], manifests: [{ name: 'web.yaml', change: 'changed' }] },
-        ...{ charts: [], namespaces: [], isApplied: true },
+        ...{ charts: [], namespaces: [], isApplied: true, isDrained: false },
       },
     ],
     variables: [

@@ -217,9 +217,15 @@ export function createChange(options: ChangeOptions): Change {
   ): Promise<ClusterChangeDryRun> =>
     inTurn(async () => {
       const draft = await make(order)
-      const { plain, record } = draft
-      if (!plain) return { isPossible: true, isChanged: false, isHeld: false, problems: [], plan: [] }
-      return check({ ...draft, plain }, signal, async (examined, { before, after }) => {
+      const { record, shown, origin, copyOf } = draft
+      const isChanged = draft.plain !== undefined
+      const target = origin === 'rollback' && copyOf ? { revision: copyOf.generation } : {}
+      const isActive = shown.generation === record.generation
+      // What waits already is shown as it would be done.
+      const waiting = isActive ? undefined : shown.plain && { ...draft, plain: shown.plain, copyOf: shown }
+      const filled = draft.plain ? { ...draft, plain: draft.plain } : waiting
+      if (!filled) return { isPossible: true, isChanged, isHeld: false, problems: [], plan: [], ...target }
+      return check(filled, signal, async (examined, { before, after }) => {
         const { prepared, report, hide } = examined
         const { isPossible, problems } = report
         const isWaiting = !isPossible && isHeld(examined)
@@ -230,8 +236,8 @@ export function createChange(options: ChangeOptions): Change {
             })
           : []
         return {
-          ...{ isPossible, isChanged: true, isHeld: isWaiting },
-          ...{ problems: [...problems], plan: plannedSteps(stages, hide) },
+          ...{ isPossible, isChanged, isHeld: isWaiting },
+          ...{ problems: [...problems], plan: plannedSteps(stages, hide), ...target },
           // What has errors may be without some of its packs.
           ...(isPossible || isWaiting ? { diff: maskDiff(diffClusters(before, after), hide) } : {}),
         }

@@ -8,6 +8,7 @@ import type { ClusterConfiguration } from '../schemas.ts'
 import { carryValues } from './carry-values.ts'
 import type { Write } from './draft.ts'
 import type { ClusterProfileConfiguration, EdgeClusterSettings } from './schemas.ts'
+import { setValues } from './set-values.ts'
 
 type Edit = Write['edit']
 
@@ -29,12 +30,12 @@ export const withSettings =
     }
   }
 
-/** Takes another definition, with the values that were given before. */
+/** Takes another definition, or the present one, with the values that were given before, and those of the request. */
 export const withDefinition =
   (definitions: Pick<Definitions, 'archiveOf'>) =>
   ({ metadata, spec = {} }: ClusterProfileConfiguration): Edit =>
   async (shown, revision) => {
-    const { archiveUploadPath = '' } = spec
+    const { archiveUploadPath = '', profileVariables: given = [], scheduleAt } = spec
     if (archiveUploadPath === '')
       throw new AppError(
         generalErrors.BadRequest,
@@ -44,12 +45,24 @@ export const withDefinition =
     const named: ClusterConfiguration = metadata
       ? { ...shown, metadata: { ...shown.metadata, ...metadata } }
       : shown
-    if (archiveUploadPath === shown.spec?.archiveUploadPath) return named
+    const present = shown.spec?.profileVariables ?? []
+    const made = (values: Parameters<typeof setValues>[0]): ClusterConfiguration => ({
+      ...named,
+      spec: {
+        ...shown.spec,
+        archiveUploadPath,
+        // A list that was not there before, and has nothing now, would be a change.
+        ...(shown.spec?.profileVariables || values.length + given.length > 0
+          ? { profileVariables: [...setValues(values, given)] }
+          : {}),
+        ...(scheduleAt === undefined ? {} : { scheduleAt }),
+      },
+    })
+    if (archiveUploadPath === shown.spec?.archiveUploadPath) return made(present)
     const { details } = await definitions.archiveOf(archiveUploadPath)
     const [before, after] = await Promise.all([
       readProfiles(revision),
       readFile(details, 'utf8').then((text) => JSON.parse(text) as ClusterProfileDetail[]),
     ])
-    const profileVariables = [...carryValues(shown.spec?.profileVariables ?? [], before, after)]
-    return { ...named, spec: { ...shown.spec, archiveUploadPath, profileVariables } }
+    return made(carryValues(present, before, after))
   }

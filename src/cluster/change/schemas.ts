@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { ClusterDiff } from '../diff/schemas.ts'
 import { outcomes } from '../revisions/outcomes.ts'
-import { MetaData, PlannedStep, PreflightProblem } from '../schemas.ts'
+import { MetaData, PlannedStep, PreflightProblem, ProfileVariables } from '../schemas.ts'
 
 const text = (description: string) => Type.String({ description })
 const maybe = (description: string) => Type.Optional(Type.String({ description }))
@@ -14,7 +14,14 @@ export const ClusterProfileConfiguration = Type.Object(
     spec: Type.Optional(
       Type.Object({
         archiveUploadPath: maybe(
-          'The definition: archiveUploadPath of GET /v1/edge-mgmt/clusters/archive/{update,overridden}/details or of its upload.',
+          'The definition: archiveUploadPath of GET /v1/edge-mgmt/clusters/archive/{update,overridden}/details or of its upload; that of GET /v1/edge-mgmt/cluster keeps the definition.',
+        ),
+        profileVariables: Type.Optional({
+          ...ProfileVariables,
+          description: 'Values that are other or new; all others stay. An empty value takes the default.',
+        }),
+        scheduleAt: maybe(
+          'When the change is to be begun: RFC 3339, in the future; empty: at once; absent: when the change that waits would be begun.',
         ),
       }),
     ),
@@ -77,7 +84,14 @@ export const ClusterChangeDryRun = Type.Object(
     plan: Type.Array(PlannedStep, {
       description: 'What would be done, in this order; empty where an error leaves no plan.',
     }),
-    diff: Type.Optional(ClusterDiff),
+    revision: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Of a rollback: the revision that would be applied again.' }),
+    ),
+    diff: Type.Optional({
+      ...ClusterDiff,
+      description:
+        'How the cluster would change from what the host is made as now; also of a change that waits already. Absent where nothing differs or waits, and where an error other than a missing value was found.',
+    }),
   },
   { title: 'ClusterChangeDryRun' },
 )

@@ -57,6 +57,7 @@ function wholly(change: 'added' | 'removed', view: PackView): PackChange {
     fields: [],
     ...partsOf(change === 'added' ? undefined : wanted, change === 'added' ? wanted : undefined),
     isApplied: wanted !== undefined,
+    isDrained: false,
   }
 }
 
@@ -79,7 +80,7 @@ function changed(was: PackView, is: PackView): PackChange[] {
   return [
     {
       ...{ ...named(is), change: 'changed', fromVersion: was.version, toVersion: is.version },
-      ...{ fields, ...parts, isApplied },
+      ...{ fields, ...parts, isApplied, isDrained: isApplied && is.wanted?.drain !== undefined },
     },
   ]
 }

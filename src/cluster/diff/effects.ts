@@ -50,10 +50,12 @@ function ofKubernetes({ from, to, configurationChanged }: NonNullable<ClusterDif
 }
 
 /** Namespaces are only labelled; Kubernetes replaces the pods of a workload whose template changes. */
-const restartsOf = ({ fields }: PackChange): string[] =>
-  fields.some((field) => field === 'manifests' || field === 'charts' || field === 'content')
+const restartsOf = ({ fields, isDrained }: PackChange): string[] => {
+  if (isDrained) return ['all pods of it, which are drained first']
+  return fields.some((field) => field === 'manifests' || field === 'charts' || field === 'content')
     ? ['pods of it whose templates change']
     : []
+}
 
 const appliedOf = ({ fields, manifests, charts, namespaces }: PackChange): string[] => [
   ...(charts.length > 0 ? [`charts ${charts.map(({ name }) => name).join(' ')}`] : []),

@@ -72,6 +72,9 @@ export const PackChange = Type.Object(
     isApplied: Type.Boolean({
       description: 'Whether something of the cluster is changed for it; false where the objects are equal.',
     }),
+    isDrained: Type.Boolean({
+      description: 'Whether its pods are evicted first, as pack.drainPods of its values says.',
+    }),
   },
   { title: 'ClusterPackChange' },
 )

@@ -104,6 +104,32 @@ describe('a dry run', () => {
     const same = { ifMatch: undefined, by, edit: async (document: ClusterConfiguration) => document }
     expect(await change.tryWrite(same, signal)).toMatchObject({ isChanged: false, plan: [] })
   })
+
+  it('a dry run of what changes nothing shows what the change that waits would do', async () => {
+    const { change, shown, write, activate, requests } = createChangingCluster()
+    const edited = await withSettings({ ntpServers: ['192.0.2.1'] })(shown(), undefined as never)
+    await write(() => edited)
+    const same = { ifMatch: undefined, by, edit: async (document: ClusterConfiguration) => document }
+    expect(await change.tryWrite(same, signal)).toMatchObject({
+      ...{ isPossible: true, isChanged: false, isHeld: false },
+      diff: { isEmpty: false, settings: { ntpServers: { from: [], to: ['192.0.2.1'] } } },
+    })
+    // With its own copy of the definition: that of the slot may be another one by now.
+    expect(requests.at(-1)?.source?.file).toMatch(/\/2\/definition\.spc$/)
+    activate()
+    expect(await change.tryWrite(same, signal)).not.toHaveProperty('diff')
+  })
+
+  it('a dry run of a rollback says to which revision it goes', async () => {
+    const { change, write, activate } = createChangingCluster()
+    await write(withReplicas('3'))
+    activate()
+    const rollback = { ifMatch: undefined, by, revision: undefined, discardChanges: false }
+    expect(await change.tryRollBack(rollback, signal)).toMatchObject({ isChanged: true, revision: 1 })
+    expect(await change.tryRollBack({ ...rollback, revision: 2 }, signal)).toMatchObject({
+      ...{ isChanged: false, revision: 2 },
+    })
+  })
 })
 
 describe('the way back', () => {

@@ -173,6 +173,17 @@ describe('the diff of two revisions of a cluster', () => {
     expect(onlyPack(side({}, { profiles }))).toMatchObject({ fields: ['values'], isApplied: false })
   })
 
+  it('says that the pods of a pack are drained, where its values say so and something of it is applied', () => {
+    const drain = { podSelector: '', isEvictionDisabled: false }
+    const drained = webWith({ drain, manifests: [] })
+    const { packs, effects } = diffClusters(side(), side({ packs: [network, drained] }))
+    expect(packs).toMatchObject([{ id: 'p1/web', isDrained: true }])
+    expect(effects[0]?.restarts).toEqual(['all pods of it, which are drained first'])
+    expect(onlyPack(side({ packs: [network, { ...web, drain, version: '2' }] }))).toMatchObject({
+      ...{ isApplied: false, isDrained: false },
+    })
+  })
+
   it('shows values of variables, and of sensitive ones only that they changed', () => {
     const variables = [
       { name: 'place', defaultValue: 'here' },
