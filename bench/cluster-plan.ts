@@ -57,7 +57,8 @@ function partsOf({ folder }: Rig): PlanParts {
   return {
     host: createClusterHost({
       ...{ stateDirectory, files: {} as never, runner: {} as never, architecture: 'amd64', cores: 2 },
-      ...{ privileged: {} as never, now: Date.now },
+      ...{ privileged: {} as never, now: Date.now, monotonic: () => performance.now() },
+      ...{ sshAccount: 'root', stepProgram: '/nowhere/step.cjs' },
     }),
     engine: createKubeadmEngine({
       ...{ stateDirectory, content: {} as never, architecture: 'amd64', runner: {} as never, log },

@@ -15,7 +15,9 @@ import { readConfiguration, type HostFacts } from './configuration/read-configur
 import type { EventLog } from './events/event-log.ts'
 import { summaryOf, type Examine } from './examine.ts'
 import type { ClusterHost } from './host/cluster-host.ts'
-import { emptyHost } from './observed.ts'
+import type { PreflightProblem } from './problem.ts'
+import type { WantedSettings } from './wanted.ts'
+import { emptyHost, noSetting, type SettingObserved, type SettingsObserved } from './observed.ts'
 import { plan, type PlanParts } from './plan.ts'
 import { plannedSteps } from './planned-steps.ts'
 import type { Preflight } from './preflight/collect.ts'
@@ -220,7 +222,11 @@ export function createCreation(options: CreationOptions): Creation {
           const stages = isPossible
             ? plan(options.parts, {
                 ...{ wanted, isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
-                observed: { ...emptyHost, isAddressHeld: wanted.node.virtualAddress === undefined },
+                observed: {
+                  ...emptyHost,
+                  isAddressHeld: wanted.node.virtualAddress === undefined,
+                  settings: settingsOf(wanted.settings, problems),
+                },
               })
             : []
           return {
@@ -230,4 +236,16 @@ export function createCreation(options: CreationOptions): Creation {
         })
       }),
   }
+}
+
+/** The settings of a host that has none of a cluster yet. */
+function settingsOf(wanted: WantedSettings, problems: readonly PreflightProblem[]): SettingsObserved {
+  const of = (name: keyof WantedSettings): SettingObserved => {
+    const problem = problems.find(
+      ({ code, path = '' }) => code === 'SettingNotApplied' && path.endsWith(name),
+    )
+    const isDue = wanted[name].length > 0 && problem === undefined
+    return { ...noSetting, isApplied: wanted[name].length === 0, isDue, problem: problem?.message ?? '' }
+  }
+  return { ntpServers: of('ntpServers'), sshKeys: of('sshKeys') }
 }

@@ -4,6 +4,7 @@ import { conditionsOf } from '../kubernetes/fields.ts'
 import type { Clock } from '../system/clock.ts'
 import { ageOf } from './age.ts'
 import type { ClusterRecord } from './cluster-store.ts'
+import type { SettingsObserved } from './observed.ts'
 import type { ClusterDetails, ClusterNodes } from './schemas.ts'
 import type { Standing } from './states.ts'
 import type { StepRecord } from './steps/step-store.ts'
@@ -14,6 +15,8 @@ export interface DetailsOptions {
   readonly version: string
   readonly conditions: () => ClusterDetails['status']['clusterConditions']
   readonly steps: () => readonly StepRecord[]
+  /** What was seen last of the settings of the host; undefined before the first look. */
+  readonly settings: () => SettingsObserved | undefined
   /** When the revision that waits is begun; null where none waits for its time. */
   readonly scheduleAt: () => number | null
   /** The client of the API server; undefined before there is one. */
@@ -86,6 +89,7 @@ export function createDetails(options: DetailsOptions): Details {
       const pool = { name: node.poolName, isControlPlane: true, archType: architecture }
       const [found, services] = await Promise.all([nodes(record), list(serviceResource)])
       const stands = standing()
+      const settings = options.settings()
       const { state, phase, reason, health } = stands
       return {
         metadata: {
@@ -115,7 +119,8 @@ export function createDetails(options: DetailsOptions): Details {
           ...(kubeconfig === undefined ? {} : { kubeconfig }),
           nodePools: [{ pool, nodes: found.map((each) => poolNodeOf(each, stands)) }],
           services: (services ?? []).flatMap((each) => serviceOf(each, node.address, hide)),
-          ...{ ntpServersApplied: false, sshKeysApplied: false },
+          ntpServersApplied: settings?.ntpServers.isApplied ?? false,
+          sshKeysApplied: settings?.sshKeys.isApplied ?? false,
           steps: steps().map((each) => stepOf(each, hide)),
         },
       }

@@ -10,11 +10,25 @@ export interface Observed {
   readonly settings: SettingsObserved
 }
 
-/** Whether the host has the settings that are wanted; true where none are. */
 export interface SettingsObserved {
-  readonly hasNtpServers: boolean
-  readonly hasSshKeys: boolean
+  readonly ntpServers: SettingObserved
+  readonly sshKeys: SettingObserved
 }
+
+/** A setting of the host that belongs to the cluster. */
+export interface SettingObserved {
+  /** Whether the host has what is wanted; true where nothing is wanted and nothing is left. */
+  readonly isApplied: boolean
+  /** Whether a step can make it so. */
+  readonly isDue: boolean
+  /** Whether something of an earlier step may be on the host. */
+  readonly isPlaced: boolean
+  /** Why no step can make it so, and what to do; empty unless that is so. */
+  readonly problem: string
+}
+
+/** Nothing is wanted, and nothing is there. */
+export const noSetting: SettingObserved = { isApplied: true, isDue: false, isPlaced: false, problem: '' }
 
 export type UnitObserved = 'absent' | 'stopped' | 'running'
 
@@ -85,7 +99,7 @@ export const emptyHost: Observed = {
     ...{ controlPlane: 'absent', version: '', isConfigured: true, isRenewalDue: false, api: 'absent' },
   },
   packs: new Map(),
-  settings: { hasNtpServers: true, hasSshKeys: true },
+  settings: { ntpServers: noSetting, sshKeys: noSetting },
 }
 
 /** What is, with messages of Kubernetes masked: they quote what was applied, as the name of an image. */

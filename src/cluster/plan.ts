@@ -1,6 +1,6 @@
 import type { ClusterHost } from './host/cluster-host.ts'
 import type { Engine } from './engine/engine.ts'
-import { emptyHost, type EngineObserved, type Observed } from './observed.ts'
+import { emptyHost, type EngineObserved, type Observed, type SettingObserved } from './observed.ts'
 import type { PackWork } from './packs/pack-work.ts'
 import type { Step } from './step.ts'
 import type { Wanted, WantedPack } from './wanted.ts'
@@ -63,6 +63,8 @@ export function plan(
 /** Every step that a cluster may have, whatever is observed; each once. Pure. */
 export function everyStep(parts: PlanParts, wanted: Wanted): readonly Step[] {
   const { engine } = emptyHost
+  const setting: SettingObserved = { isApplied: false, isDue: true, isPlaced: true, problem: '' }
+  const settings = { ntpServers: setting, sshKeys: setting }
   const complete = { ...engine, controlPlane: 'complete', version: wanted.kubernetes.version } as const
   const engines: readonly EngineObserved[] = [
     engine,
@@ -72,12 +74,13 @@ export function everyStep(parts: PlanParts, wanted: Wanted): readonly Step[] {
   ]
   const making = engines.flatMap((each) =>
     plan(parts, {
-      ...{ wanted, observed: { ...emptyHost, isAddressHeld: false, engine: each } },
+      ...{ wanted, observed: { ...emptyHost, isAddressHeld: false, engine: each, settings } },
       ...{ isDeleting: false, hasRun: false, isUpdate: false, isRenewalAskedFor: true },
     }),
   )
   const deleting = plan(parts, {
-    ...{ wanted, observed: { ...emptyHost, isHostRecorded: true, engine: { ...engine, isPresent: true } } },
+    wanted,
+    observed: { ...emptyHost, isHostRecorded: true, engine: { ...engine, isPresent: true }, settings },
     ...{ isDeleting: true, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
   })
   return [...new Map([...making, ...deleting].flat().map((step) => [step.key, step])).values()]

@@ -135,7 +135,8 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   })
   const clusterHost = createClusterHost({
     ...{ stateDirectory, files, runner, privileged: options.privileged, architecture },
-    ...{ cores: options.cores, now: () => clock.now() },
+    ...{ cores: options.cores, now: () => clock.now(), monotonic: () => clock.monotonic() },
+    ...{ sshAccount: settings.sshAccount, stepProgram: options.programs.step },
   })
   const packs = createPackWork({
     ...{ database, client, clock, helm: engine.programs.current('helm') },
@@ -272,6 +273,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
         return newest ? scheduleOf(newest) : null
       },
       conditions: () => conditionsOf(events, 'cluster'),
+      settings: () => reconcile.observed()?.settings,
       client: async () => (reconcile.observed()?.engine.api === 'answers' ? client : undefined),
     }),
   })

@@ -134,8 +134,16 @@ export const ClusterConfiguration = Type.Object(
                     enable: flag('Needs linked hosts.'),
                     cidr: maybe('Needs linked hosts.'),
                   }),
-                  ntpServers: Type.Optional(Type.Array(Type.String(), { description: 'Not applied yet.' })),
-                  sshKeys: Type.Optional(Type.Array(Type.String(), { description: 'Not applied yet.' })),
+                  ntpServers: Type.Optional(
+                    Type.Array(Type.String(), {
+                      description: 'Names or addresses of servers from which the host takes its time.',
+                    }),
+                  ),
+                  sshKeys: Type.Optional(
+                    Type.Array(Type.String(), {
+                      description: 'Public keys of OpenSSH, without options, for logins at the host.',
+                    }),
+                  ),
                   staticIp: flag('Ignored; the addresses of the host are used as they are.'),
                 }),
                 machinePoolConfig: Type.Optional(
@@ -311,8 +319,14 @@ export const ClusterDetails = Type.Object(
           ),
         }),
       ),
-      ntpServersApplied: Type.Boolean(),
-      sshKeysApplied: Type.Boolean(),
+      ntpServersApplied: Type.Boolean({
+        description:
+          'Whether the host takes its time from spec.ntpServers; with none, whether it has its own servers only. The condition NtpServersApplied says why not.',
+      }),
+      sshKeysApplied: Type.Boolean({
+        description:
+          'Whether spec.sshKeys, and no others of the cluster, are in its keys file of the account cluster.sshAccount. The condition SshKeysApplied says why not.',
+      }),
       steps: Type.Array(ClusterStep, { description: 'In the order in which they were first begun.' }),
     }),
   },

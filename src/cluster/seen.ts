@@ -1,5 +1,5 @@
 import type { NewClusterEvent } from './events/event-log.ts'
-import type { Observed } from './observed.ts'
+import type { Observed, SettingObserved } from './observed.ts'
 import { troubleOf, type Standing } from './states.ts'
 import type { Wanted } from './wanted.ts'
 
@@ -9,6 +9,9 @@ export interface Seen {
   readonly isRemoved?: boolean
   readonly damaged?: readonly string[]
   readonly isAddressHeld?: boolean
+  /** What was told of the settings of the host: empty where it has none of the cluster. */
+  readonly ntpServers?: string
+  readonly sshKeys?: string
   readonly containerd?: boolean
   readonly kubelet?: boolean
   readonly controlPlane?: boolean
@@ -73,6 +76,30 @@ export function tell(
   if (address !== undefined && !isHeld && before.isAddressHeld === true)
     say('AddressLost', `this host does not hold ${address} any more`)
 
+  const { settings } = observed
+  const told = {
+    ntpServers: tellSetting(settings.ntpServers, before.ntpServers, wanted.settings.ntpServers.join(', ')),
+    sshKeys: tellSetting(settings.sshKeys, before.sshKeys, keysIn(wanted.settings.sshKeys)),
+  }
+  if (told.ntpServers !== (before.ntpServers ?? ''))
+    if (settings.ntpServers.problem !== '') say('NtpServersNotApplied', settings.ntpServers.problem)
+    else
+      say(
+        'NtpServersApplied',
+        told.ntpServers === ''
+          ? 'this host has its own NTP servers again'
+          : `this host takes its time from ${told.ntpServers}`,
+      )
+  if (told.sshKeys !== (before.sshKeys ?? ''))
+    if (settings.sshKeys.problem !== '') say('SshKeysNotApplied', settings.sshKeys.problem)
+    else
+      say(
+        'SshKeysApplied',
+        told.sshKeys === ''
+          ? 'the SSH keys of the cluster were taken away'
+          : `the account has ${told.sshKeys}`,
+      )
+
   const runs = { containerd: engine.containerd === 'running', kubelet: engine.kubelet === 'running' }
   if (runs.containerd && before.containerd !== true) say('ContainerRuntimeStarted', 'containerd runs')
   if (!runs.containerd && before.containerd === true)
@@ -130,12 +157,22 @@ export function tell(
     events,
     seen: {
       ...seen,
+      ...told,
       ...{ isAddressHeld: isHeld, ...runs, controlPlane, api, applied, available, allAvailable, isStuck },
       node: node ? isReady : before.node === true,
       ...(hasRun ? { unhealthy } : {}),
     },
   }
 }
+
+/** What is to be told of a setting; while a step is about to change it, what was told before. */
+function tellSetting({ isApplied, problem }: SettingObserved, before = '', wanted: string): string {
+  if (problem !== '') return `not applied: ${problem}`
+  return isApplied ? wanted : before
+}
+
+const keysIn = (keys: readonly string[]) =>
+  keys.length === 0 ? '' : `${keys.length} SSH key${keys.length === 1 ? '' : 's'} of the cluster`
 
 const phaseEvents: Readonly<Partial<Record<Standing['phase'], SeenEvent['reason']>>> = {
   Provisioning: 'Provisioning',

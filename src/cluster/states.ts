@@ -84,7 +84,7 @@ export const blockerOf = (wanted: Wanted, observed: Observed): string =>
 
 function lackOf(
   wanted: Wanted,
-  { engine, packs, isAddressHeld }: Observed,
+  { engine, packs, isAddressHeld, settings }: Observed,
   isDone: (pack: PackObserved) => boolean,
 ): string {
   if (engine.controlPlane !== 'complete') return 'the control plane is not set up'
@@ -105,6 +105,11 @@ function lackOf(
   })
   for (const id of packs.keys())
     if (!wanted.packs.some((pack) => pack.id === id)) missing.push(`${id} is not removed`)
+  if (missing.length === 0) {
+    // What no step can do is said by a condition; it keeps no workload from running.
+    if (settings.ntpServers.isDue) return 'the NTP servers of the host are not as they are wanted'
+    if (settings.sshKeys.isDue) return 'the SSH keys of the host are not as they are wanted'
+  }
   const [first = '', ...more] = missing
   return more.length === 0 ? first : `${first}, and ${more.length} more pack${more.length === 1 ? '' : 's'}`
 }

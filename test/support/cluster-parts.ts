@@ -1,4 +1,4 @@
-import { emptyHost, type Observed, type PackObserved } from '../../src/cluster/observed.ts'
+import { emptyHost, noSetting, type Observed, type PackObserved } from '../../src/cluster/observed.ts'
 import type { PlanParts } from '../../src/cluster/plan.ts'
 import type { Step } from '../../src/cluster/step.ts'
 import type { Wanted, WantedPack } from '../../src/cluster/wanted.ts'
@@ -27,7 +27,7 @@ export const wantedCluster = (more: Partial<Wanted> = {}): Wanted => ({
   ...more,
 })
 
-export { emptyHost }
+export { emptyHost, noSetting }
 
 export const appliedPack = (pack: WantedPack, isAvailable: boolean): PackObserved => ({
   ...{
@@ -51,7 +51,7 @@ export const runningHost = (wanted: Wanted): Observed => ({
     ...{ controlPlane: 'complete', version: wanted.kubernetes.version, isConfigured: true },
     ...{ isRenewalDue: false, api: 'answers', node: { name: 'node-1', isReady: true, message: '' } },
   },
-  settings: { hasNtpServers: true, hasSshKeys: true },
+  settings: { ntpServers: noSetting, sshKeys: noSetting },
   packs: new Map(wanted.packs.map((pack) => [pack.id, appliedPack(pack, true)])),
 })
 
@@ -60,8 +60,8 @@ export const planParts: PlanParts = {
   host: {
     recordSteps: ({ isHostRecorded }) => (isHostRecorded ? [] : [callStep('record')]),
     addressSteps: (_wanted, { isAddressHeld }) => (isAddressHeld ? [] : [callStep('address')]),
-    settingsSteps: (_wanted, { settings: { hasNtpServers, hasSshKeys } }) =>
-      hasNtpServers && hasSshKeys ? [] : [callStep('settings')],
+    settingsSteps: (_wanted, { settings: { ntpServers, sshKeys } }) =>
+      ntpServers.isDue || sshKeys.isDue ? [callStep('settings')] : [],
     restoreSteps: (_wanted, { isHostRecorded }) => (isHostRecorded ? [callStep('restore')] : []),
   },
   engine: {

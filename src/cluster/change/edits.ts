@@ -3,6 +3,7 @@ import type { Definitions } from '../../definition/definitions.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { readHostSettings } from '../configuration/host-settings.ts'
 import { readProfiles } from '../read-generation.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import { carryValues } from './carry-values.ts'
@@ -16,6 +17,8 @@ type Edit = Write['edit']
 export const withSettings =
   ({ ntpServers = [], sshKeys = [] }: EdgeClusterSettings): Edit =>
   async (shown) => {
+    // Names the entry by its place in this body.
+    readHostSettings({ ntpServers, sshKeys }, '')
     const { cloudConfig = {} } = shown.spec ?? {}
     const { spec = {} } = cloudConfig
     return {

@@ -33,8 +33,16 @@ export type ClusterProfileConfiguration = Static<typeof ClusterProfileConfigurat
 /** Settings of the host; what is left out is taken away. */
 export const EdgeClusterSettings = Type.Object(
   {
-    ntpServers: Type.Optional(Type.Array(Type.String(), { description: 'Servers of the time.' })),
-    sshKeys: Type.Optional(Type.Array(Type.String(), { description: 'Public keys, a line each.' })),
+    ntpServers: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Names or addresses of servers from which the host takes its time.',
+      }),
+    ),
+    sshKeys: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Public keys of OpenSSH, without options, for logins at the host.',
+      }),
+    ),
   },
   { title: 'EdgeClusterSettings' },
 )

@@ -7,6 +7,7 @@ import { clusterErrors } from '../codes.ts'
 import type { PreflightProblem } from '../problem.ts'
 import type { ClusterConfiguration, EdgeMachinePoolConfig } from '../schemas.ts'
 import type { Taint, WantedNode, WantedSettings } from '../wanted.ts'
+import { readHostSettings } from './host-settings.ts'
 
 /** What of this host decides about its node. */
 export interface HostFacts {
@@ -73,16 +74,10 @@ export function readConfiguration(
   const [pool = { hosts: [] }] = pools
   const problems: PreflightProblem[] = []
   const address = addressOf(pool, facts, problems)
-  for (const field of ['ntpServers', 'sshKeys'] as const)
-    if ((clusterConfig[field] ?? []).length > 0)
-      problems.push({
-        ...{ code: 'SettingNotApplied', severity: 'warning', path: `${clusterPath}.${field}` },
-        message: `${field} is stored with the cluster, but not applied to this host`,
-      })
   return {
     ...{ name, archiveUploadPath, problems },
     endpoint: endpointOf(clusterConfig.controlPlaneEndpoint ?? {}),
-    settings: { ntpServers: clusterConfig.ntpServers ?? [], sshKeys: clusterConfig.sshKeys ?? [] },
+    settings: readHostSettings(clusterConfig, `${clusterPath}.`),
     variables: givenIn(spec),
     node: { ...nodeOf(pool, facts), address },
   }

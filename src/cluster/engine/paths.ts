@@ -33,6 +33,9 @@ export interface ClusterPaths {
   readonly folder: string
   /** The host before the cluster, JSON; there from the first step of a cluster to the last one of its deletion. */
   readonly hostRecord: string
+  /** Where the NTP servers and the SSH keys of the cluster were placed on this host, JSON; absent where nothing was. */
+  readonly ntpServers: string
+  readonly sshKeys: string
   readonly programs: string
   /** Root of our containerd. */
   readonly containerd: string
@@ -64,6 +67,8 @@ export function clusterPaths(stateDirectory: string): ClusterPaths {
   return {
     folder,
     hostRecord: file('host-record.json'),
+    ntpServers: file('ntp-servers.json'),
+    sshKeys: file('ssh-keys.json'),
     programs: file('programs'),
     containerd: file('containerd'),
     containerdConfig: file('containerd-config', 'config.toml'),

@@ -27,6 +27,8 @@ export const conditionTypes = {
   PreflightPassed: { category: 'Request', label: 'Pre-flight checks', of: 'cluster' },
   HostRecorded: { category: 'Host', label: 'State of the host recorded', of: 'host' },
   AddressHeld: { category: 'Host', label: 'Virtual address', of: 'host' },
+  NtpServersApplied: { category: 'Host', label: 'NTP servers of the cluster', of: 'host' },
+  SshKeysApplied: { category: 'Host', label: 'SSH keys of the cluster', of: 'host' },
   ProgramsPlaced: { category: 'Host', label: 'Programs of Kubernetes', of: 'host' },
   ContainerRuntimeReady: { category: 'Host', label: 'Container runtime', of: 'host' },
   ImageResolutionDone: { category: 'Host', label: 'Images of Kubernetes', of: 'host' },

@@ -56,6 +56,24 @@ export const reasons = {
     ...{ type: 'AddressHeld', label: 'Lost', status: 'False', severity: 'Warning' },
     meaning: 'This host does not hold the virtual address any more; it is set again.',
   },
+  NtpServersApplied: {
+    ...{ type: 'NtpServersApplied', label: 'Applied', status: 'True' },
+    meaning: 'The host takes its time from the servers of the cluster, or from its own again.',
+  },
+  NtpServersNotApplied: {
+    ...{ type: 'NtpServersApplied', label: 'Not applied', status: 'False', severity: 'Warning' },
+    meaning:
+      'The host cannot take its time from the servers of the cluster; the message says why and what to do. It gets them by itself then.',
+  },
+  SshKeysApplied: {
+    ...{ type: 'SshKeysApplied', label: 'Applied', status: 'True' },
+    meaning: 'The SSH keys of the cluster are in a file of their own, or were taken away again.',
+  },
+  SshKeysNotApplied: {
+    ...{ type: 'SshKeysApplied', label: 'Not applied', status: 'False', severity: 'Warning' },
+    meaning:
+      'The account cannot get the SSH keys of the cluster; the message says why and what to do. It gets them by itself then.',
+  },
   ProgramsPlaced: {
     ...{ type: 'ProgramsPlaced', label: 'Placed', status: 'True', isExpected: true },
     meaning: 'The programs of the Kubernetes version were taken from the content.',

@@ -7,6 +7,7 @@ import type { HeldAddress } from './address/address-unit.ts'
 import { readHostRecord, writeHostRecord } from './record/record-file.ts'
 import { readHostState } from './record/read-state.ts'
 import { restoreHost } from './record/restore.ts'
+import { settingsActions } from './settings/actions.ts'
 
 /** Order of `record-host`. */
 export interface RecordOrder extends StepOrder {
@@ -23,6 +24,8 @@ export interface RestoreOrder extends StepOrder {
 
 /** Actions of the host's part. */
 export const hostActions: StepActions = {
+  ...settingsActions,
+
   /** Records the host. A record that is there stays: it is older than what the cluster has changed since. */
   'record-host': async (order, print) => {
     const { file } = order as RecordOrder

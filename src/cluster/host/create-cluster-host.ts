@@ -9,11 +9,18 @@ import { leftMark, type ClusterHost } from './cluster-host.ts'
 import type { RecordOrder, RestoreOrder } from './actions.ts'
 import type { HostFactsOptions } from './preflight/host-facts.ts'
 import { createHostPreflight } from './preflight/host-preflight.ts'
+import { createHostSettings } from './settings/host-settings.ts'
+import type { Step } from '../step.ts'
 import type { WantedNode } from '../wanted.ts'
 
 export interface ClusterHostOptions extends Omit<HostFactsOptions, 'folders'> {
   /** Folder of the state. */
   readonly stateDirectory: string
+  /** Account of this host that gets the SSH keys. */
+  readonly sshAccount: string
+  /** Path of `step.cjs`. */
+  readonly stepProgram: string
+  readonly monotonic: () => number
 }
 
 const minute = 60_000
@@ -22,7 +29,11 @@ const gibibyte = 2 ** 30
 /** The host's part of the cluster. */
 export function createClusterHost({ stateDirectory, ...options }: ClusterHostOptions): ClusterHost {
   const { files } = options
-  const { hostRecord: record } = clusterPaths(stateDirectory)
+  const { hostRecord: record, ...notes } = clusterPaths(stateDirectory)
+  const settings = createHostSettings({
+    ...{ files, privileged: options.privileged, program: options.stepProgram, monotonic: options.monotonic },
+    ...{ notes, account: options.sshAccount },
+  })
 
   async function isHeld({ virtualAddress }: WantedNode): Promise<boolean> {
     if (!virtualAddress) return true
@@ -39,28 +50,36 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
     )
   }
 
+  const preflight = createHostPreflight({
+    ...options,
+    folders: [
+      // The images of the control plane and their layers unpacked take about 1.5 GiB.
+      { folder: stateDirectory, neededBytes: 2 * gibibyte },
+      { folder: '/var/lib', neededBytes: 2 * gibibyte },
+      // Two files of its log of 64 MB each, its database, and snapshots of it.
+      { folder: '/var/lib/etcd', neededBytes: gibibyte / 2 },
+      // Volumes of pods.
+      { folder: '/var/lib/kubelet', neededBytes: gibibyte / 4 },
+      // Up to 50 MiB for each container, by the defaults of the kubelet.
+      { folder: '/var/log', neededBytes: gibibyte / 16 },
+    ],
+  })
+
   return {
-    preflight: createHostPreflight({
-      ...options,
-      folders: [
-        // The images of the control plane and their layers unpacked take about 1.5 GiB.
-        { folder: stateDirectory, neededBytes: 2 * gibibyte },
-        { folder: '/var/lib', neededBytes: 2 * gibibyte },
-        // Two files of its log of 64 MB each, its database, and snapshots of it.
-        { folder: '/var/lib/etcd', neededBytes: gibibyte / 2 },
-        // Volumes of pods.
-        { folder: '/var/lib/kubelet', neededBytes: gibibyte / 4 },
-        // Up to 50 MiB for each container, by the defaults of the kubelet.
-        { folder: '/var/log', neededBytes: gibibyte / 16 },
-      ],
-    }),
+    async preflight(wanted, signal, running) {
+      const found = await Promise.all([
+        preflight(wanted, signal, running),
+        settings.preflight(wanted.settings),
+      ])
+      return found.flat()
+    },
     placeEndpoint: async (host) => placeEndpoint(host, await readHostNetworks(files)),
-    async observe({ node }) {
+    async observe({ node, settings: wanted }) {
       // Its text, all rules and files of the host, is of use to the restore alone.
       const isHostRecorded = (await files.names(dirname(record))).includes(basename(record))
       return {
         ...{ isHostRecorded, isAddressHeld: await isHeld(node) },
-        settings: { hasNtpServers: true, hasSshKeys: true },
+        settings: await settings.observe(wanted),
       }
     },
     recordSteps: ({ isHostRecorded }) =>
@@ -89,28 +108,11 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
               work: { kind: 'action', action: 'hold-address', order: { ...virtualAddress } },
             },
           ],
-    settingsSteps: () => [],
-    restoreSteps: ({ kubernetes }, { isHostRecorded }) =>
-      isHostRecorded
-        ? [
-            {
-              key: 'drop-address',
-              title: 'Give up the address of the control plane',
-              timeoutMs: 2 * minute,
-              work: { kind: 'action', action: 'drop-address', order: {} },
-            },
-            {
-              key: restoreKey,
-              title: 'Restore the recorded state of the host',
-              timeoutMs: 15 * minute,
-              work: {
-                kind: 'action',
-                action: 'restore-host',
-                order: { file: record, config: kubernetes.config } satisfies RestoreOrder,
-              },
-            },
-          ]
-        : [],
+    settingsSteps: (wanted, observed) => settings.steps(wanted.settings, observed.settings),
+    restoreSteps: ({ kubernetes }, { isHostRecorded, settings: seen }) => [
+      ...settings.restoreSteps(seen),
+      ...(isHostRecorded ? recordedSteps(kubernetes.config, record) : []),
+    ],
     eventOf: ({ key }, line) =>
       key === restoreKey && line.startsWith(leftMark)
         ? { reason: 'LeftoversFound', message: line }
@@ -119,3 +121,18 @@ export function createClusterHost({ stateDirectory, ...options }: ClusterHostOpt
 }
 
 const restoreKey = 'restore-host'
+
+const recordedSteps = (config: string, file: string): readonly Step[] => [
+  {
+    key: 'drop-address',
+    title: 'Give up the address of the control plane',
+    timeoutMs: 2 * minute,
+    work: { kind: 'action', action: 'drop-address', order: {} },
+  },
+  {
+    key: restoreKey,
+    title: 'Restore the recorded state of the host',
+    timeoutMs: 15 * minute,
+    work: { kind: 'action', action: 'restore-host', order: { file, config } satisfies RestoreOrder },
+  },
+]

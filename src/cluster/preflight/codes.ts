@@ -18,8 +18,9 @@ export const preflightCodes = {
   },
   SettingNotApplied: {
     severity: 'warning',
-    meaning: 'A setting is stored with the cluster, but this version does not apply it.',
-    action: 'Set it on the host by hand, or leave it empty.',
+    meaning:
+      'NTP servers or SSH keys are stored with the cluster, but this host cannot have them; the message says why. The cluster comes without them.',
+    action: 'Do what the message says: the host gets them then by itself. Or leave them empty.',
   },
   VariableInvalid: {
     severity: 'error',

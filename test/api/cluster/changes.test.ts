@@ -3,6 +3,7 @@ import type { ClusterRevisions } from '../../../src/cluster/change/schemas.ts'
 import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
 import { newestAudit } from '../../support/audits.ts'
 import { plantCluster, postedCluster } from '../../support/planted-cluster.ts'
+import { publicKeys } from '../../support/ssh-keys.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
 
 const path = '/v1/edge-mgmt/cluster'
@@ -157,6 +158,22 @@ describe('the configuration of a cluster', () => {
       expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toHaveLength(1)
     },
   )
+
+  it.each([
+    [{ ntpServers: ['a.example', 'b.example c.example'] }, 'ntpServers[1]'],
+    [{ ntpServers: ['a.example\nFallbackNTP=b.example'] }, 'ntpServers[0]'],
+    [{ sshKeys: ['ssh-ed25519 AAAA'] }, 'sshKeys[0]'],
+    [{ sshKeys: [`command="id" ${publicKeys.ed25519}`] }, 'sshKeys[0]'],
+  ])('settings that the host could not have are refused with their place: %j', async (body, field) => {
+    for (const query of ['', '?dryRun=true'])
+      expect(refusal(await ask('PUT', `/settings${query}`, body))).toEqual(['BadRequest', field])
+    const within = { spec: { cloudConfig: { spec: { clusterConfig: body } } } }
+    expect(refusal(await ask('PATCH', '', within, { 'content-type': merge }))).toEqual([
+      'BadRequest',
+      `spec.cloudConfig.spec.clusterConfig.${field}`,
+    ])
+    expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toHaveLength(1)
+  })
 
   it('a dry run of what changes nothing says so', async () => {
     const { status, body } = await ask('PUT', '/settings?dryRun=true', {})

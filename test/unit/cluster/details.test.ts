@@ -20,6 +20,7 @@ it('the state is that of the end of a read, during which the API server fell sil
       version: '1',
       conditions: () => [],
       steps: () => [],
+      settings: () => undefined,
       scheduleAt: () => null,
     },
     client() {

@@ -4,6 +4,7 @@ import {
   appliedPack,
   callStep,
   emptyHost,
+  noSetting,
   planParts,
   runningHost,
   wantedCluster,
@@ -66,7 +67,7 @@ it('what changes of Kubernetes comes before the packs, and packs that are not wa
     packs: [{ ...cni, digest: 'another' }, web],
     kubernetes: { ...wanted.kubernetes, version: '1.35.0' },
   })
-  const observed = { ...running, settings: { hasNtpServers: false, hasSshKeys: true } }
+  const observed = { ...running, settings: { ntpServers: { ...noSetting, isDue: true }, sshKeys: noSetting } }
   expect(planned({ wanted: newer, observed, isRenewalAskedFor: true })).toEqual([
     ['change'],
     ['renew'],

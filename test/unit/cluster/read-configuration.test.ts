@@ -95,7 +95,6 @@ describe('what is posted', () => {
     ['a foreign address', host({ hostAddress: '203.0.113.9' }), 'AddressInvalid'],
     ['an unknown interface', host({ nicName: 'eth9' }), 'AddressInvalid'],
     ['an interface without an address', host({ nicName: 'eth2' }), 'AddressInvalid'],
-    ['NTP servers', { cluster: { ntpServers: ['192.0.2.1'] } }, 'SettingNotApplied'],
   ])('%s is a finding of the pre-flight', (_what, given, code) => {
     expect(read(given).problems.map((each) => each.code)).toEqual([code])
   })
@@ -130,6 +129,12 @@ describe('what is posted', () => {
     ],
     ['a size that is negative', { pools: [pool({ size: -1 })] }, 'machinePoolConfig[0].size'],
     ['a name that no node may have', host({ hostName: 'press_7' }), 'hostName'],
+    [
+      'a server that is two',
+      { cluster: { ntpServers: ['a.example', 'b c'] } },
+      'clusterConfig.ntpServers[1]',
+    ],
+    ['a key that is none', { cluster: { sshKeys: ['ssh-key'] } }, 'clusterConfig.sshKeys[0]'],
     ['a name server for the endpoint', { cluster: { controlPlaneEndpoint: { type: 'DDNS' } } }, 'type'],
   ])('%s is refused with the name of the field', (_what, given, field) => {
     const refusal = refusalOf(() => read(given))

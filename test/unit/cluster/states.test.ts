@@ -7,6 +7,7 @@ import type { StepRecord } from '../../../src/cluster/steps/step-store.ts'
 import {
   appliedPack,
   emptyHost,
+  noSetting,
   runningHost,
   wantedCluster,
   wantedPack,
@@ -187,4 +188,51 @@ it.each([
   [273_600_000, '3d4h'],
 ])('the age of %d ms is %s', (ms, text) => {
   expect(ageOf(ms)).toBe(text)
+})
+
+describe('the settings of the host', () => {
+  const settings = { ntpServers: ['a.example'], sshKeys: ['key 1', 'key 2'] }
+  const withSettings = wantedCluster({ packs: [web], settings })
+  const host = (ntp: Partial<typeof noSetting>, keys: Partial<typeof noSetting> = {}): Observed => ({
+    ...running,
+    settings: { ntpServers: { ...noSetting, ...ntp }, sshKeys: { ...noSetting, ...keys } },
+  })
+  const due = { isApplied: false, isDue: true }
+  const standing = { state: 'Running', phase: 'Running', reason: '', health: { status: 'Healthy' } } as const
+  const toldOf = (observed: Observed, before: Parameters<typeof tell>[0], of = withSettings) => {
+    const { events, seen } = tell(before, { wanted: of, observed, standing, isDeleting: false, stuck: '' })
+    const own = events.filter(({ reason }) => /^(Ntp|Ssh)/.test(reason))
+    return { said: own.map(({ reason, message }) => `${reason}: ${message}`), seen }
+  }
+
+  it('that are to be given to it keep a revision from being Running; those that it cannot have do not', () => {
+    expect(stands({ observed: host(due) }).slice(0, 2)).toEqual(['Provisioning', 'Provisioned'])
+    expect(stands({ observed: host({}, due), isUpdate: true }).slice(0, 2)).toEqual([
+      ...['Provisioning', 'Provisioned'],
+    ])
+    const problem = { isApplied: false, problem: 'no time service runs' }
+    expect(stands({ observed: host(problem) })).toEqual(['Running', 'Running', '', 'Healthy'])
+  })
+
+  it('are told once, when they change, and not while a step is about to', () => {
+    const first = toldOf(host({}), {})
+    expect(first.said).toEqual([
+      'NtpServersApplied: this host takes its time from a.example',
+      'SshKeysApplied: the account has 2 SSH keys of the cluster',
+    ])
+    expect(toldOf(host({}), first.seen).said).toEqual([])
+    expect(toldOf(host(due, due), first.seen).said).toEqual([])
+    const reason = { isApplied: false, problem: 'no time service runs' }
+    const second = toldOf(host(reason), first.seen)
+    expect(second.said).toEqual(['NtpServersNotApplied: no time service runs'])
+    expect(toldOf(host(reason), second.seen).said).toEqual([])
+    expect(toldOf(host({}), second.seen).said).toEqual([
+      'NtpServersApplied: this host takes its time from a.example',
+    ])
+    expect(toldOf(host({}), second.seen, wanted).said).toEqual([
+      'NtpServersApplied: this host has its own NTP servers again',
+      'SshKeysApplied: the SSH keys of the cluster were taken away',
+    ])
+    expect(toldOf(host({}), {}, wanted).said).toEqual([])
+  })
 })

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import { addressUnitText } from '../../../../src/cluster/host/address/address-unit.ts'
 import { createClusterHost } from '../../../../src/cluster/host/create-cluster-host.ts'
-import { emptyHost, type Observed } from '../../../../src/cluster/observed.ts'
+import { emptyHost, noSetting, type Observed } from '../../../../src/cluster/observed.ts'
 import type { Wanted } from '../../../../src/cluster/wanted.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
 
@@ -37,7 +37,8 @@ async function put(path: string, text: string) {
 const host = () =>
   createClusterHost({
     ...{ stateDirectory: '/var/lib/edgehostd', files: createHostFiles(root) },
-    ...{ architecture: 'amd64', cores: 2, now: () => 0 },
+    ...{ architecture: 'amd64', cores: 2, now: () => 0, monotonic: () => 0 },
+    ...{ sshAccount: 'root', stepProgram: '/nowhere/step.cjs' },
     runner: { run: () => Promise.reject(new Error('no program is run')) },
     privileged: { run: () => Promise.reject(new Error('no program is run')) },
   })
@@ -79,7 +80,7 @@ it('without a virtual address none has to be held', async () => {
   expect(await host().observe(wantedWith(undefined), signal)).toEqual({
     isHostRecorded: false,
     isAddressHeld: true,
-    settings: { hasNtpServers: true, hasSshKeys: true },
+    settings: { ntpServers: noSetting, sshKeys: noSetting },
   })
 })
 

@@ -1,0 +1,12 @@
+/** Public keys as ssh-keygen of OpenSSH 9.2 writes them; nobody has the private ones. */
+export const publicKeys = {
+  ecdsa256:
+    'ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBGZEA3cRMNf4WoVJCHgp7tvFLmF3omwFgfXPvmJRil/z/3t03CUPAkYL7f499hFvqBx0U9b4XFeGpTXOIzHqBfU= operator@example',
+  ecdsa521:
+    'ecdsa-sha2-nistp521 AAAAE2VjZHNhLXNoYTItbmlzdHA1MjEAAAAIbmlzdHA1MjEAAACFBAGVCnfFguGKP8iOf2C02pWdgUJL5MIAMtcCDAkyH5sjebREv7Zz37v6PDr4yCK/sjRDJmY9LDBwP16ZqnjRKpIO6QD8vsiLt1Gcrsh84OEwJrcqcFnO42BnV009L/k44pJ0STiHE8ootFFkq7YaAYOq0TbV58DpSH2xQNSaDcTKsXklrg== operator@example',
+  ed25519:
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDJzGQ5iv1UOprKLgU1xyOay8IhCU162ZyDDhBFUoV0M operator@example',
+  rsa: 'ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQCjBgPV2ra9D0pT5/m3sSTwWB3MfyZ6oWkgWy19x+KkmR9Vb7gjeanOJhDwCZN4Q3AFu6fzZJOkHOq49AEbhmwF89aDIRbeniOOoup11lbX46MM+juCLyT0+XiE3+aIqD8NyJ3H6qfI7QsaPMNeOOEumsI29a45bNGLiQZ3Ys6ucho5ef46nqc7oRkaGwgXqrflJ3GlsKbzpvOsHWk9bg2yK2GnwzjVPZ5KFHo9tqu7Kb6E61bX1kguCEvXzBtxcbBgSkDdZ5pJEKA+aZrWomoTPu72a0vqtZS05BqevDLhEabr1UHEWie4IDBSlWH8HuytupIh5iwfx9Noy/ObBk/d9PrN49NN6bvkkXRhYwBZekjkmWzOcggBfKR3UR46Vc0vZs2M/U1qyM2JVs+lWAHbzZo2ukPVoGFFDS6kyTKZ+wV2CLYlorHUb2fX0HBmuGNRIEsnkaZDt1lu2feyMS63n2gIkFjka5c0Z/orl8BHLfe++/3Cmzf5dWQnl9c0PJM= operator@example',
+  rsa1024:
+    'ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDMl1/7tfup7zAkIvZRo+mgLvuQar2zX6+UH//4GEV0e+P2ApaqlsaKE2u/JqpjOLDmwBIAH2ZUvIAZUkIvoESt7Tvj3If7FbIpLiBMeSAemzNTyFGXG1X3AwP6NHFaVdTWZJOwbwk1cW4Czlnha7Hu6dKl4xqy+AGDNgb0LBDRgQ== short',
+}
