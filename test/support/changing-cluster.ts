@@ -108,12 +108,15 @@ export function createChangingCluster({
       ...{ node: request.node, settings: request.settings, kubernetes: next.kubernetes },
       packs: next.packs,
     }
-    const valueOf = (name: string) => request.variables.find((each) => each.name === name)?.value ?? ''
+    const given = (name: string) => {
+      const { profileUid = '', value = '' } = request.variables.find((each) => each.name === name) ?? {}
+      return { profileUid: profileUid || 'p1', name, value }
+    }
     return {
       ...{ wanted: prepared, problems: [], profiles: [], images: [], chartDigests: [], definition },
       variables: [
-        { profileUid: 'p1', name: 'replicas', value: valueOf('replicas'), isSensitive: false },
-        { profileUid: 'p1', name: 'password', value: valueOf('password'), isSensitive: true },
+        { ...given('replicas'), isSensitive: false },
+        { ...given('password'), isSensitive: true },
         ...found.variables,
       ],
       keep: async () => place(prepared),

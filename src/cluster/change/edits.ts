@@ -7,6 +7,7 @@ import { readHostSettings } from '../configuration/host-settings.ts'
 import { readProfiles } from '../read-generation.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import { carryValues } from './carry-values.ts'
+import { unmask } from './document.ts'
 import type { Write } from './draft.ts'
 import type { ClusterProfileConfiguration, EdgeClusterSettings } from './schemas.ts'
 import { setValues } from './set-values.ts'
@@ -67,5 +68,7 @@ export const withDefinition =
       readProfiles(revision),
       readFile(details, 'utf8').then((text) => JSON.parse(text) as ClusterProfileDetail[]),
     ])
-    return made(carryValues(present, before, after))
+    // In plain text: a mask is known by the uid of its profile, which another version of the profile does not have.
+    const plain = unmask(shown, revision).spec?.profileVariables ?? []
+    return made(carryValues(plain, before, after))
   }

@@ -54,7 +54,7 @@ describe('a change of the definition', () => {
         ],
       },
     }
-    const revision = { folder: join(folder, '1') } as Revision
+    const revision = { folder: join(folder, '1'), posted: shown, plain: shown } as Revision
     return (spec: NonNullable<ClusterConfiguration['spec']>) =>
       withDefinition({ archiveOf })({ spec })(shown, revision)
   }
