@@ -1,3 +1,4 @@
+import { createHideOf } from '../definition/slots/secrets.ts'
 import { seeDisk } from '../errors/advice.ts'
 import type { Database } from '../store/database.ts'
 import { isUnwritable } from '../store/unwritable.ts'
@@ -8,11 +9,12 @@ import { createAlarm } from '../base/alarm.ts'
 import { isDeleting, type ClusterRecord, type ClusterStore } from './cluster-store.ts'
 import type { EngineEvent } from './engine/engine.ts'
 import type { EventLog } from './events/event-log.ts'
-import { createLooks } from './looks.ts'
+import { createLooks, type Look } from './looks.ts'
 import type { Observed } from './observed.ts'
 import type { RevisionStore } from './revisions/revision-store.ts'
 import { createActivation } from './update/activation.ts'
-import type { UpdateLimits, Verdict } from './update/verdict.ts'
+import type { UpdateLimits } from './update/verdict.ts'
+import { whyLate } from './update/why-late.ts'
 import type { PackWork } from './packs/pack-work.ts'
 import { nextOf, type PlanParts } from './plan.ts'
 import type { Standing } from './states.ts'
@@ -31,7 +33,7 @@ export interface ReconcileOptions {
   readonly steps: StepStore
   readonly runner: StepRunner
   readonly parts: PlanParts & {
-    readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'forget'>
+    readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'forget' | 'whyNot'>
   }
   readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
   /** The event that a line of a step is; undefined for a line that is none. */
@@ -81,6 +83,8 @@ export interface Reconcile {
   stopped(): Promise<void>
 }
 
+const longestWhyMs = 10_000
+
 const pausesByDefault: Pauses = { healthy: 30_000, moving: 5_000, failed: 15_000, least: 250 }
 
 export function createReconcile(options: ReconcileOptions): Reconcile {
@@ -129,8 +133,10 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   }
 
   /** Begins another revision, where one waits or the present one has failed. @returns whether it did */
-  async function turnTo(record: ClusterRecord, verdict: Verdict, { engine }: Observed): Promise<boolean> {
-    if (verdict.kind === 'back') await activation.goBack(record, verdict.reason)
+  async function turnTo(record: ClusterRecord, look: Look): Promise<boolean> {
+    const { verdict, observed } = look
+    const { engine } = observed
+    if (verdict.kind === 'back') await activation.goBack(record, await whyBack(record, verdict.reason, look))
     else {
       const revision = activation.next()
       // A change of the version of Kubernetes is good, or taken back, before the next revision.
@@ -140,6 +146,20 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     knownUid = ''
     onStanding()
     return true
+  }
+
+  async function whyBack(
+    { sensitive }: ClusterRecord,
+    reason: string,
+    { wanted, observed, stages }: Look,
+  ): Promise<string> {
+    const planned = new Set(stages.flat().map(({ key }) => key))
+    const why = await whyLate({
+      ...{ reason, wanted, observed, whyNot: parts.packs.whyNot },
+      steps: steps.list().filter(({ key }) => planned.has(key)),
+      signal: AbortSignal.any([stopping, AbortSignal.timeout(longestWhyMs)]),
+    })
+    return createHideOf(sensitive)(why)
   }
 
   /** @returns how long to wait before the next turn, milliseconds */
@@ -153,13 +173,13 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     const now = store.current()
     // A deletion may have been asked for since the plan was made.
     if (!look || now?.deleteRequestedAt !== record.deleteRequestedAt) return 0
-    const { stages, verdict, observed } = look
+    const { stages } = look
     if (isDeleting(now)) {
       if (stages.length === 0) {
         await finish(now)
         return 0
       }
-    } else if (await turnTo(now, verdict, observed)) return 0
+    } else if (await turnTo(now, look)) return 0
     const next = nextOf(stages, memory.of(stages[0], steps.list()))
     if (next && 'step' in next) {
       await work.run(now, wanted, next.step)

@@ -185,6 +185,7 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
           noteBegun: () => undefined,
           noteDone: ({ id }, { key }) => put(`noted-${id.replace('/', '-')}-${key.split(' ')[1]}`),
           forget: () => put('forgotten'),
+          whyNot: async (id) => text(`why-${id.replace('/', '-')}`),
         },
       },
       observe: async () => observed(),

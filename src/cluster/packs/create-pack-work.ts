@@ -26,6 +26,7 @@ import {
   type NamespacesOrder,
 } from './pack-steps.ts'
 import { whyPodsFail } from './look-at-object.ts'
+import { whyPackFails } from './why-pack-fails.ts'
 import { createPackStore, newPack, type PackRecord } from './pack-store.ts'
 import type { PackWork } from './pack-work.ts'
 import { readObjects, readRelease, withNamespaceLabels } from './read-objects.ts'
@@ -218,6 +219,10 @@ export function createPackWork(options: PackWorkOptions): PackWork {
         return why === '' ? [] : [[record.id, { ...pack, message: `${pack.message}; ${why}` }] as const]
       })
       return new Map([...observed, ...(await Promise.all(explained)).flat()])
+    },
+    async whyNot(id, signal) {
+      const record = store.find(id)
+      return record ? whyPackFails(client, record, signal) : ''
     },
     eventOf: ({ key }, line) => (key.startsWith('pack ') ? eventOf(line) : undefined),
     records: () => store.list(),

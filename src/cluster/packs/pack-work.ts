@@ -23,6 +23,8 @@ export interface PackWork {
   observe(wanted: Wanted, signal: AbortSignal): Promise<ReadonlyMap<string, PackObserved>>
   /** What is observed, with messages that also say why pods do not run; the API server is asked for that. */
   explain(observed: Observed['packs'], signal: AbortSignal): Promise<Observed['packs']>
+  /** Why pods of a pack do not run, with the pod and the container; the API server is asked. Empty where there is nothing to say. */
+  whyNot(id: string, signal: AbortSignal): Promise<string>
   /** Turns a line of a step of a pack into an event; undefined for a line that is none. */
   eventOf(step: Pick<Step, 'key'>, line: string): EngineEvent | undefined
   /** What is stored of the packs that were begun. */

@@ -361,11 +361,14 @@ it('a revision that is not available in time is taken back: its step is ended, a
   life.loop.start()
   await phaseBecomes(life, 'Running')
   world.put('down-second')
+  world.put('why-p1-web', 'pod web-1: container web: it ended with exit code 3')
   life.revise(2, [changed('second')])
   await vi.waitFor(() => expect(outcomes(life)).toEqual(['2 rolledBack', '1 good']), soon)
   expect(life.store.current()).toMatchObject({ generation: 1, goodGeneration: 1, ranGeneration: 1 })
   expect(life.loop.standing()).toMatchObject({ state: 'Running', health: { status: 'Healthy' } })
-  expect(life.revisions.find(2)?.reason).toContain('Deployment web is down')
+  expect(life.revisions.find(2)?.reason).toMatch(
+    /Deployment web is down, 0 s after it was begun; pod web-1: container web: it ended with exit code 3$/,
+  )
   expect(life.reasons()).toEqual(
     expect.arrayContaining(['UpdateFailed', 'RollbackStarted', 'StepStopped', 'RolledBack']),
   )
