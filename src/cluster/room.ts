@@ -142,6 +142,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     ...{ database, client, clock, helm: engine.programs.current('helm') },
     kubeconfig: kubernetesFiles.adminConfig,
     onChange: () => reconcile.wake(),
+    isHeld: () => store.current()?.deleteRequestedAt === null,
     onCorrected(event) {
       const record = store.current()
       if (record) addEvent(record, event)

@@ -74,6 +74,7 @@ async function startPackWorld() {
   async function createCluster(name: string, more: Partial<WantedPack> = {}) {
     const home = await mkdtemp(join(folder, `${name}-`))
     const changes = { count: 0 }
+    const hold = { isHeld: true }
     const events: DriftEvent[] = []
     const tools = { helm: join(api.programs, 'helm'), kubeconfig: api.kubeconfig, client }
     let database: Database
@@ -81,6 +82,7 @@ async function startPackWorld() {
       database = openDatabase(join(home, 'test.db'), log)
       return createPackWork({
         ...{ ...tools, database, clock: systemClock, onChange: () => void (changes.count += 1) },
+        isHeld: () => hold.isHeld,
         ...{ log, onCorrected: (event: DriftEvent) => void events.push(event) },
         pace: { pauseMs: 1, gatherMs: 50, restMs: 1_000 },
         ...{ patienceMs: 500, pauseMs: 100 },
@@ -110,7 +112,7 @@ async function startPackWorld() {
       if (isWanted) work.noteDone(pack, step)
     }
     return {
-      ...{ lines, changes, events, observe, run },
+      ...{ lines, changes, events, hold, observe, run },
       work: () => work,
       /** Writes a manifest as the preparation does. */
       async manifest(file: string, ...objects: readonly object[]) {

@@ -193,6 +193,11 @@ export const reasons = {
     meaning:
       'An object of a pack is changed again each time that it was put right, as by another controller. It is put right less and less often, and that is not told any more; change the pack or the controller.',
   },
+  ObjectRefused: {
+    ...{ type: 'AddOnDeploymentDone', label: 'Refused', severity: 'Warning' },
+    meaning:
+      'An object of a pack was changed or deleted, and the API server refuses to have it put right, as by a policy; the message says why. It is tried again every 10 minutes, and told again when the reason is another.',
+  },
   PackRemoving: {
     ...{ type: 'AddOnDeploymentDone', label: 'Taking away' },
     meaning: 'A pack that is not wanted any more is being taken away.',
@@ -335,7 +340,8 @@ export const reasons = {
   },
   StepStopped: {
     ...{ type: 'StepsSucceed', label: 'Stopped' },
-    meaning: 'A running step was ended, since the cluster is being deleted.',
+    meaning:
+      'A running step was ended, since the cluster is being deleted, or the change that it belongs to is taken back.',
   },
   StepFoundAgain: {
     ...{ type: 'StepsSucceed', label: 'Found again' },

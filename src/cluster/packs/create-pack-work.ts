@@ -41,7 +41,9 @@ export interface PackWorkOptions extends PackTools, Omit<AvailabilityOptions, 'c
   readonly clock: Clock
   /** A workload went down or came up again. */
   readonly onChange: () => void
-  /** An object of a pack was put right. */
+  /** Whether objects are held as they are applied; not while the cluster is being deleted. */
+  readonly isHeld: () => boolean
+  /** An object of a pack was put right, or could not be. */
   readonly onCorrected: DriftOptions['onEvent']
   readonly log: Logger
   /** Of the drift watch, for tests. */
@@ -200,7 +202,7 @@ export function createPackWork(options: PackWorkOptions): PackWork {
             applied.flatMap((record) => objectsOf(record)),
             signal,
           )
-          .then(() => drift.hold(wanted, applied, signal))
+          .then(() => (options.isHeld() ? drift.hold(wanted, applied, signal) : drift.stop()))
           // The API server is silent: what is known stays.
           .catch(() => undefined)
       }

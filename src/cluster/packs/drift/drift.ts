@@ -19,7 +19,7 @@ export interface DriftOptions {
   readonly client: KubernetesClient
   readonly onEvent: (event: DriftEvent) => void
   readonly clock: Pick<Clock, 'monotonic'>
-  readonly log: Pick<Logger, 'debug'>
+  readonly log: Pick<Logger, 'debug' | 'warn'>
   /** Between two objects, milliseconds: after a start all are looked at once. */
   readonly pauseMs?: number
   /** Changes that come together are one, milliseconds. */
@@ -36,6 +36,10 @@ export interface Drift {
 }
 
 const retryMs = 10_000
+/** What the API server refuses, as a policy that a person has made, it may accept when that is gone. */
+const refusedMs = 600_000
+/** After the files of the packs could not be read. */
+const brokenMs = 60_000
 
 export function createDrift(options: DriftOptions): Drift {
   const { client, onEvent, clock, log, pauseMs = 100, gatherMs = 1_000, restMs = 20_000 } = options
@@ -43,8 +47,12 @@ export function createDrift(options: DriftOptions): Drift {
   let ended = new AbortController()
   let held: ReadonlyMap<string, HeldObject> = new Map()
   let current: Wanted | undefined
+  /** Generation whose objects were compared first of all; undefined: none. */
+  let compared: number | undefined
   /** Mark with which an object was looked at last, and when; by key. */
   const seen = new Map<string, { readonly mark: string; readonly at: number }>()
+  /** Why the API server has refused to put an object right, as it was told; by key. */
+  const refusals = new Map<string, string>()
   /** Monotonic times at which objects are looked at. */
   const dueAt = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -64,9 +72,11 @@ export function createDrift(options: DriftOptions): Drift {
     for (const [key, { entry, watched }] of held) {
       const mark = watch.markOf(watched, entry)
       const last = seen.get(key)
-      if (mark === undefined || mark === last?.mark || dueAt.has(key)) continue
+      if (mark === undefined || mark === last?.mark) continue
       const rested = last && mark !== '' ? last.at + restMs : 0
-      dueAt.set(key, Math.max(now, pace.restsUntil(key), rested))
+      const at = Math.max(now, pace.restsUntil(key), rested)
+      // One that was refused waits for longer.
+      dueAt.set(key, Math.min(dueAt.get(key) ?? at, at))
     }
     plan()
   }
@@ -81,7 +91,10 @@ export function createDrift(options: DriftOptions): Drift {
         const { signal } = ended
         working = work(signal)
           .catch((error: unknown) => {
-            if (!signal.aborted) log.debug({ err: error }, 'objects of packs could not be looked at')
+            if (signal.aborted) return
+            log.warn({ err: error }, 'objects of packs cannot be looked at; it is tried again in a moment')
+            const later = clock.monotonic() + brokenMs
+            for (const [key, at] of dueAt) dueAt.set(key, Math.max(at, later))
           })
           .finally(() => {
             working = undefined
@@ -127,15 +140,25 @@ export function createDrift(options: DriftOptions): Drift {
     try {
       const wrong = await putRight(client, wanted, signal)
       if (wrong === undefined) return
+      refusals.delete(key)
       const told = pace.corrected(key)
       if (told === undefined) return
       const reason = told === 'fight' ? 'ObjectContested' : 'ObjectCorrected'
       onEvent({ reason, message: `${nameOf(entry)}: ${wrong}`, object: { kind: 'pack', name: pack.id } })
     } catch (error) {
+      if (signal.aborted) seen.delete(key)
       signal.throwIfAborted()
       log.debug({ err: error, object: nameOf(entry) }, 'an object of a pack could not be put right')
-      // What the API server refuses for good it would refuse again.
-      if (isPassing(error)) dueAt.set(key, clock.monotonic() + retryMs)
+      const isLater = isPassing(error)
+      dueAt.set(key, clock.monotonic() + (isLater ? retryMs : refusedMs))
+      const { message } = error as Error
+      if (isLater || refusals.get(key) === message) return
+      refusals.set(key, message)
+      onEvent({
+        reason: 'ObjectRefused',
+        message: `${nameOf(entry)} is not as the pack has it, and cannot be put right: ${message}`,
+        object: { kind: 'pack', name: pack.id },
+      })
     }
   }
 
@@ -143,8 +166,15 @@ export function createDrift(options: DriftOptions): Drift {
     async hold(wanted, records, signal) {
       const before = current
       current = wanted
+      if (before && before.generation !== wanted.generation) {
+        // What is being put right by the old revision may be changed by the new one in the next moment.
+        ended.abort()
+        ended = new AbortController()
+        await working
+      }
       held = heldObjects(wanted, records)
-      for (const key of seen.keys()) if (!held.has(key)) seen.delete(key)
+      for (const known of [seen, refusals])
+        for (const key of known.keys()) if (!held.has(key)) known.delete(key)
       const kinds = new Map(
         [...held.values()].map(({ watched }) => [
           `${watched.apiVersion} ${watched.kind} ${watched.labelSelector}`,
@@ -152,7 +182,8 @@ export function createDrift(options: DriftOptions): Drift {
         ]),
       )
       await watch.watch([...kinds.values()], signal)
-      if (before?.generation !== wanted.generation || held.size > seen.size) compare()
+      if (compared !== wanted.generation || held.size > seen.size) compare()
+      compared = wanted.generation
     },
     stop() {
       ended.abort()
@@ -164,7 +195,9 @@ export function createDrift(options: DriftOptions): Drift {
       gathering = undefined
       held = new Map()
       current = undefined
+      compared = undefined
       seen.clear()
+      refusals.clear()
       dueAt.clear()
       pace.forget()
     },

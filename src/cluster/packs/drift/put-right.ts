@@ -1,36 +1,47 @@
-import type { KubernetesClient, KubernetesObject } from '../../../kubernetes/client.ts'
+import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../../kubernetes/client.ts'
 import { entryOf } from '../../../kubernetes/inventory.ts'
 import { differences } from './differences.ts'
+import { isAutoscaled, withReplicasOf } from './scaled.ts'
 
 /** What putting an object right asks of the API server. */
-export type PutRightClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'wouldApply' | 'apply'>
+export type PutRightClient = Pick<KubernetesClient, 'resourceOf' | 'get' | 'list' | 'wouldApply' | 'apply'>
 
 const shownFields = 5
+const replicas = 'spec.replicas'
 
 /**
  * Puts an object right where something of it is not as it is wanted. Fields that are not wanted in any way, and so belong to other field
- * managers, are left alone.
- * @param wanted with its namespace, as it is applied
+ * managers, are left alone; so are replicas that an autoscaler decides.
+ * @param given as it is wanted, with its namespace, as it is applied
  * @returns what was wrong, as the end of a sentence; undefined where nothing was
  * @throws KubernetesError
  */
 export async function putRight(
   client: PutRightClient,
-  wanted: KubernetesObject,
+  given: KubernetesObject,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const resource = await client.resourceOf(wanted.apiVersion, wanted.kind, signal)
-  if (!resource) return undefined
+  let wanted = given
+  const { apiVersion, kind } = wanted
+  const resource = await client.resourceOf(apiVersion, kind, signal)
+  // Its definition was deleted, and is put right before it.
+  if (!resource)
+    throw new KubernetesError(404, 'NotFound', `the API server has no kind ${kind} in ${apiVersion}`)
   const found = await client.get(resource, entryOf(wanted), signal)
   // It is looked at again when it is gone.
   if (found?.metadata.deletionTimestamp !== undefined) return undefined
   if (!found) {
     // A Job may be set to be removed when it has ended.
-    if (wanted.kind === 'Job') return undefined
+    if (kind === 'Job') return undefined
     await client.apply(resource, wanted, signal)
     return 'it was deleted, and is made again'
   }
-  const fields = differences(found, await client.wouldApply(resource, wanted, signal))
+  let fields = differences(found, await client.wouldApply(resource, wanted, signal))
+  if (fields.includes(replicas) && (await isAutoscaled(client, found, signal))) {
+    // As many as it has: what is left out, and not wanted by another, would get its default.
+    wanted = withReplicasOf(wanted, found)
+    fields = fields.filter((field) => field !== replicas)
+  }
   if (fields.length === 0) return undefined
   await client.apply(resource, wanted, signal)
   const more = fields.length - shownFields

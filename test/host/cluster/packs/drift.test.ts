@@ -1,9 +1,38 @@
-import { describe, expect, it, vi } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { isKitMissing } from '../../../support/kubernetes-kit.ts'
 import { deployment, map, packWorld } from '../../../support/pack-world.ts'
 
+const definition = {
+  ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+  metadata: { name: 'wheels.example.com' },
+  spec: {
+    ...{ group: 'example.com', scope: 'Namespaced', names: { plural: 'wheels', kind: 'Wheel' } },
+    versions: [
+      {
+        ...{ name: 'v1', served: true, storage: true },
+        schema: {
+          openAPIV3Schema: {
+            ...{ type: 'object' },
+            properties: { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        },
+      },
+    ],
+  },
+}
+
 describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeout: 120_000 }, () => {
   const { createCluster, kubectl, text } = packWorld()
+
+  async function apply(object: string): Promise<void> {
+    const folder = await mkdtemp(join(tmpdir(), 'drift-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    await writeFile(join(folder, 'object.json'), object)
+    await kubectl('apply', '-f', join(folder, 'object.json'))
+  }
 
   const becomes = (read: () => Promise<string>, wanted: string) =>
     vi.waitFor(async () => expect(await read()).toBe(wanted), { timeout: 40_000, interval: 100 })
@@ -87,5 +116,63 @@ describe.skipIf(isKitMissing())('objects of packs on a real API server', { timeo
     await calm.observe()
     expect(calm.events).toEqual([])
     expect((await versions()).split(' ').slice(0, 1)).toEqual(before.split(' ').slice(0, 1))
+  })
+
+  it('come back when the kind that they are of is deleted by hand, and they with it', async () => {
+    const wheel = {
+      ...{ apiVersion: 'example.com/v1', kind: 'Wheel', metadata: { name: 'left' }, spec: { size: 4 } },
+    }
+    await held('kinds', [definition, wheel])
+    const size = () =>
+      text('-n', 'kinds', 'get', 'wheels.example.com', 'left', '-o', 'jsonpath={.spec.size}').catch(() => '')
+    await becomes(size, '4')
+    await kubectl('delete', 'crd', 'wheels.example.com')
+    await becomes(size, '4')
+  })
+
+  it('are told once where the API server refuses to have them put right', async () => {
+    const shop = await held('refused', [map('rules', { a: '1' })])
+    const about = (kind: string, spec: object) =>
+      JSON.stringify({
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        ...{ kind, metadata: { name: 'no-ones' }, spec },
+      })
+    const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['configmaps'] }
+    await kubectl('-n', 'refused', 'patch', 'configmap/rules', '--type=merge', '-p', '{"data":{"a":"2"}}')
+    await apply(
+      about('ValidatingAdmissionPolicy', {
+        matchConstraints: { resourceRules: [rule] },
+        validations: [{ expression: "object.metadata.namespace != 'refused' || object.data.a != '1'" }],
+      }),
+    )
+    await apply(
+      about('ValidatingAdmissionPolicyBinding', { policyName: 'no-ones', validationActions: ['Deny'] }),
+    )
+    // The policy counts a moment later, so it may be put right before.
+    await vi.waitFor(
+      async () => {
+        const change = ['-n', 'refused', 'patch', 'configmap/rules', '--type=merge', '-p']
+        await kubectl(...change, JSON.stringify({ data: { a: '2', at: String(Date.now()) } }))
+        expect(shop.events.map(({ reason }) => reason)).toContain('ObjectRefused')
+      },
+      { timeout: 40_000, interval: 1_500 },
+    )
+    const refused = shop.events.filter(({ reason }) => reason === 'ObjectRefused')
+    expect(refused).toHaveLength(1)
+    expect(refused[0]?.message).toMatch(
+      /^ConfigMap refused\/rules is not as the pack has it, and cannot be put right: .*no-ones/,
+    )
+  })
+
+  it('are not brought back while the cluster is deleted', async () => {
+    const [going] = [await held('going', [map('rules')]), await held('staying', [map('rules', { a: '1' })])]
+    going.hold.isHeld = false
+    await going.observe()
+    for (const namespace of ['going', 'staying'])
+      await kubectl('-n', namespace, 'delete', 'configmap', 'rules')
+    const ofOther = () => text('-n', 'staying', 'get', 'configmap', 'rules', '-o', 'jsonpath={.data.a}')
+    await becomes(() => ofOther().catch(() => ''), '1')
+    expect(going.events).toEqual([])
+    expect(await text('-n', 'going', 'get', 'configmap', 'rules', '--ignore-not-found')).toBe('')
   })
 })
