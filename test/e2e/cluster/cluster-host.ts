@@ -70,19 +70,24 @@ export async function bootClusterHost({
   }
 }
 
-/** Makes a definition, which has to be accepted. @returns its `archiveUploadPath` */
+/**
+ * Makes a definition, which has to be accepted.
+ * @param slot where it has to land: with a cluster, in that for updates
+ * @returns its `archiveUploadPath`
+ */
 export async function uploadDefinition(
   host: Edgehostd,
   token: string,
   from: KubernetesKit,
   wish?: PlantWish,
+  slot: 'overridden' | 'update' = 'overridden',
 ): Promise<string> {
   const archive = join(host.folder, 'definition.tgz')
   await writeDefinition(from, archive, wish)
   const path = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
   const reply = await host.http('POST', path, { token, form: [`uploadFile=@${archive}`] })
   expect(reply, reply.text).toMatchObject({ status: 201 })
-  const details = await host.http('GET', '/v1/edge-mgmt/clusters/archive/overridden/details', { token })
+  const details = await host.http('GET', `/v1/edge-mgmt/clusters/archive/${slot}/details`, { token })
   expect(details, details.text).toMatchObject({ status: 200 })
   return details.json.archiveUploadPath as string
 }

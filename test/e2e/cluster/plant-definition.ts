@@ -20,10 +20,14 @@ export interface PlantWish {
   readonly webValues?: string
   /** Replaces `templates/web.yaml` of its chart. */
   readonly webTemplate?: string
+  /** Variables of the profile beside the usual ones. */
+  readonly variables?: readonly object[]
+  /** Makes other packs of the usual ones. */
+  readonly packs?: (usual: readonly PlantPack[]) => readonly PlantPack[]
 }
 
 /** A pack of the definition; its files are written to a folder. */
-interface PlantPack {
+export interface PlantPack {
   readonly name: string
   readonly layer: string
   readonly version: string
@@ -95,7 +99,8 @@ manifests:
   greeting: {isOn: true, name: hello, replicas: 1}
 `
 
-const webTemplate = `apiVersion: v1
+/** The template of the chart `web`. */
+export const webTemplate = `apiVersion: v1
 kind: Secret
 metadata: {name: web}
 stringData: {token: {{ .Values.token | quote }}}
@@ -131,9 +136,15 @@ export const webAddress = '10.96.0.80'
 export async function writePlant(
   folder: string,
   { version, networkManifest, programs }: KubernetesKit,
-  { version: release = '1.0.0', webValues = '', webTemplate: template = webTemplate }: PlantWish = {},
+  wish: PlantWish = {},
 ): Promise<{ profile: string; packs: string }> {
-  const packs: readonly PlantPack[] = [
+  const {
+    version: release = '1.0.0',
+    webValues = '',
+    webTemplate: template = webTemplate,
+    variables = [],
+  } = wish
+  const usual: readonly PlantPack[] = [
     { name: 'edge-native-byoi', layer: 'os', version: '1.0.0', values: 'pack: {}\n' },
     { name: 'edge-k8s', layer: 'k8s', version, values: kubernetesValues },
     {
@@ -160,9 +171,11 @@ charts:
 ${webValues}`,
     },
   ]
+  const packs = wish.packs?.(usual) ?? usual
   for (const pack of packs) await writePack(join(folder, 'packs', `${pack.name}-${pack.version}`), pack)
   await cp(networkManifest, join(folder, 'packs/cni-plain-1.0.0/manifests/network.yaml'))
-  await writeChart(join(folder, 'packs/web-1.0.0/charts'), programs, template)
+  if (packs.some(({ name }) => name === 'web'))
+    await writeChart(join(folder, 'packs/web-1.0.0/charts'), programs, template)
 
   const profile = {
     metadata: { name: 'plant', uid: profileUid },
@@ -178,6 +191,7 @@ ${webValues}`,
       variables: [
         { name: 'greeting', displayName: 'Greeting', format: 'string', required: true },
         { name: 'token', displayName: 'Token', format: 'string', required: true, isSensitive: true },
+        ...variables,
       ],
     },
   }
