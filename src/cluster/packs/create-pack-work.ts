@@ -1,6 +1,6 @@
 import { createApplySet, type SetObject } from '../../kubernetes/apply-set.ts'
-import { KubernetesError, type KubernetesClient } from '../../kubernetes/client.ts'
-import type { InventoryEntry } from '../../kubernetes/inventory.ts'
+import { KubernetesError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts'
+import { prepared, type InventoryEntry } from '../../kubernetes/inventory.ts'
 import { isDefinition } from '../../kubernetes/set-order.ts'
 import { ApplyFailed } from '../../kubernetes/work-off.ts'
 import type { Database } from '../../store/database.ts'
@@ -15,7 +15,7 @@ import { cureMark, waitMark } from './helm/install-release.ts'
 import { drainPods } from './drain.ts'
 import { createDrift, type DriftOptions } from './drift/drift.ts'
 import { createMadeNamespaces } from './namespaces.ts'
-import { releaseOf, type ManifestFile, type PackTools } from './pack-content.ts'
+import { releaseOf, type ManifestFile, type OwnedManifest, type PackTools } from './pack-content.ts'
 import {
   chartKey,
   keysOf,
@@ -99,16 +99,18 @@ export function createPackWork(options: PackWorkOptions): PackWork {
 
   const calls: StepCalls = {
     async 'pack-namespaces'(order, { signal }) {
-      const { namespaces } = order as unknown as NamespacesOrder
+      const { namespaces, objects } = order as unknown as NamespacesOrder
       const resource = await made.resource(signal)
       await made.noteMissing(
         namespaces.map(({ name }) => name),
         signal,
       )
+      const ofManifests = await readNamespaces(objects)
       for (const { name, labels, annotations } of namespaces) {
-        const metadata = { name, labels, annotations }
+        const plain = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } }
+        const object = ofManifests.get(name)
         const applied = await client
-          .apply(resource, { apiVersion: 'v1', kind: 'Namespace', metadata }, signal)
+          .apply(resource, object ? withNamespaceLabels(object, namespaces) : plain, signal)
           .catch(async (error: unknown) => {
             if (!(error instanceof KubernetesError)) throw error
             const webhook = await webhookIn(client, error.message, signal)
@@ -243,6 +245,17 @@ export function createPackWork(options: PackWorkOptions): PackWork {
       drift.stop()
     },
   }
+}
+
+/** The Namespaces of manifests as they are applied, by name; of two with one name that which is applied last. */
+async function readNamespaces(
+  files: readonly OwnedManifest[],
+): Promise<ReadonlyMap<string, KubernetesObject>> {
+  const found = new Map<string, KubernetesObject>()
+  for (const { id, file } of files)
+    for (const object of await readObjects(file, '"Namespace"'))
+      if (isNamespace(object)) found.set(object.metadata.name, prepared(object, undefined, id))
+  return found
 }
 
 const isNamespace = ({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }) =>

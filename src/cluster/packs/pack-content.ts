@@ -67,12 +67,32 @@ export function contentOf(wanted: Wanted): ClusterContent {
 export const manifestsOf = (folder: string, { manifests }: WantedPack): readonly ManifestFile[] =>
   manifests.map(({ file, namespace }) => ({ file: join(folder, file), namespace }))
 
+/** A manifest and whose it is. */
+export interface OwnedManifest extends ManifestFile {
+  /** `id` of the pack. */
+  readonly id: string
+}
+
+/** The manifests of all wanted packs. */
+export const ownedManifests = ({ packs, folder }: Wanted): readonly OwnedManifest[] =>
+  packs.flatMap((pack) => manifestsOf(folder, pack).map((each) => ({ ...each, id: pack.id })))
+
+/** All namespaces to which packs give labels or annotations, with those of all packs. */
+export const labelledNamespaces = (wanted: Wanted): readonly WantedNamespace[] =>
+  labelled(
+    wanted,
+    wanted.packs.flatMap(({ namespaces }) => namespaces.map(({ name }) => name)),
+  )
+
 /**
  * The namespaces of a pack with the labels and annotations that any pack gives them: all are applied by one field manager, so what is
  * left out would be taken away.
  */
-export function namespacesOf({ packs }: Wanted, pack: WantedPack): readonly WantedNamespace[] {
-  const made = new Map(namesOf(pack).map((name) => [name, { labels: {}, annotations: {} }]))
+export const namespacesOf = (wanted: Wanted, pack: WantedPack): readonly WantedNamespace[] =>
+  labelled(wanted, namesOf(pack))
+
+function labelled({ packs }: Wanted, names: readonly string[]): readonly WantedNamespace[] {
+  const made = new Map(names.map((name) => [name, { labels: {}, annotations: {} }]))
   for (const { namespaces } of packs) {
     for (const { name, labels, annotations } of namespaces) {
       const found = made.get(name)

@@ -6,11 +6,14 @@ import { cureMs, type ReleaseOrder } from './helm/install-release.ts'
 import {
   chartDigest,
   contentOf,
+  labelledNamespaces,
   manifestsOf,
   namesOf,
   namespacesOf,
+  ownedManifests,
   releaseOf,
   type ManifestFile,
+  type OwnedManifest,
   type PackTools,
 } from './pack-content.ts'
 import { releaseFiles } from './release-files.ts'
@@ -19,12 +22,14 @@ import { uninstallSteps } from './remove-steps.ts'
 /** Orders of the `call` steps; paths are absolute. */
 export interface NamespacesOrder {
   readonly namespaces: readonly WantedNamespace[]
+  /** Manifests of all packs: a namespace that is an object of one is applied as that. */
+  readonly objects: readonly OwnedManifest[]
 }
 export interface ManifestsOrder {
   readonly id: string
   /** Only the custom resource definitions of these names; undefined for all objects. */
   readonly definitions?: readonly string[]
-  /** Those of the pack, whose labels a Namespace among the manifests keeps. */
+  /** Those to which packs give labels, which a Namespace among the manifests keeps. */
   readonly namespaces: readonly WantedNamespace[]
   readonly files: readonly ManifestFile[]
   /** Manifests of all packs: an object that another pack has now stays. */
@@ -136,13 +141,18 @@ function allSteps({ helm, kubeconfig }: PackTools, wanted: Wanted, pack: WantedP
     ...{ kind: 'call', call: name, order: { ...order } },
   })
   const { manifests: others, namespaces: needed } = contentOf(wanted)
-  const manifests: ManifestsOrder = { id, namespaces, others, files: manifestsOf(folder, pack) }
+  const manifests: ManifestsOrder = {
+    id,
+    namespaces: labelledNamespaces(wanted),
+    others,
+    files: manifestsOf(folder, pack),
+  }
   return [
     step(
       `pack ${id} namespaces`,
       `Make the namespaces of the pack ${name}`,
       namespacesMs,
-      call('pack-namespaces', { namespaces }),
+      call('pack-namespaces', { namespaces, objects: ownedManifests(wanted) }),
     ),
     step(
       `pack ${id} definitions`,

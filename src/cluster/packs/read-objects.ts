@@ -5,11 +5,15 @@ import type { InventoryEntry } from '../../kubernetes/inventory.ts'
 import { StepFailed } from '../step.ts'
 import type { WantedNamespace } from '../wanted.ts'
 
-/** Reads the rendered objects of a manifest: JSON, one a line. @throws StepFailed where a line is not an object */
-export async function readObjects(file: string): Promise<readonly KubernetesObject[]> {
+/**
+ * Reads the rendered objects of a manifest: JSON, one a line.
+ * @param word only the lines with it
+ * @throws StepFailed where a line is not an object
+ */
+export async function readObjects(file: string, word = ''): Promise<readonly KubernetesObject[]> {
   const lines = (await readFile(file, 'utf8')).split('\n')
   return lines.flatMap((line, index) => {
-    if (line.trim() === '') return []
+    if (line.trim() === '' || !line.includes(word)) return []
     const object: unknown = JSON.parse(line)
     if (isObject(object)) return [object]
     throw new StepFailed(
@@ -18,7 +22,7 @@ export async function readObjects(file: string): Promise<readonly KubernetesObje
   })
 }
 
-/** A Namespace of a manifest with what the pack says of it beside: one field manager applies both, and would take it away. */
+/** A Namespace of a manifest with what packs say of it beside: one field manager applies both, and would take it away. */
 export function withNamespaceLabels(
   object: KubernetesObject,
   namespaces: readonly WantedNamespace[],

@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../../kubernetes/client.ts'
 import { keyOf, prepared, type InventoryEntry } from '../../../kubernetes/inventory.ts'
 import { groupKindOf } from '../../../kubernetes/paths.ts'
 import type { Wanted, WantedChart, WantedPack } from '../../wanted.ts'
-import { namespacesOf } from '../pack-content.ts'
+import { labelledNamespaces, namespacesOf } from '../pack-content.ts'
 import type { PackRecord } from '../pack-store.ts'
 import { readObjects, withNamespaceLabels } from '../read-objects.ts'
 import { releaseFiles } from '../release-files.ts'
@@ -54,7 +54,7 @@ export async function readWantedObjects(
   pack: WantedPack,
 ): Promise<(entry: InventoryEntry) => KubernetesObject | undefined> {
   const { folder } = wanted
-  const namespaces = namespacesOf(wanted, pack)
+  const [namespaces, labels] = [namespacesOf(wanted, pack), labelledNamespaces(wanted)]
   const known = new Map<string, KubernetesObject>()
   // Whether a kind has namespaces is known from the entry that is asked for.
   const keep = (object: KubernetesObject, namespace: string) => {
@@ -69,7 +69,7 @@ export async function readWantedObjects(
       keep(ofRelease(object, chart), chart.namespace)
   for (const { file, namespace } of pack.manifests)
     for (const object of await readObjects(join(folder, file)))
-      keep(prepared(withNamespaceLabels(object, namespaces), undefined, pack.id), namespace)
+      keep(prepared(withNamespaceLabels(object, labels), undefined, pack.id), namespace)
   return (entry) => {
     const found = known.get(`${groupKindOf(entry)}/${entry.name}/${entry.namespace ?? ''}`)
     if (!found) return undefined

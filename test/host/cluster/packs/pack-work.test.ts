@@ -1,4 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
+import { ownerValue } from '../../../../src/kubernetes/inventory.ts'
+import { wantedPack } from '../../../support/cluster-parts.ts'
 import { isKitMissing } from '../../../support/kubernetes-kit.ts'
 import { deployment, map, packWorld } from '../../../support/pack-world.ts'
 
@@ -130,6 +132,26 @@ describe.skipIf(isKitMissing())('packs on a real API server', { timeout: 120_000
     expect(
       await text('get', 'namespace', 'both', '-o', 'jsonpath={.metadata.labels.team} {.metadata.labels.own}'),
     ).toBe('a b')
+  })
+
+  it('a namespace that one pack makes and another labels is the same, whichever of them is applied last', async () => {
+    const shared = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shared', labels: { own: 'b' } } }
+    const labels = { namespaces: [{ name: 'shared', labels: { tier: 'front' }, annotations: {} }] }
+    const metadata = async () =>
+      JSON.parse(await text('get', 'namespace', 'shared', '-o', 'jsonpath={.metadata.labels}')) as object
+    const making = await createCluster('making')
+    const maker = { manifests: [await making.manifest('space', shared)] }
+    making.change(maker)
+    making.others.push({ ...wantedPack('labelling'), ...labels })
+    await making.runAll()
+    const all = { own: 'b', tier: 'front', 'edgehostd/pack': ownerValue('p1/making') }
+    expect(await metadata()).toMatchObject(all)
+
+    const labelling = await createCluster('labelling', labels)
+    await labelling.manifest('space', shared)
+    labelling.others.push({ ...wantedPack('making'), ...maker })
+    await labelling.runAll()
+    expect(await metadata()).toMatchObject(all)
   })
 
   it('fail with the object and the words of the API server', async () => {
