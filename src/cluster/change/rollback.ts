@@ -23,7 +23,7 @@ export async function rollbackOf(
   rollback: Rollback,
 ): Promise<Draft> {
   const { record, shown } = currentFor(options, rollback)
-  const target = targetOf(options.revisions, record, rollback.revision)
+  const target = targetOf(options.revisions, record, shown, rollback.revision)
   const version = target.summary.kubernetes.version
   const present = record.summary.kubernetes.version
   const copiedAt = isOlder(version, present) ? await options.copyTime(target) : undefined
@@ -53,6 +53,7 @@ export async function rollbackOf(
 function targetOf(
   revisions: RevisionStore,
   { generation, goodGeneration }: ClusterRecord,
+  shown: Revision,
   wanted: number | undefined,
 ): Revision {
   const all = revisions.list()
@@ -63,8 +64,8 @@ function targetOf(
     throw refuse(`${wanted} is not kept; ${listed}`)
   }
   const before = all.find((each) =>
-    // While a revision is being applied, the last good one is the one before it.
-    goodGeneration !== generation && goodGeneration !== 0
+    // While a revision is being applied, waits or is held, the last good one is the one before it.
+    (goodGeneration !== generation || shown.generation !== generation) && goodGeneration !== 0
       ? each.generation === goodGeneration
       : each.outcome === 'good' && each.generation < generation,
   )

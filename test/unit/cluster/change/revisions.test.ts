@@ -151,6 +151,15 @@ describe('the way back', () => {
     expect(world.revisions.find(2)?.outcome).toBe('superseded')
   })
 
+  it('a rollback that names no revision goes from a change that waits to the one that runs, not to the one before it', async () => {
+    const world = createChangingCluster()
+    await world.write(withReplicas('3'))
+    world.activate()
+    await world.write(withReplicas('4'))
+    expect(await rollBack(world)).toMatchObject({ revision: 4 })
+    expect(world.revisions.newest()?.plain?.spec?.profileVariables?.[0]).toMatchObject({ value: '3' })
+  })
+
   it('a revision that is not kept, or none before the present one, is refused', async () => {
     const world = createChangingCluster()
     for (const revision of [undefined, 7])
