@@ -135,7 +135,7 @@ export const webAddress = '10.96.0.80'
 /** Writes the profile and packs of a small plant: an OS, Kubernetes, a network, a templated manifest and a chart. */
 export async function writePlant(
   folder: string,
-  { version, networkManifest, programs }: KubernetesKit,
+  { version, networkManifest }: KubernetesKit,
   wish: PlantWish = {},
 ): Promise<{ profile: string; packs: string }> {
   const {
@@ -175,7 +175,7 @@ ${webValues}`,
   for (const pack of packs) await writePack(join(folder, 'packs', `${pack.name}-${pack.version}`), pack)
   await cp(networkManifest, join(folder, 'packs/cni-plain-1.0.0/manifests/network.yaml'))
   if (packs.some(({ name }) => name === 'web'))
-    await writeChart(join(folder, 'packs/web-1.0.0/charts'), programs, template)
+    await writeChart(join(folder, 'packs/web-1.0.0/charts'), template)
 
   const profile = {
     metadata: { name: 'plant', uid: profileUid },
@@ -216,11 +216,16 @@ async function writePack(
   }
 }
 
-async function writeChart(folder: string, programs: string, template: string): Promise<void> {
+async function writeChart(folder: string, template: string): Promise<void> {
   const source = join(folder, 'web')
   await mkdir(join(source, 'templates'), { recursive: true })
   await writeFile(join(source, 'Chart.yaml'), 'apiVersion: v2\nname: web\nversion: 1.0.0\n')
   await writeFile(join(source, 'values.yaml'), 'replicas: 2\n')
   await writeFile(join(source, 'templates/web.yaml'), template)
-  await output(join(programs, 'helm'), ['package', source, '--destination', folder])
+  // Always the same bytes, so that another definition has the same chart: helm packs the times of the files too.
+  await output('tar', [
+    ...['--create', '--gzip', '--file', join(folder, 'web-1.0.0.tgz'), '--directory', folder],
+    ...['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX'],
+    'web',
+  ])
 }
