@@ -286,8 +286,9 @@ describe.skipIf(isKitMissing())('changes of a running cluster', { timeout: 120_0
       'StepProgress',
       /namespace shop stays, since it is not empty: ConfigMap shop\/mine/,
     )
-    const { text } = await cluster.get('/v1/edge-mgmt/cluster/applications')
-    expect(text).not.toContain('"greeting"')
+    const { json } = await cluster.get('/v1/edge-mgmt/cluster/applications')
+    const [profile] = json.clusterProfileTemplates as [{ packs: { name: string }[] }]
+    expect(profile.packs.map(({ name }) => name)).toEqual(['edge-native-byoi', 'edge-k8s', 'cni-plain'])
   })
 
   it('no value that was ever given is in a reply, the log or the audit trail', async () => {
