@@ -5,6 +5,8 @@ import type { Paper } from './facts.ts'
 
 /** Questions to the user. */
 export interface Terminal {
+  /** Whether there is someone to ask. */
+  isThere(): boolean
   /** Asks a question and returns the typed line; `undefined` when there is no terminal. */
   ask(question: string): string | undefined
   /** The same without an echo, for a password. */
@@ -14,6 +16,11 @@ export interface Terminal {
 /** Uses the controlling terminal, /dev/tty, even if standard input is redirected. */
 export function createTerminal(): Terminal {
   return {
+    isThere() {
+      const tty = openTerminal()
+      if (tty !== undefined) closeSync(tty)
+      return tty !== undefined
+    },
     ask(question) {
       const tty = openTerminal()
       if (tty === undefined) return undefined

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { Bundle, BundleEntry, ContentUsage } from '../../src/content/schemas.ts'
 import { applicationsOf, detailsOf, eventOf } from './played-cluster.ts'
+import { triedChange } from './running-cluster.ts'
 import { hostBody } from './host-body.ts'
 import { serviceStatus } from './test-edge.ts'
 
@@ -69,6 +70,11 @@ const clusterEvents = [
   eventOf(2, 'StepFailed', 'there is no room on the disk for the image', 'images'),
   eventOf(1, 'StepStarted', 'Pull the images of Kubernetes', 'images'),
 ]
+const revisions = ['rolledBack', 'good'].map((outcome, index) => ({
+  ...{ revision: 2 - index, creationTimestamp: time, by: 'operator-of-the-night-shift', origin: 'update' },
+  ...{ definition: { name: 'shop', version: '1.0.0' }, kubernetesVersion: '1.34.4', outcome },
+  ...{ reason: 'the deployment web of the pack shop is not available', isActive: index === 1 },
+}))
 const content = '/v1/edge-mgmt/content'
 const list = (items: readonly unknown[]) => ({
   items,
@@ -89,7 +95,11 @@ export async function startDaemonSocket(
     [`${current}/audits`]: list(audits),
     [`${current}/audits/verify`]: { isIntact: true, count: 50, first: 1, head, unwritten: 0 },
     '/v1/users/sessions': list(sessions),
+    '/v1/edge-mgmt/cluster': { metadata: { name: 'shop' }, spec: { archiveUploadPath: '/definitions/1' } },
     '/v1/edge-mgmt/cluster/details': cluster,
+    '/v1/edge-mgmt/cluster/revisions': { items: revisions },
+    '/v1/edge-mgmt/cluster/profiles': triedChange,
+    '/v1/edge-mgmt/clusters/archive/update/details': { archiveUploadPath: '', clusterProfileDetails: [] },
     '/v1/edge-mgmt/cluster/applications': applicationsOf('Failed', 'the chart web has failed'),
     '/v1/edge-mgmt/cluster/events': { ...list(clusterEvents), kubernetes: { state: 'read' } },
     [`${content}/bundles`]: list([bundle]),
@@ -100,6 +110,7 @@ export async function startDaemonSocket(
   }
   const answer: RequestListener = ({ url = '' }, response) => {
     asked.push(url)
+    response.setHeader('etag', '"one"')
     const [route = ''] = url.split('?')
     if (route === `${current}/audits/download`) response.end(Buffer.alloc(1_000_000, 'tar '))
     else if (Object.hasOwn(replies, route)) response.end(JSON.stringify(replies[route]))

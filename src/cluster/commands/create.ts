@@ -6,25 +6,15 @@ import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts, type Paper } from '../../ctl/facts.ts'
 import { readBody } from '../../ctl/read-body.ts'
-import { errorOf, parseBody, toFailure, type Reply } from '../../ctl/reply.ts'
+import { parseBody, toFailure } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { span } from '../../ctl/text.ts'
 import type { ClusterCreated, ClusterDryRun } from '../schemas.ts'
 import { clusterPath } from './read-details.ts'
+import { checkMs, problemsOf, renderProblems } from './show-problems.ts'
 import { waitUntilRunning } from './watch.ts'
 
-type Problem = ClusterDryRun['problems'][number]
 type Planned = ClusterDryRun['plan'][number]
-
-// The host renders every chart and looks for every image before it answers.
-const checkMs = 600_000
-
-const problemLayout: readonly Column<Problem>[] = [
-  { title: 'SEVERITY', read: ({ severity }) => severity },
-  { title: 'CODE', read: ({ code }) => code },
-  { title: 'WHERE', read: ({ pack, path }) => [pack, path].filter(Boolean).join(' '), isFlexible: true },
-  { title: 'PROBLEM', read: ({ message }) => message, isFlexible: true },
-]
 
 const planLayout: readonly Column<Planned>[] = [
   { title: 'STEP', read: ({ title }) => title, isFlexible: true },
@@ -52,8 +42,7 @@ export async function createCluster(context: Context<'dry-run' | 'wait'>): Promi
   }
   if (reply.status !== 201) {
     const problems = problemsOf(reply)
-    if (problems !== undefined)
-      await output.show({ problems }, ({ columns }) => renderTable(problems, problemLayout, columns))
+    if (problems !== undefined) await output.show({ problems }, (paper) => renderProblems(problems, paper))
     throw toFailure(reply)
   }
   const created = parseBody<ClusterCreated>(reply, ['uid'])
@@ -90,12 +79,6 @@ async function parseConfiguration(file: string): Promise<object> {
   return parsed
 }
 
-/** The list of a failed pre-flight; undefined for another refusal. */
-function problemsOf(reply: Reply): readonly Problem[] | undefined {
-  const problems: unknown = errorOf(reply)?.details?.problems
-  return Array.isArray(problems) ? (problems as Problem[]) : undefined
-}
-
 function renderDryRun({ isPossible, problems, plan }: ClusterDryRun, paper: Paper): string {
   return [
     renderFacts(
@@ -106,7 +89,7 @@ function renderDryRun({ isPossible, problems, plan }: ClusterDryRun, paper: Pape
       ],
       paper,
     ),
-    ...(problems.length > 0 ? [renderTable(problems, problemLayout, paper.columns)] : []),
+    ...(problems.length > 0 ? [renderProblems(problems, paper)] : []),
     ...(plan.length > 0 ? [renderTable(plan, planLayout, paper.columns)] : []),
   ].join('\n')
 }
@@ -120,6 +103,6 @@ function renderCreated({ uid, problems = [] }: ClusterCreated, paper: Paper): st
       ],
       paper,
     ),
-    ...(problems.length > 0 ? [renderTable(problems, problemLayout, paper.columns)] : []),
+    ...(problems.length > 0 ? [renderProblems(problems, paper)] : []),
   ].join('\n')
 }

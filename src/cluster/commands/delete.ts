@@ -1,4 +1,4 @@
-import { confirmDeletion } from '../../ctl/confirm-deletion.ts'
+import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
 import { oneLine } from '../../ctl/text.ts'
 import { clusterPath, requireDetails } from './read-details.ts'

@@ -28,6 +28,8 @@ export async function requireDetails(
   wish?: DetailsWish,
 ): Promise<ClusterDetails> {
   const details = await readDetails(context, wish)
-  if (details === undefined) throw new Failure('failed', 'this host has no cluster')
+  if (details === undefined) throw noCluster()
   return details
 }
+
+export const noCluster = () => new Failure('failed', 'this host has no cluster')

@@ -16,16 +16,16 @@ const longestPauseMs = 15_000
 /**
  * Reads the stream of events for as long as the caller wants them; begins again after the last event when the connection breaks or the
  * daemon stops. The session is kept.
+ * @param isKnown whether the host has answered before, so that it is worth to try again from the beginning on
  * @throws Failure where the first connection fails, or the session has ended
  */
-export async function* readEvents({
-  client,
-  output,
-  target,
-}: Pick<Context, 'client' | 'output' | 'target'>): AsyncGenerator<Event> {
+export async function* readEvents(
+  { client, output, target }: Pick<Context, 'client' | 'output' | 'target'>,
+  isKnown = false,
+): AsyncGenerator<Event> {
   const endSession = keepSession(client)
   let last: string | undefined
-  let hasConnected = false
+  let hasConnected = isKnown
   let pauseMs = 0
   try {
     for (;;) {

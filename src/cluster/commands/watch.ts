@@ -1,5 +1,7 @@
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
+import { onInterrupt } from '../../ctl/on-interrupt.ts'
+import type { Event } from '../events/schemas.ts'
 import { readDetails } from './read-details.ts'
 import { readEvents } from './read-events.ts'
 import { createEventScreen } from './show-event.ts'
@@ -14,28 +16,44 @@ export async function watchCluster(context: HostContext): Promise<undefined> {
       'failed',
       'this host has no cluster; what happened to the last one: edgehostctl cluster events',
     )
-  await showUntil(context, ({ reason }) => reason === 'Deleted')
+  await showUntil(context, { isLast: ({ reason }) => reason === 'Deleted' })
   return undefined
 }
 
-/**
- * Shows events until one of them is the last.
- * @param isFirst the event to begin with; the stored events of the cluster before it are not shown
- */
-async function showUntil(
+type EventTest<Answer> = (event: Pick<Event, 'reason' | 'message'>) => Answer
+
+export interface ShownEvents {
+  /** Whether this is the last event; it is asked for the shown ones only. */
+  readonly isLast: EventTest<boolean | Promise<boolean>>
+  /** The event to begin with; the stored events of the cluster before it are not shown. Absent: the first. */
+  readonly isFirst?: EventTest<boolean>
+  /** Whether a host that does not answer is asked again from the beginning on; it is known to have answered then. */
+  readonly isPatient?: boolean
+  /** What is said at Ctrl-C; absent: Ctrl-C ends the program as it is. */
+  readonly interrupted?: string
+}
+
+/** Shows events until one of them is the last. */
+export async function showUntil(
   context: HostContext,
-  isLast: (event: { readonly reason: string }) => boolean | Promise<boolean>,
-  isFirst: (event: { readonly reason: string }) => boolean = () => true,
+  { isLast, isFirst = () => true, isPatient = false, interrupted }: ShownEvents,
 ): Promise<void> {
   const screen = createEventScreen(context.output, process.stderr)
+  const say = (text: string) => {
+    screen.end()
+    context.output.note(text)
+  }
+  const endInterrupt = interrupted === undefined ? undefined : onInterrupt(() => say(interrupted))
   let isShown = false
   try {
-    for await (const event of readEvents(context)) {
+    for await (const event of readEvents(context, isPatient)) {
       isShown ||= isFirst(event)
-      if (isShown) await screen.show(event)
+      if (!isShown) continue
+      await screen.show(event)
       if (await isLast(event)) return
     }
   } finally {
+    endInterrupt?.()
     screen.end()
   }
 }
@@ -48,26 +66,27 @@ const turns = ['Running', 'Failed', 'Deleting', 'Deleted']
  * @throws Failure when a step has failed, or the cluster is deleted
  */
 export async function waitUntilRunning(context: HostContext): Promise<void> {
-  await showUntil(context, async ({ reason }) => {
-    if (!turns.includes(reason)) return false
-    const status = (await readDetails(context))?.status
-    if (status === undefined || status.clusterState === 'Deleting')
-      throw new Failure('failed', 'the cluster was deleted meanwhile')
-    if (status.phase === 'Failed')
-      throw new Failure(
-        'failed',
-        `${status.clusterStateReason}; edgehostd tries again, see: edgehostctl cluster watch`,
-      )
-    return status.phase === 'Running'
+  await showUntil(context, {
+    async isLast({ reason }) {
+      if (!turns.includes(reason)) return false
+      const status = (await readDetails(context))?.status
+      if (status === undefined || status.clusterState === 'Deleting')
+        throw new Failure('failed', 'the cluster was deleted meanwhile')
+      if (status.phase === 'Failed')
+        throw new Failure(
+          'failed',
+          `${status.clusterStateReason}; edgehostd tries again, see: edgehostctl cluster watch`,
+        )
+      return status.phase === 'Running'
+    },
   })
 }
 
 /** Shows the events since the request for the deletion, until the cluster is gone. */
 export async function waitUntilDeleted(context: HostContext): Promise<void> {
-  await showUntil(
-    context,
-    async ({ reason }) => reason === 'Deleted' && (await readDetails(context)) === undefined,
+  await showUntil(context, {
+    isLast: async ({ reason }) => reason === 'Deleted' && (await readDetails(context)) === undefined,
     // A cluster that was taken over while it was deleted has no Deleting.
-    ({ reason }) => ['Deleting', 'Deleted'].includes(reason),
-  )
+    isFirst: ({ reason }) => ['Deleting', 'Deleted'].includes(reason),
+  })
 }

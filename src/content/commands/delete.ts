@@ -1,6 +1,6 @@
 import type { BundleDeletion } from '../schemas.ts'
 import type { Context } from '../../ctl/context.ts'
-import { confirmDeletion } from '../../ctl/confirm-deletion.ts'
+import { confirmDeletion } from '../../ctl/confirm.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { parseBody, understand } from '../../ctl/reply.ts'

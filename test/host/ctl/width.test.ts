@@ -31,6 +31,8 @@ describe.each([
   'definition validate d.tgz',
   'cluster get',
   'cluster events',
+  'cluster diff',
+  'cluster revisions',
   'content list',
   'content show u',
   'content delete d --dry-run',

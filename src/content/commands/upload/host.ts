@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import type { Client } from '../../../ctl/client.ts'
 import { Failure } from '../../../ctl/exit-codes.ts'
+import { formOf } from '../../../ctl/form.ts'
 import { errorOf, parseBody, readReply, toFailure, type Reply } from '../../../ctl/reply.ts'
 import type { Ask, BodySource } from '../../../ctl/transport.ts'
 import type { Bundle, ContentUploadBegun, ContentUploaded, MissingContentBlob } from '../../schemas.ts'
@@ -174,30 +175,4 @@ function interrupt(error: unknown): never {
   if (error instanceof Failure) throw new Interrupted(error)
   if (error instanceof Interrupted) throw error
   throw new Interrupted(new Failure('unreachable', (error as Error).message, { cause: error }))
-}
-
-interface FormPart {
-  readonly name: string
-  readonly fileName?: string
-  readonly content: Buffer
-}
-
-/** Multipart form data, RFC 7578. */
-export function formOf(parts: readonly FormPart[]): { type: string; body: Buffer } {
-  const { type, head, tail } = formFrame(parts)
-  return { type, body: Buffer.concat([head, tail]) }
-}
-
-/** The bytes of a form before and after the content of a part that comes last; without such a part, the whole form. */
-export function formFrame(parts: readonly FormPart[], last?: Omit<FormPart, 'content'>) {
-  const boundary = `edgehostctl-${crypto.randomUUID()}`
-  const headOf = ({ name, fileName }: Omit<FormPart, 'content'>) => {
-    const file = fileName === undefined ? '' : `; filename="${fileName.replaceAll(/["\\\r\n]/g, '_')}"`
-    return Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`)
-  }
-  const lineEnd = Buffer.from('\r\n')
-  const head = parts.flatMap((part) => [headOf(part), part.content, lineEnd])
-  if (last) head.push(headOf(last))
-  const tail = Buffer.from(`${last ? '\r\n' : ''}--${boundary}--\r\n`)
-  return { type: `multipart/form-data; boundary=${boundary}`, head: Buffer.concat(head), tail }
 }

@@ -1,6 +1,6 @@
-import { span } from '../../../ctl/text.ts'
-import { amount } from '../../../ctl/amount.ts'
-import { createStatusLine, type MaybeTerminal } from '../../../program/status-line.ts'
+import { span } from './text.ts'
+import { amount } from './amount.ts'
+import { createStatusLine, type MaybeTerminal } from '../program/status-line.ts'
 
 /** Shows how far an upload is: on a terminal in one line, elsewhere in a line now and then. */
 export interface Meter {

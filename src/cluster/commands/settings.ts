@@ -1,0 +1,78 @@
+import type { Context } from '../../ctl/context.ts'
+import { printable } from '../../base/printable.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { renderFacts, type Fact } from '../../ctl/facts.ts'
+import { readBody } from '../../ctl/read-body.ts'
+import { plural } from '../../ctl/text.ts'
+import type { ClusterDetails } from '../schemas.ts'
+import { readPresent, tryChange, type Order } from './change-host.ts'
+import { performChange, requireYes } from './perform-change.ts'
+import { requireDetails } from './read-details.ts'
+import { shortKey } from './show-diff.ts'
+
+type SettingsContext = Context<'ntp' | 'ssh-key' | 'none' | 'yes' | 'no-wait'>
+
+/** `edgehostctl cluster settings`: shows the settings, or replaces them as a whole. */
+export async function clusterSettings(context: SettingsContext): Promise<'failed' | undefined> {
+  const { line } = context
+  const { lists = {}, options } = line
+  const { ntp, 'ssh-key': keyFiles } = lists
+  const isNone = options.none !== undefined
+  if (isNone && (ntp ?? keyFiles) !== undefined)
+    throw new Failure('usage', '--none takes all of them away; leave out --ntp and --ssh-key')
+  if (!isNone && (ntp ?? keyFiles) === undefined) {
+    const given = (['yes', 'no-wait'] as const).find((name) => options[name] !== undefined)
+    if (given !== undefined)
+      throw new Failure('usage', `--${given} is for a change: add --ntp SERVER, --ssh-key FILE or --none`)
+    return showSettings(context)
+  }
+  const body = { ntpServers: ntp ?? [], sshKeys: (keyFiles ?? []).flatMap(readKeys) }
+  requireYes(context)
+  const present = await readPresent(context)
+  const order: Order = { method: 'PUT', path: '/settings', body }
+  const found = await tryChange(context, order, present.etag)
+  const { ntpServers, sshKeys } = body
+  return performChange(context, present, {
+    ...{ order, found, hints: [] },
+    what: `From then on the cluster has ${plural(ntpServers.length, 'NTP server')} and ${plural(sshKeys.length, 'SSH key')} for this host; what is not named is taken away.`,
+  })
+}
+
+async function showSettings(context: SettingsContext): Promise<undefined> {
+  const { spec, status } = await requireDetails(context)
+  const { ntpServers, sshKeys } = spec
+  const { ntpServersApplied, sshKeysApplied } = status
+  const settings = { ntpServers, sshKeys, ntpServersApplied, sshKeysApplied }
+  await context.output.show(settings, (paper) => renderFacts(factsOf(settings), paper))
+  return undefined
+}
+
+type Shown = Pick<ClusterDetails['spec'], 'ntpServers' | 'sshKeys'> &
+  Pick<ClusterDetails['status'], 'ntpServersApplied' | 'sshKeysApplied'>
+
+const factsOf = ({ ntpServers, sshKeys, ntpServersApplied, sshKeysApplied }: Shown): Fact[] => [
+  factOf('NTP servers', ntpServers, ntpServersApplied),
+  factOf('SSH keys', sshKeys.map(shortKey), sshKeysApplied),
+]
+
+function factOf(label: string, items: readonly string[], isApplied: boolean): Fact {
+  if (items.length === 0) return { label, lines: ['none'] }
+  if (isApplied) return { label, lines: items, mood: 'good' }
+  return { label, lines: [...items, 'not applied yet: edgehostctl cluster get'], mood: 'warning' }
+}
+
+/** The public keys of a file, a line each, without comments. @throws Failure usage, without anything of the file */
+export function readKeys(file: string): string[] {
+  const text = readBody(file, '--ssh-key').toString()
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text))
+    throw new Failure(
+      'usage',
+      `--ssh-key: ${printable(file)} has a private key, which stays where it is; give the public one, ${printable(file)}.pub`,
+    )
+  const keys = text
+    .split(/\r?\n/)
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && !each.startsWith('#'))
+  if (keys.length === 0) throw new Failure('usage', `--ssh-key: ${printable(file)} has no key`)
+  return keys
+}
