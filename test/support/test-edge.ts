@@ -47,6 +47,8 @@ export interface TestEdgeOptions {
   readonly definitions?: Partial<Config['definitions']>
   /** For edges that accept definitions; see `examineProgram`. */
   readonly examineProgram?: string
+  /** For edges that prepare clusters; see `prepareProgram`. */
+  readonly prepareProgram?: string
   /** For edges that accept bundles; see `contentProgram`. */
   readonly contentProgram?: string
   readonly content?: Partial<Config['content']>
@@ -130,6 +132,7 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       bootId: 'boot-1',
       environment: {},
       examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
+      prepareProgram: options.prepareProgram ?? '/nowhere/prepare.cjs',
       contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createCtl, type Ctl } from '../../../support/ctl.ts'
 import { definitionArchive } from '../../../support/definition-archives.ts'
 import { plantCluster } from '../../../support/planted-cluster.ts'
-import { examineProgram } from '../../../support/programs.ts'
+import { examineProgram, prepareProgram } from '../../../support/programs.ts'
 import { createWireEdge, type WireEdge } from '../../../support/wire-edge.ts'
 
 let ctl: Ctl
@@ -13,7 +13,7 @@ let wire: WireEdge
 let host: string
 beforeEach(async () => {
   ctl = createCtl()
-  wire = await createWireEdge({ examineProgram: examineProgram() })
+  wire = await createWireEdge({ examineProgram: examineProgram(), prepareProgram: prepareProgram() })
   plantCluster(wire.edge)
   host = `--host=127.0.0.1:${wire.port}`
   const { fingerprint256 } = new X509Certificate(wire.cert)
@@ -42,7 +42,7 @@ it('sends a definition into the slot update, and lists what the real checks find
   writeFileSync(file, definitionArchive())
   const ended = await run(`diff --file ${file}`)
   expect(ended.stderr).toMatch(/Uploaded: definition factory \S+ is in the slot update/)
-  expect(ended.stdout).toMatch(/Pre-flight: the change is not possible/)
+  expect(ended.stdout, ended.stderr).toMatch(/Pre-flight: the change is not possible/)
   expect(ended.stdout).toMatch(/^SEVERITY +CODE +WHERE +PROBLEM\nerror /m)
   expect(ended.exitCode).toBe(1)
   const again = await run(`apply --yes --file ${file}`)
