@@ -66,6 +66,16 @@ export interface VersionChange {
   readonly phase: 'copying' | 'copied' | 'upgrading' | 'upgraded' | 'restoring'
 }
 
+/** A copy of Kubernetes to go back to. */
+export interface CopyObserved {
+  /** The version that it is of. */
+  readonly from: string
+  /** Generation whose change it was made for. */
+  readonly generation: number
+  /** What is written to the API later is not in it. Milliseconds since 1970. */
+  readonly at: number
+}
+
 export interface NodeObserved {
   readonly name: string
   readonly isReady: boolean

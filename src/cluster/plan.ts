@@ -71,6 +71,7 @@ export function everyStep(parts: PlanParts, wanted: Wanted): readonly Step[] {
     { ...engine, controlPlane: 'partial' },
     { ...complete, isPrepared: true, containerd: 'stopped' },
     { ...complete, isConfigured: false },
+    ...versionChanges(complete),
   ]
   const making = engines.flatMap((each) =>
     plan(parts, {
@@ -84,6 +85,18 @@ export function everyStep(parts: PlanParts, wanted: Wanted): readonly Step[] {
     ...{ isDeleting: true, hasRun: false, isUpdate: false, isRenewalAskedFor: false },
   })
   return [...new Map([...making, ...deleting].flat().map((step) => [step.key, step])).values()]
+}
+
+/** An upgrade from the version before, and a restoration. */
+function versionChanges(complete: EngineObserved): readonly EngineObserved[] {
+  const { version } = complete
+  const [major, minor, patch] = version.split('.')
+  const from = `${major}.${Number(minor) - 1}.${patch}`
+  const change = { from, to: version, generation: 0, phase: 'restoring' } as const
+  return [
+    { ...complete, version: from },
+    { ...complete, version: from, change },
+  ]
 }
 
 const nonEmpty = (stages: readonly Stage[]) => stages.filter(({ length }) => length > 0)

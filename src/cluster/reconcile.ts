@@ -33,7 +33,7 @@ export interface ReconcileOptions {
   readonly steps: StepStore
   readonly runner: StepRunner
   readonly parts: PlanParts & {
-    readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'forget' | 'whyNot'>
+    readonly packs: Pick<PackWork, 'steps' | 'noteBegun' | 'noteDone' | 'doubt' | 'forget' | 'whyNot'>
   }
   readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
   /** The event that a line of a step is; undefined for a line that is none. */
@@ -139,8 +139,8 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     if (verdict.kind === 'back') await activation.goBack(record, await whyBack(record, verdict.reason, look))
     else {
       const revision = activation.next()
-      // A change of the version of Kubernetes is good, or taken back, before the next revision.
-      if (!revision || engine.change) return false
+      // A change of the version of Kubernetes is good, or taken back, before the next revision; what cannot be taken back blocks none.
+      if (!revision || (engine.change && verdict.kind !== 'stuck')) return false
       await activation.begin(record, revision)
     }
     knownUid = ''

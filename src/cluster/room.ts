@@ -65,6 +65,7 @@ import { createRevisionStore } from './revisions/revision-store.ts'
 import { createSealed } from './sealed.ts'
 import { createStepRunner } from './steps/step-runner.ts'
 import { createStepStore } from './steps/step-store.ts'
+import { createCopies } from './update/copies.ts'
 import type { Wanted } from './wanted.ts'
 
 export interface ClusterOptions {
@@ -112,6 +113,9 @@ export interface ClusterRoom extends Room {
 
 // Seconds of a step: from the writing of a file to the start of a control plane.
 const durationBounds = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600]
+
+// A silent API server does not hold up the look at everything else.
+const longestWatchMs = 8_000
 
 // Pods of packs in trouble are asked for; without an answer the reply says less.
 const longestExplanationMs = 3_000
@@ -186,7 +190,8 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       ...{ now: () => clock.now(), log },
     }),
     async observe(wanted, signal) {
-      const [rest, ofPacks] = await Promise.all([observeBase(wanted, signal), packs.observe(wanted, signal)])
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(longestWatchMs)])
+      const [rest, ofPacks] = await Promise.all([observeBase(wanted, signal), packs.observe(wanted, limited)])
       return withoutSecrets({ ...rest, packs: ofPacks }, hide())
     },
     eventOf: (step, line) =>
@@ -247,10 +252,11 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     writeCopy: (cluster, plain) => writeCopy(cluster, plain, sealed),
     requests: createRequestStore(database),
   })
+  const { copies, copyTime } = createCopies(engine, revisions)
   const upkeep = createUpkeep({
     ...{ store, revisions, content, inTurn, log },
     followCopy: (record) => followCopy(record, revisions.find(record.generation)?.plain, sealed),
-    copies: async () => [],
+    copies,
   })
   const change = createChange({
     ...{ database, store, revisions, sealed, inTurn, examine, facts, content, parts, clock },
@@ -259,7 +265,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       ...(await observeBase(wanted, signal)),
       packs: reconcile.observed()?.packs ?? new Map(),
     }),
-    copyTime: async () => undefined,
+    ...{ copies, copyTime },
     onAccepted() {
       onAccepted()
       void upkeep.run()

@@ -59,7 +59,9 @@ export function standingOf(input: StandingInput): Standing {
       : { status: 'Unhealthy', reason: trouble || failure }
 
   if (isDeleting) return { state: 'Deleting', phase: 'Deleting', reason: doing, health: goingAway }
-  const isSilent = observed.engine.controlPlane === 'complete' && silentMs >= silentTooLongMs
+  const { controlPlane, change } = observed.engine
+  // A change of the version has times without an API, and limits of its own.
+  const isSilent = controlPlane === 'complete' && !change && silentMs >= silentTooLongMs
   if (stuck !== '') return { state: 'Error', phase: 'Failed', reason: stuck, health }
   // The steps that wait for the API server of a cluster that ran give up later, and say no more.
   if (failure !== '' && !(isSilent && hasRun))
@@ -88,6 +90,7 @@ function lackOf(
   isDone: (pack: PackObserved) => boolean,
 ): string {
   if (engine.controlPlane !== 'complete') return 'the control plane is not set up'
+  if (engine.change?.phase === 'restoring') return `Kubernetes ${engine.change.from} is being restored`
   if (engine.change) return `Kubernetes is being changed from ${engine.change.from} to ${engine.change.to}`
   if (engine.version !== wanted.kubernetes.version)
     return `Kubernetes ${engine.version} is not ${wanted.kubernetes.version} yet`

@@ -20,7 +20,7 @@ export interface StepWorkOptions {
   readonly store: Pick<ClusterStore, 'current'>
   readonly steps: StepStore
   readonly runner: StepRunner
-  readonly packs: Pick<PackWork, 'noteBegun' | 'noteDone'>
+  readonly packs: Pick<PackWork, 'noteBegun' | 'noteDone' | 'doubt'>
   readonly looks: Pick<Looks, 'during'>
   readonly memory: Pick<StepMemory, 'done' | 'failed'>
   /** The event that a line of a step is; undefined for a line that is none. */
@@ -159,6 +159,8 @@ export function createStepWork(options: StepWorkOptions): StepWork {
       if (isFirstOfPack && !ofPack)
         add(record, { ...about, reason: 'PackRemoving', message: `${pack} is being taken away` })
       if (ofPack) packs.noteBegun(ofPack, step)
+      // Before it begins: it may end without the daemon. No step of a pack comes before its end.
+      if (step.isRestoration) packs.doubt()
       add(record, { ...about, reason: failures > 0 ? 'StepRetried' : 'StepStarted', message: title })
       const underWay = { ...step, isDeletion: step.isDeletion ?? false }
       await settle(record, wanted, underWay, (context) => runner.run(step, context))

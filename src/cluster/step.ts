@@ -9,6 +9,8 @@ export interface Step {
   readonly pack?: string
   /** It is of a deletion, which ends all other steps. */
   readonly isDeletion?: true
+  /** It puts an earlier state of Kubernetes in place: what is known of the packs is in doubt from its beginning on. */
+  readonly isRestoration?: true
   readonly work: StepWork
 }
 

@@ -75,7 +75,7 @@ export function createRequests(options: RequestsOptions): Requests {
     const either = signal === undefined ? late.signal : AbortSignal.any([late.signal, signal])
     try {
       either.throwIfAborted()
-      return await work(either)
+      return await orAborted(work(either), either)
     } catch (error) {
       throw explain(either.aborted ? either.reason : error, signal)
     } finally {
@@ -91,6 +91,18 @@ export function createRequests(options: RequestsOptions): Requests {
     ask: async (question) => parse(await read(question), question),
     open: (question) => within(question, (signal) => send(question, signal)),
     explain,
+  }
+}
+
+/** Ends with the signal, also where the work does not: a request that waits for a free connection is not ended by its signal. */
+async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason as Error)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }
 

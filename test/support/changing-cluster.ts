@@ -146,6 +146,7 @@ export function createChangingCluster({
     }),
     observe: async () => ({ ...runningHost(wanted), packs: emptyHost.packs }),
     copyTime: async () => copiedAt,
+    copies: async () => [],
     add: createAddEvent({ add: ({ reason, message }) => void events.push(`${reason}: ${message}`) }),
     onAccepted: () => void done.push('accepted'),
   })

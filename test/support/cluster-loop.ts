@@ -184,6 +184,7 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
           removeSteps: () => [],
           noteBegun: () => undefined,
           noteDone: ({ id }, { key }) => put(`noted-${id.replace('/', '-')}-${key.split(' ')[1]}`),
+          doubt: () => put('doubted'),
           forget: () => put('forgotten'),
           whyNot: async (id) => text(`why-${id.replace('/', '-')}`),
         },

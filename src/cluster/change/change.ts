@@ -50,6 +50,8 @@ export interface ChangeOptions extends DraftOptions {
   /** Looks at the host for what shall be, and changes nothing. */
   readonly observe: (wanted: Wanted, signal: AbortSignal) => Promise<Observed>
   readonly copyTime: CopyTime
+  /** Generations to which a copy of Kubernetes can go back. */
+  readonly copies: () => Promise<readonly number[]>
   readonly add: AddEvent
   /** Called when a revision was accepted. */
   readonly onAccepted: () => void
@@ -141,7 +143,7 @@ export function createChange(options: ChangeOptions): Change {
         ...{ node, definition, content: report.digests },
       },
     }
-    const needed = neededContent(revisions, record)
+    const needed = neededContent(revisions, record, await options.copies())
     try {
       // First of all what is new: it has to be there now.
       await content.pin(pinHolder, report.digests)

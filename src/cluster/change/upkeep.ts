@@ -65,18 +65,26 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
         }
         // A cluster of an early version has not noted what it needs.
         if (record && !record.summary.content) return
-        const needed = record ? neededContent(revisions, record) : []
+        const needed = record ? neededContent(revisions, record, await copies()) : []
         // A store that cannot be opened says so itself.
         await content.renewPins(pinHolder, needed).catch(() => undefined)
       }),
   }
 }
 
-/** Digests of the content of all revisions that may be applied without another write: the active, the good, and the newest one. */
-export function neededContent(revisions: RevisionStore, record: ClusterRecord): readonly string[] {
+/**
+ * Digests of the content of all revisions that may be applied without another write: the active, the good, and the newest one; and of those
+ * of which a copy of Kubernetes is kept.
+ * @param copies their generations
+ */
+export function neededContent(
+  revisions: RevisionStore,
+  record: ClusterRecord,
+  copies: readonly number[],
+): readonly string[] {
   const found: readonly (Pick<Revision, 'summary'> | undefined)[] = [
     ...[record, revisions.newest()],
-    revisions.find(record.goodGeneration),
+    ...[record.goodGeneration, ...copies].map((generation) => revisions.find(generation)),
   ]
   return [...new Set(found.flatMap((each) => each?.summary.content ?? []))]
 }

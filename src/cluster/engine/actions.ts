@@ -5,6 +5,11 @@ import { removeKubernetes } from './actions/remove-kubernetes.ts'
 import { startContainerd } from './actions/start-containerd.ts'
 import { startUnits } from './actions/start-units.ts'
 import { reconfigure } from './reconfigure/reconfigure.ts'
+import { checkUpgrade, pullNextImages } from './upgrade/check.ts'
+import { makeCopy } from './upgrade/make-copy.ts'
+import { restoreKubernetes } from './upgrade/restore.ts'
+import { settleKubernetes } from './upgrade/settle.ts'
+import { upgradeKubernetes } from './upgrade/upgrade.ts'
 
 /** Actions of the engine. */
 export const engineActions: StepActions = {
@@ -14,5 +19,11 @@ export const engineActions: StepActions = {
   'kubeadm-clear': clearInitialisation,
   'start-units': startUnits,
   reconfigure,
+  'pull-next-images': pullNextImages,
+  'kubernetes-check': checkUpgrade,
+  'kubernetes-copy': makeCopy,
+  'kubernetes-upgrade': upgradeKubernetes,
+  'kubernetes-settle': settleKubernetes,
+  'kubernetes-restore': restoreKubernetes,
   'remove-kubernetes': removeKubernetes,
 }

@@ -8,6 +8,7 @@ import type { KubeadmWanted } from './kubeadm-config.ts'
 import type { KubeadmFiles } from './kubeadm-files.ts'
 import type { ClusterPaths } from './paths.ts'
 import { kubernetesPrograms, tools, type Programs } from './programs.ts'
+import { nextKubeadm, readNextPrograms } from './upgrade/next-programs.ts'
 import type { RegistryFiles } from './registry-files.ts'
 
 export interface EngineCallsOptions {
@@ -49,6 +50,21 @@ export function createEngineCalls(options: EngineCallsOptions): StepCalls {
         await mkdir(dirname(path), { recursive: true, mode: 0o700 })
         await replaceFile(path, text, 0o600)
       }
+    },
+    async 'place-next-programs'(order, { onLine }) {
+      const { version } = (order as unknown as KubeadmWanted).kubernetes
+      const folders: Partial<Record<(typeof kubernetesPrograms)[number], string>> = {}
+      for (const name of kubernetesPrograms) folders[name] = dirname(await programs.place(name, version))
+      await mkdir(paths.next.folder, { recursive: true, mode: 0o700 })
+      await replaceFile(paths.next.programs, JSON.stringify({ version, folders }), 0o600)
+      onLine(`[programs] ${kubernetesPrograms.map((name) => `${name} ${version}`).join(', ')}`)
+    },
+    async 'write-next-files'(order, { signal }) {
+      const wanted = order as unknown as KubeadmWanted
+      const { version } = wanted.kubernetes
+      const { program } = nextKubeadm(await readNextPrograms(paths, version))
+      const config = await files.make(program, wanted, signal).catch(failed)
+      await replaceFile(paths.next.kubeadmConfig, config, 0o600)
     },
     async 'wait-for-api'(_order, { signal }) {
       while (!(await client.isReady(signal))) await delay(askEveryMs, undefined, { signal })

@@ -1,4 +1,4 @@
-import type { EngineObserved } from '../observed.ts'
+import type { CopyObserved, EngineObserved } from '../observed.ts'
 import type { ReasonName } from '../events/reasons.ts'
 import type { PreflightProblem } from '../problem.ts'
 import type { Step, StepCalls } from '../step.ts'
@@ -27,6 +27,8 @@ export interface Engine {
   change(wanted: Wanted, observed: EngineObserved): readonly Step[]
   /** Steps that renew the certificates of the control plane; empty where that is neither due nor asked for. */
   renew(wanted: Wanted, observed: EngineObserved, isAskedFor: boolean): readonly Step[]
+  /** Copies of Kubernetes that are kept, to which it can go back, the newest first. */
+  copies(): Promise<readonly CopyObserved[]>
   observe(wanted: Wanted, signal: AbortSignal): Promise<EngineObserved>
   /** Steps that take Kubernetes from the host, whatever of it is there; the record of the host is restored after them. */
   reset(wanted: Wanted, observed: EngineObserved): readonly Step[]

@@ -29,6 +29,17 @@ export function parseKubeadmLine(line: string): KubeadmLine | undefined {
   return phase === undefined || text === undefined ? undefined : { phase, text }
 }
 
+/** The event of a line of `kubeadm upgrade apply`; undefined for a line that is none. */
+export function upgradeEvent(line: string): EngineEvent | undefined {
+  const [, text] =
+    /^\[upgrade\/[a-z-]+\] (Preparing for .* upgrade|Component .* upgraded successfully!?)$/.exec(
+      line.trim(),
+    ) ?? []
+  if (text !== undefined) return { reason: 'KubernetesUpgrading', message: text }
+  const [, warning] = /^\s*\[WARNING [^\]]+\]: (.+)$/.exec(line) ?? []
+  return warning === undefined ? undefined : { reason: 'StepProgress', message: `kubeadm warns: ${warning}` }
+}
+
 /** The event of a line of kubeadm; undefined for a line that is none. */
 export function kubeadmEvent(line: string): EngineEvent | undefined {
   const [, warning] = /^\s*\[WARNING [^\]]+\]: (.+)$/.exec(line) ?? []

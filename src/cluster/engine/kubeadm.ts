@@ -20,6 +20,8 @@ import { clusterPaths, kubernetesFiles } from './paths.ts'
 import { createPrograms, kubernetesPrograms, tools, type Programs } from './programs.ts'
 import { configurationDigest } from './reconfigure/configured.ts'
 import { registryFilesOf } from './registry-files.ts'
+import { listCopies } from './upgrade/copy.ts'
+import { versionSteps, type StepMaker } from './upgrade/steps.ts'
 import { watchUnits } from './watch-units.ts'
 
 export interface KubeadmEngineOptions {
@@ -84,6 +86,13 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
     ]
   }
 
+  const reconfigure = (wanted: Wanted) =>
+    action('reconfigure', 'Apply the configuration of Kubernetes', 15, configurationOf(wanted))
+  const stepMaker: StepMaker = {
+    ...{ action, reconfigure, prepare: prepareSteps },
+    call: (key, title, minutes, wanted) => call(key, title, minutes, wantedOf(wanted)),
+  }
+
   return {
     packs: ['edge-k8s'],
     programs,
@@ -112,7 +121,7 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
     init(wanted, observed) {
       if (isToBeChanged(wanted, observed)) return []
       const initialise = action('kubeadm-init', 'Set up the control plane', 15, {
-        ...{ uid: wanted.uid, ...configurationOf(wanted) },
+        ...{ uid: wanted.uid, version: wanted.kubernetes.version, ...configurationOf(wanted) },
       })
       switch (observed.controlPlane) {
         case 'absent':
@@ -129,18 +138,13 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
       }
     },
     change(wanted, observed) {
-      if (
-        !isToBeChanged(wanted, observed) ||
-        observed.change ||
-        observed.version !== wanted.kubernetes.version
-      )
-        return []
-      return [
-        ...prepareSteps(wanted),
-        action('reconfigure', 'Apply the configuration of Kubernetes', 15, configurationOf(wanted)),
-      ]
+      if (!isToBeChanged(wanted, observed)) return []
+      if (observed.change || observed.version !== wanted.kubernetes.version)
+        return versionSteps(stepMaker, wanted, observed)
+      return [...prepareSteps(wanted), reconfigure(wanted)]
     },
     renew: () => [],
+    copies: () => listCopies(paths),
     observe: observer,
     reset: (_wanted, observed) =>
       observed.isPresent ? [action('remove-kubernetes', 'Remove Kubernetes', 30)] : [],

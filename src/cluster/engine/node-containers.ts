@@ -9,8 +9,8 @@ export interface RunningContainer {
   readonly name: string
 }
 
-/** Containers of Kubernetes are in a namespace of containerd of this name. */
-const ctr = (...args: readonly string[]) =>
+/** Runs ctr in the namespace of containerd in which the containers of Kubernetes are. */
+export const ctr = (...args: readonly string[]) =>
   commands.run('ctr', ['--address', containerdSocket, '--namespace', 'k8s.io', ...args])
 
 /**
@@ -47,24 +47,51 @@ const pauseMs = 200
  * @returns how many there were
  */
 export async function endContainers(names: readonly string[]): Promise<number> {
-  const ended = await runningContainers(names)
+  const ids = (await runningContainers(names)).map(({ id }) => id)
+  await endAll(ids)
+  return ids.length
+}
+
+/** Ends containers, first politely, then by force. @param ids of containers */
+export async function endAll(ids: readonly string[]): Promise<void> {
   for (const [signal, ms] of [
     ['SIGTERM', patienceMs],
     ['SIGKILL', killedMs],
   ] as const) {
-    const left = await stillRunning(ended)
-    if (left.length === 0) break
-    // One that has ended meanwhile cannot be signalled.
-    for (const { id } of left) await ctr('tasks', 'kill', '--signal', signal, id).catch(() => undefined)
+    if ((await signalled(ids, signal)) === 0) return
     const end = Date.now() + ms
-    while (Date.now() < end && (await stillRunning(ended)).length > 0) await delay(pauseMs)
+    while (Date.now() < end && (await stillRunning(ids)).length > 0) await delay(pauseMs)
   }
-  return ended.length
 }
 
-async function stillRunning(containers: readonly RunningContainer[]) {
+/** Ends containers by force. @param ids of containers */
+export async function killAll(ids: readonly string[]): Promise<void> {
+  const end = Date.now() + killedMs
+  while (Date.now() < end && (await signalled(ids, 'SIGKILL')) > 0) await delay(pauseMs)
+}
+
+/** @returns how many were running */
+async function signalled(ids: readonly string[], signal: string): Promise<number> {
+  const left = await stillRunning(ids)
+  // One that has ended meanwhile cannot be signalled.
+  for (const id of left) await ctr('tasks', 'kill', '--signal', signal, id).catch(() => undefined)
+  return left.length
+}
+
+async function stillRunning(ids: readonly string[]): Promise<readonly string[]> {
   const running = parseRunningTasks(await ctr('tasks', 'list'))
-  return containers.filter(({ id }) => running.has(id))
+  return ids.filter((id) => running.has(id))
+}
+
+/** Ids of all running containers of pods, without those of `kube-system` with these names. Sandboxes are none. */
+export async function runningWorkloads(without: readonly string[]): Promise<readonly string[]> {
+  const shown = await ctr('containers', 'list', '--quiet', 'labels."io.cri-containerd.kind"==container')
+  const others = new Set((await runningContainers(without)).map(({ id }) => id))
+  const running = parseRunningTasks(await ctr('tasks', 'list'))
+  return shown
+    .split('\n')
+    .map((id) => id.trim())
+    .filter((id) => running.has(id) && !others.has(id))
 }
 
 /** Looks at containers until each name has one that is none of `old` and has run for some seconds. */

@@ -12,6 +12,7 @@ import { kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.t
 import type { Programs } from './programs.ts'
 import { configurationDigest, isConfigured } from './reconfigure/configured.ts'
 import type { RegistryFiles } from './registry-files.ts'
+import { readChange, readVersion, type ChangeNote } from './upgrade/notes.ts'
 import { parseUnitStates } from './unit-states.ts'
 
 export interface ObserverOptions {
@@ -31,6 +32,8 @@ const damagedInitialisation =
   'the control plane is taken to be set up, and is neither set up again nor cleared; if its API server does not answer, delete the cluster and create it again'
 const damagedCniRecord =
   'what was in /opt/cni/bin before the cluster is known only from the record of the host, and a deletion goes by that'
+const damagedChange =
+  'it is unknown how far a change of the version of Kubernetes was; delete the file where Kubernetes runs'
 const answerMs = 5_000
 const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false }
 
@@ -60,11 +63,16 @@ export function createObserver(options: ObserverOptions) {
   }
   /** What the engine has noted on this host and cannot be read any more, with what follows. */
   async function damaged(): Promise<readonly string[]> {
-    const [initialisation, cni] = await Promise.all([readInitialisation(paths), readNote(paths.cniRecord)])
+    const [initialisation, cni, change] = await Promise.all([
+      readInitialisation(paths),
+      readNote(paths.cniRecord),
+      readChange(paths),
+    ])
     return [
       ...(initialisation === 'damaged'
         ? [`${paths.initialisation} cannot be read; ${damagedInitialisation}`]
         : []),
+      ...(change === 'damaged' ? [`${paths.change} cannot be read; ${damagedChange}`] : []),
       ...(cni === 'damaged' ? [`${paths.cniRecord} cannot be read; ${damagedCniRecord}`] : []),
     ]
   }
@@ -84,9 +92,14 @@ export function createObserver(options: ObserverOptions) {
   async function kubernetesOf(wanted: Wanted, signal: AbortSignal) {
     const { uid, node, kubernetes } = wanted
     const plane = await controlPlane(uid)
+    const [noted, version] = await Promise.all([readChange(paths), readVersion(paths)])
     return {
       controlPlane: plane,
-      version: plane === 'absent' ? '' : kubernetes.version,
+      // Nothing says it: what is wanted was made with the initialisation.
+      version: plane === 'absent' ? '' : (version ?? kubernetes.version),
+      ...(plane === 'complete' && noted !== undefined && noted !== 'damaged'
+        ? { change: changeOf(noted) }
+        : {}),
       isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(wanted))),
       isRenewalDue: false,
       ...(plane === 'complete' ? await api(node.name, signal) : ({ api: 'absent' } as const)),
@@ -114,6 +127,8 @@ export function createObserver(options: ObserverOptions) {
     }
   }
 }
+
+const changeOf = ({ from, to, generation, phase }: ChangeNote) => ({ from, to, generation, phase })
 
 function nodeOf(object: KubernetesObject): NodeObserved {
   const ready = conditionsOf(object).find(({ type }) => type === 'Ready')

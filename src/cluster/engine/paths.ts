@@ -59,6 +59,25 @@ export interface ClusterPaths {
   readonly renewal: string
   /** What was in the folder of CNI plugins before, JSON. */
   readonly cniRecord: string
+  /** The version of Kubernetes that runs, JSON; a cluster of 0.1.0 or before has none. */
+  readonly version: string
+  /** A change of the version that was begun and is neither good nor taken back, JSON. */
+  readonly change: string
+  /** Files of the version that comes next: they take no place of what runs. */
+  readonly next: NextPaths
+  /** Folder with a folder of each copy of Kubernetes to go back to. */
+  readonly copies: string
+}
+
+/** Files of the next version of Kubernetes. */
+export interface NextPaths {
+  readonly folder: string
+  /** File for `kubeadm init` of the next version. */
+  readonly kubeadmConfig: string
+  /** UpgradeConfiguration of kubeadm. */
+  readonly upgradeConfig: string
+  /** Folders of its programs, JSON. */
+  readonly programs: string
 }
 
 export function clusterPaths(stateDirectory: string): ClusterPaths {
@@ -82,5 +101,14 @@ export function clusterPaths(stateDirectory: string): ClusterPaths {
     rendered: file('kubeadm', 'rendered'),
     renewal: file('kubeadm', 'renewal'),
     cniRecord: file('kubeadm', 'cni-record.json'),
+    version: file('kubeadm', 'version.json'),
+    change: file('kubeadm', 'change.json'),
+    next: {
+      folder: file('kubeadm', 'next'),
+      kubeadmConfig: file('kubeadm', 'next', 'init.yaml'),
+      upgradeConfig: file('kubeadm', 'next', 'upgrade.yaml'),
+      programs: file('kubeadm', 'next', 'programs.json'),
+    },
+    copies: file('copies'),
   }
 }

@@ -228,7 +228,7 @@ async function copyChecked({ path, digest, mode }: ProgramFile, target: string):
 }
 
 /** Makes a link, or changes where one leads, in one step. */
-async function pointTo(link: string, target: string): Promise<void> {
+export async function pointTo(link: string, target: string): Promise<void> {
   const present = await lstat(link).catch(() => undefined)
   if (present?.isSymbolicLink() && (await readlink(link)) === target) return
   const made = `${link}.${randomBytes(8).toString('hex')}.tmp`

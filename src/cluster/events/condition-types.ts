@@ -51,6 +51,7 @@ export const conditionTypes = {
   ClusterRunning: { category: 'Operation', label: 'Cluster', of: 'cluster' },
   ClusterHealthy: { category: 'Operation', label: 'Health', of: 'cluster' },
   ClusterUpdateAccepted: { category: 'Operation', label: 'Change accepted', of: 'cluster' },
+  KubernetesUpgraded: { category: 'Operation', label: 'Version of Kubernetes', of: 'cluster' },
   ClusterUpdated: { category: 'Operation', label: 'Last change', of: 'cluster' },
   ClusterDeleted: { category: 'Deletion', label: 'Deletion', of: 'cluster' },
   HostRestored: { category: 'Deletion', label: 'State of the host restored', of: 'host' },

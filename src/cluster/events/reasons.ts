@@ -271,6 +271,45 @@ export const reasons = {
     ...{ type: 'ClusterUpdated', label: 'Started' },
     meaning: 'A revision of the cluster is being applied.',
   },
+  KubernetesChecked: {
+    ...{ type: 'KubernetesUpgraded', label: 'Checked' },
+    meaning: 'kubeadm of the new version can upgrade the cluster; a line for each component that it changes.',
+  },
+  KubernetesCopying: {
+    ...{ type: 'KubernetesUpgraded', label: 'Copying' },
+    meaning:
+      'The kubelet and etcd are stopped for some seconds, so that etcd can be copied; workloads go on.',
+  },
+  KubernetesCopied: {
+    ...{ type: 'KubernetesUpgraded', label: 'Copied' },
+    meaning: 'A copy of Kubernetes to go back to is whole and on the disk.',
+  },
+  KubernetesUpgrading: {
+    ...{ type: 'KubernetesUpgraded', label: 'Upgrading', status: 'False' },
+    meaning: 'kubeadm upgrades a component; meanwhile the API may not answer for about a minute.',
+  },
+  KubernetesUpgraded: {
+    ...{ type: 'KubernetesUpgraded', label: 'Upgraded' },
+    meaning: 'The new version runs, and is watched until it is good. Until then it is taken back by itself.',
+  },
+  KubernetesGood: {
+    ...{ type: 'KubernetesUpgraded', label: 'Good', status: 'True' },
+    meaning:
+      'The new version has been available for a minute. From now on it is taken back only by a rollback that discards changes.',
+  },
+  KubernetesRestoring: {
+    ...{ type: 'KubernetesUpgraded', label: 'Restoring', status: 'False', severity: 'Warning' },
+    meaning: 'The copy of the version before is put in the place of Kubernetes.',
+  },
+  KubernetesRestored: {
+    ...{ type: 'KubernetesUpgraded', label: 'Restored', status: 'True', severity: 'Warning' },
+    meaning:
+      'The version before runs again. What was written to its API between the two times of the message is lost; every container of the host was started again.',
+  },
+  KubernetesUnchanged: {
+    ...{ type: 'KubernetesUpgraded', label: 'Unchanged', status: 'True' },
+    meaning: 'A change of the version was given up before anything of Kubernetes was changed.',
+  },
   Updated: {
     ...{ type: 'ClusterUpdated', label: 'Updated', status: 'True' },
     meaning: 'The cluster is Running with the revision.',

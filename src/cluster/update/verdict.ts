@@ -1,5 +1,6 @@
 import type { ClusterRecord } from '../cluster-store.ts'
 import type { Observed } from '../observed.ts'
+import { isRefusal } from '../engine/upgrade/refused.ts'
 import type { StepRecord } from '../steps/step-store.ts'
 
 /** After how long a change is taken back, milliseconds. */
@@ -42,19 +43,24 @@ export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
   // The first revision has nothing to go back to: it is tried until it comes, or is deleted.
   if (goodGeneration === 0 || ranGeneration === generation) return wait
   const isGoingBack = goodGeneration === generation
+  const failed = steps.find(({ state, failures }) => state === 'failed' && failures > 0)
+  const { change } = observed.engine
+  // There is no way back from a way back: it is tried again.
+  if (change?.phase === 'restoring' && failed)
+    return { kind: 'stuck', reason: `${failed.title}: ${failed.reason}` }
   const late = trouble === '' ? 'it is not available' : trouble
-  if (isGoingBack)
+  if (isGoingBack || change?.phase === 'restoring')
     return inChangeMs + elsewhereMs > limits.availableMs + limits.silentMs
       ? { kind: 'stuck', reason: late }
       : wait
   const back = (reason: string): Verdict => ({ kind: 'back', reason })
-  if (!observed.engine.change)
+  if (failed && isRefusal(failed.reason)) return back(failed.reason)
+  if (!change)
     return elsewhereMs > limits.availableMs
       ? back(`${late}, ${seconds(limits.availableMs)} s after it was begun`)
       : wait
   // Before there is a copy nothing was changed: the step is tried again until its time is over.
-  const hasCopy = observed.engine.change.phase !== 'copying'
-  const failed = steps.find(({ state, failures }) => state === 'failed' && failures > 0)
+  const hasCopy = change.phase !== 'copying'
   if (failed && hasCopy) return back(`${failed.title}: ${failed.reason}`)
   if (silentMs > limits.silentMs)
     return back(`the API server has not answered for ${seconds(limits.silentMs)} s`)

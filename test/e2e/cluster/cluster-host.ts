@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { kit, noKit, type KubernetesKit, type KitVersion } from '../../support/kubernetes-kit.ts'
 import { bootEdgehostd, type Edgehostd, type EdgehostdOptions } from '../host/edgehostd.ts'
+import type { Reply } from '../host/http.ts'
 import { clusterGround } from '../host/ground.ts'
 import { writeContent, writeDefinition, type BundleWish } from './plant-files.ts'
 import { plantVariables, type PlantWish } from './plant-definition.ts'
@@ -107,6 +108,33 @@ export async function uploadContent(
   expect(reply, reply.text || reply.failure).toMatchObject({ status: 201 })
   await rm(file)
   return reply.json.uid as string
+}
+
+export interface VersionWish extends Pick<ClusterHostOptions, 'definition' | 'content'> {
+  /** Its programs and images were uploaded before. */
+  readonly hasContent?: boolean
+}
+
+/** Uploads content and a definition of another version of Kubernetes, and wants it. @returns the reply to the change */
+export async function changeVersion(
+  { host, token }: Pick<ClusterHost, 'host' | 'token'>,
+  version: KitVersion,
+  { definition, content, hasContent = false }: VersionWish = {},
+): Promise<Reply> {
+  const from = await kit(version)
+  if (!from) throw new Error(noKit)
+  if (!hasContent) await uploadContent(host, token, from, content)
+  const archive = join(host.folder, 'definition.tgz')
+  await writeDefinition(from, archive, definition)
+  const form = [`uploadFile=@${archive}`]
+  const uploaded = await host.http('POST', '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig', {
+    ...{ token, form },
+  })
+  expect(uploaded, uploaded.text).toMatchObject({ status: 201 })
+  const details = await host.http('GET', '/v1/edge-mgmt/clusters/archive/update/details', { token })
+  expect(details, details.text).toMatchObject({ status: 200 })
+  const body = { spec: { archiveUploadPath: details.json.archiveUploadPath as string } }
+  return host.http('PUT', '/v1/edge-mgmt/cluster/profiles', { token, body, timeoutMs: 120_000 })
 }
 
 const configurationOf = (

@@ -24,6 +24,8 @@ export interface PlantWish {
   readonly variables?: readonly object[]
   /** Makes other packs of the usual ones. */
   readonly packs?: (usual: readonly PlantPack[]) => readonly PlantPack[]
+  /** Further arguments of the API server, by their names. */
+  readonly apiArguments?: Readonly<Record<string, string>>
 }
 
 /** A pack of the definition; its files are written to a folder. */
@@ -37,13 +39,15 @@ export interface PlantPack {
 }
 
 // What a kubelet needs on the hosts of the tests (see ground.ts): cgroup v1 is allowed, swap too, and the file system has no device.
-const kubernetesValues = `cluster:
+const kubernetesValues = (apiArguments: Readonly<Record<string, string>>) => `cluster:
   config: |
     clusterConfiguration:
       apiServer:
         extraArgs:
           profiling: "false"
-      networking:
+${Object.entries(apiArguments)
+  .map(([name, value]) => `          ${name}: ${JSON.stringify(value)}\n`)
+  .join('')}      networking:
         podSubnet: 10.244.0.0/16
         serviceSubnet: 10.96.0.0/16
     initConfiguration:
@@ -143,10 +147,11 @@ export async function writePlant(
     webValues = '',
     webTemplate: template = webTemplate,
     variables = [],
+    apiArguments = {},
   } = wish
   const usual: readonly PlantPack[] = [
     { name: 'edge-native-byoi', layer: 'os', version: '1.0.0', values: 'pack: {}\n' },
-    { name: 'edge-k8s', layer: 'k8s', version, values: kubernetesValues },
+    { name: 'edge-k8s', layer: 'k8s', version, values: kubernetesValues(apiArguments) },
     {
       ...{ name: 'cni-plain', layer: 'cni', version: '1.0.0', manifests: { network: '' } },
       values: 'pack:\n  content:\n    images: [{image: docker.io/edge/network:1}]\n',

@@ -21,3 +21,17 @@ it('requests that come first at once share one reading of the kubeconfig, and la
   expect(await ask()).toEqual(['fulfilled', 'fulfilled'])
   expect(readings).toBe(1)
 })
+
+it('a request that waits for a connection which others have ends with its signal', async () => {
+  const server = await startPlayedApiServer(() => undefined)
+  onTestFinished(() => server.stop())
+  const client = createKubernetesClient({ kubeconfig: server.kubeconfig })
+  onTestFinished(() => client.close())
+  const others = new AbortController()
+  const waiting = Promise.allSettled([1, 2, 3, 4].map(() => client.version(others.signal)))
+  const begunAt = performance.now()
+  await expect(client.version(AbortSignal.timeout(100))).rejects.toMatchObject({ reason: 'Aborted' })
+  expect(performance.now() - begunAt).toBeLessThan(5_000)
+  others.abort()
+  expect((await waiting).map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
+})

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ageOf } from '../../../src/cluster/age.ts'
-import type { Observed } from '../../../src/cluster/observed.ts'
+import type { Observed, VersionChange } from '../../../src/cluster/observed.ts'
 import { tell } from '../../../src/cluster/seen.ts'
 import { standingOf, type StandingInput } from '../../../src/cluster/states.ts'
 import type { StepRecord } from '../../../src/cluster/steps/step-store.ts'
@@ -49,6 +49,9 @@ const stands = (more: Partial<StandingInput>) => {
   })
   return [state, phase, reason, health.reason ?? health.status]
 }
+const change = (phase: VersionChange['phase']): VersionChange => ({
+  ...{ from: '1.33.13', to: '1.34.4', generation: 2, phase },
+})
 const failed = step({ state: 'failed', failures: 1, reason: 'the port 6443 is taken' })
 const down: Observed = { ...running, packs: new Map([[web.id, appliedPack(web, false)]]) }
 const notReady = withEngine({ node: { name: 'node-1', isReady: false, message: 'no network' } })
@@ -84,6 +87,19 @@ it.each<[string, Partial<StandingInput>, string[]]>([
     'the API server is silent for so long that the step that waits for it gives up',
     { observed: withEngine({ api: 'silent' }), hasRun: true, silentMs: 400_000, steps: [failed] },
     ['Error', 'Unknown'],
+  ],
+  [
+    'the API server is silent in a change of the version, which has limits of its own',
+    {
+      ...{ observed: withEngine({ api: 'silent', change: change('upgrading') }), isUpdate: true },
+      ...{ silentMs: 100_000, steps: [step({ title: 'Upgrade Kubernetes' })] },
+    },
+    ['Provisioning', 'Provisioned', 'Upgrade Kubernetes'],
+  ],
+  [
+    'Kubernetes is restored',
+    { observed: withEngine({ change: change('restoring') }), isUpdate: true },
+    ['Provisioning', 'Provisioned', 'Kubernetes 1.33.13 is being restored'],
   ],
   [
     'a set-up that is silent is not one that was complete',

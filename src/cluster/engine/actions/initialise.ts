@@ -7,6 +7,7 @@ import { clusterPaths, criSocket, kubernetesFiles, type ClusterPaths } from '../
 import { currentProgram } from '../programs.ts'
 import { noteConfigured } from '../reconfigure/configured.ts'
 import { runKubeadm } from '../run-kubeadm.ts'
+import { writeVersion } from '../upgrade/notes.ts'
 import type { Taint } from '../../wanted.ts'
 
 /** What `kubeadm-init` is told. */
@@ -14,6 +15,8 @@ export interface InitialiseOrder {
   readonly stateDirectory: string
   readonly uid: string
   readonly node: string
+  /** Of Kubernetes. */
+  readonly version: string
   /** Set by the API: the kubelet may not set all of them itself. */
   readonly labels: Readonly<Record<string, string>>
   /** Set by kubeadm. */
@@ -24,7 +27,7 @@ export interface InitialiseOrder {
 
 /** `kubeadm init`, and the labels of the node. What an earlier `kubeadm init` has left that did not end has to be cleared before. */
 export const initialise: StepAction = async (order, print) => {
-  const { stateDirectory, uid, node, labels, taints, digest } = order as unknown as InitialiseOrder
+  const { stateDirectory, uid, node, version, labels, taints, digest } = order as unknown as InitialiseOrder
   const paths = clusterPaths(stateDirectory)
   const noted = await readInitialisation(paths)
   if (noted === 'damaged')
@@ -47,6 +50,7 @@ export const initialise: StepAction = async (order, print) => {
       ...['label', '--overwrite', 'node', node, ...pairs],
     ])
   await noteConfigured(paths, digest, { labels, taints })
+  await writeVersion(paths, version)
   await writeInitialisation(paths, { uid, state: 'done' })
   print('[initialised] the control plane is set up')
 }
@@ -65,7 +69,7 @@ export const clearInitialisation: StepAction = async (order, print) => {
   const paths = clusterPaths(String(order.stateDirectory))
   print('[clear] an initialisation that did not end is cleared away')
   await resetKubeadm(paths, print)
-  for (const note of [paths.initialisation, paths.configured]) await rm(note, { force: true })
+  for (const note of [paths.initialisation, paths.configured, paths.version]) await rm(note, { force: true })
 }
 
 /** @throws StepFailed with the reason */

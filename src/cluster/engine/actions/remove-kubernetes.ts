@@ -35,7 +35,8 @@ export const removeKubernetes: StepAction = async (order, print) => {
   for (const path of [containerdState, paths.containerd, dirname(paths.containerdConfig)])
     await rm(path, { recursive: true, force: true })
   // Last: a removal that is cut off before needs them again.
-  for (const path of [paths.kubeadm, paths.programs]) await rm(path, { recursive: true, force: true })
+  for (const path of [paths.copies, paths.kubeadm, paths.programs])
+    await rm(path, { recursive: true, force: true })
   print('[removed] Kubernetes is removed')
 }
 

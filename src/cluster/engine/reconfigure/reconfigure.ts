@@ -1,18 +1,17 @@
 import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { replaceFile } from '../../../system/files.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import type { Taint } from '../../wanted.ts'
-import { commands } from '../commands.ts'
 import { kubectl, waitUntilReady } from '../kubectl.ts'
 import { lastWords } from '../last-words.ts'
 import { runningContainers, waitForContainers } from '../node-containers.ts'
-import { clusterPaths, units, type ClusterPaths } from '../paths.ts'
+import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { runKubeadm } from '../run-kubeadm.ts'
 import { noteConfigured, readConfigured, writeConfigured, type Configured } from './configured.ts'
 import { nodePatch, type NodeObject } from './node-patch.ts'
+import { startKubelet } from './kubelet.ts'
 import { renderedFiles, renderingPhases, staticPods, type RenderedFile } from './rendered-files.ts'
 
 /** What `reconfigure` is told. */
@@ -119,34 +118,6 @@ async function renewNames(paths: ClusterPaths, print: Print): Promise<void> {
     if (failed !== undefined) throw new StepFailed(`the certificate ${phase} cannot be made: ${failed}`)
     print(`[configuration] the certificate ${phase} is made anew, for ${name}`)
   }
-}
-
-const kubeletMs = 60_000
-const steadyMs = 5_000
-
-/** @param isAgain its configuration has changed */
-async function startKubelet(isAgain: boolean): Promise<void> {
-  const { kubelet } = units
-  const failed = await commands.attempt('systemctl', [isAgain ? 'restart' : 'start', kubelet], {
-    timeoutMs: 90_000,
-  })
-  if (failed !== undefined) throw new StepFailed(`the kubelet does not start; see: journalctl -u ${kubelet}`)
-  if (!isAgain) return
-  const starts = () => commands.run('systemctl', ['show', '--property=NRestarts,ActiveState', kubelet])
-  const end = Date.now() + kubeletMs
-  let [seen, since] = ['', 0]
-  // systemd starts one again that refuses its configuration, so it has to be the same for some seconds.
-  while (Date.now() < end) {
-    const now = await starts()
-    if (now !== seen || !now.includes('ActiveState=active')) [seen, since] = [now, Date.now()]
-    else if (Date.now() - since >= steadyMs) return
-    await delay(500)
-  }
-  const log = await commands.run('journalctl', ['-u', kubelet, '-n', '50', '-o', 'cat']).catch(() => '')
-  const words = log.split('\n').findLast((line) => line.includes('err=') || /^E\d{4} /.test(line)) ?? ''
-  throw new StepFailed(
-    `the kubelet does not run with this configuration${words && `: ${words}`}; see: journalctl -u ${kubelet}`,
-  )
 }
 
 /** Waits until static pods run with their new manifests. @param old containers that ran before */

@@ -13,6 +13,27 @@ const events = (step: string, name: string) =>
     .split('\n')
     .flatMap((line) => eventOf({ key: step }, line) ?? [])
 
+it('the lines of an upgrade are events where a component begins and ends', () => {
+  expect(
+    events('kubernetes-upgrade', 'upgrade-apply-1.34.4').map(({ reason, message }) => [reason, message]),
+  ).toEqual([
+    [
+      'StepProgress',
+      'kubeadm warns: cgroups v1 support is in maintenance mode, please migrate to cgroups v2',
+    ],
+    ...['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].flatMap((name) => [
+      ['KubernetesUpgrading', `Preparing for "${name}" upgrade`],
+      ['KubernetesUpgrading', `Component "${name}" upgraded successfully!`],
+    ]),
+  ])
+})
+
+it('an API server that refuses before kubeadm begins is the reason of an upgrade that fails', () => {
+  expect(kubeadmFailure(recorded('upgrade-silent-1.33.13'))).toContain(
+    'failed to get config map: configmaps "kubeadm-config" is forbidden',
+  )
+})
+
 describe.each(['1.33.13', '1.34.4'])('of kubeadm %s', (version) => {
   it('the lines of init are events in the order of its phases', () => {
     const seen = events('kubeadm-init', `kubeadm-init-${version}`).map(({ reason }) => reason)

@@ -76,6 +76,27 @@ it.each([
   },
 )
 
+it('a change that is refused before anything was changed is given up at once', () => {
+  const reason = 'UpgradeRefused: the file system of /data has 1 MiB free'
+  const refused = { ...failed, key: 'kubernetes-check', reason }
+  expect(verdict({ steps: [refused] })).toEqual({ kind: 'back', reason })
+  expect(verdict({ steps: [refused], observed: inChange('copying') })).toEqual({ kind: 'back', reason })
+})
+
+it.each([
+  ['by itself', { generation: 1, ranGeneration: 0, goodGeneration: 1 }],
+  ['by hand', { generation: 3, ranGeneration: 0, goodGeneration: 2 }],
+])('a restoration %s that fails is stuck, and not taken back', (_how, record) => {
+  const steps = [{ ...failed, title: 'Restore Kubernetes 1.33.13', reason: 'the copy in /c is damaged' }]
+  expect(verdict({ record, steps, observed: inChange('restoring'), silentMs: 400_000 })).toEqual({
+    ...{ kind: 'stuck', reason: 'Restore Kubernetes 1.33.13: the copy in /c is damaged' },
+  })
+  expect(verdict({ record, observed: inChange('restoring'), silentMs: 400_000 })).toEqual({ kind: 'wait' })
+  expect(verdict({ record, observed: inChange('restoring'), inChangeMs: 720_001 })).toMatchObject({
+    kind: 'stuck',
+  })
+})
+
 it('the last good revision that does not come again is stuck', () => {
   const record = { generation: 1, ranGeneration: 0, goodGeneration: 1 }
   expect(verdict({ record, elsewhereMs: 720_001, trouble: 'the API server does not answer' })).toEqual({

@@ -1,0 +1,90 @@
+import { readFile, readlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile } from '../../../system/files.ts'
+import { createRunner } from '../../../system/runner.ts'
+import { skewOf } from '../../change/version.ts'
+import { StepFailed } from '../../step.ts'
+import type { StepAction } from '../../step-program/action.ts'
+import { startUnits } from '../actions/start-units.ts'
+import { whileRegistryIsAway } from '../actions/pull-images.ts'
+import { kubeadmFailure } from '../kubeadm-failure.ts'
+import { waitUntilReady } from '../kubectl.ts'
+import { clusterPaths, type ClusterPaths } from '../paths.ts'
+import { kubernetesPrograms } from '../programs.ts'
+import { nextKubeadm, readNextPrograms, runNextKubeadm } from './next-programs.ts'
+import { parseUpgradePlan } from './plan-output.ts'
+import { upgradeRefused } from './refused.ts'
+import { readInitFile, upgradeConfiguration } from './upgrade-configuration.ts'
+
+/** What the actions of a change of the version are told. */
+export interface UpgradeOrder {
+  readonly stateDirectory: string
+  readonly from: string
+  readonly to: string
+  /** Generation with which the change was begun. */
+  readonly generation: number
+  /** Name of the node. */
+  readonly node: string
+}
+
+const readyMs = 120_000
+const planMs = 300_000
+
+/** Pulls the images of the next version; those in use stay. */
+export const pullNextImages: StepAction = async (given, print) => {
+  const { stateDirectory, to } = given as unknown as UpgradeOrder
+  const paths = clusterPaths(stateDirectory)
+  const programs = await readNextPrograms(paths, to)
+  const args = ['config', 'images', 'pull', '--config', paths.next.kubeadmConfig]
+  const failed = await whileRegistryIsAway(() => runNextKubeadm(programs, args, print), print)
+  if (failed !== undefined) throw new StepFailed(`the images of Kubernetes ${to} cannot be pulled: ${failed}`)
+  print(`[images] all images of Kubernetes ${to} are pulled`)
+}
+
+/** Asks the next kubeadm whether it can upgrade this cluster, and whether there is a way back. Changes nothing. */
+export const checkUpgrade: StepAction = async (given, print) => {
+  const { stateDirectory, from, to } = given as unknown as UpgradeOrder
+  const paths = clusterPaths(stateDirectory)
+  const skew = skewOf(from, to)
+  if (skew !== undefined) throw upgradeRefused(skew)
+  await refuseForeignPrograms(paths)
+  const init = readInitFile(await readFile(paths.next.kubeadmConfig, 'utf8'))
+  if (init.etcd === undefined)
+    throw upgradeRefused(
+      'the cluster uses an etcd outside of it, of which no copy can be made here, so the upgrade could not be taken back',
+    )
+  await startUnits({ stateDirectory }, print)
+  // Not refused: it may answer at the next try.
+  if (!(await waitUntilReady(paths, readyMs)))
+    throw new StepFailed('the API server does not answer, so the upgrade cannot be checked')
+  await replaceFile(paths.next.upgradeConfig, upgradeConfiguration(to, init), 0o600)
+  const { program, environment } = nextKubeadm(await readNextPrograms(paths, to))
+  const args = ['upgrade', 'plan', `v${to}`, '--config', paths.next.upgradeConfig, '--output', 'json']
+  const result = await createRunner().run(program, args, { timeoutMs: planMs, environment })
+  if (result.exitCode !== 0)
+    throw upgradeRefused(`kubeadm upgrade plan: ${kubeadmFailure(result.stderr || result.stdout)}`)
+  const plan = parseUpgradePlan(result.stdout)
+  if (!plan) throw upgradeRefused(`kubeadm upgrade plan gave no plan: ${result.stdout.trim().slice(0, 200)}`)
+  if (plan.manual.length > 0)
+    throw upgradeRefused(
+      `cluster.config of the Kubernetes pack has a form that kubeadm ${to} does not convert: ${plan.manual.join(', ')}`,
+    )
+  for (const { name, currentVersion, newVersion } of plan.components)
+    if (currentVersion !== newVersion)
+      print(`[checked] ${name} goes from ${withoutV(currentVersion)} to ${withoutV(newVersion)}`)
+  print(`[checked] kubeadm ${to} can upgrade this cluster`)
+}
+
+// kubeadm has it with some versions.
+const withoutV = (version: string) => version.replace(/^v/, '')
+
+/** Programs of the host are replaced by whoever installs others there: the old ones would be gone. */
+async function refuseForeignPrograms({ programs }: ClusterPaths): Promise<void> {
+  for (const name of kubernetesPrograms) {
+    const folder = await readlink(join(programs, name, 'current')).catch(() => '')
+    if (!folder.startsWith(`${join(programs, name)}/`))
+      throw upgradeRefused(
+        `${name} is used from ${folder || 'nowhere'}, so the one of before would be gone, and the upgrade could not be taken back; remove cluster.programs.directory from the configuration, and upload a bundle with the programs of both versions`,
+      )
+  }
+}

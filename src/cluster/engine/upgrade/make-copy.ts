@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, readlink, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { StepFailed } from '../../step.ts'
+import type { StepAction } from '../../step-program/action.ts'
+import { commands } from '../commands.ts'
+import { waitUntilReady } from '../kubectl.ts'
+import { lastWords } from '../last-words.ts'
+import { ctr, endContainers, runningContainers } from '../node-containers.ts'
+import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
+import { kubernetesPrograms } from '../programs.ts'
+import type { UpgradeOrder } from './check.ts'
+import { copiedFiles, filesOf, finishCopy, isTemporary, stagingOf, type KubernetesCopy } from './copy.ts'
+import { parseImages } from './images.ts'
+import { readChange, writeChange } from './notes.ts'
+import { upgradeRefused } from './refused.ts'
+import { lackOfRoom, roomNeeds } from './room.ts'
+import { bytesBelow, copyTree, sumsOf } from './tree.ts'
+import { readInitFile } from './upgrade-configuration.ts'
+
+const readyMs = 180_000
+
+/**
+ * Makes the copy to go back to: etcd does not run while its data is copied, so for some seconds the API does not answer; workloads go on.
+ * Whatever goes wrong, the kubelet is started again.
+ */
+export const makeCopy: StepAction = async (given, print) => {
+  const { stateDirectory, from, to, generation } = given as unknown as UpgradeOrder
+  const paths = clusterPaths(stateDirectory)
+  const noted = await readChange(paths)
+  if (noted !== undefined && noted !== 'damaged' && noted.phase !== 'copying') return
+  const { etcd, certificates } = readInitFile(await readFile(paths.kubeadmConfig, 'utf8'))
+  if (etcd === undefined)
+    throw upgradeRefused('the cluster uses an etcd outside of it, of which no copy can be made here')
+  const data = join(etcd, 'member')
+  if (noted === undefined) await refuseWithoutRoom(paths, etcd, data)
+
+  const staging = stagingOf(paths, generation)
+  const files = filesOf(staging)
+  await rm(staging, { recursive: true, force: true })
+  await mkdir(files, { recursive: true, mode: 0o700 })
+  const [programs, images] = [await readPrograms(paths), await readImages(paths)]
+  await writeChange(paths, { from, to, generation, phase: 'copying', at: Date.now() })
+  print('[copying] the kubelet and etcd are stopped for the copy; workloads go on')
+  let at: number
+  try {
+    await commands.run('systemctl', ['stop', units.kubelet], { timeoutMs: 90_000 })
+    // The API server too: one whose etcd is away keeps its clients waiting, also the kubelet, which then starts etcd minutes later.
+    for (const name of ['kube-apiserver', 'etcd']) await endContainers([name])
+    if ((await runningContainers(['etcd'])).length > 0) throw new StepFailed('etcd could not be ended')
+    at = Date.now()
+    await copyPath(files, data)
+  } finally {
+    await commands.attempt('systemctl', ['start', units.kubelet], { timeoutMs: 90_000 })
+  }
+  await copyPath(files, kubernetesFiles.folder)
+  if (!certificates.startsWith(`${kubernetesFiles.folder}/`)) await copyPath(files, certificates)
+  for (const path of copiedFiles(paths)) if (existsSync(path)) await copyPath(files, path)
+  const sums = await sumsOf(files)
+  const copy: KubernetesCopy = { from, to, generation, at, etcd, programs, images, sums }
+  await finishCopy(paths, copy)
+  if (!(await waitUntilReady(paths, readyMs)))
+    throw new StepFailed(
+      `the API server does not answer after the copy (${(await lastWords('kube-apiserver')) || 'no output'})`,
+    )
+  await writeChange(paths, { from, to, generation, phase: 'copied', at: Date.now() })
+  const bytes = sums.reduce((sum, each) => sum + each.bytes, 0)
+  print(
+    `[copied] Kubernetes ${from} of ${new Date(at).toISOString()} is copied: ${sums.length} files, ${Math.ceil(bytes / 1_048_576)} MiB`,
+  )
+}
+
+/** Copies a path of the host to its place in a copy. */
+async function copyPath(files: string, path: string): Promise<void> {
+  const target = join(files, path)
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  await copyTree(path, target, isTemporary)
+}
+
+async function refuseWithoutRoom(paths: ClusterPaths, etcd: string, data: string): Promise<void> {
+  const bytes = await bytesBelow(data)
+  const lack = lackOfRoom(
+    await roomNeeds([
+      [paths.folder, bytes],
+      [etcd, bytes],
+      [kubernetesFiles.folder, bytes],
+    ]),
+  )
+  if (lack !== undefined) throw upgradeRefused(lack)
+}
+
+const readPrograms = async ({ programs }: ClusterPaths): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    await Promise.all(
+      kubernetesPrograms.map(
+        async (name) => [name, await readlink(join(programs, name, 'current'))] as const,
+      ),
+    ),
+  )
+
+/** Digests of the images that Kubernetes itself needs. */
+async function readImages({ kubernetesImages }: ClusterPaths): Promise<Record<string, string>> {
+  const names = JSON.parse(await readFile(kubernetesImages, 'utf8')) as readonly string[]
+  const all = parseImages(await ctr('images', 'list'))
+  return Object.fromEntries(names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])))
+}

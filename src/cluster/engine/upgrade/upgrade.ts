@@ -1,0 +1,86 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { join } from 'node:path'
+import type { KubernetesObject } from '../../../kubernetes/client.ts'
+import { StepFailed } from '../../step.ts'
+import type { StepAction } from '../../step-program/action.ts'
+import { startUnits } from '../actions/start-units.ts'
+import { kubectl, waitUntilReady } from '../kubectl.ts'
+import { lastWords } from '../last-words.ts'
+import { clusterPaths, type ClusterPaths } from '../paths.ts'
+import { kubernetesPrograms, pointTo } from '../programs.ts'
+import { startKubelet } from '../reconfigure/kubelet.ts'
+import type { UpgradeOrder } from './check.ts'
+import { folderOf, readCopy } from './copy.ts'
+import { nodeTrouble } from './health.ts'
+import { waitForLeaders } from './leaders.ts'
+import { readNextPrograms, runNextKubeadm } from './next-programs.ts'
+import { readChange, writeChange } from './notes.ts'
+
+const readyMs = 180_000
+const leadersMs = 90_000
+const pauseMs = 1_000
+
+/**
+ * Upgrades the control plane by kubeadm, and then the kubelet. It may be cut off at any moment, and done again: kubeadm upgrades to the
+ * version that it finds, too. The network, the shims and containerd stay as they are.
+ */
+export const upgradeKubernetes: StepAction = async (given, print) => {
+  const { stateDirectory, to, node, generation } = given as unknown as UpgradeOrder
+  const paths = clusterPaths(stateDirectory)
+  const noted = await readChange(paths)
+  if (
+    noted === undefined ||
+    noted === 'damaged' ||
+    !['copied', 'upgrading', 'upgraded'].includes(noted.phase)
+  )
+    throw new StepFailed(
+      `${paths.change} does not say that there is a copy to go back to; apply the change again`,
+    )
+  if (noted.phase === 'upgraded') return
+  if (!(await readCopy(folderOf(paths, generation))))
+    throw new StepFailed(`the copy in ${folderOf(paths, generation)} is gone, so Kubernetes is not upgraded`)
+  const programs = await readNextPrograms(paths, to)
+  await writeChange(paths, { ...noted, phase: 'upgrading' })
+  await startUnits({ stateDirectory }, print)
+  await expectReady(paths, 'before the upgrade')
+
+  const late = await waitForLeaders(paths, leadersMs)
+  if (late.length > 0)
+    print(`[settling] ${late.join(' and ')} did not renew their leases; the upgrade begins nevertheless`)
+  // kubeadm upgrade takes the configuration from the cluster.
+  await run(['init', 'phase', 'upload-config', 'all', '--config', paths.next.kubeadmConfig])
+  await run(['upgrade', 'apply', '--yes', '--config', paths.next.upgradeConfig])
+  for (const name of kubernetesPrograms)
+    await pointTo(join(paths.programs, name, 'current'), programs.folders[name])
+  await startKubelet(true)
+  await expectReady(paths, 'after the upgrade')
+  await expectNode(paths, node, to)
+  await writeChange(paths, { ...noted, phase: 'upgraded' })
+  print(`[upgraded] Kubernetes ${to} runs; it is good when everything has been available for a while`)
+
+  async function run(args: readonly string[]): Promise<void> {
+    const failed = await runNextKubeadm(programs, args, print)
+    if (failed !== undefined) throw new StepFailed(`kubeadm ${args.slice(0, 2).join(' ')} failed: ${failed}`)
+  }
+}
+
+async function expectReady(paths: ClusterPaths, when: string): Promise<void> {
+  if (await waitUntilReady(paths, readyMs)) return
+  throw new StepFailed(
+    `the API server does not answer ${when} (${(await lastWords('kube-apiserver')) || 'no output'})`,
+  )
+}
+
+async function expectNode(paths: ClusterPaths, node: string, version: string): Promise<void> {
+  const end = Date.now() + readyMs
+  for (;;) {
+    const trouble = await kubectl(paths, ['get', 'node', node, '--output=json'], 10_000).then(
+      (shown) => nodeTrouble(JSON.parse(shown) as KubernetesObject, version),
+      (error: unknown) => (error as Error).message,
+    )
+    if (trouble === undefined) return
+    if (Date.now() > end)
+      throw new StepFailed(`after the upgrade ${trouble}; see: journalctl -u kubelet.service`)
+    await delay(pauseMs)
+  }
+}

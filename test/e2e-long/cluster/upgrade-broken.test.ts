@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { clusterClient, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
+import {
+  bootClusterHost,
+  changeVersion,
+  type ClusterHost,
+  type VersionWish,
+} from '../../e2e/cluster/cluster-host.ts'
+import { expectWorks } from '../../e2e/cluster/workload.ts'
+import { eventually } from '../../e2e/host/eventually.ts'
+import { isKitMissing } from '../../support/kubernetes-kit.ts'
+import { revisionsOf, timesOf } from './upgrades.ts'
+
+let plant: ClusterHost | undefined
+let cluster: ClusterClient
+const programs = '/var/lib/edgehostd/cluster/programs'
+
+describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeout: 1_800_000 }, () => {
+  beforeAll(async () => {
+    plant = await bootClusterHost({ version: '1.33.13' })
+    cluster = clusterClient(plant)
+    await cluster.create()
+    await cluster.reach('Running')
+    await cluster.kubectl('create', 'configmap', 'before')
+  })
+  afterAll(() => plant?.host.unplug())
+
+  /** Waits until a step runs. */
+  const stepRuns = (key: string) =>
+    eventually(async () => {
+      const steps = (await cluster.details())?.status.steps ?? []
+      expect(steps.find((each) => each.key === key)?.state).toBe('running')
+    }, 300_000)
+
+  /** Upgrades, breaks it, and expects everything as it was before. */
+  async function expectBack(
+    revision: number,
+    wish: VersionWish,
+    breakIt: () => Promise<void>,
+  ): Promise<void> {
+    const reply = await changeVersion(plant!, '1.34.4', wish)
+    expect(reply, reply.text || reply.failure).toMatchObject({ status: 204 })
+    await breakIt()
+    await eventually(
+      async () => expect(await revisionsOf(cluster)).toContainEqual([revision, '1.34.4', 'rolledBack']),
+      1_200_000,
+    )
+    const { status } = await cluster.reach('Running')
+    expect(status.k8sVersion).toBe('1.33.13')
+    expect(await cluster.kubectl('get', 'nodes')).toContain('v1.33.13')
+    expect(await cluster.kubectl('get', 'configmap', 'before', '--output=name')).toContain('before')
+    await expectWorks(plant!, cluster)
+    const { restoreSeconds } = await timesOf(cluster)
+    process.stdout.write(`restored in ${restoreSeconds} s\n`)
+  }
+
+  it('by an argument that the API server does not know: the version before is back', async () => {
+    const definition = { apiArguments: { 'no-such-argument': 'true' } }
+    await expectBack(2, { definition }, async () => undefined)
+  })
+
+  it('by an image that is gone: the version before is back', async () => {
+    const { host } = plant!
+    await expectBack(3, { hasContent: true }, async () => {
+      await stepRuns('kubernetes-copy')
+      const image = 'registry.k8s.io/kube-apiserver:v1.34.4'
+      const ctr = ['ctr', '--address', '/run/edgehostd-containerd/containerd.sock', '--namespace', 'k8s.io']
+      await host.output([...ctr, 'images', 'rm', '--sync', image])
+      // Pulls go to this host alone, and its registry is part of the daemon.
+      await host.output(['rm', '-rf', '/var/lib/edgehostd/cluster/containerd-config/certs.d'])
+    })
+  })
+
+  it('by a kubelet that does not start: the version before is back', async () => {
+    const { host } = plant!
+    await expectBack(4, { hasContent: true }, async () => {
+      await stepRuns('kubernetes-copy')
+      const kubelet = `${programs}/kubelet/1.34.4/kubelet`
+      // It has a second name in the content.
+      await host.output(['rm', kubelet])
+      await host.write(kubelet, '#!/bin/sh\necho this kubelet does not start >&2\nexit 1\n', 0o755)
+    })
+    await host.output(['rm', '-rf', `${programs}/kubelet/1.34.4`])
+  })
+
+  it('a good one goes through afterwards', async () => {
+    expect(await changeVersion(plant!, '1.34.4', { hasContent: true })).toMatchObject({ status: 204 })
+    const { status } = await cluster.reach('Running', { timeoutMs: 1_500_000 })
+    expect(status.k8sVersion).toBe('1.34.4')
+    await expectWorks(plant!, cluster)
+  })
+})

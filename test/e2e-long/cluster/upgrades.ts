@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
+import type { ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import { webAddress } from '../../e2e/cluster/plant-definition.ts'
+
+/** Asks the workload on the host every 200 ms until its end. */
+export function askAllTheTime({ host }: ClusterHost) {
+  let [asked, failed, isOver] = [0, 0, false]
+  const asking = (async () => {
+    while (!isOver) {
+      const url = `http://${webAddress}/greeting`
+      const { exitCode } = await host.run(['curl', '--silent', '--fail', '--max-time', '1', url])
+      asked += 1
+      if (exitCode !== 0) failed += 1
+      await sleep(200)
+    }
+  })()
+  return {
+    async end() {
+      isOver = true
+      await asking
+      return { asked, failed }
+    },
+  }
+}
+
+/** Uid and restarts of the pods of a namespace. */
+export const podStarts = async (cluster: ClusterClient, namespace: string): Promise<readonly string[]> =>
+  (
+    await cluster.kubectl(
+      ...['get', 'pods', '--namespace', namespace, '--output'],
+      'jsonpath={range .items[*]}{.metadata.uid} {.status.containerStatuses[*].restartCount}{"\\n"}{end}',
+    )
+  )
+    .trim()
+    .split('\n')
+
+/** Number, version and outcome of the revisions, the newest first. */
+export async function revisionsOf(cluster: ClusterClient) {
+  const { json } = await cluster.get(`${clusterPath}/revisions`)
+  const items = json.items as { revision: number; kubernetesVersion: string; outcome: string }[]
+  return items.map(({ revision, kubernetesVersion, outcome }) => [revision, kubernetesVersion, outcome])
+}
+
+/** What the event of the last restoration says. */
+export async function timesOf(cluster: ClusterClient) {
+  const event = (await cluster.ownEvents()).find(({ reason }) => reason === 'KubernetesRestored')
+  const [, seconds, from, to] =
+    /(\d+) s after its restoration began.* between (\S+) and (\S+) is lost/.exec(event?.message ?? '') ?? []
+  if (!seconds || !from || !to) throw new Error(`no restoration was told: ${event?.message}`)
+  return { restoreSeconds: Number(seconds), from: Date.parse(from), to: Date.parse(to) }
+}
