@@ -1,3 +1,5 @@
+import { expect } from 'vitest'
+import { eventually } from '../host/eventually.ts'
 import type { ClusterClient } from './cluster-client.ts'
 
 // What Kubernetes itself writes all the time.
@@ -27,19 +29,35 @@ export function differing(
   return [...names].filter((name) => before.get(name) !== after.get(name)).sort()
 }
 
-/** The containers of all pods and how often they were started again, by `namespace/pod`. */
-export async function readContainers({ kubectl }: ClusterClient): Promise<ReadonlyMap<string, string>> {
-  const lines = await kubectl(
-    ...['get', 'pods', '--all-namespaces', '--output'],
-    'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{range .status.containerStatuses[*]} {.containerID} {.restartCount}{end}{"\\n"}{end}',
-  )
-  return new Map(
-    lines
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)]),
-  )
+interface Pod {
+  readonly metadata: {
+    readonly namespace: string
+    readonly name: string
+    readonly deletionTimestamp?: string
+  }
+  readonly status: {
+    readonly containerStatuses?: readonly { readonly containerID?: string; readonly restartCount: number }[]
+  }
 }
+
+/**
+ * The containers of all pods and how often they were started again, by `namespace/pod`; waits for pods that are going away: a Deployment is
+ * available before those of its old ReplicaSet are gone.
+ */
+export const readContainers = ({ kubectl }: ClusterClient): Promise<ReadonlyMap<string, string>> =>
+  eventually(async () => {
+    const { items } = JSON.parse(await kubectl('get', 'pods', '--all-namespaces', '--output=json')) as {
+      readonly items: readonly Pod[]
+    }
+    const going = items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+    expect(going.map(({ metadata }) => metadata.name)).toEqual([])
+    return new Map(
+      items.map(({ metadata: { namespace, name }, status: { containerStatuses = [] } }) => [
+        `${namespace}/${name}`,
+        containerStatuses.map(({ containerID, restartCount }) => `${containerID} ${restartCount}`).join(' '),
+      ]),
+    )
+  }, 60_000)
 
 /** How many objects were applied since the API server was started; no component of Kubernetes applies any. */
 export async function readApplications({ kubectl }: ClusterClient): Promise<number> {
