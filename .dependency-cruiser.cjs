@@ -106,7 +106,7 @@ const forPrograms = [
 ]
 const forClients = [...pureForClients, ...forPrograms]
 
-const ofClients = `ctl/|base/|errors/|([^/]+|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
+const ofClients = `ctl/|base/|errors/|([^/]+|cluster/certificates|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
 
 const clientLaw = [
   {

@@ -63,7 +63,7 @@ function partsOf({ folder }: Rig): PlanParts {
     engine: createKubeadmEngine({
       ...{ stateDirectory, content: {} as never, architecture: 'amd64', runner: {} as never, log },
       settings: { programs: { directory: '' } } as never,
-      ...{ registry: isNever, certificate: isNever, client: {} as never },
+      ...{ registry: isNever, certificate: isNever, client: {} as never, now: Date.now },
     }),
     packs: {
       steps: (wanted, pack, observed) => packSteps(tools, wanted, pack, observed),

@@ -32,6 +32,7 @@ export const about = {
       path: '/v1/edge-mgmt/cluster/details?kubeconfig=false',
       mayBeAbsent: true,
     },
+    { name: 'cluster-certificates.json', path: '/v1/edge-mgmt/cluster/certificates', mayBeAbsent: true },
     { name: 'cluster-events.json', path: '/v1/edge-mgmt/cluster/events' },
     { name: 'cluster-lifecycle.json', path: '/v1/edge-mgmt/events/lifecycle' },
     { name: 'cluster-nodes.json', path: '/v1/edge-mgmt/clusters/current/nodes', mayBeAbsent: true },

@@ -1,4 +1,5 @@
 import type { Database } from '../store/database.ts'
+import type { Renewal } from './certificates/renewal.ts'
 import type { ClusterConfiguration } from './schemas.ts'
 import type { Revision } from './revisions/revision.ts'
 import type { Sealed } from './sealed.ts'
@@ -32,6 +33,8 @@ export interface ClusterRecord {
   readonly standing: Standing
   /** What events were made of. */
   readonly seen: Seen
+  /** The last renewal of its certificates that was asked for. */
+  readonly renewal: Renewal | null
 }
 
 export const isDeleting = ({ deleteRequestedAt }: Pick<ClusterRecord, 'deleteRequestedAt'>): boolean =>
@@ -61,6 +64,9 @@ export interface ClusterStore {
   noteRan(generation: number): void
   noteStanding(standing: Standing): void
   noteSeen(seen: Seen): void
+  noteRenewal(renewal: Renewal): void
+  /** The certificates are renewed; without a renewal that was asked for: nothing. */
+  endRenewal(at: number): void
   remove(): void
 }
 
@@ -80,6 +86,7 @@ interface Row {
   readonly good_generation: number
   readonly standing: string
   readonly seen: string
+  readonly renewal: string | null
 }
 
 export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterStore {
@@ -121,6 +128,12 @@ export function createClusterStore({ sql }: Database, sealed: Sealed): ClusterSt
       change('UPDATE cluster SET ran_generation = ?1, good_generation = ?1', generation),
     noteStanding: (standing) => change('UPDATE cluster SET standing = ?', JSON.stringify(standing)),
     noteSeen: (seen) => change('UPDATE cluster SET seen = ?', JSON.stringify(seen)),
+    noteRenewal: (renewal) => change('UPDATE cluster SET renewal = ?', JSON.stringify(renewal)),
+    endRenewal: (at) =>
+      change(
+        "UPDATE cluster SET renewal = json_set(renewal, '$.endedAt', ?) WHERE json_extract(renewal, '$.endedAt') IS NULL AND renewal IS NOT NULL",
+        at,
+      ),
     remove: () => change('DELETE FROM cluster'),
   }
 }
@@ -139,5 +152,6 @@ function recordOf(row: Row, sealed: Sealed): ClusterRecord {
     goodGeneration: row.good_generation,
     standing: JSON.parse(row.standing) as Standing,
     seen: JSON.parse(row.seen) as Seen,
+    renewal: JSON.parse(row.renewal ?? 'null') as Renewal | null,
   }
 }

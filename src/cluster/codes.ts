@@ -30,6 +30,11 @@ export const clusterErrors = defineErrors({
       'The request needs further hosts that are linked with this one: another host than this one, a second host or pool, two nodes, or an overlay network.',
     action: 'Leave one pool with one host, which is this one; hosts cannot be linked yet.',
   },
+  NoCertificates: {
+    status: 409,
+    meaning: 'The control plane of the cluster is not set up yet, so there are no certificates to renew.',
+    action: 'Wait until the cluster is Running; edgehostctl cluster watch shows how far it is.',
+  },
   PreconditionFailed: {
     status: 412,
     meaning:

@@ -2,6 +2,7 @@ import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { AddEvent } from './add-event.ts'
+import { isUnderWay } from './certificates/renewal.ts'
 import { hasRun, isDeleting, isUpdate, type ClusterRecord, type ClusterStore } from './cluster-store.ts'
 import type { Observed } from './observed.ts'
 import { plan, type PlanParts, type Stage } from './plan.ts'
@@ -102,7 +103,7 @@ export function createLooks(options: LooksOptions): Looks {
     const silentMs = now - answeredAt
     const stages = plan(parts, {
       ...{ wanted, observed, isDeleting: isDeleting(record), hasRun: hasRun(record) },
-      ...{ isUpdate: isUpdate(record), isRenewalAskedFor: false },
+      ...{ isUpdate: isUpdate(record), isRenewalAskedFor: isUnderWay(record.renewal) },
     })
     const planned = new Set(stages.flat().map(({ key }) => key))
     const verdict = verdictOf(

@@ -51,6 +51,11 @@ export interface EngineObserved {
   readonly change?: VersionChange
   /** Whether certificates of the control plane have to be renewed now. */
   readonly isRenewalDue: boolean
+  /** The control plane or the kubelet may not work before that: a certificate has ended, or a renewal was cut off. */
+  readonly isRenewalOverdue: boolean
+  /** What ends soon and is not renewed by itself, or cannot be read: certificates and authorities; sentences for operators. */
+  readonly endingCertificates: readonly string[]
+  readonly endingAuthorities: readonly string[]
   readonly api: 'absent' | 'silent' | 'answers'
   /** Node of this host; undefined where the API does not answer or has none. */
   readonly node?: NodeObserved
@@ -106,7 +111,8 @@ export const emptyHost: Observed = {
   isAddressHeld: true,
   engine: {
     ...{ isPresent: false, isPrepared: false, damaged: [], containerd: 'absent', kubelet: 'absent' },
-    ...{ controlPlane: 'absent', version: '', isConfigured: true, isRenewalDue: false, api: 'absent' },
+    ...{ controlPlane: 'absent', version: '', isConfigured: true, api: 'absent' },
+    ...{ isRenewalDue: false, isRenewalOverdue: false, endingCertificates: [], endingAuthorities: [] },
   },
   packs: new Map(),
   settings: { ntpServers: noSetting, sshKeys: noSetting },

@@ -119,6 +119,17 @@ const waitsLast = (steps: readonly Stage[]): Stage => [
   ...steps.flatMap((each) => each.slice(-1)),
 ]
 
+/** Leaves out stages that wait for their next try and hold up nothing. @returns also how long they wait, milliseconds */
+export function withoutAside(
+  stages: readonly Stage[],
+  waitMs: (key: string) => number,
+): { readonly stages: readonly Stage[]; readonly asideMs: number } {
+  const waitOf = (stage: Stage) =>
+    stage.every(({ isAside }) => isAside) ? Math.max(0, ...stage.map(({ key }) => waitMs(key))) : 0
+  const waits = stages.map(waitOf).filter((ms) => ms > 0)
+  return { stages: stages.filter((stage) => waitOf(stage) === 0), asideMs: Math.min(Infinity, ...waits) }
+}
+
 /** What to do now; undefined if the plan is empty. */
 export type Next =
   | { readonly step: Step }

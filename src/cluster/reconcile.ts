@@ -16,7 +16,7 @@ import { createActivation } from './update/activation.ts'
 import type { UpdateLimits } from './update/verdict.ts'
 import { whyLate } from './update/why-late.ts'
 import type { PackWork } from './packs/pack-work.ts'
-import { nextOf, type PlanParts } from './plan.ts'
+import { nextOf, withoutAside, type PlanParts } from './plan.ts'
 import type { Standing } from './states.ts'
 import type { Step } from './step.ts'
 import { createStepWork } from './step-work.ts'
@@ -180,7 +180,8 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
         return 0
       }
     } else if (await turnTo(now, look)) return 0
-    const next = nextOf(stages, memory.of(stages[0], steps.list()))
+    const { stages: open, asideMs } = withoutAside(stages, memory.waitMs)
+    const next = nextOf(open, memory.of(open[0], steps.list()))
     if (next && 'step' in next) {
       await work.run(now, wanted, next.step)
       return 0
@@ -193,7 +194,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     const { phase, health } = looks.standing(now)
     const isCalm = phase === 'Running' && health.status === 'Healthy'
     const pauseMs = isCalm ? pauses.healthy : phase === 'Failed' ? pauses.failed : pauses.moving
-    return Math.min(next?.waitMs ?? Infinity, pauseMs, activation.waitMs())
+    return Math.min(next?.waitMs ?? Infinity, asideMs, pauseMs, activation.waitMs())
   }
 
   const alarm = createAlarm(stopping, pauses.least)

@@ -11,7 +11,7 @@ import type { HostFiles } from '../host/files.ts'
 import type { HostInCluster } from '../host/document.ts'
 import type { Host } from '../host/room.ts'
 import { createKubernetesClient } from '../kubernetes/create-client.ts'
-import type { FiguresOf, Room } from '../room.ts'
+import type { Room } from '../room.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Database } from '../store/database.ts'
@@ -21,9 +21,9 @@ import { createLastingRuns } from '../system/lasting/runs.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
-import type { about } from './about.ts'
 import { createAddEvent } from './add-event.ts'
 import { adopt } from './adopt.ts'
+import { createCertificates } from './certificates/certificates.ts'
 import { createChange } from './change/change.ts'
 import { withDefinition } from './change/edits.ts'
 import { createUpkeep } from './change/upkeep.ts'
@@ -37,6 +37,7 @@ import { createKubeadmEngine, readAdminKubeconfig } from './engine/kubeadm.ts'
 import { isScratch } from './engine/kubeadm-files.ts'
 import { clusterPaths, kubernetesFiles } from './engine/paths.ts'
 import { createExamine } from './examine.ts'
+import { clusterFigures } from './figures.ts'
 import { createEventLog } from './events/create-event-log.ts'
 import { createErrorLogs } from './events/error-logs.ts'
 import { createEventList } from './events/event-list.ts'
@@ -57,6 +58,7 @@ import { applicationRoutes } from './routes/applications.ts'
 import { changeRoutes } from './routes/change.ts'
 import { clusterRoutes } from './routes/cluster.ts'
 import { eventRoutes } from './routes/events.ts'
+import { certificateRoutes } from './routes/certificates.ts'
 import { nodeRoutes } from './routes/nodes.ts'
 import { patchRoutes } from './routes/patch.ts'
 import { revisionRoutes } from './routes/revisions.ts'
@@ -135,7 +137,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   const client = createKubernetesClient({ kubeconfig: readAdminKubeconfig })
   const engine = createKubeadmEngine({
     ...{ stateDirectory, settings, content, architecture, runner, log, client },
-    ...{ registry: content.registry.state, certificate: options.certificate },
+    ...{ registry: content.registry.state, certificate: options.certificate, now: () => clock.now() },
   })
   const clusterHost = createClusterHost({
     ...{ stateDirectory, files, runner, privileged: options.privileged, architecture },
@@ -285,6 +287,11 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     }),
   })
 
+  const certificates = createCertificates({
+    ...{ database, store, engine, steps, clock },
+    ...{ add: addEvent, onAsked: reconcile.wake },
+  })
+
   /** Asks for the deletion of the cluster; again while it goes on: nothing. */
   function remove() {
     const record = store.current()
@@ -352,6 +359,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       await app.register(patchRoutes, { change })
       await app.register(revisionRoutes, { reading })
       await app.register(nodeRoutes, { reading })
+      await app.register(certificateRoutes, { certificates })
       await app.register(applicationRoutes, { applications })
       await app.register(eventRoutes, {
         ...{ events, eventList, hostName },
@@ -363,18 +371,7 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       // Another disk may be mounted for the content, or its pins be lost.
       { name: 'cluster-content', schedule: '*/5 * * * *', stuckAfterMs: 3_600_000, run: upkeep.run },
     ],
-    figures(): FiguresOf<typeof about.families> {
-      const standing = reconcile.standing()
-      return {
-        edgehostd_cluster_phase: standing && [{ labels: { phase: standing.phase }, value: 1 }],
-        edgehostd_cluster_healthy: standing && Number(standing.health.status === 'Healthy'),
-        edgehostd_cluster_steps_total: Object.entries(ends).map(([result, value]) => ({
-          labels: { result },
-          value,
-        })),
-        edgehostd_cluster_step_duration_seconds: durations.figures(),
-      }
-    },
+    figures: () => clusterFigures(reconcile.standing(), ends, durations),
     // Before a request may create a cluster.
     async prepare() {
       const { folder, hostRecord } = paths

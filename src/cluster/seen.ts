@@ -8,6 +8,9 @@ export interface Seen {
   readonly isHostRecorded?: boolean
   readonly isRemoved?: boolean
   readonly damaged?: readonly string[]
+  /** Certificates and authorities that were told to end. */
+  readonly endingCertificates?: readonly string[]
+  readonly endingAuthorities?: readonly string[]
   readonly isAddressHeld?: boolean
   /** What was told of the settings of the host: empty where it has none of the cluster. */
   readonly ntpServers?: string
@@ -114,6 +117,8 @@ export function tell(
   if (api && before.api !== true) say('ApiAnswers', 'the API server answers')
   if (!api && before.api === true) say('ApiSilent', 'the API server does not answer')
 
+  const ending = tellEnding(before, engine, say)
+
   const { node } = engine
   const isReady = node?.isReady === true
   const ofNode = node && { kind: 'Node', name: node.name }
@@ -158,6 +163,7 @@ export function tell(
     seen: {
       ...seen,
       ...told,
+      ...ending,
       ...{ isAddressHeld: isHeld, ...runs, controlPlane, api, applied, available, allAvailable, isStuck },
       node: node ? isReady : before.node === true,
       ...(hasRun ? { unhealthy } : {}),
@@ -173,6 +179,25 @@ function tellSetting({ isApplied, problem }: SettingObserved, before = '', wante
 
 const keysIn = (keys: readonly string[]) =>
   keys.length === 0 ? '' : `${keys.length} SSH key${keys.length === 1 ? '' : 's'} of the cluster`
+
+/** Tells of each certificate and authority that ends once, and when none ends any more. */
+function tellEnding(
+  before: Seen,
+  { endingCertificates, endingAuthorities }: Observed['engine'],
+  say: (reason: SeenEvent['reason'], message: string) => void,
+): Pick<Seen, 'endingCertificates' | 'endingAuthorities'> {
+  const { endingCertificates: told = [], endingAuthorities: toldAuthorities = [] } = before
+  for (const each of endingCertificates) if (!told.includes(each)) say('CertificateEnding', each)
+  if (told.length > 0 && endingCertificates.length === 0)
+    say('CertificatesValid', 'every certificate can be read, and none ends soon that is not renewed')
+  for (const each of endingAuthorities) if (!toldAuthorities.includes(each)) say('AuthorityEnding', each)
+  if (toldAuthorities.length > 0 && endingAuthorities.length === 0)
+    say('AuthoritiesValid', 'no certificate authority of Kubernetes ends soon')
+  return {
+    ...(endingCertificates.length > 0 || told.length > 0 ? { endingCertificates } : {}),
+    ...(endingAuthorities.length > 0 || toldAuthorities.length > 0 ? { endingAuthorities } : {}),
+  }
+}
 
 const phaseEvents: Readonly<Partial<Record<Standing['phase'], SeenEvent['reason']>>> = {
   Provisioning: 'Provisioning',

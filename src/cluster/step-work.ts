@@ -3,6 +3,7 @@ import type { Database } from '../store/database.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import type { AddEvent } from './add-event.ts'
+import { renewalStep } from './certificates/renewal-step.ts'
 import type { ClusterRecord, ClusterStore } from './cluster-store.ts'
 import type { EngineEvent } from './engine/engine.ts'
 import type { NewClusterEvent } from './events/event-log.ts'
@@ -17,7 +18,7 @@ import type { Wanted } from './wanted.ts'
 
 export interface StepWorkOptions {
   readonly database: Database
-  readonly store: Pick<ClusterStore, 'current'>
+  readonly store: Pick<ClusterStore, 'current' | 'endRenewal'>
   readonly steps: StepStore
   readonly runner: StepRunner
   readonly packs: Pick<PackWork, 'noteBegun' | 'noteDone' | 'doubt'>
@@ -105,6 +106,7 @@ export function createStepWork(options: StepWorkOptions): StepWork {
       database.transaction(() => {
         steps.done(key, clock.now())
         if (installed) packs.noteDone(installed, step)
+        if (key === renewalStep) store.endRenewal(clock.now())
         add(record, { ...about, reason: 'StepDone', message: title })
       })
       memory.done(key)

@@ -11,6 +11,8 @@ export interface Step {
   readonly isDeletion?: true
   /** It puts an earlier state of Kubernetes in place: what is known of the packs is in doubt from its beginning on. */
   readonly isRestoration?: true
+  /** While it waits for its next try, the stages behind it go on. */
+  readonly isAside?: true
   readonly work: StepWork
 }
 

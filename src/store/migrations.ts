@@ -261,4 +261,6 @@ export const migrations: readonly string[] = [
   );
   CREATE TABLE cluster_namespace (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   `,
+  // the last renewal of the certificates of the cluster that was asked for, JSON
+  'ALTER TABLE cluster ADD COLUMN renewal TEXT',
 ]

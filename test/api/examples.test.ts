@@ -10,6 +10,7 @@ import { examineProgram } from '../support/programs.ts'
 import { hostBody } from '../support/host-body.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
 import { runningApplications } from '../support/running-applications.ts'
+import { acceptedRenewal, shownCertificates } from '../support/shown-certificates.ts'
 import { plannedStep, runningCluster, triedChange, warning } from '../support/running-cluster.ts'
 import { playedInventory } from '../support/played-inventory.ts'
 import {
@@ -347,6 +348,10 @@ it('the examples of the API document are what the edge replies', async () => {
   const applications = await succeed('getClusterApplications', 'GET', `${clusterPath}/applications`)
   expect(Object.keys(applications.json())).toEqual(Object.keys(runningApplications))
   keep('operations', 'getClusterApplications', { reply: runningApplications })
+  const certificates = await succeed('getClusterCertificates', 'GET', `${clusterPath}/certificates`)
+  expect(Object.keys(shownCertificates)).toEqual(expect.arrayContaining(Object.keys(certificates.json())))
+  keep('operations', 'getClusterCertificates', { reply: shownCertificates })
+  keep('operations', 'renewClusterCertificates', { reply: acceptedRenewal })
   await succeed('listClusterNodes', 'GET', '/v1/edge-mgmt/clusters/current/nodes')
   await succeed('listMachinePools', 'GET', '/v1/edge-mgmt/clusters/current/machinepools')
   await fail(400, 'POST', loginPath, { username: 'alice' })

@@ -20,6 +20,7 @@ import {
   uploadContentPath,
 } from '../support/content-uploads.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
+import { acceptedRenewal } from '../support/shown-certificates.ts'
 import { contentProgram } from '../support/programs.ts'
 import { form } from '../support/upload-server.ts'
 
@@ -85,6 +86,7 @@ const good: Record<string, () => Promise<Ask>> = {
       'deleteCluster',
       'getClusterDetails',
       'getClusterApplications',
+      'getClusterCertificates',
       'listClusterNodes',
       'listMachinePools',
     ].map((name) => [
@@ -218,12 +220,22 @@ describe('openapi.json', () => {
     (one, other) =>
       Number(one.operationId === 'deleteCluster') - Number(other.operationId === 'deleteCluster'),
   )
-  it.each(deletionLast)('$method $path: the reply is as documented', async (operation) => {
+  // There is nothing to renew without a control plane.
+  const succeeding = deletionLast.filter(({ operationId }) => operationId !== 'renewClusterCertificates')
+  it.each(succeeding)('$method $path: the reply is as documented', async (operation) => {
     const { access } = await edge.login('alice')
     const wanted = { headers: { authorization: access }, ...(await good[operation.operationId]?.()) }
     const reply = await ask(operation, wanted)
     expect(reply.status, reply.body).toBeLessThan(300)
     expect(problemsOf(operation, reply)).toEqual([])
+  })
+
+  it('the reply to a renewal of certificates is as documented', () => {
+    const renewal = operations.find(({ operationId }) => operationId === 'renewClusterCertificates')!
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'x', audituid: 'x' }
+    const reply = { status: 201, headers }
+    expect(problemsOf(renewal, { ...reply, body: JSON.stringify(acceptedRenewal) })).toEqual([])
+    expect(problemsOf(renewal, { ...reply, body: '{}' })).not.toEqual([])
   })
 
   it.each(operations)('$method $path: refusals are as documented', async (operation) => {

@@ -116,6 +116,7 @@ describe('edgehostctl support', () => {
     const missing = files.flatMap(({ name, problem }) => (problem === undefined ? [] : [name]))
     expect(missing.sort()).toEqual([
       'audit-head.json',
+      'cluster-certificates.json',
       'cluster-details.json',
       'cluster-events.json',
       'cluster-lifecycle.json',

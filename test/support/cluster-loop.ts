@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
+import { renewalStep } from '../../src/cluster/certificates/renewal-step.ts'
 import { createClusterStore } from '../../src/cluster/cluster-store.ts'
 import { createEventLog } from '../../src/cluster/events/create-event-log.ts'
 import { createEventStore } from '../../src/cluster/events/event-store.ts'
@@ -168,7 +169,8 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
           prepare: (_wanted, { isPrepared }) => (isPrepared ? [] : [action('prepare')]),
           init: (_wanted, { controlPlane }) => (controlPlane === 'complete' ? [] : [action('init')]),
           change: () => [],
-          renew: () => [],
+          renew: (_wanted, _observed, isAskedFor) =>
+            isAskedFor || has('due') ? [action(renewalStep, { isAside: true })] : [],
           reset: (_wanted, { isPresent }) => (isPresent ? [action('reset')] : []),
         },
         packs: {

@@ -49,7 +49,8 @@ export const runningHost = (wanted: Wanted): Observed => ({
   engine: {
     ...{ isPresent: true, isPrepared: true, damaged: [], containerd: 'running', kubelet: 'running' },
     ...{ controlPlane: 'complete', version: wanted.kubernetes.version, isConfigured: true },
-    ...{ isRenewalDue: false, api: 'answers', node: { name: 'node-1', isReady: true, message: '' } },
+    ...{ isRenewalDue: false, isRenewalOverdue: false, endingCertificates: [], endingAuthorities: [] },
+    ...{ api: 'answers', node: { name: 'node-1', isReady: true, message: '' } },
   },
   settings: { ntpServers: noSetting, sshKeys: noSetting },
   packs: new Map(wanted.packs.map((pack) => [pack.id, appliedPack(pack, true)])),

@@ -2,6 +2,7 @@ import { defineCommand, type Noun } from '../../ctl/command.ts'
 import { changeCommands } from './change-commands.ts'
 import { onHost } from '../../ctl/on-host.ts'
 import { file, filter, limit, yes } from '../../ctl/options.ts'
+import { certificateCommands } from './certificate-commands.ts'
 
 const wait = 'Show what happens, until the cluster'
 
@@ -55,6 +56,7 @@ export const cluster: Noun = [
     options: { file },
     load: onHost(async () => (await import('./kubeconfig.ts')).writeKubeconfig),
   }),
+  ...certificateCommands,
   defineCommand({
     name: 'cluster delete',
     summary: 'Delete the cluster; its content stays on the host',

@@ -1,9 +1,11 @@
+import { renewalStep } from '../certificates/renewal-step.ts'
 import type { StepActions } from '../step-program/action.ts'
 import { initialise, clearInitialisation } from './actions/initialise.ts'
 import { pullImages } from './actions/pull-images.ts'
 import { removeKubernetes } from './actions/remove-kubernetes.ts'
 import { startContainerd } from './actions/start-containerd.ts'
 import { startUnits } from './actions/start-units.ts'
+import { renewCertificates } from './certificates/renew.ts'
 import { reconfigure } from './reconfigure/reconfigure.ts'
 import { checkUpgrade, pullNextImages } from './upgrade/check.ts'
 import { makeCopy } from './upgrade/make-copy.ts'
@@ -25,5 +27,6 @@ export const engineActions: StepActions = {
   'kubernetes-upgrade': upgradeKubernetes,
   'kubernetes-settle': settleKubernetes,
   'kubernetes-restore': restoreKubernetes,
+  [renewalStep]: renewCertificates,
   'remove-kubernetes': removeKubernetes,
 }

@@ -1,4 +1,5 @@
 import type { CopyObserved, EngineObserved } from '../observed.ts'
+import type { SeenCertificates } from './certificates/seen-certificates.ts'
 import type { ReasonName } from '../events/reasons.ts'
 import type { PreflightProblem } from '../problem.ts'
 import type { Step, StepCalls } from '../step.ts'
@@ -29,6 +30,8 @@ export interface Engine {
   renew(wanted: Wanted, observed: EngineObserved, isAskedFor: boolean): readonly Step[]
   /** Copies of Kubernetes that are kept, to which it can go back, the newest first. */
   copies(): Promise<readonly CopyObserved[]>
+  /** The certificates of Kubernetes on this host, with those of the kubelet; none where there is no control plane. */
+  certificates(): Promise<SeenCertificates>
   observe(wanted: Wanted, signal: AbortSignal): Promise<EngineObserved>
   /** Steps that take Kubernetes from the host, whatever of it is there; the record of the host is restored after them. */
   reset(wanted: Wanted, observed: EngineObserved): readonly Step[]

@@ -9,7 +9,9 @@ import type { ClusterSettings } from '../config.ts'
 import type { Step, StepOrder } from '../step.ts'
 import type { EngineObserved } from '../observed.ts'
 import type { Wanted } from '../wanted.ts'
+import { renewalStep } from '../certificates/renewal-step.ts'
 import { createEngineCalls } from './calls.ts'
+import { createCertificateReader } from './certificates/certificate-reader.ts'
 import type { KubeadmWanted } from './kubeadm-config.ts'
 import { parseContainerdVersion } from './containerd-config.ts'
 import type { Engine } from './engine.ts'
@@ -36,6 +38,8 @@ export interface KubeadmEngineOptions {
   readonly runner: CommandRunner
   /** The client of the API server. */
   readonly client: Pick<KubernetesClient, 'isReady' | 'get'>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
   readonly log: Logger
 }
 
@@ -58,7 +62,11 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
   })
   const files = createKubeadmFiles({ folder: paths.folder, runner })
   const registryFiles = () => registryFilesOf(paths, options.registry(), options.certificate())
-  const observer = createObserver({ paths, runner, client, registryFiles, programs, digestOf })
+  const certificates = createCertificateReader(paths)
+  const observer = createObserver({
+    ...{ paths, runner, client, registryFiles, programs, digestOf, certificates },
+    now: options.now,
+  })
 
   const containerdVersion = () =>
     runner.run('containerd', ['--version'], { timeoutMs: 20_000 }).then(
@@ -129,6 +137,8 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
         case 'partial':
           return [action('kubeadm-clear', 'Clear an unfinished control plane', 10), initialise]
         case 'complete':
+          // The kubelet and the API server may not start before the renewal, which waits for both.
+          if (observed.isRenewalOverdue) return []
           return [
             ...(observed.kubelet === 'running' ? [] : [action('start-units', 'Start the kubelet', 5)]),
             ...(observed.api === 'answers'
@@ -143,7 +153,14 @@ export function createKubeadmEngine(options: KubeadmEngineOptions): KubeadmEngin
         return versionSteps(stepMaker, wanted, observed)
       return [...prepareSteps(wanted), reconfigure(wanted)]
     },
-    renew: () => [],
+    renew(wanted, observed, isAskedFor) {
+      // A change makes certificates anew itself, and comes first.
+      if (observed.controlPlane !== 'complete' || isToBeChanged(wanted, observed)) return []
+      if (!observed.isRenewalDue && !isAskedFor) return []
+      const step = action(renewalStep, 'Renew the certificates of the control plane', 15)
+      return [observed.isRenewalOverdue ? step : { ...step, isAside: true }]
+    },
+    certificates,
     copies: () => listCopies(paths),
     observe: observer,
     reset: (_wanted, observed) =>

@@ -100,13 +100,19 @@ export interface Proving {
   /** Ids of the containers that ran before. */
   readonly old: readonly string[]
   readonly timeoutMs: number
+  /** How long each has to run, by default 10 s: what refuses its arguments ends within a second. */
+  readonly steadyMs?: number
 }
 
-// What refuses its arguments ends within a second.
-const steadyMs = 10_000
+const usualSteadyMs = 10_000
 
 /** @returns the names that did not come to run steadily in time */
-export async function waitForContainers({ names, old, timeoutMs }: Proving): Promise<readonly string[]> {
+export async function waitForContainers({
+  names,
+  old,
+  timeoutMs,
+  steadyMs = usualSteadyMs,
+}: Proving): Promise<readonly string[]> {
   const since = new Map<string, number>()
   const end = Date.now() + timeoutMs
   for (;;) {

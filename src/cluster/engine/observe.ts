@@ -6,6 +6,9 @@ import { conditionsOf, isTrue } from '../../kubernetes/fields.ts'
 import type { CommandRunner } from '../../system/runner.ts'
 import type { EngineObserved, NodeObserved } from '../observed.ts'
 import type { Wanted } from '../wanted.ts'
+import type { ReadCertificates } from './certificates/certificate-reader.ts'
+import { readRenewal } from './certificates/renewal-copy.ts'
+import { noCertificates, stateOf, type CertificateState } from './certificates/seen-certificates.ts'
 import { readInitialisation } from './initialisation.ts'
 import { readNote } from './note.ts'
 import { kubernetesFiles, unitFolder, units, type ClusterPaths } from './paths.ts'
@@ -23,6 +26,9 @@ export interface ObserverOptions {
   readonly programs: Pick<Programs, 'hasCurrent'>
   /** What the preparation depends on. */
   readonly digestOf: (wanted: Wanted) => string
+  readonly certificates: ReadCertificates
+  /** Milliseconds since 1970. */
+  readonly now: () => number
   /** Kubeconfig of the administrator, by default that of kubeadm. */
   readonly adminConfig?: string
 }
@@ -89,6 +95,14 @@ export function createObserver(options: ObserverOptions) {
     }
   }
 
+  /** At rest the state of each file is asked for, and none is read. */
+  async function certificates(plane: EngineObserved['controlPlane']): Promise<CertificateState> {
+    if (plane !== 'complete') return stateOf(noCertificates, options.now())
+    const [seen, begun] = await Promise.all([options.certificates(), readRenewal(paths)])
+    const state = stateOf(seen, options.now())
+    return begun ? { ...state, isRenewalDue: true, isRenewalOverdue: true } : state
+  }
+
   async function kubernetesOf(wanted: Wanted, signal: AbortSignal) {
     const { uid, node, kubernetes } = wanted
     const plane = await controlPlane(uid)
@@ -101,7 +115,7 @@ export function createObserver(options: ObserverOptions) {
         ? { change: changeOf(noted) }
         : {}),
       isConfigured: plane !== 'complete' || (await isConfigured(paths, configurationDigest(wanted))),
-      isRenewalDue: false,
+      ...(await certificates(plane)),
       ...(plane === 'complete' ? await api(node.name, signal) : ({ api: 'absent' } as const)),
     }
   }

@@ -25,6 +25,7 @@ export const cniFolders = {
 export const kubernetesFiles = {
   folder: '/etc/kubernetes',
   adminConfig: '/etc/kubernetes/admin.conf',
+  kubeletConfig: '/etc/kubernetes/kubelet.conf',
   manifests: '/etc/kubernetes/manifests',
 } as const
 
@@ -55,7 +56,7 @@ export interface ClusterPaths {
   readonly configured: string
   /** Files of a dry run of kubeadm. */
   readonly rendered: string
-  /** A renewal of certificates that was begun and has not ended: what there was before, and what is left to do. */
+  /** Folder of a renewal of certificates that was begun and has not ended: what there was before, and what is left to do. */
   readonly renewal: string
   /** What was in the folder of CNI plugins before, JSON. */
   readonly cniRecord: string

@@ -1,3 +1,4 @@
+import { renewalStep } from '../certificates/renewal-step.ts'
 import type { Step } from '../step.ts'
 import type { EngineEvent } from './engine.ts'
 import { kubeadmEvent, parseKubeadmLine, upgradeEvent } from './kubeadm-lines.ts'
@@ -23,6 +24,8 @@ const ownReasons = {
   restoring: 'KubernetesRestoring',
   restored: 'KubernetesRestored',
   unchanged: 'KubernetesUnchanged',
+  certificates: 'StepProgress',
+  renewed: 'CertificatesRenewed',
 } as const satisfies Readonly<Record<string, EngineEvent['reason']>>
 
 /** Steps that pass on the lines of kubeadm. Those of `kubeadm reset` have names of phases that mean something else. */
@@ -34,5 +37,8 @@ export function eventOf({ key }: Pick<Step, 'key'>, line: string): EngineEvent |
   if (parsed && Object.hasOwn(ownReasons, parsed.phase))
     return { reason: ownReasons[parsed.phase as keyof typeof ownReasons], message: parsed.text }
   if (key === 'kubernetes-upgrade') return upgradeEvent(line)
+  // What `kubeadm certs renew` leaves out.
+  if (key === renewalStep && /^(?:MISSING! |Detected external )/.test(line))
+    return { reason: 'StepProgress', message: line }
   return kubeadmSteps.includes(key) ? kubeadmEvent(line) : undefined
 }

@@ -53,6 +53,8 @@ export const conditionTypes = {
   ClusterUpdateAccepted: { category: 'Operation', label: 'Change accepted', of: 'cluster' },
   KubernetesUpgraded: { category: 'Operation', label: 'Version of Kubernetes', of: 'cluster' },
   ClusterUpdated: { category: 'Operation', label: 'Last change', of: 'cluster' },
+  CertificatesValid: { category: 'Operation', label: 'Certificates of the control plane', of: 'cluster' },
+  AuthoritiesValid: { category: 'Operation', label: 'Certificate authorities', of: 'cluster' },
   ClusterDeleted: { category: 'Deletion', label: 'Deletion', of: 'cluster' },
   HostRestored: { category: 'Deletion', label: 'State of the host restored', of: 'host' },
   StepsSucceed: { category: 'Steps', label: 'Last step', of: 'cluster' },

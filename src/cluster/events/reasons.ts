@@ -1,3 +1,4 @@
+import { certificateReasons } from './certificate-reasons.ts'
 import { conditionTypes, type ConditionTypeName } from './condition-types.ts'
 
 /** A reason of an event. */
@@ -330,6 +331,8 @@ export const reasons = {
     ...{ type: 'ClusterUpdated', label: 'Rollback failed', status: 'False', severity: 'Warning' },
     meaning: 'The last good revision does not run either; the message says what an operator can do.',
   },
+
+  ...certificateReasons,
 
   Deleting: {
     ...{ type: 'ClusterDeleted', label: 'Deleting', status: 'False' },

@@ -9,6 +9,8 @@ export interface StepMemory {
   meet(records: readonly StepRecord[]): void
   /** What is known of the steps of the first stage, which is gone through from its beginning when another one comes first. */
   of(stage: Stage | undefined, records: readonly StepRecord[]): StepHistory
+  /** Milliseconds until a step may be tried; 0 or less for one that need not wait. */
+  waitMs(key: string): number
   done(key: string): void
   failed(key: string, retryMs: number): void
   /**
@@ -33,7 +35,9 @@ export function createStepMemory(clock: Clock): StepMemory {
   let passes = 0
   let stuckAt = ''
 
+  const waitMs = (key: string) => (dueAt.get(key) ?? 0) - clock.monotonic()
   return {
+    waitMs,
     meet(records) {
       dueAt.clear()
       done.clear()
@@ -48,7 +52,7 @@ export function createStepMemory(clock: Clock): StepMemory {
       if (done.size === 0 && passes > 0 && !first.has(stuckAt)) passes = 0
       const failed = new Set(records.flatMap(({ key, failures }) => (failures > 0 ? [key] : [])))
       return {
-        waitMs: (key) => (dueAt.get(key) ?? 0) - clock.monotonic(),
+        waitMs,
         isDone: (key) => done.has(key),
         hasFailed: (key) => failed.has(key),
       }

@@ -26,6 +26,8 @@ export interface PlantWish {
   readonly packs?: (usual: readonly PlantPack[]) => readonly PlantPack[]
   /** Further arguments of the API server, by their names. */
   readonly apiArguments?: Readonly<Record<string, string>>
+  /** A further line of `clusterConfiguration` of the Kubernetes pack. */
+  readonly clusterConfiguration?: string
 }
 
 /** A pack of the definition; its files are written to a folder. */
@@ -39,14 +41,21 @@ export interface PlantPack {
 }
 
 // What a kubelet needs on the hosts of the tests (see ground.ts): cgroup v1 is allowed, swap too, and the file system has no device.
-const kubernetesValues = (apiArguments: Readonly<Record<string, string>>) => `cluster:
+const kubernetesValues = (
+  apiArguments: Readonly<Record<string, string>>,
+  clusterConfiguration?: string,
+) => `cluster:
   config: |
-    clusterConfiguration:
+    clusterConfiguration:${clusterConfiguration === undefined ? '' : `\n      ${clusterConfiguration}`}
       apiServer:
         extraArgs:
-          profiling: "false"
-${Object.entries(apiArguments)
-  .map(([name, value]) => `          ${name}: ${JSON.stringify(value)}\n`)
+${Object.entries({ profiling: 'false', ...apiArguments })
+  .map(([name, value]) =>
+    // A field of v1beta4 needs its form of arguments.
+    clusterConfiguration === undefined
+      ? `          ${name}: ${JSON.stringify(value)}\n`
+      : `        - {name: ${name}, value: ${JSON.stringify(value)}}\n`,
+  )
   .join('')}      networking:
         podSubnet: 10.244.0.0/16
         serviceSubnet: 10.96.0.0/16
@@ -148,10 +157,11 @@ export async function writePlant(
     webTemplate: template = webTemplate,
     variables = [],
     apiArguments = {},
+    clusterConfiguration,
   } = wish
   const usual: readonly PlantPack[] = [
     { name: 'edge-native-byoi', layer: 'os', version: '1.0.0', values: 'pack: {}\n' },
-    { name: 'edge-k8s', layer: 'k8s', version, values: kubernetesValues(apiArguments) },
+    { name: 'edge-k8s', layer: 'k8s', version, values: kubernetesValues(apiArguments, clusterConfiguration) },
     {
       ...{ name: 'cni-plain', layer: 'cni', version: '1.0.0', manifests: { network: '' } },
       values: 'pack:\n  content:\n    images: [{image: docker.io/edge/network:1}]\n',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { nextOf, plan, type PlanInput, type Stage } from '../../../src/cluster/plan.ts'
+import { nextOf, plan, withoutAside, type PlanInput, type Stage } from '../../../src/cluster/plan.ts'
 import {
   appliedPack,
   callStep,
@@ -141,4 +141,13 @@ it('a pack that fails does not hold up what others of its order install, and a w
   expect(next([applyA, applyB, waitA, waitB])).toEqual({ step: applyB })
   expect(next([applyA, waitA, waitB])).toEqual({ step: applyA })
   expect(next([applyA, waitA, waitB], 'apply a')).toEqual({ step: waitB })
+})
+
+it('a stage that holds up nothing is left out while it waits for its next try, and is done first otherwise', () => {
+  const renew = callStep('renew', { isAside: true })
+  const stages = [[renew], [whole], [renew, after]]
+  const left = (waits: Record<string, number>) => withoutAside(stages, (key) => waits[key] ?? 0)
+  expect(left({})).toEqual({ stages, asideMs: Infinity })
+  expect(left({ renew: 700 })).toEqual({ stages: [[whole], [renew, after]], asideMs: 700 })
+  expect(left({ whole: 700 })).toEqual({ stages, asideMs: Infinity })
 })

@@ -168,6 +168,22 @@ describe('events', () => {
     expect(look(first.seen, running).reasons).toEqual([])
   })
 
+  it('certificates and authorities that end are told once each, and that none ends any more', () => {
+    const of = (endingCertificates: string[], endingAuthorities: string[] = []) => ({
+      ...running,
+      engine: { ...running.engine, endingCertificates, endingAuthorities },
+    })
+    const first = look(look({}, running).seen, of(['apiserver ends'], ['ca ends']))
+    expect(first.reasons).toEqual(['CertificateEnding', 'AuthorityEnding'])
+    const second = look(first.seen, of(['apiserver ends', 'etcd-peer ends'], ['ca ends']))
+    expect(second.reasons).toEqual(['CertificateEnding'])
+    const third = look(second.seen, of([], ['ca ends']))
+    expect(third.reasons).toEqual(['CertificatesValid'])
+    const fourth = look(third.seen, running)
+    expect(fourth.reasons).toEqual(['AuthoritiesValid'])
+    expect(look(fourth.seen, running).reasons).toEqual([])
+  })
+
   it('what comes up is told once, and nothing is told again', () => {
     const first = look({}, emptyHost)
     expect(first.reasons).toEqual(['Provisioning'])

@@ -1,7 +1,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { noteRenewal } from '../../../../src/cluster/engine/certificates/renewal-copy.ts'
+import {
+  noCertificates,
+  type SeenCertificates,
+} from '../../../../src/cluster/engine/certificates/seen-certificates.ts'
 import { writeInitialisation } from '../../../../src/cluster/engine/initialisation.ts'
 import { createObserver } from '../../../../src/cluster/engine/observe.ts'
 import { clusterPaths, type ClusterPaths } from '../../../../src/cluster/engine/paths.ts'
@@ -18,11 +23,14 @@ let home: string
 let paths: ClusterPaths
 let get: () => Promise<KubernetesObject | undefined>
 let registry: Map<string, string>
+let certificates: SeenCertificates
+const now = Date.parse('2026-11-23T18:00:00Z')
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'edgehostd-observe-'))
   paths = clusterPaths(home)
   get = () => Promise.reject(new KubernetesError(0, 'Unreachable', 'refused'))
   registry = new Map()
+  certificates = noCertificates
 })
 afterEach(() => rm(home, { recursive: true }))
 
@@ -45,6 +53,7 @@ const observe = (signal = new AbortController().signal) =>
     registryFiles: () => ({ files: registry, problem: undefined }),
     programs: { hasCurrent: async () => true },
     digestOf: () => 'digest-1',
+    ...{ certificates: async () => certificates, now: () => now },
     adminConfig: join(home, 'admin.conf'),
   })(wanted, signal)
 
@@ -71,6 +80,9 @@ it('an empty host has units only', async () => {
     version: '',
     isConfigured: true,
     isRenewalDue: false,
+    isRenewalOverdue: false,
+    endingCertificates: [],
+    endingAuthorities: [],
     api: 'absent',
   })
 })
@@ -178,4 +190,32 @@ it('a host is prepared until what the preparation depends on is another, or the 
   expect(await observe()).toMatchObject({ isPrepared: true })
   await writeFile(paths.prepared, JSON.stringify({ digest: 'digest-0' }))
   expect(await observe()).toMatchObject({ isPrepared: false })
+})
+
+describe('the certificates', () => {
+  const hour = 3_600_000
+  const apiserver = {
+    ...{ name: 'apiserver', authority: 'ca', renewedBy: 'kubeadm' as const },
+    ...{ issuedAt: now - 2 * hour, writtenAt: now - 2 * hour, expiresAt: now + hour + 1 },
+  }
+
+  it('have to be renewed when their time has come, and not before', async () => {
+    await complete()
+    certificates = { ...noCertificates, certificates: [apiserver] }
+    expect(await observe()).toMatchObject({ isRenewalDue: false, isRenewalOverdue: false })
+    certificates = { ...noCertificates, certificates: [{ ...apiserver, expiresAt: now + hour }] }
+    expect(await observe()).toMatchObject({ isRenewalDue: true, isRenewalOverdue: false })
+  })
+
+  it('of a renewal that was cut off have to be renewed first, whatever their dates are', async () => {
+    await complete()
+    await mkdir(paths.renewal)
+    await noteRenewal(paths, { phase: 'renewed', old: [], withKubelet: false })
+    expect(await observe()).toMatchObject({ isRenewalDue: true, isRenewalOverdue: true })
+  })
+
+  it('that are here before the control plane is set up are not renewed', async () => {
+    certificates = { ...noCertificates, certificates: [{ ...apiserver, expiresAt: now }] }
+    expect(await observe()).toMatchObject({ controlPlane: 'absent', isRenewalDue: false })
+  })
 })

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createKubeadmEngine, type KubeadmEngineOptions } from '../../../../src/cluster/engine/kubeadm.ts'
 import type { EngineObserved } from '../../../../src/cluster/observed.ts'
 import type { Step } from '../../../../src/cluster/step.ts'
@@ -36,4 +36,30 @@ it('applies a configuration also where the API server and the kubelet do not run
 it('prepares nothing in the place of a control plane of another version', () => {
   const [prepare, init] = all({ version: '1.33.13', isPrepared: false, containerd: 'stopped' })
   expect([prepare, init]).toEqual([[], []])
+})
+
+describe('a renewal of certificates', () => {
+  const renewal = (more: Partial<EngineObserved>, isAskedFor = false) => {
+    const observed = { ...runningHost(wanted).engine, ...more }
+    return engine.renew(wanted, observed, isAskedFor).map(({ key, isAside }) => [key, isAside === true])
+  }
+
+  it('is done when it is due or asked for, and a failed try of it holds up nothing', () => {
+    expect(renewal({})).toEqual([])
+    expect(renewal({ isRenewalDue: true })).toEqual([['certificates-renew', true]])
+    expect(renewal({}, true)).toEqual([['certificates-renew', true]])
+  })
+
+  it('that is overdue comes before everything that needs the API server: neither that nor the kubelet may start before', () => {
+    const overdue = { isRenewalDue: true, isRenewalOverdue: true, api: 'silent', kubelet: 'stopped' } as const
+    expect(renewal(overdue)).toEqual([['certificates-renew', false]])
+    expect(all(overdue)).toEqual([[], [], []])
+    expect(all({ ...overdue, isRenewalOverdue: false })[1]).toEqual(['start-units', 'wait-for-api'])
+  })
+
+  it('waits for a control plane, and until that is as it is wanted', () => {
+    expect(renewal({ controlPlane: 'absent', isRenewalDue: true }, true)).toEqual([])
+    expect(renewal({ isConfigured: false, isRenewalDue: true }, true)).toEqual([])
+    expect(renewal({ version: '1.33.13' }, true)).toEqual([])
+  })
 })

@@ -53,6 +53,19 @@ describe.each(['1.33.13', '1.34.4'])('of kubeadm %s', (version) => {
     ])
   })
 
+  it('of a renewal only what is left out is an event', () => {
+    const output = recorded(`certs-renew-${version}`)
+    expect(output.match(/ renewed$/gm)).toHaveLength(11)
+    expect(events('certificates-renew', `certs-renew-${version}`)).toEqual([])
+    const left = [
+      "Detected external front-proxy-ca, certificate for the front proxy client can't be renewed",
+      'MISSING! certificate for serving the Kubernetes API',
+    ]
+    expect(left.map((line) => eventOf({ key: 'certificates-renew' }, line))).toEqual(
+      left.map((message) => ({ reason: 'StepProgress', message })),
+    )
+  })
+
   it('no event speaks of a download, or has the token of a join', () => {
     const messages = events('kubeadm-init', `kubeadm-init-${version}`).map(({ message }) => message)
     expect(messages.filter((message) => /internet|--token/.test(message))).toEqual([])
@@ -100,3 +113,15 @@ it.each([
   ['panic: something\n', 'panic: something'],
   ['', 'kubeadm gave no reason'],
 ])('the reason of %j', (output, reason) => expect(kubeadmFailure(output)).toBe(reason))
+
+it.each([
+  ['1.33.13', ''],
+  ['1.34.4', 'error: '],
+])('the reason of a renewal that kubeadm %s refuses', (_version, prefix) => {
+  const reason =
+    'failed to load existing certificate apiserver: error reading /etc/kubernetes/pki/apiserver.crt: data does not contain any valid RSA or ECDSA certificates'
+  const before =
+    'certificate embedded in the kubeconfig file for the admin to use and for kubeadm itself renewed'
+  const after = 'To see the stack trace of this error execute with --v=5 or higher'
+  expect(kubeadmFailure([before, prefix + reason, after, ''].join('\n'))).toBe(reason)
+})

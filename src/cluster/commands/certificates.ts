@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../../ctl/context.ts'
+import { Failure } from '../../ctl/exit-codes.ts'
+import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import { parseBody } from '../../ctl/reply.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { moment, oneLine } from '../../ctl/text.ts'
+import type { CertificateDetails, RenewalAccepted } from '../certificates/schemas.ts'
+import { clusterPath } from './read-details.ts'
+
+interface Row {
+  readonly name: string
+  readonly authority: string
+  readonly node: string
+  readonly issued: string
+  readonly ends: string
+}
+
+const layout: readonly Column<Row>[] = [
+  { title: 'CERTIFICATE', read: ({ name }) => name, isFlexible: true },
+  { title: 'SIGNED BY', read: ({ authority }) => authority, isFlexible: true },
+  { title: 'NODE', read: ({ node }) => node, isFlexible: true },
+  { title: 'ISSUED', read: ({ issued }) => moment(issued) },
+  { title: 'ENDS', read: ({ ends }) => moment(ends) },
+]
+
+const read = ({ client }: Pick<Context, 'client'>) =>
+  client.get<CertificateDetails>(`${clusterPath}/certificates`, ['needsRenewal', 'certificates', 'problems'])
+
+/** `edgehostctl cluster certificates [renew]`. */
+export async function certificates(context: Context<'wait'>): Promise<undefined> {
+  const { line, output } = context
+  const [verb] = line.arguments
+  if (verb === 'renew') return renew(context)
+  if (verb !== undefined) throw new Failure('usage', `${JSON.stringify(verb)}: the only word here is renew`)
+  if (line.options.wait !== undefined) throw new Failure('usage', '--wait is for cluster certificates renew')
+  const details = await read(context)
+  await output.show(details, (paper) => render(details, paper))
+  return undefined
+}
+
+function render(details: CertificateDetails, paper: Paper): string {
+  const rows = details.certificates.flatMap((authority) => [
+    rowOf(authority, '', ''),
+    ...authority.childCerts.map((each) => rowOf(each, authority.name, each.nodeName)),
+  ])
+  return [
+    renderFacts(factsOf(details), paper),
+    ...(rows.length > 0 ? [renderTable(rows, layout, paper.columns)] : []),
+  ].join('\n')
+}
+
+const rowOf = (
+  { name, issueDate, expirationDate }: Pick<Row, 'name'> & { issueDate: string; expirationDate: string },
+  authority: string,
+  node: string,
+): Row => ({ name, authority, node, issued: issueDate, ends: expirationDate })
+
+function factsOf({ needsRenewal, earliestAutoRenewalTime, problems, renewal }: CertificateDetails): Fact[] {
+  const next = earliestAutoRenewalTime === undefined ? 'never' : moment(earliestAutoRenewalTime)
+  return [
+    needsRenewal
+      ? { label: 'Renewal', lines: ['due now; edgehostd does it'], mood: 'warning' }
+      : { label: 'Renewal', lines: [`by itself: ${next}`], mood: 'good' },
+    ...(renewal ? [{ label: 'Asked for', lines: [renewalLine(renewal)] }] : []),
+    ...(problems.length > 0 ? [{ label: 'Problems', lines: problems, mood: 'bad' as const }] : []),
+  ]
+}
+
+function renewalLine({
+  by,
+  creationTimestamp,
+  endTimestamp,
+  reason,
+}: NonNullable<CertificateDetails['renewal']>): string {
+  const asked = `${moment(creationTimestamp)} by ${by}`
+  if (endTimestamp !== undefined) return `${asked}, done ${moment(endTimestamp)}`
+  return `${asked}, under way${reason === undefined ? '' : `; the last try failed: ${reason}`}`
+}
+
+const pauseMs = 2_000
+
+async function renew(context: Context<'wait'>): Promise<undefined> {
+  const { client, line, output } = context
+  const reply = await client.change('POST', `${clusterPath}/renew-certificates`)
+  const accepted = parseBody<RenewalAccepted>(reply, ['uid'])
+  if (line.options.wait !== undefined) {
+    await waitUntilDone(context, accepted.uid)
+    await output.show(accepted, () => 'The certificates are renewed.\n')
+  } else await output.show(accepted, () => `${oneLine(accepted.message)}: edgehostctl cluster certificates\n`)
+  return undefined
+}
+
+/** Another renewal may have taken the place of this one, which was done then. @throws Failure when a try has failed */
+async function waitUntilDone(context: Pick<Context, 'client'>, uid: string): Promise<void> {
+  for (;;) {
+    const { renewal } = await read(context)
+    if (renewal?.uid !== uid || renewal.endTimestamp !== undefined) return
+    if (renewal.reason !== undefined)
+      throw new Failure('failed', `${renewal.reason}; edgehostd tries again, see: edgehostctl cluster watch`)
+    await sleep(pauseMs)
+  }
+}

@@ -1,0 +1,11 @@
+const usual = '/etc/kubernetes/pki'
+
+/** Folder of the certificates of the control plane. @param config text of the file for `kubeadm init` */
+export async function certificatesFolderIn(config: string): Promise<string> {
+  // The parser of YAML is loaded only where there is something to read.
+  if (!config.includes('certificatesDir')) return usual
+  const { parseAllDocuments } = await import('yaml')
+  const folders = parseAllDocuments(config, { logLevel: 'silent' }).map((each) => each.get('certificatesDir'))
+  const given = folders.find((each) => typeof each === 'string' && each !== '')
+  return typeof given === 'string' ? given : usual
+}

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CertificateDetails } from '../../../src/cluster/certificates/schemas.ts'
+import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
+import { bootClusterHost, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import { expectWorks } from '../../e2e/cluster/workload.ts'
+import { eventually } from '../../e2e/host/eventually.ts'
+import { isKitMissing } from '../../support/kubernetes-kit.ts'
+
+let plant: ClusterHost | undefined
+let cluster: ClusterClient
+
+const minute = 60_000
+const validityMinutes = 10
+const silences = '/dev/shm/silences'
+
+// Asks the API server twice a second, and writes down after each silence how many seconds it was.
+const asker = `last=$(date +%s%N)
+while :; do
+  if curl -sk -m 2 -o /dev/null https://10.77.0.1:6443/readyz; then
+    now=$(date +%s%N)
+    echo $(( (now - last) / 1000000 )) >> ${silences}
+    last=$now
+  fi
+  sleep 0.5
+done`
+
+async function certificates(): Promise<CertificateDetails> {
+  const reply = await cluster.get(`${clusterPath}/certificates`)
+  expect(reply, reply.text || reply.failure).toMatchObject({ status: 200 })
+  expect(reply.text).not.toMatch(/PRIVATE KEY|BEGIN/)
+  return reply.json as CertificateDetails
+}
+const endOf = ({ certificates: all }: CertificateDetails, name: string) => {
+  const found = all.flatMap(({ childCerts }) => childCerts).find((each) => each.name === name)
+  expect(found, name).toBeDefined()
+  return Date.parse(found!.expirationDate)
+}
+const renewals = async () =>
+  (await cluster.ownEvents()).filter(({ reason }) => reason === 'CertificatesRenewed').length
+/** Milliseconds between two answers of the API server, at most, since the last call. */
+async function longestSilence(): Promise<number> {
+  const { host } = plant!
+  const text = await host.output(['cat', silences])
+  await host.output(['truncate', '--size=0', silences])
+  const all = text.trim().split('\n').map(Number)
+  expect(all.length).toBeGreaterThan(5)
+  return Math.max(...all)
+}
+const namesOf = (details: CertificateDetails) =>
+  details.certificates.map(({ name, childCerts }) => [name, childCerts.map((each) => each.name).sort()])
+const restartsOfWeb = () =>
+  cluster.kubectl(
+    '-n',
+    'shop',
+    'get',
+    'pods',
+    '-o',
+    'jsonpath={.items[*].status.containerStatuses[*].restartCount}',
+  )
+
+describe.skipIf(isKitMissing())(
+  'a cluster whose certificates last ten minutes',
+  { timeout: 1_800_000 },
+  () => {
+    beforeAll(async () => {
+      plant = await bootClusterHost({
+        definition: { clusterConfiguration: `certificateValidityPeriod: ${validityMinutes}m` },
+      })
+      cluster = clusterClient(plant)
+      await cluster.create()
+      await cluster.reach('Running')
+      await plant.host.output(['systemd-run', '--unit=asker', 'bash', '-c', asker])
+    })
+    afterAll(() => plant?.host.unplug())
+
+    it('shows them below their authorities', async () => {
+      const details = await certificates()
+      expect(namesOf(details)).toEqual([
+        [
+          'ca',
+          [
+            ...['admin.conf', 'apiserver', 'apiserver-kubelet-client', 'controller-manager.conf'],
+            ...['kubelet-client', 'scheduler.conf', 'super-admin.conf'],
+          ],
+        ],
+        ['etcd-ca', ['apiserver-etcd-client', 'etcd-healthcheck-client', 'etcd-peer', 'etcd-server']],
+        ['front-proxy-ca', ['front-proxy-client']],
+        ['kubelet-server-ca', ['kubelet-server']],
+      ])
+      const left = endOf(details, 'apiserver') - Date.now()
+      expect(left).toBeLessThan(validityMinutes * minute)
+      const next = Date.parse(details.earliestAutoRenewalTime!)
+      expect((endOf(details, 'admin.conf') - next) / minute).toBeCloseTo(validityMinutes / 3, 1)
+    })
+
+    it('are renewed when asked for, once, and the API answers but for the restart', async () => {
+      const before = await certificates()
+      const done = await renewals()
+      const { host, token } = plant!
+      const ask = () => host.http('POST', `${clusterPath}/renew-certificates`, { token })
+      const [first, second] = [await ask(), await ask()]
+      expect(first, first.text).toMatchObject({ status: 201 })
+      expect(second.json.uid).toBe(first.json.uid)
+      // The step goes on without the daemon, which finds its end.
+      await host.run(['systemctl', 'kill', '--signal=KILL', 'edgehostd'])
+      await eventually(async () => {
+        const { renewal } = await certificates()
+        expect(renewal?.uid).toBe(first.json.uid)
+        expect(renewal?.endTimestamp, renewal?.reason).toBeDefined()
+      }, 180_000)
+      expect(await renewals()).toBe(done + 1)
+      const after = await certificates()
+      for (const name of ['apiserver', 'admin.conf', 'etcd-server', 'scheduler.conf', 'front-proxy-client'])
+        expect(endOf(after, name), name).toBeGreaterThan(endOf(before, name))
+      await cluster.expectHealthy(120_000)
+      const silence = await longestSilence()
+      console.log(`asked for: the API server was silent for ${silence} ms`)
+      expect(silence).toBeLessThan(60_000)
+    })
+
+    it('are renewed by themselves before their end, and workloads go on', async () => {
+      const restarts = await restartsOfWeb()
+      const done = await renewals()
+      const before = await certificates()
+      await eventually(async () => expect(await renewals()).toBe(done + 1), (validityMinutes + 2) * minute)
+      expect(Date.now()).toBeLessThan(endOf(before, 'apiserver'))
+      expect((await certificates()).needsRenewal).toBe(false)
+      await cluster.expectHealthy(120_000)
+      const silence = await longestSilence()
+      console.log(`by itself: the API server was silent for ${silence} ms`)
+      expect(silence).toBeLessThan(60_000)
+      expect(await restartsOfWeb()).toBe(restarts)
+      await expectWorks(plant!, cluster)
+    })
+
+    it('that have all ended while the host was off are renewed, and the cluster comes back', async () => {
+      const { host } = plant!
+      const units = ['edgehostd', 'kubelet', 'edgehostd-containerd']
+      await host.output(['systemctl', 'stop', ...units.map((each) => `${each}.service`)])
+      await host.run(['pkill', '--full', 'kube-apiserver|kube-controller-manager|kube-scheduler|etcd'])
+      // As on a host that was off for a year: also the certificate that the kubelet has got from Kubernetes.
+      const pki = '/var/lib/kubelet/pki'
+      const first = (await host.output(['sh', '-c', `ls ${pki}/kubelet-client-2*.pem | head -1`])).trim()
+      await host.output(['ln', '-sf', first, `${pki}/kubelet-client-current.pem`])
+      const ends = await host.output([
+        'openssl',
+        'x509',
+        '-noout',
+        '-enddate',
+        '-in',
+        '/etc/kubernetes/pki/apiserver.crt',
+      ])
+      const end = Date.parse(ends.trim().slice('notAfter='.length))
+      await eventually(
+        async () => expect(Date.now()).toBeGreaterThan(end + 5_000),
+        (validityMinutes + 1) * minute,
+      )
+      await host.output(['systemctl', 'start', 'edgehostd-containerd', 'edgehostd'])
+      await eventually(async () => expect(await cluster.kubectl('get', '--raw=/readyz')).toBe('ok'), 240_000)
+      await cluster.expectHealthy(240_000)
+      await expectWorks(plant!, cluster, 120_000)
+      // The kubelet renews its certificate again.
+      expect(await host.output(['cat', '/etc/kubernetes/kubelet.conf'])).toContain(
+        'kubelet-client-current.pem',
+      )
+      expect(endOf(await certificates(), 'kubelet-client')).toBeGreaterThan(Date.now())
+    })
+  },
+)

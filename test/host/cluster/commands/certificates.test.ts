@@ -1,0 +1,114 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createCtl, type Ctl } from '../../../support/ctl.ts'
+import { json, playCluster } from '../../../support/played-cluster.ts'
+
+const cluster = '/v1/edge-mgmt/cluster'
+const uid = '3f2c5e2e-93a4-4c43-8f0e-000000000001'
+
+let ctl: Ctl
+let played: Awaited<ReturnType<typeof playCluster>> | undefined
+let sockets = 0
+beforeAll(() => {
+  ctl = createCtl()
+})
+afterEach(async () => {
+  await played?.stop()
+  played = undefined
+})
+afterAll(() => rmSync(ctl.home, { recursive: true }))
+
+type Answers = Parameters<typeof playCluster>[1]
+
+/** Runs edgehostctl against a daemon with these answers. */
+async function run(answers: Answers, args: readonly string[], input?: string) {
+  const path = join(ctl.home, `${(sockets += 1)}.sock`)
+  played = await playCluster(path, answers)
+  const ended = await ctl.run([`--socket=${path}`, 'cluster', ...args], input)
+  return { ...ended, asked: played.asked.filter(({ url }) => !url.endsWith('/v1/ping')) }
+}
+
+describe('cluster certificates', () => {
+  const path = `${cluster}/certificates`
+  const details = (more: object = {}) => ({
+    ...{ needsRenewal: false, problems: [], earliestAutoRenewalTime: '2027-01-01T09:00:00.000Z' },
+    certificates: [
+      {
+        ...{ name: 'ca', issueDate: '2026-01-31T09:00:00.000Z', expirationDate: '2036-01-29T09:00:00.000Z' },
+        childCerts: [
+          {
+            ...{ name: 'apiserver', nodeName: 'edge-1', issueDate: '2026-01-31T09:00:00.000Z' },
+            expirationDate: '2027-01-31T09:00:00.000Z',
+          },
+        ],
+      },
+    ],
+    ...more,
+  })
+  const accepted = { uid, message: 'the certificates are being renewed' }
+  const renewal = { uid, by: 'ada', creationTimestamp: '2026-01-31T10:00:00.000Z' }
+
+  it('cluster certificates is a table of authorities and what they have signed', async () => {
+    const ended = await run({ [`GET ${path}`]: json(200, details()) }, ['certificates'])
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ended.stdout).toMatch(/Renewal: by itself: 2027-01-01 09:00/)
+    expect(ended.stdout).toMatch(
+      /^CERTIFICATE +SIGNED BY +NODE +ISSUED +ENDS\nca +- +- +2026-01-31.* 2036-01-29/m,
+    )
+    expect(ended.stdout).toMatch(/^apiserver +ca +edge-1 +2026-01-31.* 2027-01-31/m)
+  })
+
+  it('cluster certificates says what is due, asked for and wrong; -o json is the reply', async () => {
+    const reply = details({
+      ...{ needsRenewal: true, problems: ['the certificate authority ca ends'] },
+      renewal: { ...renewal, reason: 'no space' },
+    })
+    const ended = await run({ [`GET ${path}`]: json(200, reply) }, ['certificates'])
+    expect(ended.stdout).toMatch(/due now; edgehostd does it/)
+    expect(ended.stdout).toMatch(/by ada, under way; the last try failed: no space/)
+    expect(ended.stdout).toMatch(/Problems: the certificate authority ca ends/)
+    await played?.stop()
+    const asJson = await run({ [`GET ${path}`]: json(200, reply) }, ['certificates', '-o', 'json'])
+    expect(JSON.parse(asJson.stdout)).toEqual(reply)
+  })
+
+  it('cluster certificates renew asks for a renewal, and --wait waits for its end', async () => {
+    const post = `POST ${cluster}/renew-certificates`
+    const plain = await run({ [post]: json(201, accepted) }, ['certificates', 'renew'])
+    expect(plain).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(plain.asked.map(({ url }) => url)).toEqual([post])
+    await played?.stop()
+    let looks = 0
+    const answers = {
+      [post]: json(201, accepted),
+      [`GET ${path}`]: ((request, response, body) => {
+        looks += 1
+        const end = looks > 1 ? { endTimestamp: '2026-01-31T10:00:09.000Z' } : {}
+        json(200, details({ renewal: { ...renewal, ...end } }))(request, response, body)
+      }) as Answers[string],
+    }
+    const ended = await run(answers, ['certificates', 'renew', '--wait'])
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '', stdout: 'The certificates are renewed.\n' })
+    expect(looks).toBe(2)
+  })
+
+  it('cluster certificates renew --wait ends with 1 and the reason when a try has failed', async () => {
+    const answers = {
+      [`POST ${cluster}/renew-certificates`]: json(201, accepted),
+      [`GET ${path}`]: json(200, details({ renewal: { ...renewal, reason: 'no space' } })),
+    }
+    const ended = await run(answers, ['certificates', 'renew', '--wait'])
+    expect(ended.exitCode).toBe(1)
+    expect(ended.stderr).toMatch(/^edgehostctl: no space; edgehostd tries again/)
+  })
+
+  it.each([
+    [['certificates', 'remove'], /"remove": the only word here is renew/],
+    [['certificates', '--wait'], /--wait is for cluster certificates renew/],
+  ])('%j is refused before the host is asked', async (args, why) => {
+    const ended = await run({}, args)
+    expect(ended).toMatchObject({ exitCode: 2, asked: [] })
+    expect(ended.stderr).toMatch(why)
+  })
+})
