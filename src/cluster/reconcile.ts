@@ -97,6 +97,7 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   const looks = createLooks({
     ...{ database, store, steps, parts, add, onStanding, limits, stopping, clock, log },
     ...{ observe: options.observe, pauseMs: pauses.moving, noteGood: activation.noteGood },
+    versionOf: (generation) => revisions.find(generation)?.summary.kubernetes.version,
     // The step that runs is one of a revision that has failed.
     onLook({ verdict }) {
       if (verdict.kind === 'back') work.makeWay()

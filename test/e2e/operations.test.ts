@@ -34,6 +34,7 @@ const openRegistry =
 const buildBundle = 'echo text > note; edgehostctl content build --file note=note --output bundle.tar.zst'
 
 const ofCluster = 'needs a cluster: test/e2e/cluster/life.test.ts'
+const ofChange = 'needs a cluster: test/host/cluster/commands'
 const ofPackage = 'ends the host of the others: test/e2e/package.test.ts, test/e2e/cluster/adoption.test.ts'
 
 const commands: Readonly<Record<string, Trial | Reason>> = {
@@ -197,7 +198,18 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'apt remove edgehostd': ofPackage,
   'apt purge edgehostd': ofPackage,
   'edgehostctl --host <host> cluster watch': ofCluster,
+  'edgehostctl cluster watch': ofCluster,
   'edgehostctl cluster events': {},
+  'edgehostctl cluster diff --file shop-1.1.tar.zst': ofChange,
+  'edgehostctl cluster apply': ofChange,
+  'edgehostctl cluster apply --set replicas=3 --set-file password=/run/password': ofChange,
+  "edgehostctl cluster apply --file shop-1.1.tar.zst --schedule-at '2031-05-01 02:00' --yes": ofChange,
+  'edgehostctl cluster revisions': ofChange,
+  'edgehostctl cluster rollback': ofChange,
+  'edgehostctl cluster settings --ntp 192.0.2.1 --ssh-key admin.pub': ofChange,
+  'edgehostctl cluster certificates': ofChange,
+  'edgehostctl cluster certificates renew': ofChange,
+  "journalctl -u 'edgehostd-step-kubernetes-restore*'": {},
   "edgehostctl api get '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=50'": { shows: /items/ },
   'edgehostctl content build --programs kubeadm=1.34.4:DIR': {
     before: 'mkdir DIR; echo program > DIR/kubeadm; chmod +x DIR/kubeadm',

@@ -34,7 +34,7 @@ export async function followRevision(context: HostContext, revision: number): Pr
 
 /**
  * Whether a revision is good. Pure.
- * @param stuck why its last good one does not run again either; empty otherwise
+ * @param stuck why the last good one does not run again either, or cannot by itself; empty otherwise
  * @throws Failure where it will not be good
  */
 export function hasEnded(revisions: readonly Revision[], revision: number, stuck: string): boolean {
@@ -61,8 +61,10 @@ export function hasEnded(revisions: readonly Revision[], revision: number, stuck
       throw fail(`a later change took the place of ${name}: edgehostctl cluster revisions`)
     case undefined:
       throw fail(`${name} is not kept any more: edgehostctl cluster revisions`)
-    case 'waiting':
     case 'applying':
+      if (stuck !== '') throw fail(`${name} is not good, and does not go back by itself: ${stuck}`)
+      return false
+    case 'waiting':
       return false
   }
 }

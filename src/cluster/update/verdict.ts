@@ -16,6 +16,8 @@ export interface UpdateLimits {
 export interface VerdictInput {
   readonly record: Pick<ClusterRecord, 'generation' | 'ranGeneration' | 'goodGeneration'>
   readonly observed: Observed
+  /** Version of Kubernetes of the last good revision; undefined where there is none. */
+  readonly goodVersion: string | undefined
   /** What is not as it shall be, of what the revision has changed; empty if nothing. */
   readonly trouble: string
   /** Steps that are planned, as they are stored. */
@@ -31,14 +33,17 @@ export type Verdict =
   | { readonly kind: 'wait' }
   /** The last good revision is to be applied again. */
   | { readonly kind: 'back'; readonly reason: string }
-  /** The last good revision was applied again, and is not available either. */
+  /**
+   * It is not available, and the last good revision cannot be applied again by itself: it was already, or has another version of Kubernetes
+   * than the one that runs and is good.
+   */
   | { readonly kind: 'stuck'; readonly reason: string }
 
 const wait: Verdict = { kind: 'wait' }
 
 /** Whether a revision that is being applied may come, or has to go. Pure. */
 export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
-  const { record, observed, trouble, steps, silentMs, inChangeMs, elsewhereMs } = input
+  const { record, observed, goodVersion, trouble, steps, silentMs, inChangeMs, elsewhereMs } = input
   const { generation, ranGeneration, goodGeneration } = record
   // The first revision has nothing to go back to: it is tried until it comes, or is deleted.
   if (goodGeneration === 0 || ranGeneration === generation) return wait
@@ -55,10 +60,15 @@ export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
       : wait
   const back = (reason: string): Verdict => ({ kind: 'back', reason })
   if (failed && isRefusal(failed.reason)) return back(failed.reason)
-  if (!change)
-    return elsewhereMs > limits.availableMs
-      ? back(`${late}, ${seconds(limits.availableMs)} s after it was begun`)
-      : wait
+  if (!change) {
+    if (elsewhereMs <= limits.availableMs) return wait
+    const reason = `${late}, ${seconds(limits.availableMs)} s after it was begun`
+    const { version } = observed.engine
+    // What was written to the API since the copy would be lost: an operator decides that.
+    return goodVersion !== undefined && goodVersion !== version
+      ? { kind: 'stuck', reason: `${reason}; Kubernetes ${version} is good and does not go back by itself` }
+      : back(reason)
+  }
   // Before there is a copy nothing was changed: the step is tried again until its time is over.
   const hasCopy = change.phase !== 'copying'
   if (failed && hasCopy) return back(`${failed.title}: ${failed.reason}`)

@@ -36,6 +36,11 @@ describe('the end of a revision', () => {
       '',
       'no token; give the values: edgehostctl cluster apply --set',
     ],
+    [
+      revisionOf(2, 'applying'),
+      'p1/web: 0 of 1',
+      'revision 2 is not good, and does not go back by itself: p1/web',
+    ],
     [revisionOf(2, 'superseded'), '', 'a later change took the place of revision 2'],
     [revisionOf(5, 'good'), '', 'revision 2 is not kept any more'],
   ])('%o ends with its reason', (revision, stuck, message) => {

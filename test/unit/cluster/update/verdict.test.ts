@@ -20,6 +20,7 @@ const verdict = (more: Partial<VerdictInput>) =>
   verdictOf(
     {
       record: { generation: 2, ranGeneration: 0, goodGeneration: 1 },
+      goodVersion: host.engine.version,
       ...{ observed: host, trouble: '', steps: [], silentMs: 0, inChangeMs: 0, elsewhereMs: 0 },
       ...more,
     },
@@ -75,6 +76,15 @@ it.each([
     expect(verdict(more)).toEqual({ kind: 'back', reason })
   },
 )
+
+it('a pack that is not available does not take back a Kubernetes that is good, in neither direction', () => {
+  const { version } = host.engine
+  for (const goodVersion of ['1.33.13', '1.35.0'])
+    expect(verdict({ goodVersion, elsewhereMs: 600_001, trouble: 'p1/web: 0 of 1' })).toEqual({
+      kind: 'stuck',
+      reason: `p1/web: 0 of 1, 600 s after it was begun; Kubernetes ${version} is good and does not go back by itself`,
+    })
+})
 
 it('a change that is refused before anything was changed is given up at once', () => {
   const reason = 'UpgradeRefused: the file system of /data has 1 MiB free'
