@@ -134,7 +134,7 @@ const ofCluster = new Set([
   ...['createCluster', 'getCluster', 'deleteCluster', 'getClusterDetails', 'getClusterApplications'],
   ...['listClusterNodes', 'listMachinePools', 'streamEvents', 'listClusterRevisions', 'rollBackCluster'],
   ...['replaceCluster', 'replaceNamedCluster', 'replaceClusterProfiles', 'replaceClusterSettings'],
-  ...['patchCluster', 'patchNamedCluster'],
+  ...['patchCluster', 'patchNamedCluster', 'getClusterCertificates', 'renewClusterCertificates'],
 ])
 
 async function ask(operation: DocumentedOperation): Promise<void> {

@@ -199,6 +199,7 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'apt purge edgehostd': ofPackage,
   'edgehostctl --host <host> cluster watch': ofCluster,
   'edgehostctl cluster watch': ofCluster,
+  'edgehostctl cluster kubeconfig': ofCluster,
   'edgehostctl cluster events': {},
   'edgehostctl cluster diff --file shop-1.1.tar.zst': ofChange,
   'edgehostctl cluster apply': ofChange,
@@ -209,7 +210,8 @@ const commands: Readonly<Record<string, Trial | Reason>> = {
   'edgehostctl cluster settings --ntp 192.0.2.1 --ssh-key admin.pub': ofChange,
   'edgehostctl cluster certificates': ofChange,
   'edgehostctl cluster certificates renew': ofChange,
-  "journalctl -u 'edgehostd-step-kubernetes-restore*'": {},
+  "journalctl -u 'edgehostd-step-kubernetes-restore*'":
+    'needs a restoration: test/e2e-long/cluster/upgrade-broken.test.ts',
   "edgehostctl api get '/v1/edge-mgmt/edgehosts/current/error-logs?logCount=50'": { shows: /items/ },
   'edgehostctl content build --programs kubeadm=1.34.4:DIR': {
     before: 'mkdir DIR; echo program > DIR/kubeadm; chmod +x DIR/kubeadm',
