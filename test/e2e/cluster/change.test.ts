@@ -117,9 +117,10 @@ describe.skipIf(isKitMissing())('changes of a running cluster', { timeout: 120_0
     await writes.give({ greeting: 'good night' })
     expect(await writes.settled()).toMatchObject({ revision: 5 })
     const outcomes = (await writes.revisions()).map(({ revision, outcome }) => `${revision} ${outcome}`)
-    expect(outcomes.slice(0, 2)).toEqual(['5 good', '4 superseded'])
+    // On a slow host the first one may have come before the second one was examined.
+    expect(['5 good, 4 superseded', '5 good, 4 good']).toContain(outcomes.slice(0, 2).join(', '))
     expect(await greetingText()).toBe('good night')
-    expect(await askWorkload(plant!)).toBe('good night')
+    await eventually(async () => expect(await askWorkload(plant!)).toBe('good night'), 30_000)
     expect(await storedToken()).toBe(token)
   })
 
