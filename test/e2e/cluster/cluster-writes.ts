@@ -67,7 +67,7 @@ export function clusterWrites(plant: ClusterHost, cluster: ClusterClient): Clust
       )
     },
     rollBack: (body = {}) => host.http('POST', `${clusterPath}/rollback`, { token, body }),
-    settled: (timeoutMs = 90_000) =>
+    settled: (timeoutMs = 180_000) =>
       eventually(async () => {
         const newest = await writes.newest()
         expect(newest, JSON.stringify(newest)).toMatchObject({ outcome: 'good', isActive: true })
