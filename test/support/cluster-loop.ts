@@ -75,7 +75,8 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
   onTestFinished(async () => {
     for (const end of ends) end.abort()
     for (const stop of stops) await stop()
-    await rm(folder, { recursive: true, force: true })
+    // A keeper whose daemon is gone may still write its end.
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 })
   })
   const action = (key: string, more: Partial<Step> = {}): Step => ({
     ...{ key, title: `Do ${key}`, timeoutMs: 60_000, work: { kind: 'action', action: key, order: { n: 1 } } },
