@@ -1,17 +1,17 @@
 import { renewalStep } from '../certificates/renewal-step.ts'
-import type { StepActions } from '../step-program/action.ts'
+import type { StepAction, StepActions } from '../step-program/action.ts'
 import { initialise, clearInitialisation } from './actions/initialise.ts'
 import { pullImages } from './actions/pull-images.ts'
 import { removeKubernetes } from './actions/remove-kubernetes.ts'
 import { startContainerd } from './actions/start-containerd.ts'
 import { startUnits } from './actions/start-units.ts'
-import { renewCertificates } from './certificates/renew.ts'
 import { reconfigure } from './reconfigure/reconfigure.ts'
-import { checkUpgrade, pullNextImages } from './upgrade/check.ts'
-import { makeCopy } from './upgrade/make-copy.ts'
-import { restoreKubernetes } from './upgrade/restore.ts'
-import { settleKubernetes } from './upgrade/settle.ts'
-import { upgradeKubernetes } from './upgrade/upgrade.ts'
+
+/** An action that is loaded when it is run: the others, which every creation of a cluster starts, need neither YAML nor certificates. */
+const lazily =
+  (load: () => Promise<StepAction>): StepAction =>
+  async (order, print) =>
+    (await load())(order, print)
 
 /** Actions of the engine. */
 export const engineActions: StepActions = {
@@ -21,12 +21,12 @@ export const engineActions: StepActions = {
   'kubeadm-clear': clearInitialisation,
   'start-units': startUnits,
   reconfigure,
-  'pull-next-images': pullNextImages,
-  'kubernetes-check': checkUpgrade,
-  'kubernetes-copy': makeCopy,
-  'kubernetes-upgrade': upgradeKubernetes,
-  'kubernetes-settle': settleKubernetes,
-  'kubernetes-restore': restoreKubernetes,
-  [renewalStep]: renewCertificates,
+  'pull-next-images': lazily(async () => (await import('./upgrade/check.ts')).pullNextImages),
+  'kubernetes-check': lazily(async () => (await import('./upgrade/check.ts')).checkUpgrade),
+  'kubernetes-copy': lazily(async () => (await import('./upgrade/make-copy.ts')).makeCopy),
+  'kubernetes-upgrade': lazily(async () => (await import('./upgrade/upgrade.ts')).upgradeKubernetes),
+  'kubernetes-settle': lazily(async () => (await import('./upgrade/settle.ts')).settleKubernetes),
+  'kubernetes-restore': lazily(async () => (await import('./upgrade/restore.ts')).restoreKubernetes),
+  [renewalStep]: lazily(async () => (await import('./certificates/renew.ts')).renewCertificates),
   'remove-kubernetes': removeKubernetes,
 }
