@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { StepFailed } from '../step.ts'
 import { commands } from './commands.ts'
+import { withLastWords } from './last-words.ts'
 import { kubernetesFiles, type ClusterPaths } from './paths.ts'
 import { currentProgram } from './programs.ts'
 
@@ -29,4 +31,20 @@ export async function waitUntilReady(
     await delay(500)
   }
   return false
+}
+
+/**
+ * Waits as `waitUntilReady`.
+ * @param silence the sentence to fail with, which gets the last words of the API server
+ * @param advice what follows it
+ * @throws StepFailed
+ */
+export async function expectReady(
+  paths: Pick<ClusterPaths, 'programs'>,
+  timeoutMs: number,
+  silence: string,
+  advice = '',
+): Promise<void> {
+  if (await waitUntilReady(paths, timeoutMs)) return
+  throw new StepFailed(`${await withLastWords('kube-apiserver', silence)}${advice}`)
 }

@@ -24,6 +24,10 @@ export async function lastWords(container: string, folder = podLogs): Promise<st
   return wordsOf(texts.join('\n'))
 }
 
+/** @param what a sentence about a container, by default its name @returns the sentence with what the container wrote last */
+export const withLastWords = async (container: string, what = container): Promise<string> =>
+  `${what} (${(await lastWords(container)) || 'no output'})`
+
 /** @param log as the container runtime writes it: `<time> stdout|stderr F|P <text>` @returns the newest line of an error, or the newest */
 export function wordsOf(log: string): string {
   const lines = log

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { commands } from '../commands.ts'
-import { waitUntilReady } from '../kubectl.ts'
-import { lastWords } from '../last-words.ts'
+import { expectReady } from '../kubectl.ts'
+import { withLastWords } from '../last-words.ts'
 import { endAll, runningContainers, waitForContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
 import { staticPods } from '../reconfigure/rendered-files.ts'
@@ -114,15 +114,10 @@ async function restart(paths: ClusterPaths, { old, withKubelet }: Renewal, print
   }
   const left = await waitForContainers({ names, old, timeoutMs: startMs })
   if (left.length > 0) {
-    const reasons = await Promise.all(
-      left.map(async (name) => `${name} (${(await lastWords(name)) || 'no output'})`),
-    )
+    const reasons = await Promise.all(left.map((name) => withLastWords(name)))
     throw new StepFailed(`with the renewed certificates these do not run: ${reasons.join(', ')}`)
   }
-  if (!(await waitUntilReady(paths, startMs)))
-    throw new StepFailed(
-      `the API server does not answer with the renewed certificates (${(await lastWords('kube-apiserver')) || 'no output'})`,
-    )
+  await expectReady(paths, startMs, 'the API server does not answer with the renewed certificates')
   if (!withKubelet) return
   const args = ['init', 'phase', 'kubelet-finalize', 'enable-client-cert-rotation']
   const failed = await runKubeadm(paths, [...args, '--config', paths.kubeadmConfig], print)

@@ -4,8 +4,8 @@ import { replaceFile } from '../../../system/files.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import type { Taint } from '../../wanted.ts'
-import { kubectl, waitUntilReady } from '../kubectl.ts'
-import { lastWords } from '../last-words.ts'
+import { expectReady, kubectl } from '../kubectl.ts'
+import { withLastWords } from '../last-words.ts'
 import { runningContainers, waitForContainers } from '../node-containers.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { runKubeadm } from '../run-kubeadm.ts'
@@ -56,7 +56,7 @@ export const reconfigure: StepAction = async (given, print) => {
     unproved.filter((name) => name !== proxy),
     old.map(({ id }) => id),
   )
-  if (!(await waitUntilReady(paths, startMs))) throw new StepFailed(await silence())
+  await expectReady(paths, startMs, 'the API server does not answer with this configuration')
   await upload(paths, print)
   await configureNode(paths, order, before)
   // Loaded here: the other actions start without yaml.
@@ -124,14 +124,9 @@ async function renewNames(paths: ClusterPaths, print: Print): Promise<void> {
 async function prove(names: readonly string[], old: readonly string[]): Promise<void> {
   const left = await waitForContainers({ names, old, timeoutMs: startMs })
   if (left.length === 0) return
-  const reasons = await Promise.all(
-    left.map(async (name) => `${name} (${(await lastWords(name)) || 'no output'})`),
-  )
+  const reasons = await Promise.all(left.map((name) => withLastWords(name)))
   throw new StepFailed(`with this configuration these do not run: ${reasons.join(', ')}`)
 }
-
-const silence = async () =>
-  `the API server does not answer with this configuration (${(await lastWords('kube-apiserver')) || 'no output'})`
 
 async function upload(paths: ClusterPaths, print: Print): Promise<void> {
   const args = ['init', 'phase', 'upload-config', 'all', '--config', paths.kubeadmConfig]

@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { commands } from '../commands.ts'
-import { waitUntilReady } from '../kubectl.ts'
-import { lastWords } from '../last-words.ts'
+import { expectReady } from '../kubectl.ts'
 import { ctr, endContainers, runningContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms } from '../programs.ts'
@@ -59,10 +58,7 @@ export const makeCopy: StepAction = async (given, print) => {
   const sums = await sumsOf(files)
   const copy: KubernetesCopy = { from, to, generation, at, etcd, programs, images, sums }
   await finishCopy(paths, copy)
-  if (!(await waitUntilReady(paths, readyMs)))
-    throw new StepFailed(
-      `the API server does not answer after the copy (${(await lastWords('kube-apiserver')) || 'no output'})`,
-    )
+  await expectReady(paths, readyMs, 'the API server does not answer after the copy')
   await writeChange(paths, { from, to, generation, phase: 'copied', at: Date.now() })
   const bytes = sums.reduce((sum, each) => sum + each.bytes, 0)
   print(

@@ -16,8 +16,7 @@ import { replaceFile, syncFolder, syncTree } from '../../../system/files.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { commands } from '../commands.ts'
-import { waitUntilReady } from '../kubectl.ts'
-import { lastWords } from '../last-words.ts'
+import { expectReady } from '../kubectl.ts'
 import { ctr, endAll, killAll, runningWorkloads, runningContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms, pointTo } from '../programs.ts'
@@ -77,10 +76,8 @@ export const restoreKubernetes: StepAction = async (given, print) => {
   const failed = await commands.attempt('systemctl', ['start', units.kubelet], { timeoutMs: stopMs })
   if (failed !== undefined)
     throw new StepFailed(`the kubelet does not start; ${kept(copy)}; see: journalctl -u ${units.kubelet}`)
-  if (!(await waitUntilReady(paths, readyMs)))
-    throw new StepFailed(
-      `the API server of the restored Kubernetes ${copy.from} does not answer (${(await lastWords('kube-apiserver')) || 'no output'}); ${kept(copy)}; see: journalctl -u ${units.kubelet}`,
-    )
+  const silence = `the API server of the restored Kubernetes ${copy.from} does not answer`
+  await expectReady(paths, readyMs, silence, `; ${kept(copy)}; see: journalctl -u ${units.kubelet}`)
   const readyAt = Date.now()
   // Whatever watched the API knows objects of a later time, and would not see that they are other ones now.
   await endAll(workloads)
@@ -104,10 +101,7 @@ async function endCopying(
     const failed = await commands.attempt('systemctl', ['start', unit], { timeoutMs: stopMs })
     if (failed !== undefined) throw new StepFailed(`${unit} does not start; see: journalctl -u ${unit}`)
   }
-  if (!(await waitUntilReady(paths, readyMs)))
-    throw new StepFailed(
-      `the API server does not answer (${(await lastWords('kube-apiserver')) || 'no output'}); see: journalctl -u ${units.kubelet}`,
-    )
+  await expectReady(paths, readyMs, 'the API server does not answer', `; see: journalctl -u ${units.kubelet}`)
   for (const path of [stagingOf(paths, generation), folderOf(paths, generation), paths.next.folder])
     await rm(path, { recursive: true, force: true })
   await removeChange(paths)

@@ -4,8 +4,7 @@ import type { KubernetesObject } from '../../../kubernetes/client.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { startUnits } from '../actions/start-units.ts'
-import { kubectl, waitUntilReady } from '../kubectl.ts'
-import { lastWords } from '../last-words.ts'
+import { expectReady, kubectl } from '../kubectl.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms, pointTo } from '../programs.ts'
 import { startKubelet } from '../reconfigure/kubelet.ts'
@@ -42,7 +41,7 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
   const programs = await readNextPrograms(paths, to)
   await writeChange(paths, { ...noted, phase: 'upgrading' })
   await startUnits({ stateDirectory }, print)
-  await expectReady(paths, 'before the upgrade')
+  await expectReady(paths, readyMs, 'the API server does not answer before the upgrade')
 
   const late = await waitForLeaders(paths, leadersMs)
   if (late.length > 0)
@@ -53,7 +52,7 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
   for (const name of kubernetesPrograms)
     await pointTo(join(paths.programs, name, 'current'), programs.folders[name])
   await startKubelet(true)
-  await expectReady(paths, 'after the upgrade')
+  await expectReady(paths, readyMs, 'the API server does not answer after the upgrade')
   await expectNode(paths, node, to)
   await writeChange(paths, { ...noted, phase: 'upgraded' })
   print(`[upgraded] Kubernetes ${to} runs; it is good when everything has been available for a while`)
@@ -62,13 +61,6 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
     const failed = await runNextKubeadm(programs, args, print)
     if (failed !== undefined) throw new StepFailed(`kubeadm ${args.slice(0, 2).join(' ')} failed: ${failed}`)
   }
-}
-
-async function expectReady(paths: ClusterPaths, when: string): Promise<void> {
-  if (await waitUntilReady(paths, readyMs)) return
-  throw new StepFailed(
-    `the API server does not answer ${when} (${(await lastWords('kube-apiserver')) || 'no output'})`,
-  )
 }
 
 async function expectNode(paths: ClusterPaths, node: string, version: string): Promise<void> {
