@@ -8,7 +8,8 @@ import type { KubeadmWanted } from './kubeadm-config.ts'
 import type { KubeadmFiles } from './kubeadm-files.ts'
 import type { ClusterPaths } from './paths.ts'
 import { kubernetesPrograms, tools, type Programs } from './programs.ts'
-import { nextKubeadm, readNextPrograms } from './upgrade/next-programs.ts'
+import { kubeadmIn } from './run-kubeadm.ts'
+import { readNextPrograms } from './upgrade/next-programs.ts'
 import type { RegistryFiles } from './registry-files.ts'
 
 export interface EngineCallsOptions {
@@ -62,7 +63,7 @@ export function createEngineCalls(options: EngineCallsOptions): StepCalls {
     async 'write-next-files'(order, { signal }) {
       const wanted = order as unknown as KubeadmWanted
       const { version } = wanted.kubernetes
-      const { program } = nextKubeadm(await readNextPrograms(paths, version))
+      const { program } = kubeadmIn((await readNextPrograms(paths, version)).folders)
       const config = await files.make(program, wanted, signal).catch(failed)
       await replaceFile(paths.next.kubeadmConfig, config, 0o600)
     },

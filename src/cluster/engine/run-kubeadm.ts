@@ -1,7 +1,30 @@
+import { join } from 'node:path'
 import { commands } from './commands.ts'
 import { kubeadmFailure } from './kubeadm-failure.ts'
 import type { ClusterPaths } from './paths.ts'
-import { currentProgram, kubernetesPrograms } from './programs.ts'
+import { kubernetesPrograms } from './programs.ts'
+
+type Folders = Readonly<Record<(typeof kubernetesPrograms)[number], string>>
+
+/** Program and environment of the kubeadm of these folders, which finds the kubelet and kubectl of its version. */
+export const kubeadmIn = (folders: Folders) => ({
+  program: join(folders.kubeadm, 'kubeadm'),
+  environment: {
+    PATH: [...kubernetesPrograms.map((name) => folders[name]), '/usr/sbin:/usr/bin:/sbin:/bin'].join(':'),
+  },
+})
+
+/** Runs the kubeadm of these folders. Parameters and result as of `runKubeadm`. */
+export async function runKubeadmIn(
+  folders: Folders,
+  args: readonly string[],
+  print: (line: string) => void,
+  more: Readonly<Record<string, string>> = {},
+): Promise<string | undefined> {
+  const { program, environment } = kubeadmIn(folders)
+  const { exitCode, tail } = await commands.stream(program, args, print, { ...environment, ...more })
+  return exitCode === 0 ? undefined : kubeadmFailure(tail)
+}
 
 /**
  * Runs the kubeadm in use, which finds the kubelet beside it.
@@ -9,14 +32,13 @@ import { currentProgram, kubernetesPrograms } from './programs.ts'
  * @param more of its environment
  * @returns why it failed; undefined if it did not
  */
-export async function runKubeadm(
+export function runKubeadm(
   { programs }: Pick<ClusterPaths, 'programs'>,
   args: readonly string[],
   print: (line: string) => void,
   more: Readonly<Record<string, string>> = {},
 ): Promise<string | undefined> {
-  const folders = kubernetesPrograms.map((name) => `${programs}/${name}/current`)
-  const environment = { PATH: `${folders.join(':')}:/usr/sbin:/usr/bin:/sbin:/bin`, ...more }
-  const result = await commands.stream(currentProgram(programs, 'kubeadm'), args, print, environment)
-  return result.exitCode === 0 ? undefined : kubeadmFailure(result.tail)
+  const current = (name: string) => join(programs, name, 'current')
+  const folders = { kubeadm: current('kubeadm'), kubelet: current('kubelet'), kubectl: current('kubectl') }
+  return runKubeadmIn(folders, args, print, more)
 }

@@ -5,6 +5,7 @@ import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { commands } from '../commands.ts'
 import { expectReady } from '../kubectl.ts'
+import { startKubeletUnit } from '../kubelet.ts'
 import { withLastWords } from '../last-words.ts'
 import { endAll, runningContainers, waitForContainers } from '../node-containers.ts'
 import { clusterPaths, kubernetesFiles, units, type ClusterPaths } from '../paths.ts'
@@ -126,9 +127,7 @@ async function restart(paths: ClusterPaths, { old, withKubelet }: Renewal, print
 }
 
 async function startKubelet(how: 'start' | 'restart'): Promise<void> {
-  const { kubelet } = units
   // systemd starts nothing that has failed too often in a short time.
-  await commands.attempt('systemctl', ['reset-failed', kubelet])
-  const failed = await commands.attempt('systemctl', [how, kubelet], { timeoutMs: 90_000 })
-  if (failed !== undefined) throw new StepFailed(`the kubelet does not start; see: journalctl -u ${kubelet}`)
+  await commands.attempt('systemctl', ['reset-failed', units.kubelet])
+  await startKubeletUnit(how)
 }

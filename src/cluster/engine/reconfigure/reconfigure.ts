@@ -11,7 +11,7 @@ import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { runKubeadm } from '../run-kubeadm.ts'
 import { noteConfigured, readConfigured, writeConfigured, type Configured } from './configured.ts'
 import { nodePatch, type NodeObject } from './node-patch.ts'
-import { startKubelet } from './kubelet.ts'
+import { startKubelet } from '../kubelet.ts'
 import { renderedFiles, renderingPhases, staticPods, type RenderedFile } from './rendered-files.ts'
 
 /** What `reconfigure` is told. */

@@ -11,7 +11,8 @@ import { kubeadmFailure } from '../kubeadm-failure.ts'
 import { waitUntilReady } from '../kubectl.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms } from '../programs.ts'
-import { nextKubeadm, readNextPrograms, runNextKubeadm } from './next-programs.ts'
+import { kubeadmIn, runKubeadmIn } from '../run-kubeadm.ts'
+import { readNextPrograms } from './next-programs.ts'
 import { parseUpgradePlan } from './plan-output.ts'
 import { upgradeRefused } from './refused.ts'
 import { readInitFile, upgradeConfiguration } from './upgrade-configuration.ts'
@@ -34,9 +35,9 @@ const planMs = 300_000
 export const pullNextImages: StepAction = async (given, print) => {
   const { stateDirectory, to } = given as unknown as UpgradeOrder
   const paths = clusterPaths(stateDirectory)
-  const programs = await readNextPrograms(paths, to)
+  const { folders } = await readNextPrograms(paths, to)
   const args = ['config', 'images', 'pull', '--config', paths.next.kubeadmConfig]
-  const failed = await whileRegistryIsAway(() => runNextKubeadm(programs, args, print), print)
+  const failed = await whileRegistryIsAway(() => runKubeadmIn(folders, args, print), print)
   if (failed !== undefined) throw new StepFailed(`the images of Kubernetes ${to} cannot be pulled: ${failed}`)
   print(`[images] all images of Kubernetes ${to} are pulled`)
 }
@@ -58,7 +59,7 @@ export const checkUpgrade: StepAction = async (given, print) => {
   if (!(await waitUntilReady(paths, readyMs)))
     throw new StepFailed('the API server does not answer, so the upgrade cannot be checked')
   await replaceFile(paths.next.upgradeConfig, upgradeConfiguration(to, init), 0o600)
-  const { program, environment } = nextKubeadm(await readNextPrograms(paths, to))
+  const { program, environment } = kubeadmIn((await readNextPrograms(paths, to)).folders)
   const args = ['upgrade', 'plan', `v${to}`, '--config', paths.next.upgradeConfig, '--output', 'json']
   const result = await createRunner().run(program, args, { timeoutMs: planMs, environment })
   if (result.exitCode !== 0)

@@ -7,12 +7,13 @@ import { startUnits } from '../actions/start-units.ts'
 import { expectReady, kubectl } from '../kubectl.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms, pointTo } from '../programs.ts'
-import { startKubelet } from '../reconfigure/kubelet.ts'
+import { startKubelet } from '../kubelet.ts'
 import type { UpgradeOrder } from './check.ts'
 import { folderOf, readCopy } from './copy.ts'
 import { nodeTrouble } from './health.ts'
 import { waitForLeaders } from './leaders.ts'
-import { readNextPrograms, runNextKubeadm } from './next-programs.ts'
+import { runKubeadmIn } from '../run-kubeadm.ts'
+import { readNextPrograms } from './next-programs.ts'
 import { readChange, writeChange } from './notes.ts'
 
 const readyMs = 180_000
@@ -58,7 +59,7 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
   print(`[upgraded] Kubernetes ${to} runs; it is good when everything has been available for a while`)
 
   async function run(args: readonly string[]): Promise<void> {
-    const failed = await runNextKubeadm(programs, args, print)
+    const failed = await runKubeadmIn(programs.folders, args, print)
     if (failed !== undefined) throw new StepFailed(`kubeadm ${args.slice(0, 2).join(' ')} failed: ${failed}`)
   }
 }

@@ -1,10 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { StepFailed } from '../../step.ts'
-import { commands } from '../commands.ts'
-import { units } from '../paths.ts'
+import { StepFailed } from '../step.ts'
+import { commands } from './commands.ts'
+import { units } from './paths.ts'
 
 const kubeletMs = 60_000
 const steadyMs = 5_000
+
+/** Has systemd start the kubelet, or start it again. @throws StepFailed */
+export async function startKubeletUnit(how: 'start' | 'restart'): Promise<void> {
+  const failed = await commands.attempt('systemctl', [how, units.kubelet], { timeoutMs: 90_000 })
+  if (failed !== undefined)
+    throw new StepFailed(`the kubelet does not start; see: journalctl -u ${units.kubelet}`)
+}
 
 /**
  * Starts the kubelet.
@@ -13,10 +20,7 @@ const steadyMs = 5_000
  */
 export async function startKubelet(isAgain: boolean): Promise<void> {
   const { kubelet } = units
-  const failed = await commands.attempt('systemctl', [isAgain ? 'restart' : 'start', kubelet], {
-    timeoutMs: 90_000,
-  })
-  if (failed !== undefined) throw new StepFailed(`the kubelet does not start; see: journalctl -u ${kubelet}`)
+  await startKubeletUnit(isAgain ? 'restart' : 'start')
   if (!isAgain) return
   const starts = () => commands.run('systemctl', ['show', '--property=NRestarts,ActiveState', kubelet])
   const end = Date.now() + kubeletMs
