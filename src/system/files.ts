@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { lstat, open, readdir, rename, unlink } from 'node:fs/promises'
+import { lstat, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 // Beside the target, since rename(2) is atomic only within one file system.
@@ -58,6 +58,13 @@ export async function syncFolder(folder: string): Promise<void> {
     await handle.close()
   }
 }
+
+/** Whether something is there at a path, and this process may see it; links are followed. */
+export const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
 
 /** fsync(2) of every file and folder below a folder, and of the folder itself. */
 export async function syncTree(folder: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** Public keys as ssh-keygen of OpenSSH 9.2 writes them; nobody has the private ones. */
+/** Public keys as ssh-keygen of OpenSSH 9.2 writes them; the private ones are not kept. */
 export const publicKeys = {
   ecdsa256:
     'ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBGZEA3cRMNf4WoVJCHgp7tvFLmF3omwFgfXPvmJRil/z/3t03CUPAkYL7f499hFvqBx0U9b4XFeGpTXOIzHqBfU= operator@example',

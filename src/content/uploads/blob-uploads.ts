@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { AppError } from '../../errors/app-error.ts'
@@ -6,6 +6,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import { stoppingError } from '../../errors/stopping.ts'
 import { refuseFull } from '../../errors/storage-full.ts'
 import type { Logger } from '../../system/log.ts'
+import { isThere } from '../../system/files.ts'
 import { uploadErrors } from '../../upload/codes.ts'
 import { fingerprintOf, type SigningKey } from '../../upload/signing.ts'
 import { contentErrors } from '../codes.ts'
@@ -268,7 +269,8 @@ export function createBlobUploads(options: BlobUploadsOptions): BlobUploads {
       const indexDigest = digestOf(posted.bytes)
       await store.open()
       const running = findByIndex(indexDigest)
-      if (running && !(await exists(running.staged.folder))) await removeEntry(running)
+      // An operator may have removed it, or another disk is mounted.
+      if (running && !(await isThere(running.staged.folder))) await removeEntry(running)
       const known = beginning.get(indexDigest)
       if (known) return { ...(await known), isNew: false }
       const begun = beginNew(posted, indexDigest)
@@ -375,10 +377,3 @@ function blobsMissing(upload: BlobUpload, missingBlobs: number, missingBytes: nu
     { details: { missingBlobs, missingBytes, missing } },
   )
 }
-
-/** An operator may have removed it, or another disk is mounted. */
-const exists = (folder: string) =>
-  stat(folder).then(
-    () => true,
-    () => false,
-  )

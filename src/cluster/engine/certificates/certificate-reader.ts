@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isThere } from '../../../system/files.ts'
 import { kubernetesFiles } from '../paths.ts'
 import { certificatesFolderIn } from './certificates-folder.ts'
 import { kubeletNames, knownAuthorities, knownCertificates } from './known-certificates.ts'
@@ -117,9 +118,3 @@ function clientOfKubelet(text: string): { readonly file?: string; readonly embed
   if (file !== undefined) return { file }
   return { embedded: first(certificate ?? '') }
 }
-
-const isThere = (path: string) =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )

@@ -79,7 +79,7 @@ export const checkUpgrade: StepAction = async (given, print) => {
 // kubeadm has it with some versions.
 const withoutV = (version: string) => version.replace(/^v/, '')
 
-/** Programs of the host are replaced by whoever installs others there: the old ones would be gone. */
+/** Where the operator installs other programs on the host, the old ones are gone. */
 async function refuseForeignPrograms({ programs }: ClusterPaths): Promise<void> {
   for (const name of kubernetesPrograms) {
     const folder = await readlink(join(programs, name, 'current')).catch(() => '')

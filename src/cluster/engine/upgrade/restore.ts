@@ -12,7 +12,7 @@ import {
   symlink,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { replaceFile, syncFolder, syncTree } from '../../../system/files.ts'
+import { isThere, replaceFile, syncFolder, syncTree } from '../../../system/files.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { commands } from '../commands.ts'
@@ -128,11 +128,11 @@ async function findCopy(
   if (damage !== undefined) throw fail(`the copy in ${copy.folder} is damaged: ${damage}`)
   for (const name of kubernetesPrograms) {
     const program = join(copy.programs[name] ?? '', name)
-    const isThere = await access(program, constants.X_OK).then(
+    const isProgram = await access(program, constants.X_OK).then(
       () => true,
       () => false,
     )
-    if (!isThere)
+    if (!isProgram)
       throw fail(
         `${program} of the copy in ${copy.folder} is gone; upload a bundle with ${name} ${copy.from}`,
       )
@@ -190,9 +190,3 @@ async function sayMissingImages({ images }: FoundCopy, print: Print): Promise<vo
     if (present[name] !== digest)
       print(`[restoring] the image ${name} is not there as it was; it is pulled again`)
 }
-
-const isThere = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  )

@@ -1,5 +1,6 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { isThere } from '../../../system/files.ts'
 
 /** What is written to a file system, and the room that it has. */
 export interface RoomNeed {
@@ -45,11 +46,7 @@ export async function roomNeeds(
 
 /** The folder itself, or the next one above it that is there. */
 async function presentFolder(folder: string): Promise<string> {
-  const isThere = await stat(folder).then(
-    () => true,
-    () => false,
-  )
-  return isThere ? folder : presentFolder(dirname(folder))
+  return (await isThere(folder)) ? folder : presentFolder(dirname(folder))
 }
 
 const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1_048_576)} MiB`

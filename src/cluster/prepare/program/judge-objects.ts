@@ -77,13 +77,7 @@ export function judgeObjects({ packs, minor, hasMoreApis, isWhole, add }: JudgeO
     const where = first
       ? `only the pack ${first.place.pack.id}, which comes later, defines`
       : 'no pack defines'
-    return mayMake('kinds', place)
-      ? unknown(
-          'warning',
-          cause,
-          `${what}, which ${where}; it is waited for, since a program of the packs may define it`,
-        )
-      : unknown('error', cause, `${what}, which ${where}`)
+    return judgeMissing(unknown, cause, `${what}, which ${where}`, mayMake('kinds', place) && 'define')
   }
 
   function judgeNamespace(place: Place): Finding | undefined {
@@ -99,13 +93,7 @@ export function judgeObjects({ packs, minor, hasMoreApis, isWhole, add }: JudgeO
     const where = first
       ? `only ${first.pack === place.pack ? 'its manifests make, which come after its charts' : `the pack ${first.pack.id} makes, which comes later`}`
       : 'no pack makes'
-    return mayMake('namespaces', place)
-      ? missing(
-          'warning',
-          namespace,
-          `${what}, which ${where}; it is waited for, since a program of the packs may make it`,
-        )
-      : missing('error', namespace, `${what}, which ${where}`)
+    return judgeMissing(missing, namespace, `${what}, which ${where}`, mayMake('namespaces', place) && 'make')
   }
 
   function judgeName({ object }: Place): Finding | undefined {
@@ -167,6 +155,16 @@ const unknown = (severity: Severity, cause: string, message: string): Finding =>
 const missing = (severity: Severity, cause: string, message: string): Finding => ({
   ...{ code: 'NamespaceMissing', severity, cause, message },
 })
+/** @param may what a program of the packs may do with it later; false where none does */
+const judgeMissing = (
+  make: typeof unknown,
+  cause: string,
+  what: string,
+  may: 'define' | 'make' | false,
+): Finding =>
+  may === false
+    ? make('error', cause, what)
+    : make('warning', cause, `${what}; it is waited for, since a program of the packs may ${may} it`)
 const misnamed = (cause: string, message: string): Finding => ({
   ...{ code: 'ObjectNameInvalid', severity: 'error', cause, message },
 })
