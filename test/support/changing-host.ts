@@ -1,9 +1,8 @@
-import { rmSync, writeFileSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { createCtl } from './ctl.ts'
-import { detailsOf, eventOf, json, playCluster, streamOf } from './played-cluster.ts'
+import { beginStream, detailsOf, eventOf, json, streamOf } from './played-cluster.ts'
+import { createPlayedCtl, type Answers } from './played-ctl.ts'
 import { serviceStatus } from './test-edge.ts'
 
 export const clusterPath = '/v1/edge-mgmt/cluster'
@@ -13,7 +12,6 @@ export const upload = 'POST /v1/edge-mgmt/edgehosts/current/actions/upload-clust
 /** Handles of definitions: the present one, the one in the slot, the one that was uploaded. */
 export const [present, next, sent] = ['/definitions/1', '/definitions/2', '/definitions/3'] as const
 
-export type Answers = Parameters<typeof playCluster>[1]
 export type Answer = Answers[string]
 
 /** A revision as the API lists it. */
@@ -119,38 +117,18 @@ export function applying(outcome: string, reason: string, more: object = {}): An
   })
 }
 
-export const beginStream = (response: ServerResponse) =>
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-
-/** edgehostctl, and the daemons that it is run against, one at a time. */
+/** As `createPlayedCtl`, with a definition to upload. */
 export function createChangingHost() {
-  const ctl = createCtl()
+  const played = createPlayedCtl()
+  const { ctl, play, asked } = played
   const definition = join(ctl.home, 'shop.tgz')
   writeFileSync(definition, 'an archive')
-  let played: Awaited<ReturnType<typeof playCluster>> | undefined
-  let sockets = 0
-
-  /** Starts a daemon. @returns its socket */
-  async function play(answers: Answers): Promise<string> {
-    await played?.stop()
-    const path = join(ctl.home, `${(sockets += 1)}.sock`)
-    played = await playCluster(path, answers)
-    return path
-  }
-
-  /** What the last daemon was asked. */
-  const asked = () => played?.asked.filter(({ url }) => !url.endsWith('/v1/ping')) ?? []
 
   return {
-    ...{ ctl, definition, play, asked },
+    ...{ ...played, definition },
     writes: () => asked().filter(({ url }) => /^(PUT|POST) /.test(url) && !url.includes('dryRun')),
     bodyOf: (url: string) => JSON.parse(asked().findLast((each) => each.url === url)?.body ?? '') as unknown,
-    /** Runs `edgehostctl cluster …` against a daemon with these answers. */
-    async run(answers: Answers, args: readonly string[], input?: string) {
-      const path = await play(answers)
-      return ctl.run([`--socket=${path}`, 'cluster', ...args], input)
-    },
-    /** The same on a terminal, with what is typed there. */
+    /** As `run`, on a terminal, with what is typed there. */
     async runOnTerminal(answers: Answers, args: readonly string[], typed: string) {
       const path = await play(answers)
       const line = [process.execPath, ctl.program, `--socket=${path}`, 'cluster', ...args].join(' ')
@@ -159,10 +137,6 @@ export function createChangingHost() {
         env: { PATH: '/usr/bin:/bin', HOME: ctl.home, TERM: 'xterm', NO_COLOR: '1' },
       })
       return { stdout: stdout.replaceAll('\r', ''), exitCode }
-    },
-    async stop() {
-      await played?.stop()
-      rmSync(ctl.home, { recursive: true })
     },
   }
 }

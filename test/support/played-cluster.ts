@@ -62,6 +62,10 @@ export const eventOf = (number: number, reason: string, message: string, step?: 
   ...(step !== undefined && { step }),
 })
 
+/** Begins the reply to a request for the stream. */
+export const beginStream = (response: ServerResponse) =>
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+
 /** A part of a stream with these events. */
 export const streamOf = (...events: readonly Event[]): string =>
   events.map((event) => `id: ${event.metadata.number}\ndata: ${JSON.stringify(event)}\n\n`).join('')

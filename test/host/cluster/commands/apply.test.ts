@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
   applying,
-  beginStream,
   clusterPath,
   createChangingHost,
   diff,
@@ -15,7 +14,7 @@ import {
   tried,
   write,
 } from '../../../support/changing-host.ts'
-import { eventOf, json, streamOf } from '../../../support/played-cluster.ts'
+import { beginStream, eventOf, json, streamOf } from '../../../support/played-cluster.ts'
 
 const world = createChangingHost()
 const { ctl, play, asked, writes, run, runOnTerminal } = world

@@ -1,33 +1,13 @@
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createCtl, type Ctl } from '../../../support/ctl.ts'
-import { json, playCluster } from '../../../support/played-cluster.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { json } from '../../../support/played-cluster.ts'
+import { createPlayedCtl, type Answers } from '../../../support/played-ctl.ts'
 
 const cluster = '/v1/edge-mgmt/cluster'
 const uid = '3f2c5e2e-93a4-4c43-8f0e-000000000001'
 
-let ctl: Ctl
-let played: Awaited<ReturnType<typeof playCluster>> | undefined
-let sockets = 0
-beforeAll(() => {
-  ctl = createCtl()
-})
-afterEach(async () => {
-  await played?.stop()
-  played = undefined
-})
-afterAll(() => rmSync(ctl.home, { recursive: true }))
-
-type Answers = Parameters<typeof playCluster>[1]
-
-/** Runs edgehostctl against a daemon with these answers. */
-async function run(answers: Answers, args: readonly string[], input?: string) {
-  const path = join(ctl.home, `${(sockets += 1)}.sock`)
-  played = await playCluster(path, answers)
-  const ended = await ctl.run([`--socket=${path}`, 'cluster', ...args], input)
-  return { ...ended, asked: played.asked.filter(({ url }) => !url.endsWith('/v1/ping')) }
-}
+const world = createPlayedCtl()
+const { run } = world
+afterAll(() => world.stop())
 
 describe('cluster certificates', () => {
   const path = `${cluster}/certificates`
@@ -68,7 +48,6 @@ describe('cluster certificates', () => {
     expect(ended.stdout).toMatch(/due now; edgehostd does it/)
     expect(ended.stdout).toMatch(/by ada, under way; the last try failed: no space/)
     expect(ended.stdout).toMatch(/Problems: the certificate authority ca ends/)
-    await played?.stop()
     const asJson = await run({ [`GET ${path}`]: json(200, reply) }, ['certificates', '-o', 'json'])
     expect(JSON.parse(asJson.stdout)).toEqual(reply)
   })
@@ -78,7 +57,6 @@ describe('cluster certificates', () => {
     const plain = await run({ [post]: json(201, accepted) }, ['certificates', 'renew'])
     expect(plain).toMatchObject({ exitCode: 0, stderr: '' })
     expect(plain.asked.map(({ url }) => url)).toEqual([post])
-    await played?.stop()
     let looks = 0
     const answers = {
       [post]: json(201, accepted),

@@ -1,47 +1,25 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
-import { rmSync, statSync, readFileSync, writeFileSync } from 'node:fs'
+import { statSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createCtl, type Ctl } from '../../../support/ctl.ts'
+import { afterAll, describe, expect, it } from 'vitest'
 import {
   applicationsOf,
+  beginStream,
   detailsOf,
   eventOf,
   json,
-  playCluster,
   streamOf,
 } from '../../../support/played-cluster.ts'
+import { createPlayedCtl, type Answers } from '../../../support/played-ctl.ts'
 
 const cluster = '/v1/edge-mgmt/cluster'
 const stream = 'GET /v1/edge-mgmt/events/stream'
 const uid = '3f2c5e2e-93a4-4c43-8f0e-000000000001'
 
-let ctl: Ctl
-let played: Awaited<ReturnType<typeof playCluster>> | undefined
-let sockets = 0
-beforeAll(() => {
-  ctl = createCtl()
-})
-afterEach(async () => {
-  await played?.stop()
-  played = undefined
-})
-afterAll(() => rmSync(ctl.home, { recursive: true }))
-
-const beginStream = (response: ServerResponse) =>
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-
-type Answers = Parameters<typeof playCluster>[1]
-
-/** Runs edgehostctl against a daemon with these answers. */
-async function run(answers: Answers, args: readonly string[], input?: string) {
-  const path = join(ctl.home, `${(sockets += 1)}.sock`)
-  played = await playCluster(path, answers)
-  const ended = await ctl.run([`--socket=${path}`, 'cluster', ...args], input)
-  return { ...ended, asked: played.asked.filter(({ url }) => !url.endsWith('/v1/ping')) }
-}
+const world = createPlayedCtl()
+const { ctl, play, run } = world
+afterAll(() => world.stop())
 
 const problems = [
   { code: 'ImageMissing', severity: 'error', message: 'busybox:1 is missing', pack: 'p1/web' },
@@ -81,7 +59,6 @@ describe('cluster create', () => {
       expect(ended.asked[0]?.url).toBe(`POST ${cluster}?dryRun=true`)
       expect(ended.stdout).toMatch(/HostMemory/)
       expect(/Set up the control plane +- +10 min/.test(ended.stdout)).toBe(isPossible)
-      await played?.stop()
     }
   })
 
@@ -89,7 +66,6 @@ describe('cluster create', () => {
     const missing = await run({}, ['create', '/no/where'])
     expect(missing).toMatchObject({ exitCode: 2, asked: [] })
     expect(missing.stderr).toMatch(/FILE: \/no\/where cannot be read: no such file/)
-    await played?.stop()
     const broken = await run({}, ['create', '-'], 'metadata:\n  name: [shop\n')
     expect(broken).toMatchObject({ exitCode: 2, asked: [] })
     expect(broken.stderr).toMatch(/FILE: - is not YAML or JSON: .*line 3/s)
@@ -252,8 +228,7 @@ describe('cluster watch', () => {
   })
 
   it('cluster watch is ended by Ctrl-C as the shell expects it', async () => {
-    const path = join(ctl.home, `${(sockets += 1)}.sock`)
-    played = await playCluster(path, {
+    const path = await play({
       ...watching,
       [stream]: (_request, response) =>
         void beginStream(response).write(streamOf(eventOf(1, 'StepProgress', 'one'))),
@@ -295,7 +270,6 @@ describe('cluster get, events, kubeconfig and delete', () => {
     expect(ended.stdout).toMatch(/^Pull the images +failed +2 +- +no room$/m)
     expect(ended.stdout).toMatch(/^web +2\.1\.0 +addon +Failed +helm gave up$/m)
     expect(ended.stdout).not.toContain('Record the host')
-    await played?.stop()
     const asJson = await run(answers, ['get', '-o', 'json'])
     expect(asJson.stdout).toContain('"clusterState": "Error"')
   })
@@ -339,7 +313,6 @@ describe('cluster get, events, kubeconfig and delete', () => {
       expect(new Set(reads), args[0]).toEqual(
         new Set([`GET ${cluster}/details${args[0] === 'kubeconfig' ? '' : '?kubeconfig=false'}`]),
       )
-      await played?.stop()
     }
     const { asked } = await run({ ...answers, [`GET ${cluster}/details`]: gone }, ['kubeconfig'])
     expect(asked).toHaveLength(1)
@@ -354,7 +327,6 @@ describe('cluster get, events, kubeconfig and delete', () => {
     expect(ended).toMatchObject({ exitCode: 0, stdout: '' })
     expect(readFileSync(file, 'utf8')).toBe(kubeconfig)
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    await played?.stop()
     expect((await run(answers, ['kubeconfig'])).stdout).toBe(kubeconfig)
   })
 
