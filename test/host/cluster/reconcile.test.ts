@@ -12,6 +12,16 @@ const phaseBecomes = (life: Life, phase: string) =>
   vi.waitFor(() => expect(life.loop.standing()?.phase).toBe(phase), soon)
 const isGone = (life: Life) => vi.waitFor(() => expect(life.store.current()).toBeUndefined(), soon)
 
+/** A world with a cluster that is Running, and the life of the daemon in which it came. */
+async function runningCluster() {
+  const world = await createLoopWorld()
+  const life = world.live()
+  life.accept()
+  life.loop.start()
+  await phaseBecomes(life, 'Running')
+  return { world, life }
+}
+
 it('a cluster is made step by step, is Running, and is deleted again until nothing is left', async () => {
   const world = await createLoopWorld([wantedPack('cni', 0), wantedPack('web', 1)])
   const life = world.live()
@@ -148,11 +158,7 @@ it('a deletion ends a step that another life of the daemon began', async () => {
 })
 
 it('a deletion that was interrupted continues, and its running step is not ended', async () => {
-  const world = await createLoopWorld()
-  const first = world.live()
-  first.accept()
-  first.loop.start()
-  await phaseBecomes(first, 'Running')
+  const { world, life: first } = await runningCluster()
   world.put('hold-reset')
   first.delete()
   await vi.waitFor(() => expect(world.begun('reset')).toBe(1), soon)
@@ -284,11 +290,7 @@ it('an API server that is silent for a minute makes the state Unknown, also over
 })
 
 it('a workload that goes down after Running makes the health Unhealthy, and nothing is applied again', async () => {
-  const world = await createLoopWorld()
-  const life = world.live()
-  life.accept()
-  life.loop.start()
-  await phaseBecomes(life, 'Running')
+  const { world, life } = await runningCluster()
   await vi.waitFor(() => expect(life.steps.find('p1/web wait')?.state).toBe('done'), soon)
   await world.remove('available-web')
   await vi.waitFor(() => expect(life.loop.standing()?.health.status).toBe('Unhealthy'), soon)
@@ -320,11 +322,7 @@ it('a database that cannot be written is the reason of the state, and the loop c
 })
 
 it('a step whose work does not show fails after some tries, instead of being done for ever', async () => {
-  const world = await createLoopWorld()
-  const life = world.live()
-  life.accept()
-  life.loop.start()
-  await phaseBecomes(life, 'Running')
+  const { world, life } = await runningCluster()
   // The host is never seen without its record.
   world.put('hold-restore')
   life.delete()
@@ -397,11 +395,7 @@ it('the last of several revisions that wait is applied, one with a time at that 
 })
 
 it('a deletion is not held up by a revision that is applied, and takes all revisions with it', async () => {
-  const world = await createLoopWorld()
-  const life = world.live()
-  life.accept()
-  life.loop.start()
-  await phaseBecomes(life, 'Running')
+  const { world, life } = await runningCluster()
   world.put('down-second')
   life.revise(2, [changed('second')])
   await vi.waitFor(() => expect(life.store.current()?.generation).toBe(2), soon)
