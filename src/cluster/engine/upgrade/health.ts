@@ -1,44 +1,21 @@
-import { conditionsOf } from '../../../kubernetes/fields.ts'
 import type { KubernetesObject } from '../../../kubernetes/client.ts'
-
-interface NodeStatus {
-  readonly nodeInfo?: { readonly kubeletVersion?: string }
-}
+import { conditionOf, isTrue, textAt } from '../../../kubernetes/fields.ts'
+import { readiness } from '../../../kubernetes/readiness.ts'
 
 /** Why a node is not good at a version; undefined where it is. Pure. */
 export function nodeTrouble(node: KubernetesObject, version: string): string | undefined {
   const { name } = node.metadata
-  const ready = conditionsOf(node).find(({ type }) => type === 'Ready')
-  const { nodeInfo } = (node.status ?? {}) as NodeStatus
-  if (ready?.status !== 'True')
-    return `the node ${name} is not Ready: ${ready?.message ?? 'it has not reported'}`
-  return nodeInfo?.kubeletVersion === `v${version}`
+  const ready = conditionOf(node, 'Ready')
+  if (!ready || !isTrue(ready.status))
+    return `the node ${name} is not Ready: ${ready?.message || 'it has not reported'}`
+  const running = textAt(node, ['status', 'nodeInfo', 'kubeletVersion'])
+  return running === `v${version}`
     ? undefined
-    : `the kubelet of ${name} is ${nodeInfo?.kubeletVersion ?? 'of no version'}, not v${version}`
+    : `the kubelet of ${name} is ${running || 'of no version'}, not v${version}`
 }
 
-interface WorkloadStatus {
-  readonly observedGeneration?: number
-  readonly replicas?: number
-  readonly updatedReplicas?: number
-  readonly availableReplicas?: number
-  readonly desiredNumberScheduled?: number
-  readonly updatedNumberScheduled?: number
-  readonly numberAvailable?: number
-}
-
-/** Why CoreDNS, a Deployment, or kube-proxy, a DaemonSet, is not available as it was applied last; undefined where it is. Pure. */
-export function workloadTrouble(object: KubernetesObject): string | undefined {
-  const status = (object.status ?? {}) as WorkloadStatus
-  const { name, generation = 0 } = object.metadata as { readonly name: string; readonly generation?: number }
-  if ((status.observedGeneration ?? 0) < generation) return `${name} is not rolled out yet`
-  const isDaemonSet = object.kind === 'DaemonSet'
-  const wanted = isDaemonSet
-    ? (status.desiredNumberScheduled ?? 0)
-    : ((object as { readonly spec?: { readonly replicas?: number } }).spec?.replicas ?? 1)
-  const updated = (isDaemonSet ? status.updatedNumberScheduled : status.updatedReplicas) ?? 0
-  const available = (isDaemonSet ? status.numberAvailable : status.availableReplicas) ?? 0
-  return updated >= wanted && available >= wanted
-    ? undefined
-    : `${name}: ${available} of ${wanted} pods are available, ${updated} of them new`
+/** Why CoreDNS or kube-proxy is not available as it was applied last; undefined where it is. Pure. @param now milliseconds since 1970 */
+export function workloadTrouble(object: KubernetesObject, now: number): string | undefined {
+  const { status, message } = readiness(object, now)
+  return status === 'Current' ? undefined : `${object.metadata.name}: ${message}`
 }

@@ -63,7 +63,7 @@ async function troubleOf(paths: ClusterPaths, node: string, version: string): Pr
     for (const addon of addons) {
       // A pack may bring another one in its place.
       const workload = await objectOf(addon, '--namespace=kube-system')
-      const found = workload && workloadTrouble(workload)
+      const found = workload && workloadTrouble(workload, Date.now())
       if (found !== undefined) return found
     }
     return undefined

@@ -29,33 +29,26 @@ describe('a node', () => {
       'the kubelet of node-1 is v1.33.13, not v1.34.4',
     )
     expect(nodeTrouble(node('False', 'v1.34.4'), '1.34.4')).toBe('the node node-1 is not Ready: no network')
+    expect(nodeTrouble({ ...node('True', ''), status: {} }, '1.34.4')).toBe(
+      'the node node-1 is not Ready: it has not reported',
+    )
   })
 })
 
 describe('CoreDNS and kube-proxy', () => {
-  const workload = (kind: string, status: object, generation = 2) =>
-    ({
-      ...{ apiVersion: 'apps/v1', kind, metadata: { name: 'it', generation }, spec: { replicas: 2 } },
-      status: { observedGeneration: 2, ...status },
-    }) as unknown as KubernetesObject
+  const daemonSet = (available: number, observedGeneration = 2): KubernetesObject => ({
+    ...{ apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'kube-proxy', generation: 2 } },
+    status: {
+      ...{ observedGeneration, desiredNumberScheduled: 1, currentNumberScheduled: 1 },
+      ...{ updatedNumberScheduled: 1, numberAvailable: available, numberReady: available },
+    },
+  })
   it.each([
-    [workload('Deployment', { updatedReplicas: 2, availableReplicas: 2 }), undefined],
-    [
-      workload('Deployment', { updatedReplicas: 1, availableReplicas: 2 }),
-      'it: 2 of 2 pods are available, 1 of them new',
-    ],
-    [workload('Deployment', { updatedReplicas: 2 }), 'it: 0 of 2 pods are available, 2 of them new'],
-    [workload('Deployment', { updatedReplicas: 2, availableReplicas: 2 }, 3), 'it is not rolled out yet'],
-    [
-      workload('DaemonSet', { desiredNumberScheduled: 1, updatedNumberScheduled: 1, numberAvailable: 1 }),
-      undefined,
-    ],
-    [
-      workload('DaemonSet', { desiredNumberScheduled: 1, updatedNumberScheduled: 1 }),
-      'it: 0 of 1 pods are available, 1 of them new',
-    ],
-  ])('%# are available as they were applied last, or the reason says how many are', (object, words) => {
-    expect(workloadTrouble(object)).toBe(words)
+    [daemonSet(1), undefined],
+    [daemonSet(0), 'kube-proxy: 0 of 1 pods are available'],
+    [daemonSet(1, 1), 'kube-proxy: its controller has not seen the last change yet'],
+  ])('%# are available as they were applied last, or the reason says what is missing', (object, words) => {
+    expect(workloadTrouble(object, Date.now())).toBe(words)
   })
 })
 
