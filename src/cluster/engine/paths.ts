@@ -27,6 +27,8 @@ export const kubernetesFiles = {
   adminConfig: '/etc/kubernetes/admin.conf',
   kubeletConfig: '/etc/kubernetes/kubelet.conf',
   manifests: '/etc/kubernetes/manifests',
+  certificates: '/etc/kubernetes/pki',
+  etcd: '/var/lib/etcd',
 } as const
 
 /** Files and folders of the cluster below the state folder. */

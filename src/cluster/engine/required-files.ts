@@ -1,5 +1,6 @@
 import { isRecord } from '../../kubernetes/json.ts'
 import { mapAt, type PackConfig, type YamlMap } from './pack-config.ts'
+import { kubernetesFiles } from './paths.ts'
 
 /** A file that the API server needs at its start, and that has to be on the host before. */
 export interface RequiredFile {
@@ -28,7 +29,7 @@ const fileArguments: readonly string[] = [
 ]
 
 // kubeadm makes what is here.
-const ownFolder = '/etc/kubernetes/pki/'
+const ownFolder = `${kubernetesFiles.certificates}/`
 
 /** Files that the arguments of the API server need; in a pack, `stages` would make them. */
 export function requiredFiles({ clusterConfiguration }: PackConfig): readonly RequiredFile[] {

@@ -1,4 +1,6 @@
-const usual = '/etc/kubernetes/pki'
+import { kubernetesFiles } from '../paths.ts'
+
+const usual = kubernetesFiles.certificates
 
 /** Folder of the certificates of the control plane. @param config text of the file for `kubeadm init` */
 export async function certificatesFolderIn(config: string): Promise<string> {

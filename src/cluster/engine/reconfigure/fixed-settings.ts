@@ -1,5 +1,6 @@
 import type { WantedKubernetes } from '../../wanted.ts'
 import { apiPort, mapAt, parsePackConfig, type PackConfig } from '../pack-config.ts'
+import { kubernetesFiles } from '../paths.ts'
 
 /** A setting of `cluster.config` that a cluster keeps for its life. */
 export interface FixedSetting {
@@ -21,10 +22,10 @@ const settings: Readonly<Record<string, (config: PackConfig) => unknown>> = {
     return Array.isArray(endpoints) ? endpoints.map(String).join(', ') : ''
   },
   'clusterConfiguration.etcd.local.dataDir': ({ clusterConfiguration }) =>
-    mapAt(clusterConfiguration, 'etcd', 'local').dataDir ?? '/var/lib/etcd',
+    mapAt(clusterConfiguration, 'etcd', 'local').dataDir ?? kubernetesFiles.etcd,
   'initConfiguration.localAPIEndpoint.bindPort': apiPort,
   'kubeletConfiguration.staticPodPath': ({ kubeletConfiguration }) =>
-    kubeletConfiguration.staticPodPath ?? '/etc/kubernetes/manifests',
+    kubeletConfiguration.staticPodPath ?? kubernetesFiles.manifests,
 }
 
 const textOf = (value: unknown) =>
@@ -39,7 +40,7 @@ export function certificatesFolder({
   const { certificatesDir } = clusterConfiguration
   return typeof certificatesDir === 'string' && certificatesDir !== ''
     ? certificatesDir
-    : '/etc/kubernetes/pki'
+    : kubernetesFiles.certificates
 }
 
 /**

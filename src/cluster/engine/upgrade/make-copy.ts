@@ -3,6 +3,7 @@ import { mkdir, readFile, readlink, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
+import { certificatesFolderIn } from '../certificates/certificates-folder.ts'
 import { commands } from '../commands.ts'
 import { expectReady } from '../kubectl.ts'
 import { ctr, endContainers, runningContainers } from '../node-containers.ts'
@@ -28,7 +29,8 @@ export const makeCopy: StepAction = async (given, print) => {
   const paths = clusterPaths(stateDirectory)
   const noted = await readChange(paths)
   if (noted !== undefined && noted !== 'damaged' && noted.phase !== 'copying') return
-  const { etcd, certificates } = readInitFile(await readFile(paths.kubeadmConfig, 'utf8'))
+  const config = await readFile(paths.kubeadmConfig, 'utf8')
+  const { etcd } = readInitFile(config)
   if (etcd === undefined)
     throw upgradeRefused('the cluster uses an etcd outside of it, of which no copy can be made here')
   const data = join(etcd, 'member')
@@ -53,6 +55,7 @@ export const makeCopy: StepAction = async (given, print) => {
     await commands.attempt('systemctl', ['start', units.kubelet], { timeoutMs: 90_000 })
   }
   await copyPath(files, kubernetesFiles.folder)
+  const certificates = await certificatesFolderIn(config)
   if (!certificates.startsWith(`${kubernetesFiles.folder}/`)) await copyPath(files, certificates)
   for (const path of copiedFiles(paths)) if (existsSync(path)) await copyPath(files, path)
   const sums = await sumsOf(files)

@@ -1,5 +1,6 @@
 import { parseAllDocuments, stringify } from 'yaml'
 import { mapAt, type YamlMap } from '../pack-config.ts'
+import { kubernetesFiles } from '../paths.ts'
 
 /** What of the file for `kubeadm init` an upgrade needs to know. */
 export interface InitFile {
@@ -7,8 +8,6 @@ export interface InitFile {
   readonly etcd: string | undefined
   /** Folder with patches of the pack for the manifests of kubeadm. */
   readonly patches: string | undefined
-  /** Folder of the certificates. */
-  readonly certificates: string
 }
 
 /** @param text of the file for `kubeadm init`. Pure. */
@@ -19,9 +18,8 @@ export function readInitFile(text: string): InitFile {
   const textAt = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
   const { endpoints } = mapAt(cluster, 'etcd', 'external')
   return {
-    etcd: endpoints ? undefined : (textAt(mapAt(cluster, 'etcd', 'local').dataDir) ?? '/var/lib/etcd'),
+    etcd: endpoints ? undefined : (textAt(mapAt(cluster, 'etcd', 'local').dataDir) ?? kubernetesFiles.etcd),
     patches: textAt(mapAt(ofKind('InitConfiguration'), 'patches').directory),
-    certificates: textAt(cluster.certificatesDir) ?? '/etc/kubernetes/pki',
   }
 }
 

@@ -120,13 +120,8 @@ describe('the file for kubeadm upgrade', () => {
 
   it('an etcd outside of the cluster has no folder; others have that of the pack or of kubeadm', () => {
     expect(readInitFile(init('etcd: {external: {endpoints: [https://e:2379]}}\n')).etcd).toBeUndefined()
-    expect(readInitFile(init('etcd: {local: {dataDir: /data/etcd}}\ncertificatesDir: /pki\n'))).toEqual({
-      ...{ etcd: '/data/etcd', patches: undefined, certificates: '/pki' },
-    })
-    expect(readInitFile(init(''))).toMatchObject({
-      etcd: '/var/lib/etcd',
-      certificates: '/etc/kubernetes/pki',
-    })
+    expect(readInitFile(init('etcd: {local: {dataDir: /data/etcd}}\n'))).toEqual({ etcd: '/data/etcd' })
+    expect(readInitFile(init('')).etcd).toBe('/var/lib/etcd')
   })
 })
 
