@@ -21,7 +21,7 @@ export const cniFolders = {
   configs: '/etc/cni/net.d',
 } as const
 
-/** Files that kubeadm makes. */
+/** Files that kubeadm makes, and the folders that it takes by itself. */
 export const kubernetesFiles = {
   folder: '/etc/kubernetes',
   adminConfig: '/etc/kubernetes/admin.conf',
