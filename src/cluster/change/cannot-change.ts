@@ -1,7 +1,7 @@
 import { canonicalAddress, isAddress } from '../../base/address.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { clusterErrors } from '../codes.ts'
-import { mapAt, parsePackConfig } from '../engine/pack-config.ts'
+import { changedFixedSettings } from '../engine/reconfigure/fixed-settings.ts'
 import type { PreflightProblem } from '../problem.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Wanted, WantedNode } from '../wanted.ts'
@@ -56,14 +56,6 @@ const isSet = (value: unknown) =>
 const refuse = (field: string, reason: string) =>
   new AppError(clusterErrors.CannotChange, `${field} cannot be changed: it ${reason}`, { details: { field } })
 
-/** Paths in `clusterConfiguration` of kubeadm that are fixed when the cluster is made, with what kubeadm takes without them. */
-const fixedSettings = [
-  [['networking'], 'podSubnet', ''],
-  [['networking'], 'serviceSubnet', '10.96.0.0/12'],
-  [['networking'], 'dnsDomain', 'cluster.local'],
-  [['etcd', 'local'], 'dataDir', '/var/lib/etcd'],
-] as const
-
 /**
  * What of another definition, or of other values of its packs, a cluster cannot take; pure.
  * @param hasCopy whether a copy of the wanted version of Kubernetes is kept, and may be restored
@@ -92,14 +84,10 @@ export function judgeFixed(next: Wanted, present: Wanted, hasCopy: boolean): rea
   if (was !== undefined && is !== undefined && was !== is)
     add(`the network of the cluster is made by the pack ${was}, not by ${is}; take a definition with it`, is)
   try {
-    const [before, after] = [parsePackConfig(present.kubernetes), parsePackConfig(next.kubernetes)]
-    for (const [path, name, usual] of fixedSettings) {
-      const valueIn = ({ clusterConfiguration }: typeof before) =>
-        mapAt(clusterConfiguration, ...path)[name] ?? usual
-      if (valueIn(before) === valueIn(after)) continue
-      const place = ['cluster.config.clusterConfiguration', ...path, name].join('.')
+    for (const { path, before, after } of changedFixedSettings(present.kubernetes, next.kubernetes)) {
+      const place = `cluster.config.${path}`
       add(
-        `${place} of the pack ${pack} is ${JSON.stringify(valueIn(before))}, and cannot be changed to ${JSON.stringify(valueIn(after))}`,
+        `${place} of the pack ${pack} is ${JSON.stringify(before)}, and cannot be changed to ${JSON.stringify(after)}`,
         pack,
         place,
       )

@@ -215,6 +215,11 @@ describe('what a cluster keeps', () => {
     [{ config: config('networking: {podSubnet: 10.9.0.0/16}') }, 'networking.podSubnet'],
     [{ config: config('networking: {serviceSubnet: 10.9.0.0/16}') }, 'networking.serviceSubnet'],
     [{ config: config('etcd: {local: {dataDir: /data/etcd}}') }, 'etcd.local.dataDir'],
+    [{ config: config('certificatesDir: /srv/pki') }, 'clusterConfiguration.certificatesDir'],
+    [
+      { config: 'initConfiguration: {localAPIEndpoint: {bindPort: 7443}}' },
+      'initConfiguration.localAPIEndpoint.bindPort',
+    ],
     [{ pack: 'edge-other' }, 'edge-other'],
   ])('a definition with %j is refused by the pre-flight', async (kubernetes, named) => {
     const { write, next } = createChangingCluster()
