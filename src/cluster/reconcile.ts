@@ -12,12 +12,12 @@ import type { EventLog } from './events/event-log.ts'
 import { createLooks, type Look } from './looks.ts'
 import type { Observed } from './observed.ts'
 import type { RevisionStore } from './revisions/revision-store.ts'
+import { begun, type Standing } from './states.ts'
 import { createActivation } from './update/activation.ts'
 import type { UpdateLimits } from './update/verdict.ts'
 import { whyLate } from './update/why-late.ts'
 import type { PackWork } from './packs/pack-work.ts'
 import { nextOf, withoutAside, type PlanParts } from './plan.ts'
-import type { Standing } from './states.ts'
 import type { Step } from './step.ts'
 import { createStepWork } from './step-work.ts'
 import { createStepMemory, endedInVain } from './steps/step-memory.ts'
@@ -232,7 +232,9 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
     wake,
     standing() {
       const record = store.current()
-      return record && looks.standing(record)
+      const standing = record && looks.standing(record)
+      // A write that was accepted is not done yet: a client that waits for Running must not be told that of before.
+      return standing?.state === 'Running' && activation.next() ? begun : standing
     },
     observed: () => looks.last(store.current()?.uid)?.observed,
     stopped: async () => running,

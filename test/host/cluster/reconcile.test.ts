@@ -345,6 +345,8 @@ it('a revision is applied to the running cluster: only what changed, and the clu
   life.loop.start()
   await phaseBecomes(life, 'Running')
   life.revise(2, [wantedPack('cni', 0), { ...changed('second'), order: 1 }])
+  // At once: a client that wrote it and waits for Running must not take that of before.
+  expect(life.loop.standing()).toMatchObject({ state: 'Provisioning', phase: 'Pending' })
   await vi.waitFor(() => expect(outcomes(life)).toEqual(['2 good', '1 good']), soon)
   expect(life.loop.standing()).toMatchObject({ state: 'Running', phase: 'Running' })
   expect(life.steps.list().map(({ key }) => key)).toEqual(['p1/web apply', 'p1/web wait'])
