@@ -50,11 +50,11 @@ export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
   const isGoingBack = goodGeneration === generation
   const failed = steps.find(({ state, failures }) => state === 'failed' && failures > 0)
   const { change } = observed.engine
+  const isRestoring = change?.phase === 'restoring' || (change !== undefined && isGoingBack)
   // There is no way back from a way back: it is tried again.
-  if (change?.phase === 'restoring' && failed)
-    return { kind: 'stuck', reason: `${failed.title}: ${failed.reason}` }
+  if (isRestoring && failed) return { kind: 'stuck', reason: `${failed.title}: ${failed.reason}` }
   const late = trouble === '' ? 'it is not available' : trouble
-  if (isGoingBack || change?.phase === 'restoring')
+  if (isGoingBack || isRestoring)
     return inChangeMs + elsewhereMs > limits.availableMs + limits.silentMs
       ? { kind: 'stuck', reason: late }
       : wait

@@ -107,6 +107,14 @@ it.each([
   })
 })
 
+it('a restoration that is refused before it has begun, since its copy is damaged, is stuck at once', () => {
+  const record = { generation: 1, ranGeneration: 0, goodGeneration: 1 }
+  const steps = [{ ...failed, title: 'Restore Kubernetes 1.33.13', reason: 'the copy in /c is damaged' }]
+  expect(verdict({ record, steps, observed: inChange('upgrading') })).toEqual({
+    ...{ kind: 'stuck', reason: 'Restore Kubernetes 1.33.13: the copy in /c is damaged' },
+  })
+})
+
 it('the last good revision that does not come again is stuck', () => {
   const record = { generation: 1, ranGeneration: 0, goodGeneration: 1 }
   expect(verdict({ record, elsewhereMs: 720_001, trouble: 'the API server does not answer' })).toEqual({
