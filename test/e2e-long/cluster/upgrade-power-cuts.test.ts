@@ -42,13 +42,13 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
     const { host } = plant!
     const kubernetes = '/etc/kubernetes'
     await host.sh(
-      `mkdir /run/small; mount -t tmpfs -o size=20m tmpfs /run/small; cp -a ${kubernetes}/. /run/small; mount --move /run/small ${kubernetes}`,
+      `mkdir /run/small; mount -t tmpfs -o size=20m tmpfs /run/small; cp -a ${kubernetes}/. /run/small; mount --bind /run/small ${kubernetes}`,
     )
     expect(await changeVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
     await eventually(async () => expect(await outcomeOf(2)).toBe('rolledBack'), 300_000)
     const [newest] = (await cluster.get(`${clusterPath}/revisions`)).json.items as { reason: string }[]
     expect(newest!.reason).toMatch(/the file system of \S+ has \d+ MiB free, .* make room/)
-    await host.output(['umount', '--lazy', kubernetes])
+    await host.output(['umount', '--lazy', kubernetes, '/run/small'])
     expect((await cluster.reach('Running')).status.k8sVersion).toBe('1.33.13')
     await expectWorks(plant!, cluster)
   })
