@@ -1,7 +1,7 @@
 import type { Database } from '../store/database.ts'
 import type { Renewal } from './certificates/renewal.ts'
 import type { ClusterConfiguration } from './schemas.ts'
-import type { Revision } from './revisions/revision.ts'
+import type { NewRevision } from './revisions/revision.ts'
 import type { Sealed } from './sealed.ts'
 import type { Seen } from './seen.ts'
 import { begun, pending, type Standing } from './states.ts'
@@ -58,7 +58,7 @@ export interface ClusterStore {
   current(): ClusterRecord | undefined
   add(cluster: NewCluster): void
   /** Another revision is what is wanted from now on. */
-  activate(revision: Revision, at: number): void
+  activate(revision: Omit<NewRevision, 'plain'>, at: number): void
   requestDeletion(at: number): void
   /** It is Running with this generation, which is good by that. */
   noteRan(generation: number): void

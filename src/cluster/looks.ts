@@ -18,8 +18,8 @@ export interface LooksOptions {
   readonly store: Pick<ClusterStore, 'current' | 'noteSeen' | 'noteStanding'>
   /** The cluster is Running with the active revision, for the first time or again; within a transaction. */
   readonly noteGood: (record: ClusterRecord) => void
-  /** Version of Kubernetes of a revision; undefined for one that is not kept. */
-  readonly versionOf: (generation: number) => string | undefined
+  /** Whether the active revision is the last good one again, or its packs. */
+  readonly isGoingBack: (record: ClusterRecord) => boolean
   /** Called with each look. */
   readonly onLook: (look: Look) => void
   readonly limits: UpdateLimits
@@ -111,7 +111,7 @@ export function createLooks(options: LooksOptions): Looks {
     const verdict = verdictOf(
       {
         ...{ record, observed, silentMs, trouble: blockerOf(wanted, observed) },
-        goodVersion: options.versionOf(record.goodGeneration),
+        isGoingBack: options.isGoingBack(record),
         ...progress.look(record.generation, observed.engine.change !== undefined),
         steps: steps.list().filter(({ key }) => planned.has(key)),
       },
@@ -176,7 +176,7 @@ export function createLooks(options: LooksOptions): Looks {
 /** Why the cluster cannot be taken back, with what an operator can do; empty unless that is so. */
 const stuckOf = ({ generation }: ClusterRecord, verdict: Verdict) =>
   verdict.kind === 'stuck'
-    ? `RollbackFailed: revision ${generation} does not run: ${verdict.reason}; it is still tried. See edgehostctl cluster events, and apply a revision that runs: edgehostctl cluster rollback --revision NUMBER`
+    ? `RollbackFailed: revision ${generation} does not run: ${verdict.reason}; it is still tried. See edgehostctl cluster events, and apply a revision that runs: edgehostctl cluster rollback NUMBER`
     : ''
 
 const deleting = { state: 'Deleting', phase: 'Deleting' } as const

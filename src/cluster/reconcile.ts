@@ -6,6 +6,7 @@ import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import { createAddEvent } from './add-event.ts'
 import { createAlarm } from '../base/alarm.ts'
+import type { Lock } from '../base/lock.ts'
 import { isDeleting, type ClusterRecord, type ClusterStore } from './cluster-store.ts'
 import type { EngineEvent } from './engine/engine.ts'
 import type { EventLog } from './events/event-log.ts'
@@ -39,6 +40,8 @@ export interface ReconcileOptions {
   /** The event that a line of a step is; undefined for a line that is none. */
   readonly eventOf: (step: Pick<Step, 'key'>, line: string) => EngineEvent | undefined
   readonly events: Pick<EventLog, 'add'>
+  /** One write at a time, also of those that the API accepts. */
+  readonly inTurn: Lock
   /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
   readonly readWanted: (record: ClusterRecord) => Promise<Wanted>
   /** Lets go what the cluster kept, as content; before it is forgotten. */
@@ -93,11 +96,13 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   const pauses = { ...pausesByDefault, ...options.pauses }
   const add = createAddEvent(options.events)
   const memory = createStepMemory(clock)
-  const activation = createActivation({ database, store, revisions, steps, runner, add, clock })
+  const activation = createActivation({
+    ...{ database, store, revisions, steps, runner, add, clock, inTurn: options.inTurn },
+  })
   const looks = createLooks({
     ...{ database, store, steps, parts, add, onStanding, limits, stopping, clock, log },
     ...{ observe: options.observe, pauseMs: pauses.moving, noteGood: activation.noteGood },
-    versionOf: (generation) => revisions.find(generation)?.summary.kubernetes.version,
+    isGoingBack: activation.isGoingBack,
     // The step that runs is one of a revision that has failed.
     onLook({ verdict }) {
       if (verdict.kind === 'back') work.makeWay()
@@ -137,8 +142,10 @@ export function createReconcile(options: ReconcileOptions): Reconcile {
   async function turnTo(record: ClusterRecord, look: Look): Promise<boolean> {
     const { verdict, observed } = look
     const { engine } = observed
-    if (verdict.kind === 'back') await activation.goBack(record, await whyBack(record, verdict.reason, look))
-    else {
+    if (verdict.kind === 'back') {
+      const version = engine.change?.from ?? engine.version
+      await activation.goBack(record, await whyBack(record, verdict.reason, look), version)
+    } else {
       const revision = activation.next()
       // A change of the version of Kubernetes is good, or taken back, before the next revision; what cannot be taken back blocks none.
       if (!revision || (engine.change && verdict.kind !== 'stuck')) return false

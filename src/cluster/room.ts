@@ -178,10 +178,11 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   const removePrograms = () => rm(paths.programs, { recursive: true, force: true })
   /** Masks the sensitive values of the cluster in a text. */
   const hide = () => createHideOf(store.current()?.sensitive ?? [])
+  const inTurn = createLock()
   /** The generation that was active when the files were brought up to date last. */
   let keptUp: number | undefined
   const reconcile = createReconcile({
-    ...{ database, store, revisions, steps, parts, events, stopping, clock, log },
+    ...{ database, store, revisions, steps, parts, events, inTurn, stopping, clock, log },
     limits: {
       availableMs: settings.update.timeoutSeconds * 1_000,
       kubernetesMs: settings.update.kubernetesTimeoutSeconds * 1_000,
@@ -231,7 +232,6 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
       return found.kind === 'missing' ? undefined : engine.programs.place('helm')
     },
   })
-  const inTurn = createLock()
   const examine = createExamine({
     prepare,
     preflight: createPreflight({
@@ -278,8 +278,8 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
     details: createDetails({
       ...{ hostId, architecture, version: options.version, clock, steps: steps.list },
       scheduleAt() {
-        const newest = revisions.newest()
-        return newest ? scheduleOf(newest) : null
+        const pending = revisions.pending()
+        return pending ? scheduleOf(pending) : null
       },
       conditions: () => conditionsOf(events, 'cluster'),
       settings: () => reconcile.observed()?.settings,

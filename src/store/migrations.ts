@@ -263,4 +263,26 @@ export const migrations: readonly string[] = [
   `,
   // the last renewal of the certificates of the cluster that was asked for, JSON
   'ALTER TABLE cluster ADD COLUMN renewal TEXT',
+  // a way back may be a revision of its own
+  `
+  CREATE TABLE cluster_revision_next (
+    generation INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    by TEXT NOT NULL,
+    origin TEXT NOT NULL CHECK (origin IN ('create', 'update', 'rollback', 'goingBack')),
+    folder TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    posted TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    mark BLOB NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    schedule_at INTEGER,
+    ended_at INTEGER
+  ) STRICT;
+  INSERT INTO cluster_revision_next SELECT generation, at, by, origin, folder, summary, posted, sealed, mark, outcome, reason, schedule_at,
+    ended_at FROM cluster_revision;
+  DROP TABLE cluster_revision;
+  ALTER TABLE cluster_revision_next RENAME TO cluster_revision;
+  `,
 ]

@@ -12,6 +12,7 @@ import { emptyHost } from '../../src/cluster/observed.ts'
 import type { Prepared, PreparedVariable, PrepareRequest } from '../../src/cluster/prepare/prepared.ts'
 import type { PreflightProblem } from '../../src/cluster/problem.ts'
 import { documentOf } from '../../src/cluster/revisions/document.ts'
+import { makeWayBack } from '../../src/cluster/update/way-back.ts'
 import { createRevisionStore } from '../../src/cluster/revisions/revision-store.ts'
 import { shownRevision } from '../../src/cluster/revisions/shown.ts'
 import type { ClusterConfiguration } from '../../src/cluster/schemas.ts'
@@ -105,7 +106,8 @@ export function createChangingCluster({
     await hold.gate
     const prepared = {
       ...{ ...first, generation: request.generation, folder: folderOf(request.generation) },
-      ...{ node: request.node, settings: request.settings, kubernetes: next.kubernetes },
+      ...{ node: request.node, settings: request.settings },
+      kubernetes: request.kubernetes ?? next.kubernetes,
       packs: next.packs,
     }
     const given = (name: string) => {
@@ -168,8 +170,34 @@ export function createChangingCluster({
     else store.activate(revisions.find(good)!, clock.now())
     revisions.note(revision.generation, outcome, { at: clock.now() })
   }
+  /** As the loop does it: the newest revision, with another Kubernetes, has failed; its Kubernetes stays. */
+  const goBackWithKubernetes = async () => {
+    const [record, kept] = [store.current()!, revisions.newest()!]
+    const good = revisions.find(record.goodGeneration)!
+    revisions.note(kept.generation, 'failed', { at: clock.now() })
+    const generation = kept.generation + 1
+    const made = await makeWayBack(record, { good, kept, generation, at: clock.now() })
+    revisions.add(made)
+    store.activate(made, clock.now())
+    store.noteRan(generation)
+    revisions.note(generation, 'good', { at: clock.now() })
+  }
   return {
-    ...{ change, upkeep, store, revisions, shown, write, activate, clock, requests, done, events, found },
+    ...{
+      change,
+      upkeep,
+      store,
+      goBackWithKubernetes,
+      revisions,
+      shown,
+      write,
+      activate,
+      clock,
+      requests,
+      done,
+      events,
+      found,
+    },
     ...{ next, hold, file, database },
     generations: () => readdirSync(join(folder, first.uid)).sort((a, b) => Number(a) - Number(b)),
   }

@@ -1,9 +1,12 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
+import { createLock } from '../../src/base/lock.ts'
+import { isOlder } from '../../src/cluster/change/version.ts'
+import { readWanted } from '../../src/cluster/read-generation.ts'
 import { renewalStep } from '../../src/cluster/certificates/renewal-step.ts'
 import { createClusterStore } from '../../src/cluster/cluster-store.ts'
 import { createEventLog } from '../../src/cluster/events/create-event-log.ts'
@@ -45,6 +48,9 @@ const poll = () => {
 poll()
 `
 
+/** The version of Kubernetes to which a host of a test can be upgraded. */
+export const nextVersion = '1.35.0'
+
 interface LifeOptions {
   readonly clock?: Clock
   /** As `UpdateLimits` has it. */
@@ -66,10 +72,15 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
   }
   writeFileSync(file('step.cjs'), script(folder))
   await mkdir(file('state'))
-  const wanted = wantedCluster({ folder: file('generation'), packs })
+  const place = (generation: number, more: Partial<Wanted>): Wanted => {
+    const placed = wantedCluster({ ...more, generation, folder: file(`cluster/${generation}`) })
+    mkdirSync(placed.folder, { recursive: true })
+    writeFileSync(join(placed.folder, 'wanted.json'), JSON.stringify(placed))
+    writeFileSync(join(placed.folder, 'details.json'), '[]')
+    return placed
+  }
+  const wanted = place(1, { packs })
   const text = (name: string) => (has(name) ? readFileSync(file(name), 'utf8') : '')
-  /** What is wanted with another generation than the first. */
-  const revised = new Map<number, Wanted>()
   const ends: AbortController[] = []
   const stops: (() => Promise<void>)[] = []
   onTestFinished(async () => {
@@ -87,12 +98,21 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
   function observed(): Observed {
     const whole = runningHost(wanted)
     const isInit = has('is-init')
+    const { version: first } = wanted.kubernetes
+    const version = has('is-kubernetes-upgrade') && !has('is-kubernetes-restore') ? nextVersion : first
+    const isChanging = has('begun-kubernetes-upgrade') && !has('is-kubernetes-upgrade')
+    const change = { from: first, to: nextVersion, generation: 2, phase: 'upgrading' } as const
     return {
       isHostRecorded: has('is-record'),
       isAddressHeld: true,
       settings: whole.settings,
       engine: isInit
-        ? { ...whole.engine, api: has('silent') ? 'silent' : 'answers' }
+        ? {
+            ...whole.engine,
+            version,
+            ...(isChanging ? { change } : {}),
+            api: has('silent') ? 'silent' : 'answers',
+          }
         : { ...emptyHost.engine, isPresent: has('is-prepare'), isPrepared: has('is-prepare') },
       packs: new Map(
         packs.flatMap(({ id, name }) => {
@@ -111,9 +131,11 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
   const calls: StepCalls = {
     async apply({ pack, digest }, { onLine, signal }) {
       onLine(`applying ${String(pack)}`)
-      if (has('fail-apply')) throw new Error(readFileSync(file('fail-apply'), 'utf8'))
+      for (const name of ['fail-apply', `fail-apply-${String(digest)}`])
+        if (has(name)) throw new Error(text(name))
       while (has('hold-apply') && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 10))
       signal.throwIfAborted()
+      if (has(`available-${String(pack)}`)) put(`available-${String(pack)}`)
       put(`applied-${String(pack)}`, String(digest))
     },
     async wait({ pack, digest }, { signal }) {
@@ -169,7 +191,15 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
         engine: {
           prepare: (_wanted, { isPrepared }) => (isPrepared ? [] : [action('prepare')]),
           init: (_wanted, { controlPlane }) => (controlPlane === 'complete' ? [] : [action('init')]),
-          change: () => [],
+          change: ({ kubernetes: { version } }, seen) => {
+            if (version === seen.version) return []
+            const name = isOlder(version, seen.version)
+              ? 'restore'
+              : version === nextVersion
+                ? 'upgrade'
+                : 'check'
+            return [action(`kubernetes-${name}`)]
+          },
           renew: (_wanted, _observed, isAskedFor) =>
             isAskedFor || has('due') ? [action(renewalStep, { isAside: true })] : [],
           reset: (_wanted, { isPresent }) => (isPresent ? [action('reset')] : []),
@@ -195,7 +225,8 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
       observe: async () => observed(),
       eventOf: ({ key }, line) =>
         key === 'init' && line.startsWith('[') ? { reason: 'StepProgress', message: line } : undefined,
-      readWanted: async ({ generation }) => revised.get(generation) ?? wanted,
+      readWanted,
+      inTurn: createLock(),
       release: async ({ name }) => void released.push(name),
       removeFiles: async () => put('removed'),
       random: () => 0.5,
@@ -215,10 +246,13 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
         revisions.add(first)
       },
       /** Accepts a revision with other packs. */
-      revise(generation: number, packsOfIt: readonly WantedPack[], more: Partial<NewRevision> = {}) {
-        const next = { ...wanted, generation, packs: packsOfIt }
-        revised.set(generation, next)
-        revisions.add(revisionOf(next, more))
+      revise(
+        generation: number,
+        packsOfIt: readonly WantedPack[],
+        { version, ...more }: Partial<NewRevision> & { readonly version?: string } = {},
+      ) {
+        const kubernetes = { ...wanted.kubernetes, ...(version === undefined ? {} : { version }) }
+        revisions.add(revisionOf(place(generation, { packs: packsOfIt, kubernetes }), more))
         loop.wake()
       },
       /** Reasons of the stored events, the oldest first. */
@@ -235,7 +269,10 @@ export async function createLoopWorld(packs = [wantedPack('web')]) {
     remove: (name: string) => rm(file(name), { force: true }),
     /** How often the program of an action was begun. */
     begun: (name: string) => (has(`begun-${name}`) ? readFileSync(file(`begun-${name}`), 'utf8').length : 0),
-    names: () => readdirSync(folder),
+    names: (below = '') => readdirSync(file(below)),
+    text,
+    /** Makes a folder. */
+    fold: (name: string) => void mkdirSync(file(name), { recursive: true }),
   }
 }
 

@@ -9,7 +9,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import type { Database } from '../../store/database.ts'
 import { isUnwritable } from '../../store/unwritable.ts'
 import type { AddEvent } from '../add-event.ts'
-import { isUpdate } from '../cluster-store.ts'
+import { isUpdate, type ClusterRecord } from '../cluster-store.ts'
 import { clusterErrors } from '../codes.ts'
 import { canonicalText } from '../configuration/canonical.ts'
 import { maskConfiguration, sensitiveValues } from '../configuration/mask-configuration.ts'
@@ -30,7 +30,7 @@ import { documentOf, etagOf } from '../revisions/document.ts'
 import type { NewRevision, Revision } from '../revisions/revision.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 import type { Sealed } from '../sealed.ts'
-import type { Wanted } from '../wanted.ts'
+import type { Wanted, WantedKubernetes } from '../wanted.ts'
 import { judgeFixed } from './cannot-change.ts'
 import { namesOfChanges } from './document.ts'
 import { deleting, draftOf, type Draft, type DraftOptions, type Write } from './draft.ts'
@@ -99,6 +99,7 @@ export function createChange(options: ChangeOptions): Change {
     const read = readConfiguration(plain, options.facts())
     const [running, runningProfiles] = await Promise.all([readWanted(record), readProfiles(record)])
     const active = revisions.find(record.generation)
+    const kept = await keptKubernetes(record, copyOf)
     const before: DiffSide = {
       ...{ wanted: running, definition: summary.definition, profiles: runningProfiles },
       given: givenIn((active?.plain ?? record.posted).spec ?? {}),
@@ -110,6 +111,7 @@ export function createChange(options: ChangeOptions): Change {
       ...{ uid, name, generation: nextGeneration(), settings: read.settings, variables: read.variables },
       ...{ archiveUploadPath: read.archiveUploadPath, node: { ...summary.node, labels, taints } },
       ...(copyOf ? { source: sourceOf(copyOf) } : {}),
+      ...(kept ? { kubernetes: kept } : {}),
     }
     return examine({ request, problems, running }, signal, ({ prepared, report }) => {
       // What is said of a change quotes also what runs.
@@ -128,7 +130,8 @@ export function createChange(options: ChangeOptions): Change {
   const nextGeneration = () => (revisions.newest()?.generation ?? 0) + 1
 
   async function accept(draft: Filled, by: string, { prepared, report }: Examined): Promise<Revision> {
-    const { record, plain, origin, scheduleAt } = draft
+    const { record, plain, origin, scheduleAt, copyOf } = draft
+    const { kubernetesOf } = copyOf?.summary ?? {}
     const { wanted, variables, definition } = prepared
     const { kubernetes, node, folder, generation } = wanted
     const outcome = report.isPossible ? 'waiting' : 'held'
@@ -136,11 +139,15 @@ export function createChange(options: ChangeOptions): Change {
     const revision: NewRevision = {
       ...{ generation, at: clock.now(), by, origin, folder, plain, outcome, reason, scheduleAt },
       posted: maskConfiguration(plain, variables),
-      sensitive: sensitiveValues(variables),
+      // The configuration of a Kubernetes that stays may contain values of its own definition.
+      sensitive: [
+        ...new Set([...sensitiveValues(variables), ...(kubernetesOf ? (copyOf?.sensitive ?? []) : [])]),
+      ],
       mark: sealed.mark(canonicalText(plain)),
       summary: {
         kubernetes: { pack: kubernetes.pack, version: kubernetes.version },
         ...{ node, definition, content: report.digests },
+        ...(kubernetesOf === undefined ? {} : { kubernetesOf }),
       },
     }
     const needed = neededContent(revisions, record, await options.copies())
@@ -259,6 +266,16 @@ const sourceOf = ({ folder, summary: { definition } }: Revision) => ({
   ...{ file: join(folder, preparedFiles.definition), details: join(folder, preparedFiles.details) },
   definition,
 })
+
+/** Kubernetes as a revision has it, where that is not what its copy of the definition has. */
+async function keptKubernetes(
+  record: ClusterRecord,
+  copyOf: Revision | undefined,
+): Promise<WantedKubernetes | undefined> {
+  if (copyOf?.summary.kubernetesOf === undefined) return undefined
+  const { folder, generation, summary } = copyOf
+  return (await readWanted({ ...record, folder, generation, summary })).kubernetes
+}
 
 /** Whether values of required variables are all that is missing: the revision waits for a write that has them. */
 function isHeld({ prepared: { variables }, report: { problems } }: Examined): boolean {

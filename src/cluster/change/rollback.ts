@@ -67,7 +67,7 @@ function targetOf(
     // While a revision is being applied, waits or is held, the last good one is the one before it.
     (goodGeneration !== generation || shown.generation !== generation) && goodGeneration !== 0
       ? each.generation === goodGeneration
-      : each.outcome === 'good' && each.generation < generation,
+      : each.outcome === 'good' && each.generation !== generation,
   )
   if (before) return before
   throw refuse(`has to be given: no revision before the present one was good; ${listed}`)

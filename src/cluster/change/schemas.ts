@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ClusterDiff } from '../diff/schemas.ts'
+import { origins } from '../revisions/revision.ts'
 import { outcomes } from '../revisions/outcomes.ts'
 import { MetaData, PlannedStep, PreflightProblem, ProfileVariables } from '../schemas.ts'
 
@@ -112,8 +113,11 @@ export const ClusterRevisions = Type.Object(
         {
           revision: Type.Integer({ minimum: 1 }),
           creationTimestamp: Type.String({ format: 'date-time', description: 'When it was accepted.' }),
-          by: text('Account that wrote it; empty where that is not known any more.'),
-          origin: Type.Enum(['create', 'update', 'rollback']),
+          by: text('Account that wrote it; empty of a way back, and where that is not known any more.'),
+          origin: Type.Enum([...origins], {
+            description:
+              'goingBack: made by the host itself of the packs of the last good revision and of the Kubernetes that runs, where a pack was not available with another version of Kubernetes.',
+          }),
           definition: Type.Object({ name: Type.String(), version: Type.String() }),
           kubernetesVersion: text('For example 1.34.4.'),
           outcome: Type.Enum([...outcomes], {

@@ -43,7 +43,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     ])
     const folder = dirname(record.folder)
     for (const name of await readdir(folder))
-      if (/^\d+$/.test(name) && !kept.has(Number(name)))
+      if (/^\d+(\.tmp)?$/.test(name) && !kept.has(Number(name)))
         await rm(join(folder, name), { recursive: true, force: true })
     for (const { generation } of all) if (!kept.has(generation)) revisions.remove(generation)
   }
@@ -73,7 +73,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
 }
 
 /**
- * Digests of the content of all revisions that may be applied without another write: the active, the good, and the newest one; and of those
+ * Digests of the content of all revisions that may be applied without another write: the active, the good, and the one that waits; and of those
  * of which a copy of Kubernetes is kept.
  * @param copies their generations
  */
@@ -83,7 +83,7 @@ export function neededContent(
   copies: readonly number[],
 ): readonly string[] {
   const found: readonly (Pick<Revision, 'summary'> | undefined)[] = [
-    ...[record, revisions.newest()],
+    ...[record, revisions.pending()],
     ...[record.goodGeneration, ...copies].map((generation) => revisions.find(generation)),
   ]
   return [...new Set(found.flatMap((each) => each?.summary.content ?? []))]

@@ -53,11 +53,12 @@ export async function readRevisions({ client }: Pick<Context, 'client'>): Promis
   return items
 }
 
-/** The revision that a write changes: the newest one, unless it has failed; then the active one. */
+/** The revision that a write changes: the one that waits or is held, otherwise the active one. */
 export function shownOf({ revisions }: Pick<Present, 'revisions'>): Revision | undefined {
-  const [newest] = revisions
-  const isStanding = newest && ['waiting', 'held', 'applying', 'good'].includes(newest.outcome)
-  return isStanding ? newest : revisions.find(({ isActive }) => isActive)
+  return (
+    revisions.find(({ outcome }) => outcome === 'waiting' || outcome === 'held') ??
+    revisions.find(({ isActive }) => isActive)
+  )
 }
 
 /** The revision that was accepted and is not begun; undefined where none waits. */

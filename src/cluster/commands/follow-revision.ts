@@ -34,7 +34,7 @@ export async function followRevision(context: HostContext, revision: number): Pr
 
 /**
  * Whether a revision is good. Pure.
- * @param stuck why the last good one does not run again either, or cannot by itself; empty otherwise
+ * @param stuck why the way back, or a restoration that was asked for, does not come either; empty otherwise
  * @throws Failure where it will not be good
  */
 export function hasEnded(revisions: readonly Revision[], revision: number, stuck: string): boolean {
@@ -46,8 +46,11 @@ export function hasEnded(revisions: readonly Revision[], revision: number, stuck
     case 'good':
       return true
     case 'rolledBack': {
-      const active = revisions.find(({ isActive }) => isActive)?.revision
-      const back = active === undefined ? 'the last good one' : `revision ${active}`
+      const active = revisions.find(({ isActive }) => isActive)
+      // Its reason says what runs again.
+      if (active?.origin === 'goingBack' && active.revision > revision)
+        throw fail(`${name} failed, and was taken back: ${found.reason ?? see}`)
+      const back = active === undefined ? 'the last good one' : `revision ${active.revision}`
       throw fail(`${name} failed, and ${back} runs again: ${found.reason ?? see}`)
     }
     case 'failed':
@@ -62,7 +65,7 @@ export function hasEnded(revisions: readonly Revision[], revision: number, stuck
     case undefined:
       throw fail(`${name} is not kept any more: edgehostctl cluster revisions`)
     case 'applying':
-      if (stuck !== '') throw fail(`${name} is not good, and does not go back by itself: ${stuck}`)
+      if (stuck !== '') throw fail(`${name} is not good, and there is no way back by itself: ${stuck}`)
       return false
     case 'waiting':
       return false

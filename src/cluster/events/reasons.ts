@@ -321,11 +321,13 @@ export const reasons = {
   },
   RollbackStarted: {
     ...{ type: 'ClusterUpdated', label: 'Rolling back' },
-    meaning: 'The last good revision is applied again.',
+    meaning:
+      'The last good revision is applied again; where Kubernetes was upgraded and is good, all of it but Kubernetes.',
   },
   RolledBack: {
     ...{ type: 'ClusterUpdated', label: 'Rolled back', status: 'True', severity: 'Warning' },
-    meaning: 'The cluster is Running with the last good revision again.',
+    meaning:
+      'The cluster is Running with the last good revision again, or with its packs on a newer Kubernetes.',
   },
   RollbackFailed: {
     ...{ type: 'ClusterUpdated', label: 'Rollback failed', status: 'False', severity: 'Warning' },

@@ -47,6 +47,12 @@ export const preflightCodes = {
       'The API server needs a file that is not on this host. The stages of the pack would make it; they are not run.',
     action: 'Put the file there, or remove the argument from cluster.config of the Kubernetes pack.',
   },
+  KubernetesKept: {
+    severity: 'warning',
+    meaning:
+      'The definition has an older Kubernetes than the cluster: its packs went back after an upgrade, and Kubernetes did not. Values of the Kubernetes pack have no effect.',
+    action: 'Nothing, or take a definition with the version of Kubernetes that runs.',
+  },
   KubernetesConfigInvalid: {
     severity: 'error',
     meaning: 'cluster.config of the Kubernetes pack is no YAML, or kubeadm of that version refuses it.',

@@ -1,7 +1,7 @@
 import type { GivenVariable } from '../../definition/rules/variables.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import type { PreflightProblem } from '../problem.ts'
-import type { Wanted, WantedNode, WantedSettings } from '../wanted.ts'
+import type { Wanted, WantedKubernetes, WantedNode, WantedSettings } from '../wanted.ts'
 
 /** What a cluster is prepared from. */
 export interface PrepareRequest {
@@ -17,6 +17,8 @@ export interface PrepareRequest {
   readonly generation: number
   readonly node: WantedNode
   readonly settings: WantedSettings
+  /** Kubernetes as it stays, where that is not what the definition has. */
+  readonly kubernetes?: WantedKubernetes
 }
 
 /** An examined definition. */

@@ -10,8 +10,11 @@ export interface RevisionStore {
   /** The newest first. */
   list(): readonly Revision[]
   find(generation: number): Revision | undefined
+  /** The one with the highest number. */
   newest(): Revision | undefined
-  /** Adds one; those that wait or are held are superseded by it. */
+  /** The one that waits or is held. */
+  pending(): Revision | undefined
+  /** Adds one; the one that waits or is held is superseded by it, unless it is a way back. */
   add(revision: NewRevision): void
   note(generation: number, outcome: Outcome, end?: { readonly reason?: string; readonly at: number }): void
   remove(generation: number): void
@@ -52,8 +55,10 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
       ),
     find: (generation) => one('WHERE generation = ?', generation),
     newest: () => one('ORDER BY generation DESC LIMIT 1'),
+    pending: () => one("WHERE outcome IN ('waiting', 'held')"),
     add({ plain, sensitive, reason = '', ...rest }) {
-      sql.exec("UPDATE cluster_revision SET outcome = 'superseded' WHERE outcome IN ('waiting', 'held')")
+      if (rest.origin !== 'goingBack')
+        sql.exec("UPDATE cluster_revision SET outcome = 'superseded' WHERE outcome IN ('waiting', 'held')")
       const secrets: Secrets = { ...(plain ? { plain } : {}), sensitive }
       sql
         .prepare(

@@ -2,15 +2,19 @@ import type { ClusterConfiguration } from '../schemas.ts'
 import type { Outcome } from './outcomes.ts'
 import type { ClusterSummary } from '../summary.ts'
 
+/** `goingBack`: the host made it by itself, of the packs of the last good revision and the Kubernetes that runs. */
+export const origins = ['create', 'update', 'rollback', 'goingBack'] as const
+export type Origin = (typeof origins)[number]
+
 /** What was accepted for the cluster, once for each write that changes something. */
 export interface Revision {
   /** Its number; `Wanted.generation`. */
   readonly generation: number
   /** When it was accepted; milliseconds since 1970, as are all times. */
   readonly at: number
-  /** The account that wrote it. */
+  /** The account that wrote it; empty for a way back. */
   readonly by: string
-  readonly origin: 'create' | 'update' | 'rollback'
+  readonly origin: Origin
   /** `Wanted.folder` */
   readonly folder: string
   readonly summary: ClusterSummary

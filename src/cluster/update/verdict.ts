@@ -16,8 +16,8 @@ export interface UpdateLimits {
 export interface VerdictInput {
   readonly record: Pick<ClusterRecord, 'generation' | 'ranGeneration' | 'goodGeneration'>
   readonly observed: Observed
-  /** Version of Kubernetes of the last good revision; undefined where there is none. */
-  readonly goodVersion: string | undefined
+  /** The revision is a way back: the last good one again, or its packs with another Kubernetes. */
+  readonly isGoingBack: boolean
   /** What is not as it shall be, of what the revision has changed; empty if nothing. */
   readonly trouble: string
   /** Steps that are planned, as they are stored. */
@@ -33,21 +33,17 @@ export type Verdict =
   | { readonly kind: 'wait' }
   /** The last good revision is to be applied again. */
   | { readonly kind: 'back'; readonly reason: string }
-  /**
-   * It is not available, and the last good revision cannot be applied again by itself: it was already, or has another version of Kubernetes
-   * than the one that runs and is good.
-   */
+  /** It is a way back, or a restoration, and does not come either: there is no further one. */
   | { readonly kind: 'stuck'; readonly reason: string }
 
 const wait: Verdict = { kind: 'wait' }
 
 /** Whether a revision that is being applied may come, or has to go. Pure. */
 export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
-  const { record, observed, goodVersion, trouble, steps, silentMs, inChangeMs, elsewhereMs } = input
+  const { record, observed, isGoingBack, trouble, steps, silentMs, inChangeMs, elsewhereMs } = input
   const { generation, ranGeneration, goodGeneration } = record
   // The first revision has nothing to go back to: it is tried until it comes, or is deleted.
   if (goodGeneration === 0 || ranGeneration === generation) return wait
-  const isGoingBack = goodGeneration === generation
   const failed = steps.find(({ state, failures }) => state === 'failed' && failures > 0)
   const { change } = observed.engine
   const isRestoring = change?.phase === 'restoring' || (change !== undefined && isGoingBack)
@@ -62,12 +58,7 @@ export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
   if (failed && isRefusal(failed.reason)) return back(failed.reason)
   if (!change) {
     if (elsewhereMs <= limits.availableMs) return wait
-    const reason = `${late}, ${seconds(limits.availableMs)} s after it was begun`
-    const { version } = observed.engine
-    // What was written to the API since the copy would be lost: an operator decides that.
-    return goodVersion !== undefined && goodVersion !== version
-      ? { kind: 'stuck', reason: `${reason}; Kubernetes ${version} is good and does not go back by itself` }
-      : back(reason)
+    return back(`${late}, ${seconds(limits.availableMs)} s after it was begun`)
   }
   // Before there is a copy nothing was changed: the step is tried again until its time is over.
   const hasCopy = change.phase !== 'copying'

@@ -12,6 +12,31 @@ const { prepareAddOns } = bench
 const staged = () => readdirSync(join(bench.folder, 'staging'))
 
 describe('the preparation of a cluster', () => {
+  it('takes Kubernetes as it stays instead of that of the definition, also for macros, and warns of that', async () => {
+    const kubernetes = { pack: 'edge-k8s', version: '1.35.0', config: 'clusterConfiguration: {}', stages: [] }
+    const prepared = await prepareAddOns(
+      [
+        {
+          name: 'web',
+          files: {
+            'manifests/web.yaml': deployment("'registry.local/web:{{ .spectro.system.kubernetes.version }}'"),
+          },
+        },
+      ],
+      [],
+      { request: { kubernetes } },
+    )
+    expect(prepared.wanted.kubernetes).toEqual(kubernetes)
+    expect(prepared.wanted.packs[1]?.images).toEqual(['registry.local/web:1.35.0'])
+    expect(toldProblems(prepared)).toEqual([
+      'warning KubernetesKept Kubernetes 1.35.0 stays as it is configured: the pack u1/edge-k8s of this definition has 1.34.4, and its values are not applied; take a definition with Kubernetes 1.35.0 to change them',
+    ])
+    await prepared.keep()
+    expect(JSON.parse(readFileSync(join(prepared.wanted.folder, 'wanted.json'), 'utf8'))).toEqual(
+      prepared.wanted,
+    )
+  })
+
   it('resolves variables and macros in manifests, names their images, and writes JSON', async () => {
     const prepared = await prepareAddOns(
       [

@@ -29,14 +29,15 @@ export interface Resolved {
 /** Resolves a definition for one cluster. */
 export function resolveDefinition(
   definition: Definition,
-  { uid, name, node, variables: given }: PrepareOrder['request'],
+  { uid, name, node, variables: given, kubernetes: kept }: PrepareOrder['request'],
 ): Resolved {
   const { rules, variables, problems: ofVariables } = judgeVariables(definition, given)
   const { add, hide, problems } = collectProblems(definition, variables)
   ofVariables.forEach(add)
   const infrastructure = definition.profiles.find(hasInfrastructure)
   const kubernetesPack = infrastructure?.packs.find(({ layer }) => layer === 'k8s')
-  const version = /^v?(\d+\.\d+\.\d+)/.exec(kubernetesPack?.tag ?? '')?.[1] ?? ''
+  const ownVersion = /^v?(\d+\.\d+\.\d+)/.exec(kubernetesPack?.tag ?? '')?.[1] ?? ''
+  const version = kept?.version ?? ownVersion
   const facts = {
     ...{ clusterName: name, clusterUid: uid, clusterKubevip: node.endpoint, kubernetesVersion: version },
   }
@@ -53,6 +54,11 @@ export function resolveDefinition(
       severity: 'error',
       message: `definition ${definition.name} ${definition.version} has no profile with the layers os, k8s and cni; build it again with such a profile`,
     })
+  else if (kept)
+    add({
+      ...{ code: 'KubernetesKept', severity: 'warning', pack: kubernetes.id },
+      message: `Kubernetes ${version} stays as it is configured: the pack ${kubernetes.id} of this definition has ${ownVersion}, and its values are not applied; take a definition with Kubernetes ${version} to change them`,
+    })
   else if (version === '')
     add({
       code: 'KubernetesVersionInvalid',
@@ -61,7 +67,7 @@ export function resolveDefinition(
       pack: kubernetes.id,
     })
   return {
-    kubernetes: {
+    kubernetes: kept ?? {
       pack: kubernetes?.pack.name ?? '',
       version,
       config: configOf(kubernetes),

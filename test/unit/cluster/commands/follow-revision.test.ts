@@ -39,13 +39,24 @@ describe('the end of a revision', () => {
     [
       revisionOf(2, 'applying'),
       'p1/web: 0 of 1',
-      'revision 2 is not good, and does not go back by itself: p1/web',
+      'revision 2 is not good, and there is no way back by itself: p1/web',
     ],
     [revisionOf(2, 'superseded'), '', 'a later change took the place of revision 2'],
     [revisionOf(5, 'good'), '', 'revision 2 is not kept any more'],
   ])('%o ends with its reason', (revision, stuck, message) => {
     expect(() => hasEnded([revision, good], 2, stuck)).toThrow(message)
   })
+})
+
+it('a revision whose packs went back ends with what runs now, and a later one with the revision that runs again', () => {
+  const reason = 'web is down; the packs of revision 1 run again, as revision 3, and Kubernetes 1.34.4 stays'
+  const back = revisionOf(3, 'good', { origin: 'goingBack', by: '', isActive: true })
+  const before = [back, revisionOf(2, 'rolledBack', { reason }), revisionOf(1, 'good')]
+  expect(() => hasEnded(before, 2, '')).toThrow(`revision 2 failed, and was taken back: ${reason}`)
+  const later = revisionOf(4, 'rolledBack', { reason: 'no image' })
+  expect(() => hasEnded([later, ...before], 4, '')).toThrow(
+    'revision 4 failed, and revision 3 runs again: no image',
+  )
 })
 
 describe('what a change does to what was accepted before', () => {

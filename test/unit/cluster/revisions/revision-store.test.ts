@@ -45,6 +45,20 @@ it('revisions are listed with the newest first, and one that waits is superseded
   expect(store.find(5)).toBeUndefined()
 })
 
+it('a way back has the next number, and leaves the revision that waits', () => {
+  const { store } = open()
+  store.add(revision(1, { outcome: 'good', origin: 'create' }))
+  store.add(revision(2, { outcome: 'failed' }))
+  expect(store.pending()).toBeUndefined()
+  store.add(revision(3, { scheduleAt: 99 }))
+  store.add(revision(4, { origin: 'goingBack', outcome: 'applying', by: '' }))
+  expect(store.pending()).toMatchObject({ generation: 3, outcome: 'waiting' })
+  expect(store.newest()).toMatchObject({ generation: 4, origin: 'goingBack' })
+  store.add(revision(5, { outcome: 'held' }))
+  expect(store.pending()).toMatchObject({ generation: 5 })
+  expect(store.find(3)?.outcome).toBe('superseded')
+})
+
 it('how a revision ended is noted with its time and reason', () => {
   const { store } = open()
   store.add(revision(1))
