@@ -45,17 +45,24 @@ export function createValidatorCompiler(): FastifySchemaCompiler<TSchema> {
 const booleans: Readonly<Record<string, boolean>> = { true: true, false: false }
 
 /**
- * Parses the integers and booleans among the texts of a query or a path, in place; empty means not set. A number that is
- * spelled in another way, `0x10` or `1e1`, stays text, and the schema refuses it.
+ * Parses the integers and booleans among the texts of a query or a path, in place; empty means not set, but where no other name is
+ * allowed it is refused, as such a name is: it may be what keeps a request from changing something. A number that is spelled in another
+ * way, `0x10` or `1e1`, stays text, and the schema refuses it.
  */
-function textParser({ properties = {} }: { properties?: Record<string, TSchema> }) {
+function textParser({
+  properties = {},
+  additionalProperties,
+}: {
+  properties?: Record<string, TSchema>
+  additionalProperties?: unknown
+}) {
   const entries = Object.entries(properties) as [string, { type?: string }][]
   const typed = entries.filter(([, { type }]) => type === 'integer' || type === 'boolean')
   return (data: Record<string, unknown>): void => {
     for (const [name, { type }] of typed) {
       const text = data[name]
       if (typeof text !== 'string') continue
-      if (text === '') Reflect.deleteProperty(data, name)
+      if (text === '' && additionalProperties !== false) Reflect.deleteProperty(data, name)
       else if (type === 'boolean') data[name] = Object.hasOwn(booleans, text) ? booleans[text] : text
       else if (/^-?\d+$/.test(text)) data[name] = Number(text)
     }

@@ -89,11 +89,15 @@ export const bundleRoutes: FastifyPluginAsyncTypebox<BundleRoutesOptions> = asyn
         description:
           'With dryRun=true nothing is deleted, and the reply says what would go. A bundle that something on this host needs is not deleted. Uploads keep the blobs that they have taken from it.',
         params,
-        querystring: Type.Object({
-          dryRun: Type.Optional(
-            Type.Boolean({ default: false, description: 'Only say what would be deleted.' }),
-          ),
-        }),
+        // With another name, `dryrun`, the bundle would be deleted.
+        querystring: Type.Object(
+          {
+            dryRun: Type.Optional(
+              Type.Boolean({ default: false, description: 'Only say what would be deleted.' }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
         response: { 200: BundleDeletion, 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503, 507) },
       },
     },

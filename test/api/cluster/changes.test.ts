@@ -159,6 +159,12 @@ describe('the configuration of a cluster', () => {
     },
   )
 
+  it('an empty dryRun is refused, as it may be a dry run that was meant', async () => {
+    for (const query of ['dryRun=', 'dryRun'])
+      expect(refusal(await ask('PUT', `/settings?${query}`, {}))).toEqual(['BadRequest', 'dryRun'])
+    expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toHaveLength(1)
+  })
+
   it.each([
     [{ ntpServers: ['a.example', 'b.example c.example'] }, 'ntpServers[1]'],
     [{ ntpServers: ['a.example\nFallbackNTP=b.example'] }, 'ntpServers[0]'],

@@ -118,6 +118,22 @@ it('a dry run says what would go and deletes nothing; a deletion removes what no
   expect(items[1]?.spec.resource).toEqual({ kind: 'bundle', name: 'new', uid: uids[1] })
 })
 
+it('a query name that is not known, or an empty dryRun, deletes nothing, as it may be a dry run that was meant', async () => {
+  await putTwo()
+  for (const [query, field, message] of [
+    ['dryrun=true', 'dryrun', 'dryrun is not known; only dryRun may be given'],
+    ['dryRun=true&force=1', 'force', 'force is not known; only dryRun may be given'],
+    ['dryRun=', 'dryRun', 'dryRun must be boolean'],
+  ] as const) {
+    const reply = await remove(`${path}/${uids[1]}?${query}`)
+    expect([reply.statusCode, reply.json()]).toMatchObject([
+      400,
+      { code: 'BadRequest', message, details: { field } },
+    ])
+  }
+  expect((await get<List<Bundle>>(path)).items).toHaveLength(2)
+})
+
 it('a bundle that only this one carries what is pinned of is not deleted, and says what needs it', async () => {
   await putTwo()
   const { content } = edge
