@@ -45,7 +45,7 @@ export async function observeSshKeys(work: KeysWork): Promise<SettingObserved> {
   const { placed } = await readNote(work, noKeys)
   const isPlaced = placed.length > 0
   if (keys.length === 0) return { isApplied: !isPlaced, isDue: isPlaced, isPlaced, problem: '' }
-  const found = await findPlace(runner, account)
+  const found = await findPlace(runner, account, placed)
   if ('problem' in found) return { isApplied: false, isDue: false, isPlaced, problem: found.problem }
   const { path } = found
   const isOnly = placed.length === 1 && placed[0]?.path === path && placed[0].uid === found.account.uid
@@ -60,7 +60,7 @@ export async function observeSshKeys(work: KeysWork): Promise<SettingObserved> {
 export async function placeSshKeys(work: KeysWork, print: (line: string) => void): Promise<void> {
   const { runner, account, keys } = work
   const { placed } = await readNote(work, noKeys)
-  const found = keys.length === 0 ? undefined : await findPlace(runner, account)
+  const found = keys.length === 0 ? undefined : await findPlace(runner, account, placed)
   if (found && 'problem' in found) throw new StepFailed(found.problem)
   const isSame = (each: PlacedKeys) => each.path === found?.path && each.uid === found.account.uid
   const old = placed.filter((each) => !isSame(each))
@@ -79,10 +79,11 @@ export async function placeSshKeys(work: KeysWork, print: (line: string) => void
   else await removeNote(work)
 }
 
-/** The first file that sshd reads for the account and that edgehostd may have. */
+/** The first file that sshd reads for the account and that edgehostd may have. @param placed what was placed before */
 async function findPlace(
   runner: CommandRunner,
   name: string,
+  placed: readonly PlacedKeys[],
 ): Promise<KeysPlace | { readonly problem: string }> {
   const account = await findAccount(runner, name)
   if (!account)
@@ -91,6 +92,7 @@ async function findPlace(
     }
   const files = await readKeyFiles(runner, account)
   const { home } = account
+  const isNoted = (path: string) => placed.some((each) => each.path === path && each.uid === account.uid)
   const candidates = files.filter(
     (path) => path.startsWith(`${home === '/' ? '' : home}/`) && basename(path) !== administratorsFile,
   )
@@ -110,7 +112,7 @@ async function findPlace(
       }
     const taken: string[] = []
     for (const path of candidates) {
-      const problem = await problemOf(path, account)
+      const problem = await problemOf(path, account, isNoted(path))
       if (problem === undefined) {
         const missingFolder = (await lstat(dirname(path)).catch(() => undefined))
           ? {}
@@ -124,7 +126,7 @@ async function findPlace(
 }
 
 /** Why a file cannot be placed; undefined where it can. sshd ignores keys where others may write, StrictModes of sshd_config(5). */
-async function problemOf(path: string, { uid }: HostAccount): Promise<string | undefined> {
+async function problemOf(path: string, { uid }: HostAccount, isNoted: boolean): Promise<string | undefined> {
   const folder = dirname(path)
   const found = await lstat(folder).catch(() => undefined)
   if (found && !found.isDirectory()) return `${folder} is not a folder; keys are not placed beyond a link`
@@ -134,8 +136,10 @@ async function problemOf(path: string, { uid }: HostAccount): Promise<string | u
   const file = await lstat(path).catch(() => undefined)
   if (!file) return undefined
   if (!file.isFile()) return `${path} is not a regular file and is not replaced`
-  const text = await textOf(path).catch(() => '')
-  return isOwnText(text)
+  const text = await textOf(path).catch((error: unknown) => error as NodeJS.ErrnoException)
+  // Its owner or mode was changed: sshd, which reads it with the rights of the account, has nothing of it either.
+  const isUnreadable = typeof text !== 'string' && text.code === 'EACCES'
+  return (typeof text === 'string' && isOwnText(text)) || (isUnreadable && isNoted)
     ? undefined
     : `${path} is not a file of edgehostd and is not overwritten; move its keys to ${administratorsFile} and remove it`
 }

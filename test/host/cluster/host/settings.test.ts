@@ -251,9 +251,33 @@ describe.runIf(process.getuid?.() === 0)('SSH keys', () => {
     await spoil()
     expect((await observe([ed25519])).isApplied).toBe(false)
     // What is not known to be of edgehostd is not written over.
-    if (what !== 'a mode that others may read') return
+    if (what === 'a changed text') return
     await place([ed25519])
     expect(await observe([ed25519])).toEqual(applied)
+  })
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['another owner', () => chown(inRoot(file), 0, 0)],
+    ['a mode without any right', () => chmod(inRoot(file), 0)],
+  ])('a placed file with %s, which the account cannot read, is put right', async (_what, spoil) => {
+    const { place, observe } = await world()
+    await place([ed25519])
+    await spoil()
+    expect(await observe([ed25519])).toMatchObject({ isApplied: false, isDue: true, problem: '' })
+    await place([ed25519])
+    expect(await observe([ed25519])).toEqual(applied)
+    expect(await lstat(inRoot(file))).toMatchObject({ uid, gid })
+    expect((await lstat(inRoot(file))).mode & 0o777).toBe(0o600)
+  })
+
+  it('a file that the account cannot read, and that was not placed, is not overwritten', async () => {
+    const { place, observe } = await world()
+    await own(`${folder}/authorized_keys`, rsa)
+    await put(file, rsa)
+    await chmod(inRoot(file), 0o600)
+    expect((await observe([ed25519])).problem).toContain('is not overwritten')
+    await expect(place([ed25519])).rejects.toThrow('is not overwritten')
+    expect(await textOf(file)).toBe(rsa)
   })
 
   it('a removed file comes back', async () => {
