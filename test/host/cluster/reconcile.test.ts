@@ -377,6 +377,21 @@ it('a revision that is not available in time is taken back: its step is ended, a
   await vi.waitFor(() => expect(outcomes(life)[0]).toBe('3 good'), soon)
 })
 
+it('a write while a step runs does not cut that step: the newer revision is begun after it', async () => {
+  const { world, life } = await runningCluster()
+  world.put('hold-apply')
+  life.revise(2, [changed('second')])
+  await vi.waitFor(() => expect(life.steps.find('p1/web apply')?.state).toBe('running'), soon)
+  life.revise(3, [changed('third')])
+  await vi.waitFor(() => expect(life.loop.observed()).toBeDefined(), soon)
+  expect(outcomes(life)).toEqual(['3 waiting', '2 applying', '1 good'])
+  await world.remove('hold-apply')
+  await vi.waitFor(() => expect(outcomes(life)[0]).toBe('3 good'), soon)
+  expect(life.reasons()).not.toContain('StepStopped')
+  expect(life.reasons().filter((each) => each === 'StepCutOff')).toEqual([])
+  expect(life.messages().filter((each) => each.includes('applying web')).length).toBeGreaterThanOrEqual(2)
+}, 60_000)
+
 it('the last of several revisions that wait is applied, one with a time at that time, also after a restart', async () => {
   const world = await createLoopWorld()
   const clock = createRunningClock()
