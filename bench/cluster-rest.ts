@@ -2,28 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClusterClient } from '../test/e2e/cluster/cluster-client.ts'
 import type { ClusterHost } from '../test/e2e/cluster/cluster-host.ts'
 import { eventually } from '../test/e2e/host/eventually.ts'
+import { countVerbs, readRequests, startAudit } from './cluster-audit.ts'
 import type { Figure } from './figure.ts'
 import { single } from './numbers.ts'
 import { parseCpuMs, parseRssMiB } from './usage.ts'
-
-const kubernetes = '/etc/kubernetes'
-const policy = `${kubernetes}/pki/bench-audit.yaml`
-
-// Of each request one line, when it is received, a watch too. The daemon is the only user of this name at rest.
-const policyText = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [ResponseStarted, ResponseComplete, Panic]
-rules:
-- {level: Metadata, users: [kubernetes-admin]}
-- {level: None}
-`
-// The kubelet starts the API server anew when its manifest is replaced.
-const auditing = `
-file=${kubernetes}/manifests/kube-apiserver.yaml
-sed 's#^    - kube-apiserver$#&\\n    - --audit-policy-file=${policy}\\n    - --audit-log-path=-#' $file > /root/kube-apiserver.yaml
-mv /root/kube-apiserver.yaml $file
-`
-const auditLog = 'cat /var/log/pods/kube-system_kube-apiserver*/kube-apiserver/*.log'
 
 export interface RestTimes {
   /** After a start, before the daemon is at rest. */
@@ -46,10 +28,7 @@ export async function measureRest(
   withoutMiB: number,
 ): Promise<Figure[]> {
   const { host } = plant
-  await host.write(policy, policyText)
-  await host.sh(auditing)
-  await eventually(() => host.sh('pgrep --full -- --audit-policy-file= > /dev/null'), 120_000)
-  await eventually(() => cluster.kubectl('get', '--raw', '/readyz'), 120_000)
+  await startAudit(plant, cluster)
   await eventually(async () => {
     const details = await cluster.details()
     if (details?.status.health.status === 'Healthy') return
@@ -62,10 +41,8 @@ export async function measureRest(
   const [begun, before] = [Date.now(), await cpuMs()]
   await sleep(times.measureMs)
   const [ended, after] = [Date.now(), await cpuMs()]
-  const requests = readRequests(await host.sh(auditLog)).filter(({ at }) => at >= begun && at < ended)
+  const requests = await readRequests(host, { from: begun, to: ended })
   const seconds = (ended - begun) / 1_000
-  const kinds = [...new Set(requests.map(({ verb }) => verb))]
-  const counted = kinds.map((kind) => `${requests.filter(({ verb }) => verb === kind).length} ${kind}`)
   return [
     {
       name: 'cluster: idle CPU of a core',
@@ -80,16 +57,7 @@ export async function measureRest(
     {
       name: 'cluster: requests to the API server a minute',
       ...{ value: single((requests.length * 60) / seconds), unit: '', target: '≤ 6' },
-      note: counted.join(', ') || 'none',
+      note: countVerbs(requests),
     },
   ]
 }
-
-/** Lines of a log of containers, `<time> stdout F <line>`, that are events of the audit. */
-const readRequests = (log: string): { readonly at: number; readonly verb: string }[] =>
-  log.split('\n').flatMap((line) => {
-    const from = line.indexOf('{"kind":"Event"')
-    if (from < 0) return []
-    const { verb, requestReceivedTimestamp } = JSON.parse(line.slice(from)) as Record<string, string>
-    return [{ at: Date.parse(requestReceivedTimestamp ?? ''), verb: verb ?? '' }]
-  })

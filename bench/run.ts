@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureCluster } from './cluster.ts'
+import { measureClusterChange } from './cluster-change.ts'
 import { measureClusterDiff } from './cluster-diff.ts'
 import { measureClusterPlan } from './cluster-plan.ts'
 import { measureContentBlobs } from './content-blobs.ts'
@@ -42,6 +43,7 @@ const figures: Readonly<Record<string, Measure>> = {
   images: measureImages,
   registry: measureRegistry,
   cluster: measureCluster,
+  'cluster-change': measureClusterChange,
 }
 
 const help = `usage: node bench/run.ts [--quick] [--json] [--entry=FILE] [--megabytes=NUMBER] [figure ...]
