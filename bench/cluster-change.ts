@@ -139,7 +139,7 @@ async function measureChange(
   for (let round = 0; round < rounds; round += 1) {
     const write = await prepare(round)
     const revision = (await writes.newest()).revision + 1
-    const stop = watchPrograms(host.leader, ['helm', 'kubeadm', 'kubectl'])
+    const stop = await watchPrograms(host, ['helm', 'kubeadm', 'kubectl'])
     const repliedAt = async (reply: Reply) => {
       expectAccepted(reply)
       const to = Date.now()
