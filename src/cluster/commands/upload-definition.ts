@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { Readable } from 'node:stream'
 import { notLoggedIn } from '../../ctl/client.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { formFrame } from '../../ctl/form.ts'
+import { fileForm } from '../../ctl/file-form.ts'
 import { keepSession } from '../../ctl/keep-session.ts'
 import { createMeter } from '../../ctl/meter.ts'
 import { readBody } from '../../ctl/read-body.ts'
@@ -60,30 +59,15 @@ export async function uploadDefinition(
     signature === undefined
       ? []
       : [{ name: 'signature', fileName: 'signature', content: readBody(signature, '--signature') }]
-  const { type, head, tail } = formFrame(parts, { name: 'uploadFile', fileName: basename(path) })
   const meter = createMeter(process.stderr, output.note)
-  async function* body() {
-    yield head
-    let left = sizeBytes
-    for await (const chunk of createReadStream(path, { highWaterMark: readBytes }) as AsyncIterable<Buffer>) {
-      left -= chunk.length
-      if (left < 0) break
-      meter.sent(chunk.length)
-      yield chunk
-    }
-    if (left !== 0) throw new Failure('failed', `${printable(path)} was changed while it was sent`)
-    yield tail
-  }
+  const { type, body } = fileForm({ parts, path, fileName: basename(path), sizeBytes, onSent: meter.sent })
   meter.begin(sizeBytes, 0)
   const letSessionGo = target.kind === 'host' ? keepSession(client) : () => undefined
   try {
     const reply = await readReply(
       await client.open({
         ...{ method: 'POST', path: uploadPath, headers: { 'content-type': type }, timeoutMs: examineMs },
-        body: {
-          sizeBytes: head.length + sizeBytes + tail.length,
-          open: () => Readable.from(body(), { objectMode: false }),
-        },
+        body,
       }),
     )
     if (reply.status === 401) throw notLoggedIn(target, toFailure(reply))

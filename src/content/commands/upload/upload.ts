@@ -1,8 +1,6 @@
 import { createVerify } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isPacked, packedStartBytes } from '../../../archive/compression.ts'
 import type { Context } from '../../../ctl/context.ts'
@@ -13,7 +11,7 @@ import { systemReason } from '../../../errors/system-reason.ts'
 import { readRegularFile } from '../../../system/regular-file.ts'
 import { openCompressed } from './compressed-source.ts'
 import { openFolder } from './folder-source.ts'
-import { formFrame } from '../../../ctl/form.ts'
+import { fileForm } from '../../../ctl/file-form.ts'
 import { createUploadHost, Interrupted, type UploadHost } from './host.ts'
 import { amount } from '../../../ctl/amount.ts'
 import { keepSession } from '../../../ctl/keep-session.ts'
@@ -25,7 +23,6 @@ import { openTar } from './tar-source.ts'
 
 const connections = 4
 const signatureBytes = 16_384
-const readBytes = 262_144
 
 /** `edgehostctl content upload`. */
 export async function uploadContent({
@@ -153,24 +150,13 @@ async function sendWhole({ host, path, name, signature, meter, note }: WholeOpti
   note(
     'The signature is not one of index.json, so the file is sent as one: after an interruption this begins anew. To be able to continue, sign index.json.',
   )
-  const { size } = await stat(path)
+  const { size: sizeBytes } = await stat(path)
   const parts = signature ? [{ name: 'signature', fileName: 'signature', content: signature }] : []
-  const { type, head, tail } = formFrame(parts, { name: 'uploadFile', fileName: name })
-  meter.begin(size, 0)
-  async function* body() {
-    yield head
-    for await (const chunk of createReadStream(path, { highWaterMark: readBytes }) as AsyncIterable<Buffer>) {
-      meter.sent(chunk.length)
-      yield chunk
-    }
-    yield tail
-  }
-  const sizeBytes = head.length + size + tail.length
-  return host
-    .sendFile(type, { sizeBytes, open: () => Readable.from(body(), { objectMode: false }) })
-    .catch((error: unknown) => {
-      throw error instanceof Interrupted ? error.failure : error
-    })
+  const { type, body } = fileForm({ parts, path, fileName: name, sizeBytes, onSent: meter.sent })
+  meter.begin(sizeBytes, 0)
+  return host.sendFile(type, body).catch((error: unknown) => {
+    throw error instanceof Interrupted ? error.failure : error
+  })
 }
 
 async function patiently<T>(work: () => Promise<T>): Promise<T> {
