@@ -104,8 +104,10 @@ export function describeProblem(
   return { field, message: `${field} ${text}` }
 }
 
-const inOrder = (allowed: readonly string[]) =>
-  allowed.length === 1 ? `only ${allowed[0]} may be given` : `allowed are: ${allowed.join(', ')}`
+function inOrder(allowed: readonly string[]): string {
+  if (allowed.length === 0) return 'nothing may be given here'
+  return allowed.length === 1 ? `only ${allowed[0]} may be given` : `allowed are: ${allowed.join(', ')}`
+}
 
 /** What the schema expects. The keyword `accepts` describes a pattern, since a regular expression is hard to read. */
 function inWords({ keyword, params, parentSchema, message }: Parameters<typeof describeProblem>[0]) {

@@ -36,7 +36,7 @@ export function refuseFixed(
   if (endpoint !== endpointIn(shown) && endpoint !== canonical(node.endpoint))
     throw refuse(
       `${cloudPath}.clusterConfig.controlPlaneEndpoint.host`,
-      `stays ${JSON.stringify(endpointIn(shown))}: certificates and clients of the cluster have it`,
+      `stays ${JSON.stringify(endpointIn(shown) || canonical(node.endpoint))}: certificates and clients of the cluster have it`,
     )
   const [pool] = next.spec?.cloudConfig?.spec?.machinePoolConfig ?? []
   const [host] = pool?.hosts ?? []

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
 import { callerOf } from '../../api/guard.ts'
 import { errorReplies } from '../../api/schemas.ts'
 import type { Certificates } from '../certificates/certificates.ts'
@@ -42,7 +43,9 @@ export const certificateRoutes: FastifyPluginAsyncTypebox<CertificateRoutesOptio
         summary: 'Renew the certificates of the control plane now',
         description:
           'The host does it by itself after the reply; the API server of the cluster is away for some seconds, workloads go on. While a renewal is under way the reply has its uid, and nothing more is done. See renewal of GET, and the events of the cluster.',
-        response: { 201: RenewalAccepted, ...errorReplies(401, 403, 404, 409, 507) },
+        // A dry run is not possible, so a query that asks for one is refused.
+        querystring: Type.Object({}, { additionalProperties: false }),
+        response: { 201: RenewalAccepted, ...errorReplies(400, 401, 403, 404, 409, 507) },
       },
     },
     async (request, reply) => {

@@ -56,7 +56,7 @@ export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async 
         body: bodies(ClusterConfiguration),
       },
     },
-    (request, reply) => answerChange(request, reply, verbsOf(change, patched(request, applyMergePatch))),
+    (request, reply) => answerChange(request, reply, verbsOf(change, patched(request, applyPart))),
   )
 
   app.patch(
@@ -82,10 +82,30 @@ export const patchRoutes: FastifyPluginAsyncTypebox<PatchRoutesOptions> = async 
 /** @returns another document, of which nothing is checked */
 type Patch = (document: unknown, body: unknown) => unknown
 
-const applyPatches: Patch = (document, body) => {
-  const { clusterConfigPatches = [] } = body as ClusterPatch
-  return applyJsonPatch(document, clusterConfigPatches, 'clusterConfigPatches')
+// A body for the other path would change nothing: its members are not known here.
+const applyPart: Patch = (document, body) => {
+  if (isMap(body) && Object.hasOwn(body, operations))
+    throw refuse(
+      operations,
+      'is for PATCH /v1/edge-mgmt/cluster/{clusterName}; this path takes a part of a configuration',
+    )
+  return applyMergePatch(document, body)
 }
+
+const applyPatches: Patch = (document, body) => {
+  const { clusterConfigPatches } = body as ClusterPatch
+  if (clusterConfigPatches === undefined && isMap(body) && Object.keys(body).length > 0)
+    throw refuse(
+      operations,
+      `is missing; a part of a configuration is for PATCH /v1/edge-mgmt/cluster, or for Content-Type ${mergePatch}`,
+    )
+  return applyJsonPatch(document, clusterConfigPatches ?? [], operations)
+}
+
+const operations = 'clusterConfigPatches'
+const isMap = (body: unknown): body is object => typeof body === 'object' && body !== null
+const refuse = (field: string, reason: string) =>
+  new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })
 
 function patchOf({ headers }: FastifyRequest, json: Patch): Patch {
   const [type] = (headers['content-type'] ?? '').split(';')

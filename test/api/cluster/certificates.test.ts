@@ -13,8 +13,9 @@ describe.each(['airgap', 'connected'] as const)('the certificates of a cluster, 
     admin = (await edge.login('alice')).access
   })
   afterEach(() => edge.stop())
-  const post = async (headers: Record<string, string> = { authorization: admin }) => {
-    const reply = await edge.app.inject({ method: 'POST', url: `${path}/renew-certificates`, headers })
+  const post = async (headers: Record<string, string> = { authorization: admin }, query = '') => {
+    const url = `${path}/renew-certificates${query}`
+    const reply = await edge.app.inject({ method: 'POST', url, headers })
     return { status: reply.statusCode, code: reply.json<ErrorReply>().code }
   }
 
@@ -35,6 +36,11 @@ describe.each(['airgap', 'connected'] as const)('the certificates of a cluster, 
       ...{ actionType: 'action', resource: { kind: 'cluster' } },
       message: expect.stringContaining('NoCertificates'),
     })
+  })
+
+  it('have no dry run: what asks for one is refused', async () => {
+    plantCluster(edge)
+    expect(await post({ authorization: admin }, '?dryRun=true')).toEqual({ status: 400, code: 'BadRequest' })
   })
 
   it('are not renewed without a session', async () => {

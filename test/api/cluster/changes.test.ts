@@ -101,6 +101,16 @@ describe('the configuration of a cluster', () => {
     expect(refusal(await test('3'))).toEqual(['BadRequest', '[0]'])
   })
 
+  it('a patch of the other path is refused, since it would change nothing', async () => {
+    const operations = [{ op: 'remove', path: '/spec/profileVariables' }]
+    const list = await ask('PATCH', '', { clusterConfigPatches: operations })
+    const part = await ask('PATCH', '/edge-1', { spec: { profileVariables: [] } })
+    for (const reply of [list, part]) expect(refusal(reply)).toEqual(['BadRequest', 'clusterConfigPatches'])
+    expect(list.body).toContain('PATCH /v1/edge-mgmt/cluster/{clusterName}')
+    expect(part.body).toContain(merge)
+    expect((await ask('PATCH', '/edge-1', {})).status).toBe(204)
+  })
+
   it('what a patch makes has to be a configuration', async () => {
     const wrong = { spec: { profileVariables: 5 } }
     expect(refusal(await ask('PATCH', '', wrong, { 'content-type': merge }))).toEqual([
