@@ -2,6 +2,7 @@ import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { missingFolderIn, readKeyFiles } from '../../../../src/cluster/host/settings/account.ts'
 import { observeNtpServers, placeNtpServers } from '../../../../src/cluster/host/settings/ntp-servers.ts'
 import { observeSshKeys, placeSshKeys } from '../../../../src/cluster/host/settings/ssh-keys.ts'
 import { createHostFiles } from '../../../../src/host/files.ts'
@@ -333,6 +334,28 @@ describe.runIf(process.getuid?.() === 0)('SSH keys', () => {
       ...{ isDue: false, isPlaced: false, problem: expect.stringContaining('AuthorizedKeysFile') },
     })
     await expect(place([ed25519])).rejects.toThrow('AuthorizedKeysFile')
+  })
+
+  it.each([
+    ['Missing privilege separation directory: /run/sshd\r\n', '/run/sshd'],
+    ['a warning\nMissing privilege separation directory: /var/run/sshd\n', '/var/run/sshd'],
+    ['Missing privilege separation directory: /var/empty/sshd\n', undefined],
+    ['sshd: no hostkeys available -- exiting.\n', undefined],
+  ])('of an sshd that does not run the folder in memory is known: %j', (said, folder) => {
+    expect(missingFolderIn(said)).toBe(folder)
+  })
+
+  it('are where an sshd without host keys says, which a later version says with -G', async () => {
+    const files = await readKeyFiles(
+      {
+        run: async (_program, [option]) => ({
+          ...{ exitCode: option === '-G' ? 0 : 1, stderr: 'sshd: no hostkeys available -- exiting.\n' },
+          stdout: option === '-G' ? 'authorizedkeysfile .ssh/authorized_keys .ssh/site\n' : '',
+        }),
+      },
+      { name: 'operator', uid, gid, home: '/home/operator' },
+    )
+    expect(files).toEqual(['/home/operator/.ssh/authorized_keys', '/home/operator/.ssh/site'])
   })
 
   it('no account of the name, and a home that is not there, are problems that say what to do', async () => {
