@@ -41,6 +41,13 @@ export function wrap(text: string, columns: number): string[] {
   return lines
 }
 
+/** A text of several lines, each wrapped. */
+export const wrapLines = (text: string, columns: number): string =>
+  text
+    .split('\n')
+    .flatMap((line) => wrap(line, columns))
+    .join('\n')
+
 /** Columns of the widest word of a text. */
 export const longestWord = (text: string): number => Math.max(...text.split(' ').map(displayWidth))
 

@@ -11,7 +11,7 @@ export const certificateCommands: Noun = [
       'The certificates of the control plane are renewed by themselves 30 days before their end. With renew they are renewed now: the API server of the cluster is away for some seconds, and workloads go on.',
     options: {
       wait: {
-        summary: 'With renew: wait until they are renewed; ends with 1 when a try has failed.',
+        summary: 'With renew: show what happens until they are renewed; ends with 1 when a try has failed.',
         isOfCommand: true,
       },
     },

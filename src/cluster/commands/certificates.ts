@@ -7,6 +7,7 @@ import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { CertificateDetails, RenewalAccepted } from '../certificates/schemas.ts'
 import { clusterPath } from './read-details.ts'
+import { showUntil } from './watch.ts'
 
 interface Row {
   readonly name: string
@@ -78,26 +79,62 @@ function renewalLine({
   return `${asked}, under way${reason === undefined ? '' : `; the last try failed: ${reason}`}`
 }
 
-const pauseMs = 2_000
+const pauseMs = 500
 
 async function renew(context: Context<'wait'>): Promise<undefined> {
   const { client, line, output } = context
   const reply = await client.change('POST', `${clusterPath}/renew-certificates`)
   const accepted = parseBody<RenewalAccepted>(reply, ['uid'])
-  if (line.options.wait !== undefined) {
-    await waitUntilDone(context, accepted.uid)
-    await output.show(accepted, () => 'The certificates are renewed.\n')
-  } else await output.show(accepted, () => `${oneLine(accepted.message)}: edgehostctl cluster certificates\n`)
+  if (line.options.wait === undefined)
+    await output.show(accepted, () => `${oneLine(accepted.message)}: edgehostctl cluster certificates\n`)
+  else {
+    await followRenewal(context, accepted.uid)
+    output.note('The certificates are renewed.')
+  }
   return undefined
 }
 
-/** Another renewal may have taken the place of this one, which was done then. @throws Failure when a try has failed */
+/** Shows what happens until a renewal is done. @throws Failure when a try has failed */
+async function followRenewal(context: Context<'wait'>, uid: string): Promise<void> {
+  const { renewal } = await read(context)
+  if (!isUnderWay(renewal, uid)) return
+  const since = Date.parse(renewal.creationTimestamp)
+  await showUntil(context, {
+    isFirst: ({ metadata }) => Date.parse(metadata.creationTimestamp) >= since,
+    async isLast({ reason }) {
+      if (reason === 'Deleting' || reason === 'Deleted')
+        throw new Failure('failed', 'the cluster is being deleted')
+      if (reason === 'CertificatesRenewed') await waitUntilDone(context, uid)
+      if (reason !== 'StepFailed') return reason === 'CertificatesRenewed'
+      // Of another step too: what GET says decides, a moment later.
+      await sleep(pauseMs)
+      return hasEnded(context, uid)
+    },
+    isPatient: true,
+    interrupted: 'Interrupted. The host goes on with the renewal: edgehostctl cluster certificates',
+  })
+}
+
+type Renewal = NonNullable<CertificateDetails['renewal']>
+
+/** Another renewal may have taken the place of this one, which was done then. */
+const isUnderWay = (renewal: Renewal | undefined, uid: string): renewal is Renewal =>
+  renewal?.uid === uid && renewal.endTimestamp === undefined
+
+/** The event may be there a moment before what GET says. @throws Failure when a try has failed */
 async function waitUntilDone(context: Pick<Context, 'client'>, uid: string): Promise<void> {
-  for (;;) {
+  while (!(await hasEnded(context, uid))) await sleep(pauseMs)
+}
+
+/** Whether a renewal is over; the daemon may be restarted meanwhile. @throws Failure when a try has failed */
+async function hasEnded(context: Pick<Context, 'client'>, uid: string): Promise<boolean> {
+  try {
     const { renewal } = await read(context)
-    if (renewal?.uid !== uid || renewal.endTimestamp !== undefined) return
-    if (renewal.reason !== undefined)
-      throw new Failure('failed', `${renewal.reason}; edgehostd tries again, see: edgehostctl cluster watch`)
-    await sleep(pauseMs)
+    if (!isUnderWay(renewal, uid)) return true
+    if (renewal.reason === undefined) return false
+    throw new Failure('failed', `${renewal.reason}; edgehostd tries again, see: edgehostctl cluster watch`)
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exitName !== 'unreachable') throw error
+    return false
   }
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../../ctl/context.ts'
 import { confirm } from '../../ctl/confirm.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { moment, oneLine } from '../../ctl/text.ts'
+import { moment, oneLine, wrapLines } from '../../ctl/text.ts'
 import type { ClusterConfigArchiveDetails } from '../../definition/schemas.ts'
 import type { ServiceStatus } from '../../service/schemas.ts'
 import type { ClusterCurrentApplications } from '../packs/schemas.ts'
@@ -73,7 +73,10 @@ async function uploaded(context: ChooseContext, present: Present, path: string):
   const isReplaced = slot.archiveUploadPath !== '' && !isKeptElsewhere
   if (isReplaced && line.options.yes === undefined)
     confirm(terminal, {
-      what: `The definition ${titleOf(slot)} waits in the slot update of the host. The one that is sent takes its place, and is not applied yet.`,
+      what: wrapLines(
+        `The definition ${titleOf(slot)} waits in the slot update of the host. The one that is sent takes its place, and is not applied yet.`,
+        output.paper.columns,
+      ),
       ask: 'Replace it?',
       done: 'replaced',
     })

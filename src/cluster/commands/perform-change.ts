@@ -1,7 +1,7 @@
 import type { Context } from '../../ctl/context.ts'
 import { confirm } from '../../ctl/confirm.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { moment, oneLine, plural } from '../../ctl/text.ts'
+import { moment, oneLine, plural, wrapLines } from '../../ctl/text.ts'
 import type { ClusterChangeDryRun } from '../change/schemas.ts'
 import { sendChange, shownOf, waitingOf, type Order, type Present } from './change-host.ts'
 import { followRevision } from './follow-revision.ts'
@@ -85,16 +85,17 @@ export async function performChange(
   const { yes, 'no-wait': noWait } = line.options
   const lines = [...placeHints(present, found, isBack), ...hints]
   const isJson = output.format !== 'table'
-  if (!isJson || !found.isPossible || !found.isChanged)
-    await output.show(found, (paper) => renderChange(found, lines, paper))
-  if (!found.isPossible) throw refusalOf(found)
   // What runs may be what is wanted while another revision waits: it is cancelled so.
   const isNothing = !found.isChanged || (found.diff?.isEmpty === true && !waitingOf(present) && !scheduleAt)
+  if (!isJson || !found.isPossible || isNothing)
+    await output.show(found, (paper) => renderChange(found, lines, paper))
+  if (!found.isPossible) throw refusalOf(found)
   if (isNothing) {
     output.note('Nothing is to be changed, so nothing was sent.')
     return undefined
   }
-  if (yes === undefined) confirm(terminal, { what, ask: 'Apply it?', done: 'applied' })
+  if (yes === undefined)
+    confirm(terminal, { what: wrapLines(what, output.paper.columns), ask: 'Apply it?', done: 'applied' })
   const revision = await sendChange(context, order, present)
   if (revision === undefined) {
     output.note('Nothing was changed.')

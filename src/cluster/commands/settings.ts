@@ -43,22 +43,33 @@ async function showSettings(context: SettingsContext): Promise<undefined> {
   const { ntpServers, sshKeys } = spec
   const { ntpServersApplied, sshKeysApplied } = status
   const settings = { ntpServers, sshKeys, ntpServersApplied, sshKeysApplied }
-  await context.output.show(settings, (paper) => renderFacts(factsOf(settings), paper))
+  const reasonOf = (type: string) =>
+    status.clusterConditions.find((each) => each.type === type && each.status === 'False')?.message
+  const reasons = { ntpServers: reasonOf('NtpServersApplied'), sshKeys: reasonOf('SshKeysApplied') }
+  await context.output.show(settings, (paper) => renderFacts(factsOf(settings, reasons), paper))
   return undefined
 }
 
 type Shown = Pick<ClusterDetails['spec'], 'ntpServers' | 'sshKeys'> &
   Pick<ClusterDetails['status'], 'ntpServersApplied' | 'sshKeysApplied'>
 
-const factsOf = ({ ntpServers, sshKeys, ntpServersApplied, sshKeysApplied }: Shown): Fact[] => [
-  factOf('NTP servers', ntpServers, ntpServersApplied),
-  factOf('SSH keys', sshKeys.map(shortKey), sshKeysApplied),
+/** Why a setting is not applied; undefined where that is not said. */
+type Reasons = Readonly<Record<'ntpServers' | 'sshKeys', string | undefined>>
+
+const factsOf = (
+  { ntpServers, sshKeys, ntpServersApplied, sshKeysApplied }: Shown,
+  reasons: Reasons,
+): Fact[] => [
+  factOf('NTP servers', ntpServers, ntpServersApplied, reasons.ntpServers),
+  factOf('SSH keys', sshKeys.map(shortKey), sshKeysApplied, reasons.sshKeys),
 ]
 
-function factOf(label: string, items: readonly string[], isApplied: boolean): Fact {
-  if (items.length === 0) return { label, lines: ['none'] }
-  if (isApplied) return { label, lines: items, mood: 'good' }
-  return { label, lines: [...items, 'not applied yet: edgehostctl cluster get'], mood: 'warning' }
+function factOf(label: string, items: readonly string[], isApplied: boolean, reason?: string): Fact {
+  const lines = items.length === 0 ? ['none'] : items
+  if (isApplied || (items.length === 0 && reason === undefined))
+    return items.length === 0 ? { label, lines } : { label, lines, mood: 'good' }
+  const why = reason === undefined ? 'not applied yet: edgehostctl cluster watch' : `not applied: ${reason}`
+  return { label, lines: [...lines, why], mood: 'warning' }
 }
 
 /** The public keys of a file, a line each, without comments. @throws Failure usage, without anything of the file */

@@ -20,7 +20,7 @@ export async function watchCluster(context: HostContext): Promise<undefined> {
   return undefined
 }
 
-type EventTest<Answer> = (event: Pick<Event, 'reason' | 'message'>) => Answer
+type EventTest<Answer> = (event: Pick<Event, 'reason' | 'message' | 'metadata'>) => Answer
 
 export interface ShownEvents {
   /** Whether this is the last event; it is asked for the shown ones only. */

@@ -66,6 +66,8 @@ describe('cluster apply', () => {
     expect(no.stdout).toMatch(
       /web +1\.0\.0 -> 1\.1\.0.*takes it back by itself.*Apply it\? \[y\/N\] .*nothing was applied/s,
     )
+    // Nothing is broken within a word.
+    expect(no.stdout.replaceAll(/\s+/g, ' ')).toContain('if the cluster does not run with it.')
     expect(writes()).toEqual([])
     const yes = await runOnTerminal(applying('good', 'Updated'), ['apply'], 'y\n')
     expect(yes.exitCode).toBe(0)
@@ -124,6 +126,8 @@ describe('cluster apply', () => {
     const ended = await run(answers, ['apply', '--yes'])
     expect(ended.exitCode).toBe(exitCode)
     expect(ended.stderr).toContain(message)
+    const asJson = await run(answers, ['apply', '--yes', '-o', 'json'])
+    expect(JSON.parse(asJson.stdout)).toEqual({ ...tried, ...more })
     expect(writes()).toEqual([])
   })
 

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { json } from '../../../support/played-cluster.ts'
+import { stream } from '../../../support/changing-host.ts'
+import { beginStream, eventOf, json, streamOf } from '../../../support/played-cluster.ts'
 import { createPlayedCtl, type Answers } from '../../../support/played-ctl.ts'
 
 const cluster = '/v1/edge-mgmt/cluster'
@@ -27,7 +28,25 @@ describe('cluster certificates', () => {
     ...more,
   })
   const accepted = { uid, message: 'the certificates are being renewed' }
-  const renewal = { uid, by: 'ada', creationTimestamp: '2026-01-31T10:00:00.000Z' }
+  const renewal = { uid, by: 'ada', creationTimestamp: '2026-01-31T08:00:05.000Z' }
+  /** A host that renews: its events, and what becomes of the renewal after its last one. */
+  function renewing(end: object, reason: string): Answers {
+    let now = {}
+    return {
+      [`POST ${cluster}/renew-certificates`]: json(201, accepted),
+      [`GET ${path}`]: (...args) => json(200, details({ renewal: { ...renewal, ...now } }))(...args),
+      [stream]: (_request, response) => {
+        const requested = eventOf(5, 'RenewalRequested', 'ada asked for a renewal')
+        const started = eventOf(6, 'StepStarted', 'Renew', 'certificates-renew')
+        beginStream(response).write(streamOf(eventOf(1, 'RenewalRequested', 'long ago'), requested, started))
+        setTimeout(() => {
+          response.write(streamOf(eventOf(8, reason, 'the end', 'certificates-renew')))
+          // A moment after the event.
+          setTimeout(() => (now = end), 100)
+        }, 100)
+      },
+    }
+  }
 
   it('cluster certificates is a table of authorities and what they have signed', async () => {
     const ended = await run({ [`GET ${path}`]: json(200, details()) }, ['certificates'])
@@ -57,26 +76,25 @@ describe('cluster certificates', () => {
     const plain = await run({ [post]: json(201, accepted) }, ['certificates', 'renew'])
     expect(plain).toMatchObject({ exitCode: 0, stderr: '' })
     expect(plain.asked.map(({ url }) => url)).toEqual([post])
-    let looks = 0
-    const answers = {
-      [post]: json(201, accepted),
-      [`GET ${path}`]: ((request, response, body) => {
-        looks += 1
-        const end = looks > 1 ? { endTimestamp: '2026-01-31T10:00:09.000Z' } : {}
-        json(200, details({ renewal: { ...renewal, ...end } }))(request, response, body)
-      }) as Answers[string],
-    }
-    const ended = await run(answers, ['certificates', 'renew', '--wait'])
-    expect(ended).toMatchObject({ exitCode: 0, stderr: '', stdout: 'The certificates are renewed.\n' })
-    expect(looks).toBe(2)
+    const ended = await run(renewing({ endTimestamp: '2026-01-31T10:00:09.000Z' }, 'CertificatesRenewed'), [
+      ...['certificates', 'renew', '--wait'],
+    ])
+    expect(ended).toMatchObject({ exitCode: 0, stderr: 'The certificates are renewed.\n' })
+    expect(ended.stdout).toMatch(/RenewalRequested .*\n.*StepStarted .*\n.*CertificatesRenewed +the end\n$/)
+    expect(ended.stdout).not.toContain('long ago')
+    const asJson = await run(renewing({ endTimestamp: '2026-01-31T10:00:09.000Z' }, 'CertificatesRenewed'), [
+      ...['certificates', 'renew', '--wait', '-o', 'json'],
+    ])
+    const lines = asJson.stdout.trimEnd().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as { reason: string }).reason)).toEqual([
+      ...['RenewalRequested', 'StepStarted', 'CertificatesRenewed'],
+    ])
   })
 
   it('cluster certificates renew --wait ends with 1 and the reason when a try has failed', async () => {
-    const answers = {
-      [`POST ${cluster}/renew-certificates`]: json(201, accepted),
-      [`GET ${path}`]: json(200, details({ renewal: { ...renewal, reason: 'no space' } })),
-    }
-    const ended = await run(answers, ['certificates', 'renew', '--wait'])
+    const ended = await run(renewing({ reason: 'no space' }, 'StepFailed'), [
+      ...['certificates', 'renew', '--wait'],
+    ])
     expect(ended.exitCode).toBe(1)
     expect(ended.stderr).toMatch(/^edgehostctl: no space; edgehostd tries again/)
   })

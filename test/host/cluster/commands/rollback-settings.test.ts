@@ -84,22 +84,40 @@ describe('cluster rollback, revisions and settings', () => {
     const answers = host({ [`GET ${clusterPath}/revisions`]: json(200, { items: [scheduled, ...items] }) })
     const ended = await run(answers, ['revisions'])
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^REVISION +TIME +BY +ORIGIN +DEFINITION +KUBERNETES +OUTCOME +REASON\n4 /)
-    expect(ended.stdout).toMatch(/^4 .* waiting for 2031-05-01 02:00:00Z +-$/m)
-    expect(ended.stdout).toMatch(/^3 .* bob .* rolledBack +web was not available$/m)
-    expect(ended.stdout).toMatch(/^2 \* .* good +-$/m)
+    expect(ended.stdout).toMatch(/^REVISION +TIME +BY +ORIGIN +DEFINITION +KUBERNETES +OUTCOME\n4 /)
+    expect(ended.stdout).toMatch(/^4 .* waiting for 2031-05-01 02:00:00Z$/m)
+    expect(ended.stdout).toMatch(/^3 .* bob .* rolledBack$/m)
+    expect(ended.stdout).toMatch(/^2 \* .* good$/m)
+    expect(ended.stdout).toMatch(/\n\n3 rolledBack: web was not available\n$/)
     const asJson = await run(answers, ['revisions', '-o', 'json'])
     expect(JSON.parse(asJson.stdout)).toEqual({ items: [scheduled, ...items] })
   })
 
+  it('a reason of long words leaves the revisions a table on a terminal', async () => {
+    const reason = `pod=web-647d954c97-2hhj7_shop(${'2e56d8bc-'.repeat(4)}19142b5d253e): it ended`
+    const found = revisionOf(3, 'rolledBack', { reason })
+    const ended = await runOnTerminal(
+      host({ [`GET ${clusterPath}/revisions`]: json(200, { items: [found] }) }),
+      ['revisions'],
+      '',
+    )
+    expect(ended.stdout).toMatch(/^REVISION +TIME +BY +ORIGIN +DEFINITION +KUBERNETES +OUTCOME\r?\n3 /m)
+  })
+
   it('settings shows what the cluster has, and whether the host has it', async () => {
-    const details = detailsOf({ sshKeysApplied: false })
+    const details = detailsOf({
+      ...{ sshKeysApplied: false, ntpServersApplied: false },
+      clusterConditions: [
+        { type: 'NtpServersApplied', status: 'True' },
+        { type: 'SshKeysApplied', status: 'False', message: 'this host has no account mechanic' },
+      ],
+    })
     const spec = { ...details.spec, ntpServers: ['192.0.2.1'], sshKeys: ['ssh-ed25519 AAAA ada@shop'] }
     const ended = await run(host({ [`GET ${clusterPath}/details`]: json(200, { ...details, spec }) }), [
       'settings',
     ])
     expect(ended.stdout).toMatch(
-      /NTP servers: 192\.0\.2\.1\n +SSH keys: ssh-ed25519 ada@shop\n +not applied yet/,
+      /NTP servers: 192\.0\.2\.1\n +not applied yet: edgehostctl cluster watch\n +SSH keys: ssh-ed25519 ada@shop\n +not applied: this host has no account mechanic\n/,
     )
   })
 
