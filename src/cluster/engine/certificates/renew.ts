@@ -41,7 +41,9 @@ export const renewCertificates: StepAction = async (order, print) => {
   const config = await readFile(paths.kubeadmConfig, 'utf8')
   const files = knownCertificates(await certificatesFolderIn(config))
   const noted = await readRenewal(paths)
-  const renewal = noted?.phase === 'renewed' ? noted : await renewFiles(noted)
+  // After a host was off for long, what was written before is due again; so may be the certificate of the kubelet.
+  const isWritten = noted?.phase === 'renewed' && dueCertificates(await read(), Date.now()).length === 0
+  const renewal = isWritten ? noted : await renewFiles(noted)
   await restart(paths, renewal, print)
   await removeRenewal(paths)
   const seen = await read()
@@ -65,7 +67,9 @@ export const renewCertificates: StepAction = async (order, print) => {
       ({ name }) => name === kubeletNames.client,
     )
     const withKubelet = isClientDue || begun?.withKubelet === true
-    const old = begun?.old ?? (await runningContainers(podsHere())).map(({ id }) => id)
+    // Also those that were started since the first try: they may have read what was there before.
+    const running = (await runningContainers(podsHere())).map(({ id }) => id)
+    const old = [...new Set([...(begun?.old ?? []), ...running])]
     if (!begun) await copyForRenewal(paths, files)
     await noteRenewal(paths, { phase: 'copied', old, withKubelet })
     const args = ['certs', 'renew', 'all', '--config', paths.kubeadmConfig]
