@@ -1,12 +1,4 @@
-import type { ConditionTypeName } from './condition-types.ts'
-
-interface OfType {
-  readonly type: ConditionTypeName
-  readonly label: string
-  readonly status?: 'True' | 'False' | 'Unknown'
-  readonly severity?: 'Warning'
-  readonly meaning: string
-}
+import type { Reason } from './reason.ts'
 
 /** Reasons of events about the certificates of Kubernetes; see `reasons.ts`. */
 export const certificateReasons = {
@@ -37,4 +29,4 @@ export const certificateReasons = {
     ...{ type: 'AuthoritiesValid', label: 'Valid', status: 'True' },
     meaning: 'No certificate authority ends within a year any more.',
   },
-} as const satisfies Readonly<Record<string, OfType>>
+} as const satisfies Readonly<Record<string, Reason>>
