@@ -3,24 +3,13 @@ import { join } from 'node:path'
 import { createHistogram } from '../base/histogram.ts'
 import { createLock } from '../base/lock.ts'
 import { uidOf } from '../base/uid.ts'
-import type { ContentRoom } from '../content/room.ts'
 import type { ClusterProfileDetail } from '../definition/schemas.ts'
-import type { Definitions } from '../definition/definitions.ts'
-import type { DefinitionSettings } from '../definition/config.ts'
-import type { HostFiles } from '../host/files.ts'
 import type { HostInCluster } from '../host/document.ts'
-import type { Host } from '../host/room.ts'
 import { createKubernetesClient } from '../kubernetes/create-client.ts'
 import type { Room } from '../room.ts'
 import { createHideOf } from '../definition/slots/secrets.ts'
-import type { Secrets } from '../secrets/secrets.ts'
-import type { Database } from '../store/database.ts'
-import type { Clock } from '../system/clock.ts'
 import { sweepTemporary } from '../system/files.ts'
 import { createLastingRuns } from '../system/lasting/runs.ts'
-import type { ContinueTokens } from '../lists/continue-token.ts'
-import type { Logger } from '../system/log.ts'
-import type { CommandRunner } from '../system/runner.ts'
 import { createAddEvent } from './add-event.ts'
 import { adopt } from './adopt.ts'
 import { createCertificates } from './certificates/certificates.ts'
@@ -29,7 +18,6 @@ import { withDefinition } from './change/edits.ts'
 import { createUpkeep } from './change/upkeep.ts'
 import { followCopy, writeCopy } from './cluster-copy.ts'
 import { createClusterStore } from './cluster-store.ts'
-import type { ClusterSettings } from './config.ts'
 import { givenIn } from './configuration/read-configuration.ts'
 import { createCreation, pinHolder } from './creation.ts'
 import { createDetails } from './details.ts'
@@ -69,41 +57,7 @@ import { createStepRunner } from './steps/step-runner.ts'
 import { createStepStore } from './steps/step-store.ts'
 import { createCopies } from './update/copies.ts'
 import type { Wanted } from './wanted.ts'
-
-export interface ClusterOptions {
-  readonly settings: ClusterSettings
-  /** Limits of definitions. */
-  readonly definitionSettings: DefinitionSettings
-  readonly stateDirectory: string
-  readonly database: Database
-  readonly secrets: Secrets
-  readonly listTokens: ContinueTokens
-  /** Id of this host. */
-  readonly hostId: string
-  readonly host: Pick<Host, 'hostName' | 'addresses' | 'nics' | 'refresh'>
-  readonly files: HostFiles
-  readonly definition: Pick<Definitions, 'archiveOf'>
-  readonly content: Pick<
-    ContentRoom,
-    'find' | 'findChart' | 'findProgram' | 'programVersions' | 'pin' | 'renewPins' | 'unpin' | 'registry'
-  >
-  /** The certificate of this host, PEM. */
-  readonly certificate: () => string
-  /** As OCI names it. */
-  readonly architecture: string
-  readonly cores: number
-  readonly version: string
-  readonly runner: CommandRunner
-  /** Runs programs outside of the sandbox of the daemon. */
-  readonly privileged: CommandRunner
-  /** Whether the daemon is a unit of systemd. */
-  readonly asUnits: boolean
-  readonly programs: { readonly step: string; readonly keeper: string; readonly prepare: string }
-  /** Aborted when a stop of the daemon begins. */
-  readonly stopping: AbortSignal
-  readonly clock: Clock
-  readonly log: Logger
-}
+import type { ClusterOptions } from './room-options.ts'
 
 /** The room, and what other rooms ask of it. */
 export interface ClusterRoom extends Room {

@@ -1,0 +1,48 @@
+import type { ContentRoom } from '../content/room.ts'
+import type { Definitions } from '../definition/definitions.ts'
+import type { DefinitionSettings } from '../definition/config.ts'
+import type { HostFiles } from '../host/files.ts'
+import type { Host } from '../host/room.ts'
+import type { Secrets } from '../secrets/secrets.ts'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { ContinueTokens } from '../lists/continue-token.ts'
+import type { Logger } from '../system/log.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import type { ClusterSettings } from './config.ts'
+
+/** What the room of the cluster is made of. */
+export interface ClusterOptions {
+  readonly settings: ClusterSettings
+  /** Limits of definitions. */
+  readonly definitionSettings: DefinitionSettings
+  readonly stateDirectory: string
+  readonly database: Database
+  readonly secrets: Secrets
+  readonly listTokens: ContinueTokens
+  /** Id of this host. */
+  readonly hostId: string
+  readonly host: Pick<Host, 'hostName' | 'addresses' | 'nics' | 'refresh'>
+  readonly files: HostFiles
+  readonly definition: Pick<Definitions, 'archiveOf'>
+  readonly content: Pick<
+    ContentRoom,
+    'find' | 'findChart' | 'findProgram' | 'programVersions' | 'pin' | 'renewPins' | 'unpin' | 'registry'
+  >
+  /** The certificate of this host, PEM. */
+  readonly certificate: () => string
+  /** As OCI names it. */
+  readonly architecture: string
+  readonly cores: number
+  readonly version: string
+  readonly runner: CommandRunner
+  /** Runs programs outside of the sandbox of the daemon. */
+  readonly privileged: CommandRunner
+  /** Whether the daemon is a unit of systemd. */
+  readonly asUnits: boolean
+  readonly programs: { readonly step: string; readonly keeper: string; readonly prepare: string }
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
