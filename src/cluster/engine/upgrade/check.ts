@@ -6,7 +6,7 @@ import { skewOf } from '../../change/version.ts'
 import { StepFailed } from '../../step.ts'
 import type { StepAction } from '../../step-program/action.ts'
 import { startUnits } from '../actions/start-units.ts'
-import { whileRegistryIsAway } from '../actions/pull-images.ts'
+import { whilePullsAreEarly } from '../actions/pull-images.ts'
 import { kubeadmFailure } from '../kubeadm-failure.ts'
 import { waitUntilReady } from '../kubectl.ts'
 import { clusterPaths, type ClusterPaths } from '../paths.ts'
@@ -37,7 +37,7 @@ export const pullNextImages: StepAction = async (given, print) => {
   const paths = clusterPaths(stateDirectory)
   const { folders } = await readNextPrograms(paths, to)
   const args = ['config', 'images', 'pull', '--config', paths.next.kubeadmConfig]
-  const failed = await whileRegistryIsAway(() => runKubeadmIn(folders, args, print), print)
+  const failed = await whilePullsAreEarly(() => runKubeadmIn(folders, args, print), print)
   if (failed !== undefined) throw new StepFailed(`the images of Kubernetes ${to} cannot be pulled: ${failed}`)
   print(`[images] all images of Kubernetes ${to} are pulled`)
 }

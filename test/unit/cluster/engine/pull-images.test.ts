@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { whileRegistryIsAway } from '../../../../src/cluster/engine/actions/pull-images.ts'
+import { whilePullsAreEarly } from '../../../../src/cluster/engine/actions/pull-images.ts'
 
+// Of containerd 1.6.20, a moment after a restart with the containers of a cluster.
+const starting =
+  'failed to create new CRI runtime service: validate service connection: validate CRI v1 runtime API for endpoint "unix:///run/edgehostd-containerd/containerd.sock": rpc error: code = Unknown desc = server is not initialized yet'
 const refused = 'failed to pull image "x": dial tcp 127.0.0.1:5081: connect: connection refused'
 
 /** @param ends what each pull gives; the last one from then on */
 async function pulled(...ends: readonly (string | undefined)[]) {
   const lines: string[] = []
   let pulls = 0
-  const failed = await whileRegistryIsAway(
+  const failed = await whilePullsAreEarly(
     async () => ends[Math.min(pulls++, ends.length - 1)],
     (line) => void lines.push(line),
     0,
@@ -15,9 +18,12 @@ async function pulled(...ends: readonly (string | undefined)[]) {
   return { failed, pulls, lines: lines.length }
 }
 
-describe('images of Kubernetes while the registry of the host is away', () => {
+describe('images of Kubernetes while the registry of the host or containerd is away', () => {
   it('are pulled again until it is there, as after a restart of the daemon', async () => {
     expect(await pulled(refused, refused, undefined)).toEqual({ failed: undefined, pulls: 3, lines: 2 })
+  })
+  it('are pulled again while containerd finds its containers anew', async () => {
+    expect(await pulled(starting, refused, undefined)).toEqual({ failed: undefined, pulls: 3, lines: 2 })
   })
   it('fail at once where the registry answers', async () => {
     expect(await pulled('x: not found')).toEqual({ failed: 'x: not found', pulls: 1, lines: 0 })
