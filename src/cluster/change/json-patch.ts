@@ -5,7 +5,7 @@ import { canonicalText } from '../configuration/canonical.ts'
 
 // More than a configuration needs: each operation may look at the whole document.
 const mostOperations = 1_000
-// Copies of copies grow as powers of two.
+// All that is copied together. Copies of copies grow as powers of two, and each is looked at once.
 const mostCharacters = 2 ** 20
 
 interface Place {
@@ -26,11 +26,14 @@ export function applyJsonPatch(document: unknown, operations: unknown, field = '
   // Refuses what is nested too deeply.
   canonicalText(operations)
   const root = { '': structuredClone(document) }
-  operations.forEach((operation: unknown, index) => applyOne(root, operation, `${field}[${index}]`))
+  const room = { characters: mostCharacters }
+  operations.forEach((operation: unknown, index) => applyOne(root, operation, `${field}[${index}]`, room))
+  // Operations that are not deep may make a document that is.
+  canonicalText(root)
   return root['']
 }
 
-function applyOne(root: object, operation: unknown, field: string): void {
+function applyOne(root: object, operation: unknown, field: string, room: { characters: number }): void {
   if (!isContainer(operation) || Array.isArray(operation)) throw refuse(field, 'must be an operation')
   const { op, path, from, value } = operation as Readonly<Record<string, unknown>>
   const at = pointerOf(path, `${field}.path`)
@@ -59,8 +62,11 @@ function applyOne(root: object, operation: unknown, field: string): void {
       return
     }
     case 'copy': {
-      add(root, at, structuredClone(get(existing(root, source(), `${field}.from`))), `${field}.path`)
-      if (canonicalText(root).length > mostCharacters) throw refuse(field, 'makes the document too large')
+      const copied = get(existing(root, source(), `${field}.from`))
+      // Not the whole document, which may be large: a thousand small copies would take minutes.
+      room.characters -= canonicalText(copied).length
+      if (room.characters < 0) throw refuse(field, 'makes the document too large')
+      add(root, at, structuredClone(copied), `${field}.path`)
       return
     }
     case 'test':
