@@ -30,6 +30,8 @@ export interface Upkeep {
 }
 
 const mostRevisions = 10
+// The running one, and the one that a rollback goes back to: many writes in a row leave more than the newest ten behind.
+const mostGood = 2
 
 export function createUpkeep(options: UpkeepOptions): Upkeep {
   const { store, revisions, content, followCopy, copies, inTurn, log } = options
@@ -38,6 +40,10 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     const all = revisions.list()
     const kept = new Set([
       ...all.slice(0, mostRevisions).map(({ generation }) => generation),
+      ...all
+        .filter(({ outcome }) => outcome === 'good')
+        .slice(0, mostGood)
+        .map(({ generation }) => generation),
       ...[record.generation, record.goodGeneration],
       ...(await copies()),
     ])

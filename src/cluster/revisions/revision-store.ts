@@ -58,7 +58,11 @@ export function createRevisionStore({ sql }: Database, sealed: Sealed): Revision
     pending: () => one("WHERE outcome IN ('waiting', 'held')"),
     add({ plain, sensitive, reason = '', ...rest }) {
       if (rest.origin !== 'goingBack')
-        sql.exec("UPDATE cluster_revision SET outcome = 'superseded' WHERE outcome IN ('waiting', 'held')")
+        sql
+          .prepare(
+            "UPDATE cluster_revision SET outcome = 'superseded', ended_at = ? WHERE outcome IN ('waiting', 'held')",
+          )
+          .run(rest.at)
       const secrets: Secrets = { ...(plain ? { plain } : {}), sensitive }
       sql
         .prepare(

@@ -18,7 +18,7 @@ export const revisionRoutes: FastifyPluginAsyncTypebox<RevisionRoutesOptions> = 
         tags: ['cluster'],
         summary: 'Revisions of the cluster: what was accepted, when and by whom, and what became of it',
         description:
-          'The newest first; the last 10 are kept, and always the active one and the last good one.',
+          'The newest first; the last 10 are kept, and always the active one and the last two good ones.',
         response: { 200: ClusterRevisions, ...errorReplies(401, 404) },
       },
     },

@@ -43,9 +43,10 @@ describe('a time for a change', () => {
       ['superseded', expect.any(Number)],
       ['good', null],
     ])
+    expect(revisions.list().map(({ endedAt }) => endedAt)).toEqual([null, clock.now(), expect.any(Number)])
   })
 
-  it.each(['tomorrow', '2031-05-01', '2031-05-01T02:00:00', '2020-05-01T02:00:00Z', '2031-13-01T02:00:00Z'])(
+  it.each(['tomorrow', '2031-05-01', '2031-05-01T02:00:00', '2020-05-01T02:00:00Z', '2031-13-01T02:00:00Z', '2031-02-29T02:00:00Z', '2031-05-01T24:00:00Z'])(
     'the time %s is refused',
     async (scheduleAt) => {
       const { write } = createChangingCluster()
@@ -206,6 +207,20 @@ describe('the upkeep', () => {
     expect(world.revisions.list().map(({ generation }) => generation)).toEqual([...kept].reverse())
     expect(world.generations()).toEqual(kept.map(String))
     expect(world.done.at(-1)).toBe('renew sha256:1,sha256:2')
+  })
+
+  it('many writes that came to nothing leave a good revision to which the present one can go back', async () => {
+    const world = createChangingCluster()
+    for (let value = 3; value <= 16; value += 1) await world.write(withReplicas(String(value)))
+    world.activate()
+    await world.upkeep.run()
+    expect(world.store.current()).toMatchObject({ generation: 15, goodGeneration: 15 })
+    expect(world.generations()[0]).toBe('1')
+    await rollBack(world)
+    expect(world.revisions.newest()?.plain).toEqual(posted)
+    world.activate()
+    await world.upkeep.run()
+    expect(world.generations()).not.toContain('1')
   })
 })
 
