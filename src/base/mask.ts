@@ -1,8 +1,8 @@
 /** Replaces a secret wherever one would be shown. It has no `$`, so it can be used as a replacement string as it is. */
 export const masked = '********'
 
-/** Whether a text consists only of a mask; exports contain one in place of each secret. */
-export const isMask = (text: string): boolean => /^\*+$/.test(text)
+/** Whether a text consists only of a mask, also with space around it; exports contain one in place of each secret. */
+export const isMask = (text: string): boolean => /^\*+$/.test(text.trim())
 
 // The name of a secret, with the separator before its value.
 const named = /((?:password|passphrase|secret|token|authorization|cookie)\\*["']?\s*[=:]\s*)/
