@@ -98,7 +98,7 @@ export function createChangingCluster({
   const requests: PrepareRequest[] = []
   const done: string[] = []
   const events: string[] = []
-  const found = { problems: [] as PreflightProblem[], variables: [] as PreparedVariable[] }
+  const found = { problems: [] as PreflightProblem[], variables: [] as PreparedVariable[], isSecret: true }
   const next = { kubernetes: wanted.kubernetes, packs: first.packs }
   const hold: { gate?: Promise<void> } = {}
   const prepare = async (request: PrepareRequest): Promise<Prepared> => {
@@ -118,7 +118,7 @@ export function createChangingCluster({
       ...{ wanted: prepared, problems: [], profiles: [], images: [], chartDigests: [], definition },
       variables: [
         { ...given('replicas'), isSensitive: false },
-        { ...given('password'), isSensitive: true },
+        { ...given('password'), isSensitive: found.isSecret },
         ...found.variables,
       ],
       keep: async () => place(prepared),

@@ -33,6 +33,7 @@ import type { Sealed } from '../sealed.ts'
 import type { Wanted, WantedKubernetes } from '../wanted.ts'
 import { judgeFixed } from './cannot-change.ts'
 import { namesOfChanges } from './document.ts'
+import { keepSensitive } from './keep-sensitive.ts'
 import { deleting, draftOf, type Draft, type DraftOptions, type Write } from './draft.ts'
 import type { ClusterChangeDryRun } from './schemas.ts'
 import { rollbackOf, type CopyTime, type Rollback } from './rollback.ts'
@@ -94,7 +95,7 @@ export function createChange(options: ChangeOptions): Change {
     signal: AbortSignal,
     use: (examined: Examined, sides: { readonly before: DiffSide; readonly after: DiffSide }) => Promise<T>,
   ): Promise<T> {
-    const { record, plain, copyOf, hasCopy } = draft
+    const { record, shown, plain, copyOf, hasCopy } = draft
     const { uid, name, summary } = record
     const read = readConfiguration(plain, options.facts())
     const [running, runningProfiles] = await Promise.all([readWanted(record), readProfiles(record)])
@@ -113,7 +114,9 @@ export function createChange(options: ChangeOptions): Change {
       ...(copyOf ? { source: sourceOf(copyOf) } : {}),
       ...(kept ? { kubernetes: kept } : {}),
     }
-    return examine({ request, problems, running }, signal, ({ prepared, report }) => {
+    return examine({ request, problems, running }, signal, ({ prepared: found, report }) => {
+      const kept = copyOf ? [shown, copyOf] : [shown]
+      const prepared = { ...found, variables: keepSensitive(found.variables, kept) }
       // What is said of a change quotes also what runs.
       const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared.variables)])
       const fixed = judgeFixed(prepared.wanted, running, hasCopy)

@@ -10,6 +10,7 @@ import {
   createChangingCluster,
   posted,
   rollBack,
+  secret,
   signal,
   spec,
   withReplicas,
@@ -46,16 +47,21 @@ describe('a time for a change', () => {
     expect(revisions.list().map(({ endedAt }) => endedAt)).toEqual([null, clock.now(), expect.any(Number)])
   })
 
-  it.each(['tomorrow', '2031-05-01', '2031-05-01T02:00:00', '2020-05-01T02:00:00Z', '2031-13-01T02:00:00Z', '2031-02-29T02:00:00Z', '2031-05-01T24:00:00Z'])(
-    'the time %s is refused',
-    async (scheduleAt) => {
-      const { write } = createChangingCluster()
-      await expect(write((document) => spec(document, { scheduleAt }))).rejects.toMatchObject({
-        code: 'BadRequest',
-        details: { field: 'spec.scheduleAt' },
-      })
-    },
-  )
+  it.each([
+    'tomorrow',
+    '2031-05-01',
+    '2031-05-01T02:00:00',
+    '2020-05-01T02:00:00Z',
+    '2031-13-01T02:00:00Z',
+    '2031-02-29T02:00:00Z',
+    '2031-05-01T24:00:00Z',
+  ])('the time %s is refused', async (scheduleAt) => {
+    const { write } = createChangingCluster()
+    await expect(write((document) => spec(document, { scheduleAt }))).rejects.toMatchObject({
+      code: 'BadRequest',
+      details: { field: 'spec.scheduleAt' },
+    })
+  })
 })
 
 describe('missing values', () => {
@@ -194,6 +200,35 @@ describe('the way back', () => {
       code: 'PreflightFailed',
       details: { problems: [{ code: 'VersionSkew' }] },
     })
+  })
+})
+
+describe('a definition that declares a secret as open', () => {
+  const password = ({ revisions }: ChangingCluster) =>
+    revisions.newest()?.posted.spec?.profileVariables?.find(({ name }) => name === 'password')?.value
+
+  it('does not show the value that was masked, also after further changes and in a rollback', async () => {
+    const world = createChangingCluster()
+    world.found.isSecret = false
+    await world.write((document) => ({ ...withReplicas('3')(document), metadata: { labels: { site: 'b' } } }))
+    expect(password(world)).toBe('********')
+    expect(world.revisions.newest()).toMatchObject({ generation: 2, sensitive: [secret] })
+    world.activate()
+    await world.write(withReplicas('4'))
+    expect(password(world)).toBe('********')
+    world.activate()
+    const open = (value: string) => (document: ClusterConfiguration) =>
+      spec(document, { profileVariables: [{ name: 'password', value }] })
+    await world.write(open(secret))
+    expect(password(world)).toBe('********')
+    await world.write(open('another'))
+    expect(password(world)).toBe('another')
+    world.activate()
+    await rollBack(world, 2)
+    expect(password(world)).toBe('********')
+    expect(JSON.stringify([world.events, world.revisions.list().map(({ posted }) => posted)])).not.toContain(
+      secret,
+    )
   })
 })
 
