@@ -1,3 +1,4 @@
+import { isBuiltInObject } from './built-in-objects.ts'
 import { KubernetesError, type KubernetesClient, type KubernetesObject, type Resource } from './client.ts'
 import { entryOf, keyOf, nameOf, ownerLabel, ownerValue, prepared, type InventoryEntry } from './inventory.ts'
 import { readiness } from './readiness.ts'
@@ -28,8 +29,8 @@ export interface SetOrder {
 /** Objects that are applied, and taken away again, together. */
 export interface ApplySet {
   /**
-   * Applies the objects, definitions and namespaces first, and deletes those of the inventory that are not among them any more. What
-   * the API server refuses for the moment is tried again behind the others, until nothing has moved for the patience.
+   * Applies the objects, definitions and namespaces first, and deletes those of the inventory that are not among them any more, but
+   * not what Kubernetes itself needs. What the API server refuses for the moment is tried again behind the others, until nothing has moved for the patience.
    * @throws ApplyFailed which object cannot be applied, and why; any error after the signal
    */
   apply(order: SetOrder & { readonly objects: readonly SetObject[] }): Promise<void>
@@ -103,6 +104,10 @@ export function createApplySet(options: ApplySetOptions): ApplySet {
     if (found.metadata.deletionTimestamp !== undefined) return true
     if (found.metadata.labels?.[ownerLabel] !== ownerValue(owner)) {
       onLine(`${nameOf(entry)} stays: it belongs to another owner now`)
+      return false
+    }
+    if (isBuiltInObject(entry, found.metadata.labels)) {
+      onLine(`${nameOf(entry)} stays: Kubernetes needs it`)
       return false
     }
     if (await isKept?.(entry)) return false

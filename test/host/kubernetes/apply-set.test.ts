@@ -150,6 +150,18 @@ describe.skipIf(isKitMissing())('a set of objects', () => {
     expect(set.names()).toEqual(['Added/one'])
   })
 
+  it('keeps what Kubernetes itself needs, also when it has it no more', async () => {
+    const set = createSet('p1/built-in')
+    const built = namespaced(map('coredns'), 'kube-system')
+    await set.apply([built, map('beside')])
+    await set.apply([map('beside')])
+    expect(set.lines).toContain('ConfigMap kube-system/coredns stays: Kubernetes needs it')
+    await set.remove()
+    expect(await get('v1', 'ConfigMap', 'coredns', 'kube-system')).toBeDefined()
+    expect(await get('v1', 'ConfigMap', 'beside', 'default')).toBeUndefined()
+    expect(set.names()).toEqual([])
+  })
+
   it('loses what is not in it any more, and nothing that another owner has taken', async () => {
     const [one, other] = [createSet('p1/one'), createSet('p1/other')]
     await one.apply([map('kept'), map('taken'), map('dropped')])

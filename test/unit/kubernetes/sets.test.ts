@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { KubernetesError, type KubernetesObject } from '../../../src/kubernetes/client.ts'
+import { isBuiltInObject } from '../../../src/kubernetes/built-in-objects.ts'
 import { entryOf, keyOf, nameOf, ownerValue, prepared } from '../../../src/kubernetes/inventory.ts'
 import { isPassing } from '../../../src/kubernetes/passing.ts'
 import { refusal } from '../../../src/kubernetes/request.ts'
@@ -201,4 +202,27 @@ it('ranks definitions before namespaces, what workloads need before them, and wh
   // Kinds of the same name in other groups are what they are.
   for (const kind of ['CustomResourceDefinition', 'Namespace', 'Secret', 'MutatingWebhookConfiguration'])
     expect(rankOf({ apiVersion: 'example.com/v1', kind })).toBe(3)
+})
+
+it.each([
+  [true, 'v1', 'ConfigMap', 'kubeadm-config', 'kube-system'],
+  [true, 'v1', 'ServiceAccount', 'coredns', 'kube-system'],
+  [true, 'apps/v1', 'DaemonSet', 'kube-proxy', 'kube-system'],
+  [true, 'v1', 'Service', 'kube-dns', 'kube-system'],
+  [true, 'rbac.authorization.k8s.io/v1', 'ClusterRole', 'system:coredns', undefined],
+  [true, 'rbac.authorization.k8s.io/v1', 'RoleBinding', 'kubeadm:kubelet-config', 'kube-system'],
+  [false, 'rbac.authorization.k8s.io/v1', 'ClusterRole', 'system:metrics-server', undefined],
+  [false, 'v1', 'ConfigMap', 'coredns', 'shop'],
+  [false, 'v1', 'ConfigMap', 'coredns-custom', 'kube-system'],
+  [false, 'apps/v1', 'Deployment', 'metrics-server', 'kube-system'],
+  [false, 'rbac.authorization.k8s.io/v1', 'ClusterRole', 'shop', undefined],
+  [false, 'example.com/v1', 'ConfigMap', 'coredns', 'kube-system'],
+])('whether Kubernetes itself needs it is %s for %s %s %s', (needed, apiVersion, kind, name, namespace) => {
+  expect(isBuiltInObject({ apiVersion, kind, name, ...(namespace ? { namespace } : {}) })).toBe(needed)
+})
+
+it('roles that the API server makes are known by their label', () => {
+  const entry = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name: 'cluster-admin' }
+  expect(isBuiltInObject(entry, { 'kubernetes.io/bootstrapping': 'rbac-defaults' })).toBe(true)
+  expect(isBuiltInObject(entry, {})).toBe(false)
 })
