@@ -4,7 +4,7 @@ import { bootClusterHost, changeVersion, type ClusterHost } from '../../e2e/clus
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { revisionsOf } from './upgrades.ts'
+import { revisionsOf, storyOf } from './upgrades.ts'
 
 let plant: ClusterHost | undefined
 let cluster: ClusterClient
@@ -58,7 +58,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
     const { cut, outcome } = await settledWithCuts(3, () => true)
     process.stdout.write(`power cuts in ${[...cut].join(', ')}: ${outcome}\n`)
     for (const key of ['kubernetes-copy', 'kubernetes-upgrade']) expect([...cut]).toContain(key)
-    expect(outcome).toBe('good')
+    expect(outcome, await storyOf(cluster)).toBe('good')
     expect(await cluster.kubectl('get', 'nodes')).toContain('v1.34.4')
     expect(await cluster.kubectl('get', 'configmap', 'before', '--output=name')).toContain('before')
     await expectWorks(plant!, cluster)
@@ -72,7 +72,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
     const { cut, outcome } = await settledWithCuts(4, () => true)
     process.stdout.write(`power cuts in ${[...cut].join(', ')}: ${outcome}\n`)
     expect([...cut]).toContain('kubernetes-restore')
-    expect(outcome).toBe('good')
+    expect(outcome, await storyOf(cluster)).toBe('good')
     expect(await cluster.kubectl('get', 'nodes')).toContain('v1.33.13')
     expect(await cluster.kubectl('get', 'configmap', 'before', '--output=name')).toContain('before')
     await expectWorks(plant!, cluster)

@@ -4,7 +4,7 @@ import { bootClusterHost, changeVersion, type ClusterHost } from '../../e2e/clus
 import { killAtBoundaries } from '../../e2e/cluster/kills.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { askAllTheTime, podStarts, revisionsOf, timesOf } from './upgrades.ts'
+import { askAllTheTime, podStarts, revisionsOf, storyOf, timesOf } from './upgrades.ts'
 
 let plant: ClusterHost | undefined
 let cluster: ClusterClient
@@ -31,7 +31,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes', { timeout: 1_800_000
     })
     const { asked, failed } = await asking.end()
     process.stdout.write(`asked ${asked} times in the upgrade, ${failed} without an answer\n`)
-    expect(status.k8sVersion).toBe('1.34.4')
+    expect(status.k8sVersion, await storyOf(cluster)).toBe('1.34.4')
     expect(phases).not.toContain('Unknown')
     expect(phases).not.toContain('Failed')
     expect(asked).toBeGreaterThan(100)
@@ -75,7 +75,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes', { timeout: 1_800_000
     expect(await changeVersion(plant!, '1.34.4', { hasContent: true })).toMatchObject({ status: 204 })
     const { status } = await cluster.reach('Running', { timeoutMs: 1_500_000, onLook })
     expect(kills.length).toBeGreaterThan(5)
-    expect(status.k8sVersion).toBe('1.34.4')
+    expect(status.k8sVersion, await storyOf(cluster)).toBe('1.34.4')
     await expectWorks(plant!, cluster)
   })
 

@@ -42,6 +42,17 @@ export async function revisionsOf(cluster: ClusterClient) {
   return items.map(({ revision, kubernetesVersion, outcome }) => [revision, kubernetesVersion, outcome])
 }
 
+/** What a failed test shows of its changes: the newest revision with its reason, and the events since it was begun. */
+export async function storyOf(cluster: ClusterClient): Promise<string> {
+  const [newest] = (await cluster.get(`${clusterPath}/revisions`)).json.items as readonly object[]
+  const events = await cluster.ownEvents()
+  const begun = events.findIndex(({ reason }) => reason === 'UpdateStarted')
+  const lines = events
+    .slice(0, begun + 1)
+    .map(({ metadata, reason, message }) => `  ${metadata.creationTimestamp} ${reason}: ${message}`)
+  return [JSON.stringify(newest), ...lines.reverse()].join('\n')
+}
+
 /** What the event of the last restoration says. */
 export async function timesOf(cluster: ClusterClient) {
   const event = (await cluster.ownEvents()).find(({ reason }) => reason === 'KubernetesRestored')
