@@ -9,7 +9,7 @@ import {
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { revisionsOf, timesOf } from './upgrades.ts'
+import { revisionsOf, storyOf, timesOf } from './upgrades.ts'
 
 let plant: ClusterHost | undefined
 let cluster: ClusterClient
@@ -86,7 +86,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
   it('a good one goes through afterwards', async () => {
     expect(await changeVersion(plant!, '1.34.4', { hasContent: true })).toMatchObject({ status: 204 })
     const { status } = await cluster.reach('Running', { timeoutMs: 1_500_000 })
-    expect(status.k8sVersion).toBe('1.34.4')
+    expect(status.k8sVersion, await storyOf(cluster)).toBe('1.34.4')
     await expectWorks(plant!, cluster)
   })
 })
