@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clusterClient, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import {
-  bootClusterHost,
-  changeVersion,
-  type ClusterHost,
-  type VersionWish,
-} from '../../e2e/cluster/cluster-host.ts'
+import { wantVersion, type ClusterHost, type VersionWish } from '../../e2e/cluster/cluster-host.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { revisionsOf, storyOf, timesOf } from './upgrades.ts'
+import { bootUpgradeHost, revisionsOf, storyOf, timesOf } from './upgrades.ts'
 
 let plant: ClusterHost | undefined
 let cluster: ClusterClient
@@ -17,10 +12,8 @@ const programs = '/var/lib/edgehostd/cluster/programs'
 
 describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeout: 1_800_000 }, () => {
   beforeAll(async () => {
-    plant = await bootClusterHost({ version: '1.33.13' })
+    plant = await bootUpgradeHost()
     cluster = clusterClient(plant)
-    await cluster.create()
-    await cluster.reach('Running')
     await cluster.kubectl('create', 'configmap', 'before')
   })
   afterAll(() => plant?.host.unplug())
@@ -38,7 +31,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
     wish: VersionWish,
     breakIt: () => Promise<void>,
   ): Promise<void> {
-    const reply = await changeVersion(plant!, '1.34.4', wish)
+    const reply = await wantVersion(plant!, '1.34.4', wish)
     expect(reply, reply.text || reply.failure).toMatchObject({ status: 204 })
     await breakIt()
     await eventually(
@@ -61,7 +54,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
 
   it('by an image that is gone: the version before is back', async () => {
     const { host } = plant!
-    await expectBack(3, { hasContent: true }, async () => {
+    await expectBack(3, {}, async () => {
       await stepRuns('kubernetes-copy')
       const image = 'registry.k8s.io/kube-apiserver:v1.34.4'
       const ctr = ['ctr', '--address', '/run/edgehostd-containerd/containerd.sock', '--namespace', 'k8s.io']
@@ -73,7 +66,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
 
   it('by a kubelet that does not start: the version before is back', async () => {
     const { host } = plant!
-    await expectBack(4, { hasContent: true }, async () => {
+    await expectBack(4, {}, async () => {
       await stepRuns('kubernetes-copy')
       const kubelet = `${programs}/kubelet/1.34.4/kubelet`
       // It has a second name in the content.
@@ -84,7 +77,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
   })
 
   it('a good one goes through afterwards', async () => {
-    expect(await changeVersion(plant!, '1.34.4', { hasContent: true })).toMatchObject({ status: 204 })
+    expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
     const { status } = await cluster.reach('Running', { timeoutMs: 1_500_000 })
     expect(status.k8sVersion, await storyOf(cluster)).toBe('1.34.4')
     await expectWorks(plant!, cluster)

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, changeVersion, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import { wantVersion, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { revisionsOf, storyOf } from './upgrades.ts'
+import { bootUpgradeHost, revisionsOf, storyOf } from './upgrades.ts'
 
 let plant: ClusterHost | undefined
 let cluster: ClusterClient
@@ -12,10 +12,8 @@ const copies = '/var/lib/edgehostd/cluster/copies'
 
 describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { timeout: 1_800_000 }, () => {
   beforeAll(async () => {
-    plant = await bootClusterHost({ version: '1.33.13' })
+    plant = await bootUpgradeHost()
     cluster = clusterClient(plant)
-    await cluster.create()
-    await cluster.reach('Running')
     await cluster.kubectl('create', 'configmap', 'before')
   })
   afterAll(() => plant?.host.unplug())
@@ -44,7 +42,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
     await host.sh(
       `mkdir /run/small; mount -t tmpfs -o size=20m tmpfs /run/small; cp -a ${kubernetes}/. /run/small; mount --bind /run/small ${kubernetes}`,
     )
-    expect(await changeVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
+    expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
     await eventually(async () => expect(await outcomeOf(2)).toBe('rolledBack'), 300_000)
     const [newest] = (await cluster.get(`${clusterPath}/revisions`)).json.items as { reason: string }[]
     expect(newest!.reason).toMatch(/the file system of \S+ has \d+ MiB free, .* make room/)
@@ -54,7 +52,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
   })
 
   it('comes to its end with a power cut in each of its steps', async () => {
-    expect(await changeVersion(plant!, '1.34.4', { hasContent: true })).toMatchObject({ status: 204 })
+    expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
     const { cut, outcome } = await settledWithCuts(3, () => true)
     process.stdout.write(`power cuts in ${[...cut].join(', ')}: ${outcome}\n`)
     for (const key of ['kubernetes-copy', 'kubernetes-upgrade']) expect([...cut]).toContain(key)
@@ -81,7 +79,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
   it('that breaks while its copy is damaged is an Error that says so, and runs when the copy is whole', async () => {
     const { host } = plant!
     const definition = { apiArguments: { 'no-such-argument': 'true' } }
-    expect(await changeVersion(plant!, '1.34.4', { definition, hasContent: true })).toMatchObject({
+    expect(await wantVersion(plant!, '1.34.4', { definition })).toMatchObject({
       status: 204,
     })
     await eventually(async () => {

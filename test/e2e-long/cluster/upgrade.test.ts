@@ -1,20 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, changeVersion, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import { wantVersion, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
 import { killAtBoundaries } from '../../e2e/cluster/kills.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { askAllTheTime, podStarts, revisionsOf, storyOf, timesOf } from './upgrades.ts'
+import { askAllTheTime, bootUpgradeHost, podStarts, revisionsOf, storyOf, timesOf } from './upgrades.ts'
 
 let plant: ClusterHost | undefined
 let cluster: ClusterClient
 
 describe.skipIf(isKitMissing())('an upgrade of Kubernetes', { timeout: 1_800_000 }, () => {
   beforeAll(async () => {
-    plant = await bootClusterHost({ version: '1.33.13' })
+    plant = await bootUpgradeHost()
     cluster = clusterClient(plant)
-    await cluster.create()
-    await cluster.reach('Running')
   })
   afterAll(() => plant?.host.unplug())
 
@@ -22,7 +20,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes', { timeout: 1_800_000
     await expectWorks(plant!, cluster)
     const before = await podStarts(cluster, 'shop')
     const asking = askAllTheTime(plant!)
-    const reply = await changeVersion(plant!, '1.34.4')
+    const reply = await wantVersion(plant!, '1.34.4')
     expect(reply, reply.text || reply.failure).toMatchObject({ status: 204 })
     const phases = new Set<string>()
     const { status } = await cluster.reach('Running', {
@@ -72,7 +70,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes', { timeout: 1_800_000
 
   it('comes to its end with a daemon that is killed at every step boundary', async () => {
     const { onLook, kills } = killAtBoundaries(plant!.host)
-    expect(await changeVersion(plant!, '1.34.4', { hasContent: true })).toMatchObject({ status: 204 })
+    expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
     const { status } = await cluster.reach('Running', { timeoutMs: 1_500_000, onLook })
     expect(kills.length).toBeGreaterThan(5)
     expect(status.k8sVersion, await storyOf(cluster)).toBe('1.34.4')

@@ -1,7 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import type { ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
+import { bootClusterHost, uploadContent, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
 import { webAddress } from '../../e2e/cluster/plant-definition.ts'
+import { kit, noKit } from '../../support/kubernetes-kit.ts'
+
+/** Boots a host with a cluster of 1.33 that runs, and with what an upgrade to 1.34 needs. */
+export async function bootUpgradeHost(): Promise<ClusterHost> {
+  const plant = await bootClusterHost({ version: '1.33.13' })
+  try {
+    const next = await kit('1.34.4')
+    if (!next) throw new Error(noKit)
+    await uploadContent(plant.host, plant.token, next)
+    const cluster = clusterClient(plant)
+    await cluster.create()
+    await cluster.reach('Running')
+  } catch (error) {
+    await plant.host.unplug()
+    throw error
+  }
+  return plant
+}
 
 /** Asks the workload on the host every 200 ms until its end. */
 export function askAllTheTime({ host }: ClusterHost) {

@@ -110,20 +110,28 @@ export async function uploadContent(
   return reply.json.uid as string
 }
 
-export interface VersionWish extends Pick<ClusterHostOptions, 'definition' | 'content'> {
-  /** Its programs and images were uploaded before. */
-  readonly hasContent?: boolean
-}
+export type VersionWish = Pick<ClusterHostOptions, 'definition'>
 
 /** Uploads content and a definition of another version of Kubernetes, and wants it. @returns the reply to the change */
 export async function changeVersion(
-  { host, token }: Pick<ClusterHost, 'host' | 'token'>,
+  plant: Pick<ClusterHost, 'host' | 'token'>,
   version: KitVersion,
-  { definition, content, hasContent = false }: VersionWish = {},
+  wish?: VersionWish,
 ): Promise<Reply> {
   const from = await kit(version)
   if (!from) throw new Error(noKit)
-  if (!hasContent) await uploadContent(host, token, from, content)
+  await uploadContent(plant.host, plant.token, from)
+  return wantVersion(plant, version, wish)
+}
+
+/** As `changeVersion`, on a host that has the content. */
+export async function wantVersion(
+  { host, token }: Pick<ClusterHost, 'host' | 'token'>,
+  version: KitVersion,
+  { definition }: VersionWish = {},
+): Promise<Reply> {
+  const from = await kit(version)
+  if (!from) throw new Error(noKit)
   const archive = join(host.folder, 'definition.tgz')
   await writeDefinition(from, archive, definition)
   const form = [`uploadFile=@${archive}`]

@@ -1,5 +1,6 @@
 import { readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { replaceFile } from '../../../system/files.ts'
 import { createRunner } from '../../../system/runner.ts'
 import { skewOf } from '../../change/version.ts'
@@ -30,6 +31,9 @@ export interface UpgradeOrder {
 
 const readyMs = 120_000
 const planMs = 300_000
+/** So long a refusal of kubeadm may be that of a host that was just booted, or is busy: its checks need a node that is ready, and start a pod. */
+const patienceMs = 180_000
+const pauseMs = 5_000
 
 /** Pulls the images of the next version; those in use stay. */
 export const pullNextImages: StepAction = async (given, print) => {
@@ -59,13 +63,7 @@ export const checkUpgrade: StepAction = async (given, print) => {
   if (!(await waitUntilReady(paths, readyMs)))
     throw new StepFailed('the API server does not answer, so the upgrade cannot be checked')
   await replaceFile(paths.next.upgradeConfig, upgradeConfiguration(to, init), 0o600)
-  const { program, environment } = kubeadmIn((await readNextPrograms(paths, to)).folders)
-  const args = ['upgrade', 'plan', `v${to}`, '--config', paths.next.upgradeConfig, '--output', 'json']
-  const result = await createRunner().run(program, args, { timeoutMs: planMs, environment })
-  if (result.exitCode !== 0)
-    throw upgradeRefused(`kubeadm upgrade plan: ${kubeadmFailure(result.stderr || result.stdout)}`)
-  const plan = parseUpgradePlan(result.stdout)
-  if (!plan) throw upgradeRefused(`kubeadm upgrade plan gave no plan: ${result.stdout.trim().slice(0, 200)}`)
+  const plan = await askForPlan(paths, to, print)
   if (plan.manual.length > 0)
     throw upgradeRefused(
       `cluster.config of the Kubernetes pack has a form that kubeadm ${to} does not convert: ${plan.manual.join(', ')}`,
@@ -74,6 +72,25 @@ export const checkUpgrade: StepAction = async (given, print) => {
     if (currentVersion !== newVersion)
       print(`[checked] ${name} goes from ${withoutV(currentVersion)} to ${withoutV(newVersion)}`)
   print(`[checked] kubeadm ${to} can upgrade this cluster`)
+}
+
+/** Asks kubeadm until it has a plan. @throws StepFailed a refusal, with what it said last */
+async function askForPlan(paths: ClusterPaths, to: string, print: (line: string) => void) {
+  const { program, environment } = kubeadmIn((await readNextPrograms(paths, to)).folders)
+  const args = ['upgrade', 'plan', `v${to}`, '--config', paths.next.upgradeConfig, '--output', 'json']
+  const end = Date.now() + patienceMs
+  for (;;) {
+    const result = await createRunner().run(program, args, { timeoutMs: planMs, environment })
+    const plan = result.exitCode === 0 ? parseUpgradePlan(result.stdout) : undefined
+    if (plan) return plan
+    const why =
+      result.exitCode === 0
+        ? `kubeadm upgrade plan gave no plan: ${result.stdout.trim().slice(0, 200)}`
+        : `kubeadm upgrade plan: ${kubeadmFailure(result.stderr || result.stdout)}`
+    if (Date.now() > end) throw upgradeRefused(why)
+    print(`[checking] ${why}; it is asked again`)
+    await delay(pauseMs)
+  }
 }
 
 // kubeadm has it with some versions.

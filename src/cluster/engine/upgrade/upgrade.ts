@@ -19,6 +19,10 @@ import { readChange, writeChange } from './notes.ts'
 const readyMs = 180_000
 const leadersMs = 90_000
 const pauseMs = 1_000
+/** So long the checks of kubeadm may fail on a host that was just booted, or is busy. */
+const patienceMs = 180_000
+/** Checks that come before anything is changed: whether the node is ready, and whether a pod starts within 15 s. */
+const passingCheck = /^\[ERROR (?:CreateJob|ControlPlaneNodesReady)\]/
 
 /**
  * Upgrades the control plane by kubeadm, and then the kubelet. It may be cut off at any moment, and done again: kubeadm upgrades to the
@@ -59,8 +63,19 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
   print(`[upgraded] Kubernetes ${to} runs; it is good when everything has been available for a while`)
 
   async function run(args: readonly string[]): Promise<void> {
-    const failed = await runKubeadmIn(programs.folders, args, print)
-    if (failed !== undefined) throw new StepFailed(`kubeadm ${args.slice(0, 2).join(' ')} failed: ${failed}`)
+    const end = Date.now() + patienceMs
+    for (;;) {
+      const passing: string[] = []
+      const failed = await runKubeadmIn(programs.folders, args, (line) => {
+        if (passingCheck.test(line.trim())) passing.push(line)
+        print(line)
+      })
+      if (failed === undefined) return
+      if (passing.length === 0 || Date.now() > end)
+        throw new StepFailed(`kubeadm ${args.slice(0, 2).join(' ')} failed: ${failed}`)
+      print('[checking] nothing was changed by this try; it is done again')
+      await delay(5 * pauseMs)
+    }
   }
 }
 
