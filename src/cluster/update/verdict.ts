@@ -62,7 +62,9 @@ export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
   }
   // Before there is a copy nothing was changed: the step is tried again until its time is over.
   const hasCopy = change.phase !== 'copying'
-  if (failed && hasCopy) return back(`${failed.title}: ${failed.reason}`)
+  // Once Kubernetes is upgraded, it is not given up for a step that fails once, as on a busy host.
+  const mostFailures = change.phase === 'upgraded' ? 3 : 1
+  if (failed && hasCopy && failed.failures >= mostFailures) return back(`${failed.title}: ${failed.reason}`)
   if (silentMs > limits.silentMs)
     return back(`the API server has not answered for ${seconds(limits.silentMs)} s`)
   if (inChangeMs > limits.kubernetesMs)

@@ -40,6 +40,10 @@ it.each([
     { observed: inChange('upgraded'), inChangeMs: 700_000 },
   ],
   ['the copy fails, before which nothing was changed', { observed: inChange('copying'), steps: [failed] }],
+  [
+    'a step after the upgrade of Kubernetes fails for the second time',
+    { observed: inChange('upgraded'), steps: [{ ...failed, failures: 2 }] },
+  ],
   ['the API server restarts in an upgrade', { observed: inChange('upgrading'), silentMs: 119_000 }],
   [
     'the last good one is applied again, and comes',
@@ -62,6 +66,11 @@ it.each([
   [
     'a step of a change of Kubernetes fails',
     { observed: inChange('upgrading'), steps: [failed] },
+    'Upgrade Kubernetes: no image',
+  ],
+  [
+    'a step after it fails for the third time',
+    { observed: inChange('upgraded'), steps: [{ ...failed, failures: 3 }] },
     'Upgrade Kubernetes: no image',
   ],
   [
