@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, changeVersion, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import {
+  bootClusterHost,
+  changeVersion,
+  wantVersion,
+  type ClusterHost,
+} from '../../e2e/cluster/cluster-host.ts'
 import { clusterWrites, type ClusterWrites } from '../../e2e/cluster/cluster-writes.ts'
 import { killDaemon } from '../../e2e/cluster/kills.ts'
 import { readField } from '../../e2e/cluster/kubernetes-objects.ts'
@@ -93,8 +98,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes whose pack fails', { t
 
   it('is followed by the mended definition, which does not touch Kubernetes', async () => {
     const control = await podStarts(cluster, 'kube-system')
-    const reply = await changeVersion(plant!, '1.34.4', {
-      hasContent: true,
+    const reply = await wantVersion(plant!, '1.34.4', {
       definition: { version: '1.2.0' },
     })
     expect(reply, reply.text || reply.failure).toMatchObject({ status: 204 })
