@@ -98,7 +98,10 @@ export async function boot({
   const unplug = async () => {
     nspawn.kill('SIGKILL')
     await ended
-    for (const cgroup of cgroups) await removeCgroup(cgroup)
+    for (const cgroup of cgroups) {
+      await thaw(cgroup)
+      await removeCgroup(cgroup)
+    }
     await rm(folder, { recursive: true, force: true })
   }
   const readConsole = () => readFileSync(log, 'utf8')
@@ -119,6 +122,7 @@ export async function boot({
       async cutPower() {
         await writeFile(join(folder, 'power-cut'), '')
         process.kill(leader, 'SIGKILL')
+        for (const cgroup of cgroups) await thaw(cgroup)
         leader = await leaderOf(nspawn, readConsole, leader)
       },
       unplug,
@@ -168,6 +172,17 @@ export async function sweep(): Promise<void> {
     for (const cgroup of cgroupsOf(name.toLowerCase())) await removeCgroup(cgroup)
     await rm(join(tmpdir(), name), { recursive: true, force: true })
   }
+}
+
+/** A process of a container that is frozen, as while it is made, does not end, and keeps its host from ending. */
+async function thaw(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => []))
+    if (entry.isDirectory()) await thaw(join(folder, entry.name))
+  for (const [name, thawed] of [
+    ['freezer.state', 'THAWED'],
+    ['cgroup.freeze', '0'],
+  ] as const)
+    await writeFile(join(folder, name), thawed, { flag: 'r+' }).catch(() => undefined)
 }
 
 async function removeCgroup(folder: string): Promise<void> {
