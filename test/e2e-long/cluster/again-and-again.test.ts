@@ -1,38 +1,26 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clusterClient, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
-import { expectRestored, readHostState, type HostState } from '../../e2e/cluster/host-state.ts'
+import { describe, expect, it } from 'vitest'
+import { bootForTests } from '../../e2e/cluster/boot-for-tests.ts'
 import { killAtRandom } from '../../e2e/cluster/kills.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 
-let plant: ClusterHost | undefined
-const host = () => plant!.host
-let cluster: ClusterClient
-let before: HostState
+const plant = bootForTests()
 
 async function removeAndCompare(): Promise<void> {
-  await cluster.remove()
-  await expectRestored(host(), before)
+  await plant.cluster.remove()
+  await plant.expectRestored()
 }
 
 describe.skipIf(isKitMissing())(
   'clusters that are made and deleted again on one host',
   { timeout: 1_200_000 },
   () => {
-    beforeAll(async () => {
-      plant = await bootClusterHost()
-      cluster = clusterClient(plant)
-      before = await readHostState(host())
-    })
-    afterAll(() => plant?.host.unplug())
-
     it.each([1, 2, 3, 4, 5])(
       'cluster %i runs, and after its deletion the host is as before',
       async (round) => {
-        await cluster.create({ name: `plant-${round}` })
-        await cluster.reach('Running')
-        await expectWorks(plant!, cluster)
+        await plant.cluster.create({ name: `plant-${round}` })
+        await plant.cluster.reach('Running')
+        await expectWorks(plant, plant.cluster)
         await removeAndCompare()
       },
     )
@@ -40,15 +28,15 @@ describe.skipIf(isKitMissing())(
     it.each([11, 12, 13])(
       'the daemon is killed at 10 random moments of its set-up (seed %i) and during its deletion: it runs, and leaves nothing',
       async (seed) => {
-        await cluster.create({ name: `killed-${seed}` })
+        await plant.cluster.create({ name: `killed-${seed}` })
         const stop = new AbortController()
-        const killing = killAtRandom(host(), { seed, count: 10, mostMs: 7_000 }, stop.signal)
-        await cluster.reach('Running')
+        const killing = killAtRandom(plant.host, { seed, count: 10, mostMs: 7_000 }, stop.signal)
+        await plant.cluster.reach('Running')
         // The rest of the ten, at a running cluster.
         expect(await killing).toBe(10)
-        await cluster.reach('Running')
-        await expectWorks(plant!, cluster)
-        const during = killAtRandom(host(), { seed, count: 10, mostMs: 2_000 }, stop.signal)
+        await plant.cluster.reach('Running')
+        await expectWorks(plant, plant.cluster)
+        const during = killAtRandom(plant.host, { seed, count: 10, mostMs: 2_000 }, stop.signal)
         await removeAndCompare()
         stop.abort()
         await during

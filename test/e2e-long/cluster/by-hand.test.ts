@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runNameOf } from '../../../src/cluster/steps/run-name.ts'
-import { clusterClient, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
-import { expectRestored, readHostState, type HostState } from '../../e2e/cluster/host-state.ts'
+import { bootForTests } from '../../e2e/cluster/boot-for-tests.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 
-let plant: ClusterHost | undefined
-const host = () => plant!.host
-let cluster: ClusterClient
-let before: HostState
+const plant = bootForTests()
 
 const virtualAddress = '10.77.0.50'
-const systemctl = (...args: string[]) => host().output(['systemctl', ...args])
+const systemctl = (...args: string[]) => plant.host.output(['systemctl', ...args])
 const property = async (unit: string, name: string) =>
   (await systemctl('show', `--property=${name}`, '--value', unit)).trim()
 
-const stepOf = async (key: string) => (await cluster.details())?.status.steps.find((each) => each.key === key)
+const stepOf = async (key: string) =>
+  (await plant.cluster.details())?.status.steps.find((each) => each.key === key)
 
 /** Waits until a step runs on the host. */
 const untilRuns = (key: string) =>
@@ -28,37 +24,32 @@ const untilRuns = (key: string) =>
   )
 
 describe.skipIf(isKitMissing())('what happens to a cluster by hand', { timeout: 900_000 }, () => {
-  beforeAll(async () => {
-    plant = await bootClusterHost()
-    cluster = clusterClient(plant)
-    before = await readHostState(host())
-  })
-  afterAll(() => plant?.host.unplug())
-
   it('a port that is taken after the pre-flight is the reason; when it is free again, the cluster runs', async () => {
-    await cluster.create({ clusterConfig: { controlPlaneEndpoint: { host: virtualAddress, type: 'VIP' } } })
-    await host().output('systemd-run --quiet --unit=taken socat TCP-LISTEN:10250,fork -'.split(' '))
-    const { status } = await cluster.reach('Failed')
+    await plant.cluster.create({
+      clusterConfig: { controlPlaneEndpoint: { host: virtualAddress, type: 'VIP' } },
+    })
+    await plant.host.output('systemd-run --quiet --unit=taken socat TCP-LISTEN:10250,fork -'.split(' '))
+    const { status } = await plant.cluster.reach('Failed')
     expect(status).toMatchObject({ clusterState: 'Error' })
     expect(status.clusterStateReason).toMatch(/Set up the control plane.*10250/)
     await systemctl('stop', 'taken')
-    await cluster.reach('Running')
-    await expectWorks(plant!, cluster)
+    await plant.cluster.reach('Running')
+    await expectWorks(plant, plant.cluster)
   })
 
   it('the virtual address is that of the API server, also after a reboot', async () => {
     const answers = async () => {
-      expect((await cluster.details())?.spec.vip).toBe(virtualAddress)
-      expect(await host().read('/etc/kubernetes/admin.conf')).toContain(`https://${virtualAddress}:6443`)
+      expect((await plant.cluster.details())?.spec.vip).toBe(virtualAddress)
+      expect(await plant.host.read('/etc/kubernetes/admin.conf')).toContain(`https://${virtualAddress}:6443`)
       const authority = '--cacert /etc/kubernetes/pki/ca.crt'
       const ask = `curl --silent --fail --max-time 5 ${authority} https://${virtualAddress}:6443/readyz`
-      expect(await host().output(ask.split(' '))).toBe('ok')
+      expect(await plant.host.output(ask.split(' '))).toBe('ok')
     }
     await answers()
-    await host().reboot()
+    await plant.host.reboot()
     await eventually(answers, 180_000)
-    await expectWorks(plant!, cluster, 120_000)
-    await cluster.expectHealthy(180_000)
+    await expectWorks(plant, plant.cluster, 120_000)
+    await plant.cluster.expectHealthy(180_000)
   })
 
   it.each(['kubelet.service', 'edgehostd-containerd.service'])(
@@ -66,9 +57,9 @@ describe.skipIf(isKitMissing())('what happens to a cluster by hand', { timeout: 
     async (unit) => {
       await systemctl('stop', unit)
       await eventually(async () => expect(await property(unit, 'ActiveState')).toBe('active'), 60_000)
-      await expectWorks(plant!, cluster)
-      await cluster.expectHealthy(120_000)
-      const reasons = (await cluster.ownEvents()).map(({ reason }) => reason)
+      await expectWorks(plant, plant.cluster)
+      await plant.cluster.expectHealthy(120_000)
+      const reasons = (await plant.cluster.ownEvents()).map(({ reason }) => reason)
       const name = unit === 'kubelet.service' ? 'Kubelet' : 'ContainerRuntime'
       expect(reasons.indexOf(`${name}Started`)).toBeLessThan(reasons.indexOf(`${name}Stopped`))
       expect(reasons).toContain(`${name}Stopped`)
@@ -77,22 +68,22 @@ describe.skipIf(isKitMissing())('what happens to a cluster by hand', { timeout: 
 
   it('a kubelet that does not start is an Error with its unit in the reason, and the cluster runs when it starts', async () => {
     const dropIn = '/etc/systemd/system/kubelet.service.d/broken.conf'
-    await host().write(dropIn, '[Service]\nExecStartPre=/bin/false\n')
+    await plant.host.write(dropIn, '[Service]\nExecStartPre=/bin/false\n')
     await systemctl('daemon-reload')
     await systemctl('stop', 'kubelet')
-    const { status } = await cluster.reach('Failed', { timeoutMs: 120_000 })
+    const { status } = await plant.cluster.reach('Failed', { timeoutMs: 120_000 })
     expect(status).toMatchObject({ clusterState: 'Error', health: { status: 'Unhealthy' } })
     expect(status.clusterStateReason).toMatch(/kubelet\.service/)
-    await host().output(['rm', '-r', '/etc/systemd/system/kubelet.service.d'])
+    await plant.host.output(['rm', '-r', '/etc/systemd/system/kubelet.service.d'])
     await systemctl('daemon-reload')
-    await cluster.expectHealthy(180_000)
-    await expectWorks(plant!, cluster)
-    await cluster.remove()
-    await expectRestored(host(), before)
+    await plant.cluster.expectHealthy(180_000)
+    await expectWorks(plant, plant.cluster)
+    await plant.cluster.remove()
+    await plant.expectRestored()
   })
 
   it('containerd, and then the daemon with its registry, are stopped while images are pulled: the cluster runs', async () => {
-    await cluster.create({ name: 'interrupted' })
+    await plant.cluster.create({ name: 'interrupted' })
     await untilRuns('pull-images')
     await systemctl('stop', 'edgehostd-containerd')
     // It is no registry that is away for a moment, which would be waited for.
@@ -106,12 +97,12 @@ describe.skipIf(isKitMissing())('what happens to a cluster by hand', { timeout: 
     await untilRuns('pull-images')
     await systemctl('stop', 'edgehostd.socket', 'edgehostd')
     const output = `/var/lib/edgehostd/cluster/steps/${runNameOf('pull-images')}/output`
-    await eventually(async () => expect(await host().read(output)).toContain('does not answer'), 60_000)
+    await eventually(async () => expect(await plant.host.read(output)).toContain('does not answer'), 60_000)
     await systemctl('start', 'edgehostd.socket', 'edgehostd')
-    await cluster.reach('Running')
-    expect((await cluster.ownEvents()).map(({ reason }) => reason)).toContain('StepFoundAgain')
-    await expectWorks(plant!, cluster)
-    await cluster.remove()
-    await expectRestored(host(), before)
+    await plant.cluster.reach('Running')
+    expect((await plant.cluster.ownEvents()).map(({ reason }) => reason)).toContain('StepFoundAgain')
+    await expectWorks(plant, plant.cluster)
+    await plant.cluster.remove()
+    await plant.expectRestored()
   })
 })

@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clusterClient, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import { describe, expect, it } from 'vitest'
+import { bootForTests } from '../../e2e/cluster/boot-for-tests.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 
-let plant: ClusterHost | undefined
-let cluster: ClusterClient
+const plant = bootForTests()
 
 describe.skipIf(isKitMissing())('power cuts', { timeout: 1_200_000 }, () => {
-  beforeAll(async () => {
-    plant = await bootClusterHost()
-    cluster = clusterClient(plant)
-  })
-  afterAll(() => plant?.host.unplug())
-
   it('the power is cut once in each step: the cluster runs, and is Healthy after another cut', async () => {
-    const { host } = plant!
+    const { host } = plant
     const cut = new Set<string>()
-    await cluster.create()
-    await cluster.reach('Running', {
+    await plant.cluster.create()
+    await plant.cluster.reach('Running', {
       timeoutMs: 900_000,
       async onLook({ status: { steps } }) {
         const running = steps.find(({ key, state }) => state === 'running' && !cut.has(key))
@@ -29,18 +21,18 @@ describe.skipIf(isKitMissing())('power cuts', { timeout: 1_200_000 }, () => {
       },
     })
     expect(cut.size).toBeGreaterThan(6)
-    await expectWorks(plant!, cluster)
+    await expectWorks(plant, plant.cluster)
     await host.cutPower()
-    await expectWorks(plant!, cluster, 180_000)
-    await cluster.expectHealthy(180_000)
+    await expectWorks(plant, plant.cluster, 180_000)
+    await plant.cluster.expectHealthy(180_000)
   })
 
   it('the power is cut once in each step of a deletion: the cluster goes', async () => {
-    const { host, token } = plant!
+    const { host, token } = plant
     const cut = new Set<string>()
     expect(await host.http('DELETE', '/v1/edge-mgmt/cluster', { token })).toMatchObject({ status: 204 })
     await eventually(async () => {
-      const details = await cluster.details()
+      const details = await plant.cluster.details()
       const running = details?.status.steps.find(({ key, state }) => state === 'running' && !cut.has(key))
       if (running) {
         cut.add(running.key)

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runNameOf } from '../../../src/cluster/steps/run-name.ts'
-import { clusterClient, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
-import { expectRestored, readHostState, type HostState } from '../../e2e/cluster/host-state.ts'
+import { bootForTests } from '../../e2e/cluster/boot-for-tests.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { killSteps, type Victim } from './step-kills.ts'
 
-let plant: ClusterHost | undefined
-const host = () => plant!.host
-let cluster: ClusterClient
-let before: HostState
+const plant = bootForTests()
 
 const unitOf = (key: string) => `edgehostd-step-${runNameOf(key)}.service`
 const made = ['record-host', 'start-containerd', 'pull-images', 'kubeadm-init', 'kubeadm-clear'].map(unitOf)
@@ -19,19 +14,12 @@ const removed = ['remove-kubernetes', 'drop-address', 'restore-host'].map(unitOf
 /** Kills the steps of some work. @returns how often each was killed, by the name of its unit */
 async function during(victim: Victim, work: () => Promise<unknown>) {
   const stop = new AbortController()
-  const killing = killSteps(host(), { victim, seed: 919 }, stop.signal)
+  const killing = killSteps(plant.host, { victim, seed: 919 }, stop.signal)
   await work().finally(() => stop.abort())
   return killing
 }
 
 describe.skipIf(isKitMissing())('steps that are killed', { timeout: 1_200_000 }, () => {
-  beforeAll(async () => {
-    plant = await bootClusterHost()
-    cluster = clusterClient(plant)
-    before = await readHostState(host())
-  })
-  afterAll(() => plant?.host.unplug())
-
   it.each([
     // Nothing says how such a run ended: the host is looked at, and the step is planned anew. Killed before it has begun, it is a failure.
     { victim: 'keeper', isCutOff: true, failure: /did not begin/ },
@@ -40,24 +28,24 @@ describe.skipIf(isKitMissing())('steps that are killed', { timeout: 1_200_000 },
   ] as const)(
     'the $victim of each step is killed twice: the cluster runs, and after its deletion the host is as before',
     async ({ victim, isCutOff, failure }) => {
-      await cluster.create({ name: `killed-${victim}` })
-      const kills = await during(victim, () => cluster.reach('Running', { timeoutMs: 600_000 }))
+      await plant.cluster.create({ name: `killed-${victim}` })
+      const kills = await during(victim, () => plant.cluster.reach('Running', { timeoutMs: 600_000 }))
       expect([...kills.keys()]).toEqual(expect.arrayContaining(made))
       expect([...kills.keys()].join(' ')).toContain('web')
       expect(kills.get(unitOf('kubeadm-init'))).toBe(2)
-      const events = await cluster.ownEvents()
+      const events = await plant.cluster.ownEvents()
       const reasons = events.map(({ reason }) => reason)
       expect(reasons).toContain('BootstrapReset')
       expect(reasons.includes('StepCutOff')).toBe(isCutOff)
       const failures = events.filter(({ reason }) => reason === 'StepFailed').map(({ message }) => message)
       expect(failures.filter((message) => !failure.test(message))).toEqual([])
       expect(isCutOff || failures.length > 0).toBe(true)
-      await expectWorks(plant!, cluster)
-      await cluster.expectHealthy(60_000)
+      await expectWorks(plant, plant.cluster)
+      await plant.cluster.expectHealthy(60_000)
 
-      const killsOfDeletion = await during(victim, () => cluster.remove(300_000))
+      const killsOfDeletion = await during(victim, () => plant.cluster.remove(300_000))
       expect([...killsOfDeletion.keys()].sort()).toEqual([...removed].sort())
-      await expectRestored(host(), before)
+      await plant.expectRestored()
     },
   )
 })

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { eventually } from '../host/eventually.ts'
 import type { ClusterDryRun } from '../../../src/cluster/schemas.ts'
-import { clusterClient, clusterPath, type ClusterClient } from './cluster-client.ts'
-import { bootClusterHost, password, type ClusterHost } from './cluster-host.ts'
-import { changesBetween, readHostState, type HostState } from './host-state.ts'
+import { bootForTests } from './boot-for-tests.ts'
+import { clusterPath } from './cluster-client.ts'
+import { password } from './cluster-host.ts'
+import { changesBetween, readHostState } from './host-state.ts'
 import { sensitiveValue } from './plant-definition.ts'
 import { askWorkload } from './workload.ts'
 
-let plant: ClusterHost | undefined
-const host = () => plant!.host
-let cluster: ClusterClient
-let before: HostState
+const plant = bootForTests({ prepare: (host) => host.addUser({ name: 'guest', password }) })
 let uid: string
 
 /** What the document of this host says of its part in a cluster. */
 async function hostInCluster() {
-  const { json } = await cluster.get('/v1/edge-mgmt/edgehosts/current')
+  const { json } = await plant.cluster.get('/v1/edge-mgmt/edgehosts/current')
   const find = (name: string) =>
     new RegExp(`"${name}":("?)(.*?)\\1[,}]`).exec(JSON.stringify(json))?.[2] ?? 'missing'
   return [find('configurationStatus'), find('nodeRole'), find('isClusterPhase')].join(' ')
@@ -29,41 +27,33 @@ interface Lifecycle {
 }
 
 describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
-  beforeAll(async () => {
-    plant = await bootClusterHost()
-    cluster = clusterClient(plant)
-    await host().addUser({ name: 'guest', password })
-    before = await readHostState(host())
-  })
-  afterAll(() => plant?.host.unplug())
-
   it('a host without a cluster says so, and a dry run reports the plan and changes nothing', async () => {
     for (const path of ['', '/details', '/applications']) {
-      expect((await cluster.get(`${clusterPath}${path}`)).status, path).toBe(404)
+      expect((await plant.cluster.get(`${clusterPath}${path}`)).status, path).toBe(404)
     }
-    const reply = await cluster.post({}, { query: '?dryRun=true' })
+    const reply = await plant.cluster.post({}, { query: '?dryRun=true' })
     expect(reply, reply.text).toMatchObject({ status: 200, json: { isPossible: true } })
     const { problems, plan } = reply.json as ClusterDryRun
     expect(problems.filter(({ severity }) => severity === 'error')).toEqual([])
     expect(plan.length).toBeGreaterThan(5)
-    expect(await cluster.details()).toBeUndefined()
+    expect(await plant.cluster.details()).toBeUndefined()
     expect(await hostInCluster()).toBe('pending unknown false')
-    expect(changesBetween(before, await readHostState(host()))).toEqual([])
+    expect(changesBetween(plant.before, await readHostState(plant.host))).toEqual([])
   })
 
   it('a cluster is accepted once, comes up by the phases in order, and runs', async () => {
     const key = { headers: { 'Idempotency-Key': 'first-0907' } }
-    const first = await cluster.post({}, key)
+    const first = await plant.cluster.post({}, key)
     expect(first, first.text).toMatchObject({ status: 201 })
     uid = first.json.uid
-    expect(await cluster.post({}, key)).toMatchObject({ status: 201, json: { uid } })
-    expect(await cluster.post()).toMatchObject({ status: 201, json: { uid } })
-    const other = await cluster.post({ name: 'other' })
+    expect(await plant.cluster.post({}, key)).toMatchObject({ status: 201, json: { uid } })
+    expect(await plant.cluster.post()).toMatchObject({ status: 201, json: { uid } })
+    const other = await plant.cluster.post({ name: 'other' })
     expect(other).toMatchObject({ status: 409, json: { code: 'ClusterExists', details: { uid } } })
 
     const phases: string[] = []
     const parts: string[] = []
-    await cluster.reach('Running', {
+    await plant.cluster.reach('Running', {
       onLook: async ({ status: { phase, clusterState } }) => {
         if (phases.at(-1) !== phase) phases.push(phase)
         const part = await hostInCluster()
@@ -80,10 +70,18 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
   })
 
   it('the workload answers, with the values of the variables', async () => {
-    expect(await eventually(() => askWorkload(plant!))).toBe('good morning')
-    const secret = await cluster.kubectl('-n', 'shop', 'get', 'secret', 'web', '-o', 'jsonpath={.data.token}')
+    expect(await eventually(() => askWorkload(plant))).toBe('good morning')
+    const secret = await plant.cluster.kubectl(
+      '-n',
+      'shop',
+      'get',
+      'secret',
+      'web',
+      '-o',
+      'jsonpath={.data.token}',
+    )
     expect(Buffer.from(secret, 'base64').toString()).toBe(sensitiveValue)
-    const data = await cluster.kubectl(
+    const data = await plant.cluster.kubectl(
       '-n',
       'greeting',
       'get',
@@ -93,16 +91,22 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       'jsonpath={.data}',
     )
     expect(JSON.parse(data)).toEqual({ minor: '1.34', cluster: 'plant', text: 'good morning' })
-    const labels = await cluster.kubectl('get', 'namespace', 'greeting', '-o', 'jsonpath={.metadata.labels}')
+    const labels = await plant.cluster.kubectl(
+      'get',
+      'namespace',
+      'greeting',
+      '-o',
+      'jsonpath={.metadata.labels}',
+    )
     expect(JSON.parse(labels)).toMatchObject({ tier: 'front', made: 'here' })
-    const releases = await host().sh(
+    const releases = await plant.host.sh(
       'KUBECONFIG=/etc/kubernetes/admin.conf /var/lib/edgehostd/cluster/programs/helm/current/helm list -A -o json',
     )
     expect(JSON.parse(releases)).toMatchObject([{ namespace: 'shop', status: 'deployed' }])
   })
 
   it('what was posted is given back with the sensitive value masked, and that value is in no reply, log or audit record', async () => {
-    const { json } = await cluster.get(clusterPath)
+    const { json } = await plant.cluster.get(clusterPath)
     expect(json.metadata).toMatchObject({ name: 'plant' })
     const values = json.spec.profileVariables as { name: string; value: string }[]
     expect(values.find(({ name }) => name === 'greeting')?.value).toBe('good morning')
@@ -114,49 +118,53 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       '/v1/edge-mgmt/clusters/archive/overridden/details',
     ]
     for (const path of paths) {
-      const reply = await cluster.get(path)
+      const reply = await plant.cluster.get(path)
       expect(reply, path).toMatchObject({ status: 200 })
       expect(reply.text, path).not.toContain(sensitiveValue)
     }
-    expect(await host().output(['journalctl', '--no-pager', '--output=cat'])).not.toContain(sensitiveValue)
+    expect(await plant.host.output(['journalctl', '--no-pager', '--output=cat'])).not.toContain(
+      sensitiveValue,
+    )
     const state = '/var/lib/edgehostd'
-    const plain = await host().sh(
+    const plain = await plant.host.sh(
       `grep -rlF "$1" ${state} --exclude-dir=containerd --exclude-dir=content --exclude-dir=etcd || true`,
       sensitiveValue,
     )
     // Prepared values of the packs, which only root may read.
     for (const file of plain.split('\n').filter(Boolean)) {
       expect(file).toMatch(new RegExp(`^${state}/cluster/${uid}/`))
-      expect((await host().output(['stat', '-c', '%a %U', file])).trim()).toBe('600 root')
+      expect((await plant.host.output(['stat', '-c', '%a %U', file])).trim()).toBe('600 root')
     }
   })
 
   it('details, nodes, pools, applications and events agree with Kubernetes', async () => {
-    const details = (await cluster.details())!
+    const details = (await plant.cluster.details())!
     expect(details.status).toMatchObject({
       ...{ clusterState: 'Running', phase: 'Running', health: { status: 'Healthy' }, k8sVersion: '1.34.4' },
     })
     expect(details.status.steps.map(({ state }) => state)).not.toContain('failed')
-    const name = (await cluster.kubectl('get', 'node', '-o', 'jsonpath={.items[0].metadata.name}')).trim()
-    const nodes = await cluster.get('/v1/edge-mgmt/clusters/current/nodes')
+    const name = (
+      await plant.cluster.kubectl('get', 'node', '-o', 'jsonpath={.items[0].metadata.name}')
+    ).trim()
+    const nodes = await plant.cluster.get('/v1/edge-mgmt/clusters/current/nodes')
     expect(nodes.json.nodes).toMatchObject([
       { nodeName: name, ipv4: '10.77.0.1', kubeletVersion: 'v1.34.4', architecture: 'amd64' },
     ])
     expect(nodes.json.nodes[0].nodeStatus).toMatchObject({ conditionType: 'Ready', status: 'True' })
-    const pools = await cluster.get('/v1/edge-mgmt/clusters/current/machinepools')
+    const pools = await plant.cluster.get('/v1/edge-mgmt/clusters/current/machinepools')
     expect(pools.json.items).toMatchObject([{ name: 'control', isControlPlane: true, size: 1 }])
 
-    const { json } = await cluster.get(`${clusterPath}/applications`)
+    const { json } = await plant.cluster.get(`${clusterPath}/applications`)
     const profiles = json.clusterProfileTemplates as { packs: { name: string }[] }[]
     const packs = profiles.flatMap((each) => each.packs).map(({ name: pack }) => pack)
     expect(packs).toEqual(expect.arrayContaining(['cni-plain', 'greeting', 'web']))
 
-    const reasons = (await cluster.ownEvents()).map(({ reason }) => reason)
+    const reasons = (await plant.cluster.ownEvents()).map(({ reason }) => reason)
     expect(reasons).toEqual(
       expect.arrayContaining(['Accepted', 'ControlPlaneStarted', 'NodeReady', 'Running']),
     )
-    expect((await cluster.events('shop')).map(({ reason }) => reason)).toContain('Started')
-    const lifecycle = (await cluster.get('/v1/edge-mgmt/events/lifecycle')).json as Lifecycle
+    expect((await plant.cluster.events('shop')).map(({ reason }) => reason)).toContain('Started')
+    const lifecycle = (await plant.cluster.get('/v1/edge-mgmt/events/lifecycle')).json as Lifecycle
     const happened = new Set(
       [...lifecycle.clusterEvents, ...lifecycle.edgeHostEvents].map(({ type }) => type),
     )
@@ -168,68 +176,72 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
   it('the event stream gives the stored events, and those after the last that a client has', async () => {
     const idsOf = async (headers: Record<string, string> = {}) => {
       // It does not end by itself.
-      const { text } = await cluster.get('/v1/edge-mgmt/events/stream', { headers, timeoutMs: 3_000 })
+      const { text } = await plant.cluster.get('/v1/edge-mgmt/events/stream', { headers, timeoutMs: 3_000 })
       return [...text.matchAll(/^id: ?(\d+)$/gm)].map(([, id]) => Number(id))
     }
     const all = await idsOf()
     expect(all.length).toBeGreaterThan(10)
     expect(await idsOf({ 'Last-Event-ID': String(all.at(-4)) })).toEqual(all.slice(-3))
 
-    await host().sh('systemctl restart edgehostd')
+    await plant.host.sh('systemctl restart edgehostd')
     const after = await idsOf({ 'Last-Event-ID': String(all.at(-4)) })
     expect(after.slice(0, 3)).toEqual(all.slice(-3))
     expect(after.length).toBeGreaterThan(3)
   })
 
   it('edgehostctl shows the cluster and its kubeconfig, and says what hinders a second one', async () => {
-    const ctl = (...args: string[]) => host().run(['edgehostctl', 'cluster', ...args])
+    const ctl = (...args: string[]) => plant.host.run(['edgehostctl', 'cluster', ...args])
     expect((await ctl('get')).stdout).toMatch(/plant[^]*Running/)
     expect((await ctl('get', '-o', 'json')).stdout).not.toContain('client-key-data')
     expect((await ctl('kubeconfig')).stdout).toContain('client-key-data')
     expect((await ctl('events', '--limit', '0')).stdout).toContain('ControlPlaneStarted')
-    await host().write('/root/second.json', JSON.stringify(plant!.configuration({ name: 'second' })), 0o600)
+    await plant.host.write(
+      '/root/second.json',
+      JSON.stringify(plant.configuration({ name: 'second' })),
+      0o600,
+    )
     const second = await ctl('create', '/root/second.json')
     expect(second.exitCode).not.toBe(0)
     expect(second.stderr).toContain('this host has the cluster plant')
-    await host().output(['rm', '/root/second.json'])
+    await plant.host.output(['rm', '/root/second.json'])
   })
 
   it('only administrators get the kubeconfig, and its first delivery in a session is audited', async () => {
-    const { token: guest } = await host().openSession('guest', password)
-    const reply = await host().http('GET', `${clusterPath}/details`, { token: guest })
+    const { token: guest } = await plant.host.openSession('guest', password)
+    const reply = await plant.host.http('GET', `${clusterPath}/details`, { token: guest })
     expect(reply.json.status).not.toHaveProperty('kubeconfig')
-    const { token } = await host().openSession('chief', password)
+    const { token } = await plant.host.openSession('chief', password)
     for (const delivery of ['first', 'second']) {
-      const { json } = await host().http('GET', `${clusterPath}/details`, { token })
+      const { json } = await plant.host.http('GET', `${clusterPath}/details`, { token })
       expect(json.status.kubeconfig, delivery).toContain('client-key-data')
     }
-    const kubeconfig = (await cluster.details())!.status.kubeconfig!
-    await host().write('/root/taken.conf', kubeconfig, 0o600)
+    const kubeconfig = (await plant.cluster.details())!.status.kubeconfig!
+    await plant.host.write('/root/taken.conf', kubeconfig, 0o600)
     const kubectl = '/var/lib/edgehostd/cluster/programs/kubectl/current/kubectl'
-    expect(await host().output([kubectl, '--kubeconfig=/root/taken.conf', 'get', '--raw', '/readyz'])).toBe(
-      'ok',
-    )
-    await host().output(['rm', '/root/taken.conf'])
+    expect(
+      await plant.host.output([kubectl, '--kubeconfig=/root/taken.conf', 'get', '--raw', '/readyz']),
+    ).toBe('ok')
+    await plant.host.output(['rm', '/root/taken.conf'])
 
     const audits = async () => {
       const filters = encodeURIComponent('spec.resource.kind=kubeconfig')
-      const found = await cluster.get(`/v1/edge-mgmt/edgehosts/current/audits?filters=${filters}`)
+      const found = await plant.cluster.get(`/v1/edge-mgmt/edgehosts/current/audits?filters=${filters}`)
       expect(found, found.text).toMatchObject({ status: 200 })
       return found.json.listmeta.count as number
     }
     const delivered = await audits()
     expect(delivered).toBeGreaterThan(1)
-    await host().http('GET', `${clusterPath}/details`, { token: guest })
+    await plant.host.http('GET', `${clusterPath}/details`, { token: guest })
     expect(await audits()).toBe(delivered)
   })
 
   it('a definition that is uploaded now lands in the slot for updates', async () => {
     const path = '/v1/edge-mgmt/edgehosts/current/actions/upload-clusterconfig'
-    const form = [`uploadFile=@${host().folder}/definition.tgz`]
-    expect(await host().http('POST', path, { token: plant!.token, form })).toMatchObject({ status: 201 })
-    const update = await cluster.get('/v1/edge-mgmt/clusters/archive/update/details')
+    const form = [`uploadFile=@${plant.host.folder}/definition.tgz`]
+    expect(await plant.host.http('POST', path, { token: plant.token, form })).toMatchObject({ status: 201 })
+    const update = await plant.cluster.get('/v1/edge-mgmt/clusters/archive/update/details')
     expect(update, update.text).toMatchObject({ status: 200 })
-    expect(update.json.archiveUploadPath).not.toBe(plant!.definition)
+    expect(update.json.archiveUploadPath).not.toBe(plant.definition)
   })
 
   it('a workload that goes down makes the health Unhealthy, not the state', async () => {
@@ -237,7 +249,7 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       { op: 'replace', path: '/spec/strategy', value: { type: 'Recreate' } },
       { op: 'replace', path: '/spec/template/spec/containers/0/image', value: 'docker.io/library/absent:1' },
     ]
-    await cluster.kubectl(
+    await plant.cluster.kubectl(
       '-n',
       'shop',
       'patch',
@@ -248,26 +260,29 @@ describe.skipIf(isKitMissing())('the life of a cluster on one host', () => {
       JSON.stringify(patch),
     )
     await eventually(async () => {
-      const { phase, health } = (await cluster.details())!.status
+      const { phase, health } = (await plant.cluster.details())!.status
       expect({ phase, health }).toMatchObject({ phase: 'Running', health: { status: 'Unhealthy' } })
       expect(health.reason).toMatch(/web/)
     }, 90_000)
   })
 
   it('a deleted cluster is gone, the host is as before, and the content stays', async () => {
-    const { token } = plant!
-    const deleted = await host().http('DELETE', clusterPath, { token })
+    const { token } = plant
+    const deleted = await plant.host.http('DELETE', clusterPath, { token })
     expect(deleted, deleted.text).toMatchObject({ status: 204 })
-    expect((await cluster.details())?.status).toMatchObject({ clusterState: 'Deleting', phase: 'Deleting' })
-    expect(await host().http('DELETE', clusterPath, { token })).toMatchObject({ status: 204 })
-    await cluster.gone()
+    expect((await plant.cluster.details())?.status).toMatchObject({
+      clusterState: 'Deleting',
+      phase: 'Deleting',
+    })
+    expect(await plant.host.http('DELETE', clusterPath, { token })).toMatchObject({ status: 204 })
+    await plant.cluster.gone()
     await eventually(async () => {
-      expect(changesBetween(before, await readHostState(host()))).toEqual([])
+      expect(changesBetween(plant.before, await readHostState(plant.host))).toEqual([])
     }, 20_000)
-    expect((await cluster.ownEvents())[0]).toMatchObject({ reason: 'Deleted', clusterUid: uid })
+    expect((await plant.cluster.ownEvents())[0]).toMatchObject({ reason: 'Deleted', clusterUid: uid })
     await eventually(async () => expect(await hostInCluster()).toBe('pending unknown false'))
-    const bundles = await cluster.get('/v1/edge-mgmt/content/bundles')
+    const bundles = await plant.cluster.get('/v1/edge-mgmt/content/bundles')
     expect(bundles.json.items).toHaveLength(1)
-    expect(await host().http('DELETE', clusterPath, { token })).toMatchObject({ status: 404 })
+    expect(await plant.host.http('DELETE', clusterPath, { token })).toMatchObject({ status: 404 })
   })
 })

@@ -1,43 +1,31 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 import { eventually } from '../host/eventually.ts'
-import { clusterClient, type ClusterClient } from './cluster-client.ts'
-import { bootClusterHost, type ClusterHost } from './cluster-host.ts'
-import { expectRestored, readHostState, type HostState } from './host-state.ts'
+import { bootForTests } from './boot-for-tests.ts'
 import { expectWorks } from './workload.ts'
 
-let plant: ClusterHost | undefined
-const host = () => plant!.host
-let cluster: ClusterClient
-let before: HostState
+const plant = bootForTests()
 
 /** Kills the first process with these arguments that appears, when the condition is met too. */
 const killWhenSeen = (pattern: string, condition: () => Promise<void> = () => Promise.resolve()) =>
   eventually(async () => {
     await condition()
-    const { stdout } = await host().run(['pgrep', '--newest', '--full', pattern])
+    const { stdout } = await plant.host.run(['pgrep', '--newest', '--full', pattern])
     const pid = stdout.trim()
     expect(pid, `no process ${pattern} yet`).not.toBe('')
-    await host().output(['kill', '-KILL', pid])
+    await plant.host.output(['kill', '-KILL', pid])
   }, 120_000)
 
-const reasonsSoFar = async () => (await cluster.ownEvents()).map(({ reason }) => reason)
+const reasonsSoFar = async () => (await plant.cluster.ownEvents()).map(({ reason }) => reason)
 
 describe.skipIf(isKitMissing())('programs that are killed while a cluster is made', () => {
-  beforeAll(async () => {
-    plant = await bootClusterHost()
-    cluster = clusterClient(plant)
-    before = await readHostState(host())
-  })
-  afterAll(() => plant?.host.unplug())
-
   it('kubeadm and helm are killed: what they left is cleared, they run again, and the cluster runs', async () => {
-    await cluster.create()
+    await plant.cluster.create()
     await killWhenSeen('kubeadm init')
     await eventually(async () => expect(await reasonsSoFar()).toContain('BootstrapReset'), 60_000)
     // Killed earlier, helm leaves nothing.
     await killWhenSeen('helm upgrade', async () => {
-      const pending = await cluster.kubectl(
+      const pending = await plant.cluster.kubectl(
         'get',
         'secret',
         '-A',
@@ -48,9 +36,9 @@ describe.skipIf(isKitMissing())('programs that are killed while a cluster is mad
       )
       expect(pending).toContain('secret/')
     })
-    await cluster.reach('Running')
+    await plant.cluster.reach('Running')
     expect(await reasonsSoFar()).toContain('ReleaseCured')
-    await expectWorks(plant!, cluster)
+    await expectWorks(plant, plant.cluster)
   })
 
   // The kubelet last: for some minutes after its start it is slow to start a static pod without an API server.
@@ -64,10 +52,10 @@ describe.skipIf(isKitMissing())('programs that are killed while a cluster is mad
       const pidOf = async () =>
         units[program]
           ? (
-              await host().output(['systemctl', 'show', '--property=MainPID', '--value', units[program]])
+              await plant.host.output(['systemctl', 'show', '--property=MainPID', '--value', units[program]])
             ).trim()
           : (
-              await host().output([
+              await plant.host.output([
                 'pgrep',
                 '--oldest',
                 '--full',
@@ -76,15 +64,15 @@ describe.skipIf(isKitMissing())('programs that are killed while a cluster is mad
             ).trim()
       const pid = await pidOf()
       expect(Number(pid)).toBeGreaterThan(1)
-      await host().output(['kill', '-KILL', pid])
+      await plant.host.output(['kill', '-KILL', pid])
       await eventually(async () => {
         const now = await pidOf()
         expect(['', '0', pid]).not.toContain(now)
         // The kubelet starts a static pod again later each time.
       }, 150_000)
-      await expectWorks(plant!, cluster)
+      await expectWorks(plant, plant.cluster)
       await eventually(async () => {
-        const status = (await cluster.details())?.status
+        const status = (await plant.cluster.details())?.status
         expect(status).toMatchObject({ phase: 'Running', health: { status: 'Healthy' } })
         expect(status!.steps.map(({ state }) => state)).not.toContain('failed')
       }, 90_000)
@@ -92,10 +80,10 @@ describe.skipIf(isKitMissing())('programs that are killed while a cluster is mad
   )
 
   it('the power is cut while the cluster runs: after the boot it is Healthy again', async () => {
-    await host().cutPower()
-    await expectWorks(plant!, cluster, 120_000)
-    await cluster.expectHealthy(120_000)
-    await cluster.remove()
-    await expectRestored(host(), before)
+    await plant.host.cutPower()
+    await expectWorks(plant, plant.cluster, 120_000)
+    await plant.cluster.expectHealthy(120_000)
+    await plant.cluster.remove()
+    await plant.expectRestored()
   })
 })
