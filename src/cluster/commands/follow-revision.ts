@@ -53,9 +53,16 @@ export function hasEnded(revisions: readonly Revision[], revision: number, stuck
       const back = active === undefined ? 'the last good one' : `revision ${active.revision}`
       throw fail(`${name} failed, and ${back} runs again: ${found.reason ?? see}`)
     }
-    case 'failed':
+    case 'failed': {
       if (stuck !== '') throw fail(`${name} failed, and the way back too: ${stuck}`)
+      const active = revisions.find(({ isActive }) => isActive)
+      // A later write took the place of the way back.
+      if (active && active.revision > revision && active.origin !== 'goingBack')
+        throw fail(
+          `${name} failed, and revision ${active.revision} is applied instead: ${found.reason ?? see}`,
+        )
       return false
+    }
     case 'held':
       throw fail(
         `${name} is held: ${found.reason ?? see}; give the values: edgehostctl cluster apply --set NAME=VALUE`,

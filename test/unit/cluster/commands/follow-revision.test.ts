@@ -20,6 +20,16 @@ describe('the end of a revision', () => {
     expect(hasEnded([revisionOf(2, outcome), good], 2, '')).toBe(false)
   })
 
+  it('failed is the end where a later write took the place of the way back, which itself is not', () => {
+    const failed = revisionOf(2, 'failed', { reason: 'web is down' })
+    const later = revisionOf(3, 'applying', { isActive: true, origin: 'update' })
+    const before = { ...good, isActive: false }
+    expect(() => hasEnded([later, failed, before], 2, '')).toThrow(
+      'revision 2 failed, and revision 3 is applied instead: web is down',
+    )
+    expect(hasEnded([{ ...later, origin: 'goingBack' }, failed, before], 2, '')).toBe(false)
+  })
+
   it('good is the end, whatever came after it', () => {
     expect(hasEnded([revisionOf(3, 'applying'), revisionOf(2, 'good'), good], 2, '')).toBe(true)
   })
