@@ -1,4 +1,5 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
@@ -64,6 +65,9 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
     const bytes = body.bytes()
     if (announced !== undefined && Number(announced) !== bytes.length)
       finish(new errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH(), '')
+    // Read as UTF-8, a password in another encoding would become another one without a word.
+    else if (!isUtf8(bytes))
+      finish(new AppError(generalErrors.BadRequest, 'the body is not UTF-8, as JSON has to be'), '')
     else finish(undefined, bytes.toString('utf8'))
   }
   const onRefused = (reason: AppError) => finish(reason, '')

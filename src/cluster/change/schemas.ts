@@ -45,7 +45,8 @@ export const EdgeClusterSettings = Type.Object(
       }),
     ),
   },
-  { title: 'EdgeClusterSettings' },
+  // A misspelt list would empty the other one, with the keys of all logins.
+  { title: 'EdgeClusterSettings', additionalProperties: false },
 )
 export type EdgeClusterSettings = Static<typeof EdgeClusterSettings>
 

@@ -48,6 +48,17 @@ describe('an error', () => {
     },
   )
 
+  it('a body that is not UTF-8 is refused, since a password in it would become another one', async () => {
+    const reply = await edge.app.inject({
+      ...{ method: 'POST', url: loginPath, headers: { 'content-type': 'application/json' } },
+      payload: Buffer.from('{"username":"chief","password":"m\u00fcller"}', 'latin1'),
+    })
+    expect([reply.statusCode, reply.json<ErrorReply>()]).toMatchObject([
+      400,
+      { code: 'BadRequest', message: 'the body is not UTF-8, as JSON has to be' },
+    ])
+  })
+
   it('a refused method lists the supported ones', async () => {
     expect((await edge.app.inject({ method: 'PUT', url: loginPath })).headers.allow).toBe('POST')
     const get = await edge.app.inject({ method: 'POST', url: '/v1/ping?x=1' })

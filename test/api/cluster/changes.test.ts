@@ -191,6 +191,12 @@ describe('the configuration of a cluster', () => {
     expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toHaveLength(1)
   })
 
+  it('a misspelt list of settings is refused, since it would empty the list that was meant', async () => {
+    const body = { sshkeys: [publicKeys.ed25519] }
+    expect(refusal(await ask('PUT', '/settings', body))).toEqual(['BadRequest', 'sshkeys'])
+    expect((await edge.get(`${path}/revisions`, admin)).json<ClusterRevisions>().items).toHaveLength(1)
+  })
+
   it('a dry run of what changes nothing says so', async () => {
     const { status, body } = await ask('PUT', '/settings?dryRun=true', {})
     expect([status, JSON.parse(body)]).toEqual([

@@ -64,9 +64,16 @@ export async function placeSshKeys(work: KeysWork, print: (line: string) => void
   if (found && 'problem' in found) throw new StepFailed(found.problem)
   const isSame = (each: PlacedKeys) => each.path === found?.path && each.uid === found.account.uid
   const old = placed.filter((each) => !isSame(each))
+  // A folder that was made for another file of the account stays known as long as one is in it.
+  const madeFolder =
+    found?.missingFolder ??
+    placed.find(
+      ({ uid, madeFolder: made }) =>
+        uid === found?.account.uid && made !== undefined && made === dirname(found.path),
+    )?.madeFolder
   const now: PlacedKeys | undefined = found && {
     ...{ ...found.account, path: found.path },
-    ...(found.missingFolder === undefined ? placed.find(isSame) : { madeFolder: found.missingFolder }),
+    ...(madeFolder === undefined ? {} : { madeFolder }),
   }
   // Noted before it is placed: whatever cuts this off, the file is known.
   await writeNote(work, { placed: [...old, ...(now ? [now] : [])] })

@@ -281,6 +281,16 @@ describe.runIf(process.getuid?.() === 0)('SSH keys', () => {
     expect(await textOf(file)).toBe(rsa)
   })
 
+  it('a folder that was made goes with the last of its files, also after sshd was given another file', async () => {
+    await (await world()).place([ed25519])
+    const { place } = await world('authorizedkeysfile .ssh/authorized_keys .ssh/keys.%u\n')
+    await place([ed25519])
+    expect(await textOf(file)).toBeUndefined()
+    expect(await textOf(`${folder}/keys.operator`)).toContain(ed25519)
+    await place([])
+    expect(await lstat(inRoot(folder)).catch(() => undefined)).toBeUndefined()
+  })
+
   it('a removed file comes back', async () => {
     const { place, observe } = await world()
     await place([ed25519])
