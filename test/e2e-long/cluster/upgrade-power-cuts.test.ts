@@ -18,6 +18,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
   })
   afterAll(() => plant?.host.unplug())
 
+  const newest = async () => (await revisionsOf(cluster))[0]![0] as number
   const outcomeOf = async (revision: number) =>
     (await revisionsOf(cluster)).find(([generation]) => generation === revision)?.[2]
 
@@ -43,7 +44,8 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
       `mkdir /run/small; mount -t tmpfs -o size=20m tmpfs /run/small; cp -a ${kubernetes}/. /run/small; mount --bind /run/small ${kubernetes}`,
     )
     expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
-    await eventually(async () => expect(await outcomeOf(2)).toBe('rolledBack'), 300_000)
+    const revision = await newest()
+    await eventually(async () => expect(await outcomeOf(revision)).toBe('rolledBack'), 300_000)
     const [newest] = (await cluster.get(`${clusterPath}/revisions`)).json.items as { reason: string }[]
     expect(newest!.reason).toMatch(/the file system of \S+ has \d+ MiB free, .* make room/)
     await host.output(['umount', '--lazy', kubernetes, '/run/small'])
@@ -53,7 +55,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
 
   it('comes to its end with a power cut in each of its steps', async () => {
     expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
-    const { cut, outcome } = await settledWithCuts(3, () => true)
+    const { cut, outcome } = await settledWithCuts(await newest(), () => true)
     process.stdout.write(`power cuts in ${[...cut].join(', ')}: ${outcome}\n`)
     for (const key of ['kubernetes-copy', 'kubernetes-upgrade']) expect([...cut]).toContain(key)
     expect(outcome, await storyOf(cluster)).toBe('good')
@@ -67,7 +69,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
     const body = { revision: 1, discardChanges: true }
     const accepted = await host.http('POST', `${clusterPath}/rollback`, { token, body, timeoutMs: 120_000 })
     expect(accepted, accepted.text || accepted.failure).toMatchObject({ status: 204 })
-    const { cut, outcome } = await settledWithCuts(4, () => true)
+    const { cut, outcome } = await settledWithCuts(await newest(), () => true)
     process.stdout.write(`power cuts in ${[...cut].join(', ')}: ${outcome}\n`)
     expect([...cut]).toContain('kubernetes-restore')
     expect(outcome, await storyOf(cluster)).toBe('good')
@@ -86,7 +88,10 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
       const steps = (await cluster.details())?.status.steps ?? []
       expect(steps.find(({ key }) => key === 'kubernetes-upgrade')?.state).toBe('running')
     }, 300_000)
-    const [db] = (await host.output(['find', `${copies}/5/files/var/lib/etcd`, '-name', 'db'])).split('\n')
+    const revision = await newest()
+    const [db] = (
+      await host.output(['find', `${copies}/${revision}/files/var/lib/etcd`, '-name', 'db'])
+    ).split('\n')
     const overwrite = (byte: string) => host.sh(`printf '${byte}' | dd of=${db} bs=1 seek=4096 conv=notrunc`)
     const whole = await host.output(['od', '-An', '-to1', '-j4096', '-N1', db!])
     await overwrite(whole.trim() === '377' ? '\\000' : '\\377')
@@ -97,7 +102,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
     }, 900_000)
     expect((await cluster.ownEvents()).map(({ reason }) => reason)).toContain('RollbackFailed')
     await overwrite(`\\${whole.trim()}`)
-    await eventually(async () => expect(await outcomeOf(5)).toBe('rolledBack'), 600_000)
+    await eventually(async () => expect(await outcomeOf(revision)).toBe('rolledBack'), 600_000)
     await cluster.reach('Running')
     expect(await cluster.kubectl('get', 'nodes')).toContain('v1.33.13')
     expect(await cluster.kubectl('get', 'configmap', 'before', '--output=name')).toContain('before')
