@@ -46,8 +46,8 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes on a poor host', { tim
     expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
     const revision = await newest()
     await eventually(async () => expect(await outcomeOf(revision)).toBe('rolledBack'), 300_000)
-    const [newest] = (await cluster.get(`${clusterPath}/revisions`)).json.items as { reason: string }[]
-    expect(newest!.reason).toMatch(/the file system of \S+ has \d+ MiB free, .* make room/)
+    const [refused] = (await cluster.get(`${clusterPath}/revisions`)).json.items as { reason: string }[]
+    expect(refused!.reason).toMatch(/the file system of \S+ has \d+ MiB free, .* make room/)
     await host.output(['umount', '--lazy', kubernetes, '/run/small'])
     expect((await cluster.reach('Running')).status.k8sVersion).toBe('1.33.13')
     await expectWorks(plant!, cluster)
