@@ -1,6 +1,5 @@
 import { masked } from '../../base/mask.ts'
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
 
 /** A configuration as it is stored: without what the host itself says of it, and without a time for its beginning. */
@@ -42,10 +41,13 @@ export function unmask(given: ClusterConfiguration, { posted, plain }: Stored): 
         const field = `spec.profileVariables[${index}].value`
         const found = findVariable(known, each)
         if (found === undefined)
-          throw refuse(field, 'is masked, and no value of this variable is stored: give the value itself')
+          throw refusedField(
+            field,
+            'is masked, and no value of this variable is stored: give the value itself',
+          )
         const value = plainOnes[found]?.value
         if (value === undefined)
-          throw refuse(
+          throw refusedField(
             field,
             'is masked, and the stored value cannot be read any more, since the secret of the state folder was replaced: give the value itself',
           )
@@ -66,9 +68,6 @@ function findVariable(known: readonly Given[], { name = '', profileUid = '' }: G
   const possible = same.filter((index) => profileUid === '' || uidOf(index) === '')
   return possible.length === 1 ? possible[0] : undefined
 }
-
-const refuse = (field: string, message: string) =>
-  new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })
 
 /** Names of what differs between two configurations, for people; no values. */
 export function namesOfChanges(before: ClusterConfiguration, after: ClusterConfiguration): readonly string[] {

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Definitions } from '../../definition/definitions.ts'
 import type { ClusterProfileDetail } from '../../definition/schemas.ts'
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import { readHostSettings } from '../configuration/host-settings.ts'
 import { readProfiles } from '../read-generation.ts'
 import type { ClusterConfiguration } from '../schemas.ts'
@@ -41,11 +40,7 @@ export const withDefinition =
   async (shown, revision) => {
     const { archiveUploadPath = '', profileVariables: given = [], scheduleAt } = spec
     if (archiveUploadPath === '')
-      throw new AppError(
-        generalErrors.BadRequest,
-        'spec.archiveUploadPath is missing: it names the definition',
-        { details: { field: 'spec.archiveUploadPath' } },
-      )
+      throw refusedField('spec.archiveUploadPath', 'is missing: it names the definition')
     const named: ClusterConfiguration = metadata
       ? { ...shown, metadata: { ...shown.metadata, ...metadata } }
       : shown

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import { canonicalText } from '../configuration/canonical.ts'
 
 // More than a configuration needs: each operation may look at the whole document.
@@ -20,9 +19,9 @@ interface Place {
  * @throws AppError BadRequest that names the operation and the reason
  */
 export function applyJsonPatch(document: unknown, operations: unknown, field = ''): unknown {
-  if (!Array.isArray(operations)) throw refuse(field || 'body', 'must be an array of operations')
+  if (!Array.isArray(operations)) throw refusedField(field || 'body', 'must be an array of operations')
   if (operations.length > mostOperations)
-    throw refuse(field || 'body', `must have at most ${mostOperations} operations`)
+    throw refusedField(field || 'body', `must have at most ${mostOperations} operations`)
   // Refuses what is nested too deeply.
   canonicalText(operations)
   const root = { '': structuredClone(document) }
@@ -34,11 +33,11 @@ export function applyJsonPatch(document: unknown, operations: unknown, field = '
 }
 
 function applyOne(root: object, operation: unknown, field: string, room: { characters: number }): void {
-  if (!isContainer(operation) || Array.isArray(operation)) throw refuse(field, 'must be an operation')
+  if (!isContainer(operation) || Array.isArray(operation)) throw refusedField(field, 'must be an operation')
   const { op, path, from, value } = operation as Readonly<Record<string, unknown>>
   const at = pointerOf(path, `${field}.path`)
   const given = () => {
-    if (!Object.hasOwn(operation, 'value')) throw refuse(`${field}.value`, 'is missing')
+    if (!Object.hasOwn(operation, 'value')) throw refusedField(`${field}.value`, 'is missing')
     return structuredClone(value)
   }
   const source = () => pointerOf(from, `${field}.from`)
@@ -57,7 +56,7 @@ function applyOne(root: object, operation: unknown, field: string, room: { chara
     case 'move': {
       const origin = source()
       if (origin.length < at.length && origin.every((token, index) => token === at[index]))
-        throw refuse(`${field}.path`, 'is inside of what is moved')
+        throw refusedField(`${field}.path`, 'is inside of what is moved')
       add(root, at, take(root, origin, `${field}.from`), `${field}.path`)
       return
     }
@@ -65,24 +64,24 @@ function applyOne(root: object, operation: unknown, field: string, room: { chara
       const copied = get(existing(root, source(), `${field}.from`))
       // Not the whole document, which may be large: a thousand small copies would take minutes.
       room.characters -= canonicalText(copied).length
-      if (room.characters < 0) throw refuse(field, 'makes the document too large')
+      if (room.characters < 0) throw refusedField(field, 'makes the document too large')
       add(root, at, structuredClone(copied), `${field}.path`)
       return
     }
     case 'test':
       if (!isDeepStrictEqual(get(existing(root, at, `${field}.path`)), given()))
-        throw refuse(field, `does not hold: the value at ${JSON.stringify(path)} is another one`)
+        throw refusedField(field, `does not hold: the value at ${JSON.stringify(path)} is another one`)
       return
     default:
-      throw refuse(`${field}.op`, 'must be one of: add, remove, replace, move, copy, test')
+      throw refusedField(`${field}.op`, 'must be one of: add, remove, replace, move, copy, test')
   }
 }
 
 /** The tokens of a JSON Pointer (RFC 6901), after that of the root. */
 function pointerOf(path: unknown, field: string): readonly string[] {
-  if (typeof path !== 'string') throw refuse(field, path === undefined ? 'is missing' : 'must be text')
+  if (typeof path !== 'string') throw refusedField(field, path === undefined ? 'is missing' : 'must be text')
   if ((path !== '' && !path.startsWith('/')) || /~(?![01])/.test(path))
-    throw refuse(field, 'must be a JSON Pointer, for example /spec/profileVariables/0/value')
+    throw refusedField(field, 'must be a JSON Pointer, for example /spec/profileVariables/0/value')
   return path.split('/').map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
@@ -91,12 +90,12 @@ function placeOf(root: object, tokens: readonly string[], field: string): Place 
   let parent = root
   for (const token of tokens.slice(0, -1)) {
     const next = Object.hasOwn(parent, token) ? get({ parent, key: token }) : undefined
-    if (!isContainer(next)) throw refuse(field, 'leads to nothing')
+    if (!isContainer(next)) throw refusedField(field, 'leads to nothing')
     parent = next
   }
   const key = tokens.at(-1) ?? ''
   // It would be the prototype of the object, not a member.
-  if (key === '__proto__') throw refuse(field, 'leads to nothing')
+  if (key === '__proto__') throw refusedField(field, 'leads to nothing')
   return { parent, key }
 }
 
@@ -104,7 +103,7 @@ function existing(root: object, tokens: readonly string[], field: string): Place
   const place = placeOf(root, tokens, field)
   const { parent, key } = place
   if (!Object.hasOwn(parent, key) || (Array.isArray(parent) && !isIndex(key)))
-    throw refuse(field, 'leads to nothing')
+    throw refusedField(field, 'leads to nothing')
   return place
 }
 
@@ -116,12 +115,12 @@ function add(root: object, tokens: readonly string[], value: unknown, field: str
     return
   }
   const index = key === '-' ? parent.length : isIndex(key) ? Number(key) : NaN
-  if (!(index <= parent.length)) throw refuse(field, 'is no place in the list')
+  if (!(index <= parent.length)) throw refusedField(field, 'is no place in the list')
   parent.splice(index, 0, value)
 }
 
 function take(root: object, tokens: readonly string[], field: string): unknown {
-  if (tokens.length === 1) throw refuse(field, 'is the whole document, which cannot be taken away')
+  if (tokens.length === 1) throw refusedField(field, 'is the whole document, which cannot be taken away')
   const place = existing(root, tokens, field)
   const value = get(place)
   const { parent, key } = place
@@ -135,6 +134,3 @@ const set = ({ parent, key }: Place, value: unknown) =>
   void ((parent as Record<string, unknown>)[key] = value)
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 const isIndex = (token: string) => /^(?:0|[1-9]\d*)$/.test(token)
-
-const refuse = (field: string, reason: string) =>
-  new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import type { ClusterRecord } from '../cluster-store.ts'
 import { clusterErrors } from '../codes.ts'
 import type { Revision } from '../revisions/revision.ts'
@@ -73,5 +73,4 @@ function targetOf(
   throw refuse(`has to be given: no revision before the present one was good; ${listed}`)
 }
 
-const refuse = (reason: string) =>
-  new AppError(generalErrors.BadRequest, `revision ${reason}`, { details: { field: 'revision' } })
+const refuse = (reason: string) => refusedField('revision', reason)

@@ -1,5 +1,4 @@
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 
 const field = 'spec.scheduleAt'
 // RFC 3339, 5.6.
@@ -14,8 +13,7 @@ const form = /^\d{4}-\d\d-\d\d[Tt ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:[Zz]|
 export function parseSchedule(text: string, now: number, known: number | null): number | null {
   if (text === '') return null
   const at = form.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text.replace(' ', 'T')) : NaN
-  const refuse = (message: string) =>
-    new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })
+  const refuse = (message: string) => refusedField(field, message)
   if (Number.isNaN(at)) throw refuse('must be a time as RFC 3339 writes it, for example 2031-05-01T02:00:00Z')
   if (at > now) return at
   if (at === known) return null

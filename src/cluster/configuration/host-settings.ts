@@ -1,6 +1,5 @@
 import { isIP } from 'node:net'
-import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import type { WantedSettings } from '../wanted.ts'
 import { problemOfKey } from './ssh-key.ts'
 
@@ -36,10 +35,10 @@ function read(
 ): readonly string[] {
   for (const [index, entry] of entries.entries()) {
     const problem = entry.trim() === '' ? undefined : problemOf(entry.trim())
-    if (problem !== undefined) throw refused(`${field}[${index}]`, problem)
+    if (problem !== undefined) throw refusedField(`${field}[${index}]`, problem)
   }
   const all = [...new Set(entries.map((entry) => entry.trim()).filter(Boolean))]
-  if (all.length > most) throw refused(field, `has ${all.length} entries; at most ${most} are possible`)
+  if (all.length > most) throw refusedField(field, `has ${all.length} entries; at most ${most} are possible`)
   return all
 }
 
@@ -54,6 +53,3 @@ function problemOfServer(text: string): string | undefined {
   // What consists of numbers only would be an address.
   return isName && !/^[\d.]+$/.test(text) ? undefined : 'is neither the name of a host nor an address'
 }
-
-const refused = (field: string, message: string) =>
-  new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })

@@ -1,7 +1,7 @@
 import { canonicalAddress, isAddress } from '../../base/address.ts'
 import type { GivenVariable } from '../../definition/rules/variables.ts'
 import { AppError } from '../../errors/app-error.ts'
-import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../kubernetes/names.ts'
 import { clusterErrors } from '../codes.ts'
 import type { PreflightProblem } from '../problem.ts'
@@ -56,15 +56,16 @@ export function readConfiguration(
   const { archiveUploadPath = '', scheduleAt = '', cloudConfig = {} } = spec
   const { clusterConfig = {}, machinePoolConfig: pools = [] } = cloudConfig.spec ?? {}
   if (!isDnsLabel(name))
-    throw refused(
+    throw refusedField(
       'metadata.name',
       name === ''
         ? 'is missing: name the cluster'
         : 'must be 1 to 63 lower-case letters, digits and hyphens, and begin and end with a letter or digit',
     )
-  if (archiveUploadPath === '') throw refused('spec.archiveUploadPath', 'is missing: it names the definition')
+  if (archiveUploadPath === '')
+    throw refusedField('spec.archiveUploadPath', 'is missing: it names the definition')
   if (scheduleAt !== '')
-    throw refused(
+    throw refusedField(
       'spec.scheduleAt',
       'must be empty, since a delayed start is not possible: leave it out, and send the request when the cluster shall be created',
     )
@@ -107,7 +108,7 @@ function refuseSeveralHosts(
   if (!pool) return
   if (pool.hosts.length > 1) throw linked(`${poolPath}.hosts[1]`)
   if ((pool.size ?? 0) < 0)
-    throw refused(`${poolPath}.size`, 'must be 1 or absent: the pool has this host only')
+    throw refusedField(`${poolPath}.size`, 'must be 1 or absent: the pool has this host only')
   if ((pool.size ?? 0) > 1) throw linked(`${poolPath}.size`)
   if ((pool.hosts[0]?.twoNodeCandidatePriority ?? '') !== '')
     throw linked(`${hostPath}.twoNodeCandidatePriority`)
@@ -119,7 +120,10 @@ function refuseOtherHost(
   { id }: HostFacts,
 ) {
   if (hostUid !== '' && hostID !== '' && hostUid !== hostID)
-    throw refused(`${hostPath}.hostID`, 'differs from hostUid, which names the same host: send one of both')
+    throw refusedField(
+      `${hostPath}.hostID`,
+      'differs from hostUid, which names the same host: send one of both',
+    )
   for (const [field, given] of Object.entries({ hostUid, hostID }))
     if (given !== '' && given !== id)
       throw linked(`${hostPath}.${field}`, `send the id of this host, ${id}, or leave it empty`)
@@ -131,32 +135,35 @@ function nodeOf(
 ): Omit<WantedNode, 'address' | 'endpoint' | 'virtualAddress'> {
   const { name: poolName = '', additionalLabels = {}, machinePoolProperties = {} } = pool
   if (pool.isControlPlane === false)
-    throw refused(`${poolPath}.isControlPlane`, 'must be true: the only pool is the control plane')
+    throw refusedField(`${poolPath}.isControlPlane`, 'must be true: the only pool is the control plane')
   if (pool.useControlPlaneAsWorker === false)
-    throw refused(
+    throw refusedField(
       `${poolPath}.useControlPlaneAsWorker`,
       'must be true: there is no other pool on which workloads could run',
     )
   const { archType = '' } = machinePoolProperties
   if (archType !== '' && archType !== facts.architecture)
-    throw refused(
+    throw refusedField(
       `${poolPath}.machinePoolProperties.archType`,
       `must be ${facts.architecture}, as this host is, or empty`,
     )
   const { hostName = '' } = pool.hosts[0] ?? {}
   if (hostName !== '' && (hostName.length > 63 || !isDnsSubdomain(hostName)))
-    throw refused(
+    throw refusedField(
       `${hostPath}.hostName`,
       'must be a name of a node: at most 63 lower-case letters, digits, hyphens and dots',
     )
   for (const [key, value] of Object.entries(additionalLabels)) refuseLabel(key, value)
   if (!isLabelValue(poolName))
-    throw refused(`${poolPath}.name`, 'must be at most 63 letters, digits, hyphens, dots and underscores')
+    throw refusedField(
+      `${poolPath}.name`,
+      'must be at most 63 letters, digits, hyphens, dots and underscores',
+    )
   const taints = (pool.taints ?? []).map(taintOf)
   const marks = taints.map(({ key, effect }) => `${key}:${effect}`)
   const again = marks.findIndex((mark, index) => marks.indexOf(mark) < index)
   if (again !== -1)
-    throw refused(`${poolPath}.taints[${again}]`, 'has the key and the effect of another taint')
+    throw refusedField(`${poolPath}.taints[${again}]`, 'has the key and the effect of another taint')
   return {
     name: hostName || facts.hostName.toLowerCase(),
     poolName: poolName || 'control-plane-pool',
@@ -174,10 +181,10 @@ const ownLabels = new Set([
 
 function refuseLabel(key: string, value: string): void {
   const path = `${poolPath}.additionalLabels[${JSON.stringify(key)}]`
-  if (!isQualifiedName(key)) throw refused(path, 'must have the name of a Kubernetes label')
-  if (!isLabelValue(value)) throw refused(path, 'must have the value of a Kubernetes label')
+  if (!isQualifiedName(key)) throw refusedField(path, 'must have the name of a Kubernetes label')
+  if (!isLabelValue(value)) throw refusedField(path, 'must have the value of a Kubernetes label')
   if (ownLabels.has(key))
-    throw refused(
+    throw refusedField(
       path,
       'is a label that Kubernetes itself gives the node; leave it out, or take another name',
     )
@@ -188,10 +195,10 @@ function taintOf(
   index: number,
 ): Taint {
   const path = `${poolPath}.taints[${index}]`
-  if (!isQualifiedName(key)) throw refused(`${path}.key`, 'must be a name of a Kubernetes taint')
-  if (!isLabelValue(value)) throw refused(`${path}.value`, 'must be a value of a Kubernetes taint')
+  if (!isQualifiedName(key)) throw refusedField(`${path}.key`, 'must be a name of a Kubernetes taint')
+  if (!isLabelValue(value)) throw refusedField(`${path}.value`, 'must be a value of a Kubernetes taint')
   if (effect === undefined || effect === '')
-    throw refused(`${path}.effect`, 'must be NoSchedule, PreferNoSchedule or NoExecute')
+    throw refusedField(`${path}.effect`, 'must be NoSchedule, PreferNoSchedule or NoExecute')
   return { key, value, effect }
 }
 
@@ -229,13 +236,10 @@ function endpointOf({
   ddnsSearchDomain = '',
 }: NonNullable<ClusterConfig['controlPlaneEndpoint']>): string {
   const path = `${clusterPath}.controlPlaneEndpoint`
-  if (!['', 'vip'].includes(type.toLowerCase())) throw refused(`${path}.type`, 'must be VIP or empty')
-  if (ddnsSearchDomain !== '') throw refused(`${path}.ddnsSearchDomain`, 'must be empty')
+  if (!['', 'vip'].includes(type.toLowerCase())) throw refusedField(`${path}.type`, 'must be VIP or empty')
+  if (ddnsSearchDomain !== '') throw refusedField(`${path}.ddnsSearchDomain`, 'must be empty')
   return host.trim()
 }
-
-const refused = (field: string, message: string) =>
-  new AppError(generalErrors.BadRequest, `${field} ${message}`, { details: { field } })
 
 const linked = (field: string, advice = 'leave one pool with this host only') =>
   new AppError(

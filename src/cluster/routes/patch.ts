@@ -5,6 +5,7 @@ import { describeProblem } from '../../api/compilers.ts'
 import { acceptJson } from '../../api/json-body.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import type { Change } from '../change/change.ts'
 import type { Write } from '../change/draft.ts'
 import { applyJsonPatch } from '../change/json-patch.ts'
@@ -85,7 +86,7 @@ type Patch = (document: unknown, body: unknown) => unknown
 // A body for the other path would change nothing: its members are not known here.
 const applyPart: Patch = (document, body) => {
   if (isMap(body) && Object.hasOwn(body, operations))
-    throw refuse(
+    throw refusedField(
       operations,
       'is for PATCH /v1/edge-mgmt/cluster/{clusterName}; this path takes a part of a configuration',
     )
@@ -95,7 +96,7 @@ const applyPart: Patch = (document, body) => {
 const applyPatches: Patch = (document, body) => {
   const { clusterConfigPatches } = body as ClusterPatch
   if (clusterConfigPatches === undefined && isMap(body) && Object.keys(body).length > 0)
-    throw refuse(
+    throw refusedField(
       operations,
       `is missing; a part of a configuration is for PATCH /v1/edge-mgmt/cluster, or for Content-Type ${mergePatch}`,
     )
@@ -104,9 +105,6 @@ const applyPatches: Patch = (document, body) => {
 
 const operations = 'clusterConfigPatches'
 const isMap = (body: unknown): body is object => typeof body === 'object' && body !== null
-const refuse = (field: string, reason: string) =>
-  new AppError(generalErrors.BadRequest, `${field} ${reason}`, { details: { field } })
-
 function patchOf({ headers }: FastifyRequest, json: Patch): Patch {
   const [type] = (headers['content-type'] ?? '').split(';')
   const patches: Readonly<Record<string, Patch>> = {
