@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { ClusterProfileDetail } from '../definition/schemas.ts'
 import type { ClusterRecord } from './cluster-store.ts'
 import { preparedFiles } from './prepare/prepared.ts'
+import type { Revision } from './revisions/revision.ts'
 import type { Wanted, WantedSettings } from './wanted.ts'
 
 /** Reads what is wanted from the folder of the cluster. @throws Error with a reason for operators */
@@ -29,6 +30,12 @@ export async function readWanted(
     )
   }
 }
+
+/** Reads what a revision of the cluster wants. @throws Error with a reason for operators */
+export const readWantedOf = (
+  { uid, name }: Pick<ClusterRecord, 'uid' | 'name'>,
+  { generation, folder, summary }: Pick<Revision, 'generation' | 'folder' | 'summary'>,
+): Promise<Wanted> => readWanted({ uid, name, generation, folder, summary, deleteRequestedAt: null })
 
 const noSettings: WantedSettings = { ntpServers: [], sshKeys: [] }
 

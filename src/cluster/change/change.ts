@@ -24,7 +24,7 @@ import { plan, type PlanParts } from '../plan.ts'
 import { plannedSteps } from '../planned-steps.ts'
 import { preparedFiles } from '../prepare/prepared.ts'
 import type { PreflightProblem } from '../problem.ts'
-import { readProfiles, readWanted } from '../read-generation.ts'
+import { readProfiles, readWanted, readWantedOf } from '../read-generation.ts'
 import { lineOf } from '../revisions/shown.ts'
 import { documentOf, etagOf } from '../revisions/document.ts'
 import type { NewRevision, Revision } from '../revisions/revision.ts'
@@ -115,8 +115,8 @@ export function createChange(options: ChangeOptions): Change {
       ...(kept ? { kubernetes: kept } : {}),
     }
     return examine({ request, problems, running }, signal, ({ prepared: found, report }) => {
-      const kept = copyOf ? [shown, copyOf] : [shown]
-      const prepared = { ...found, variables: keepSensitive(found.variables, kept) }
+      const stored = copyOf ? [shown, copyOf] : [shown]
+      const prepared = { ...found, variables: keepSensitive(found.variables, stored) }
       // What is said of a change quotes also what runs.
       const hide = createHideOf([...record.sensitive, ...sensitiveValues(prepared.variables)])
       const fixed = judgeFixed(prepared.wanted, running, hasCopy)
@@ -276,8 +276,7 @@ async function keptKubernetes(
   copyOf: Revision | undefined,
 ): Promise<WantedKubernetes | undefined> {
   if (copyOf?.summary.kubernetesOf === undefined) return undefined
-  const { folder, generation, summary } = copyOf
-  return (await readWanted({ ...record, folder, generation, summary })).kubernetes
+  return (await readWantedOf(record, copyOf)).kubernetes
 }
 
 /** Whether values of required variables are all that is missing: the revision waits for a write that has them. */

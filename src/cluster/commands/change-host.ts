@@ -55,16 +55,12 @@ export async function readRevisions({ client }: Pick<Context, 'client'>): Promis
 
 /** The revision that a write changes: the one that waits or is held, otherwise the active one. */
 export function shownOf({ revisions }: Pick<Present, 'revisions'>): Revision | undefined {
-  return (
-    revisions.find(({ outcome }) => outcome === 'waiting' || outcome === 'held') ??
-    revisions.find(({ isActive }) => isActive)
-  )
+  return waitingOf({ revisions }) ?? revisions.find(({ isActive }) => isActive)
 }
 
 /** The revision that was accepted and is not begun; undefined where none waits. */
-export function waitingOf(present: Pick<Present, 'revisions'>): Revision | undefined {
-  const shown = shownOf(present)
-  return shown && ['waiting', 'held'].includes(shown.outcome) ? shown : undefined
+export function waitingOf({ revisions }: Pick<Present, 'revisions'>): Revision | undefined {
+  return revisions.find(({ outcome }) => outcome === 'waiting' || outcome === 'held')
 }
 
 /** Checks a write on the host, which changes nothing. @throws Failure; WouldDiscard */

@@ -42,27 +42,25 @@ export function hasEnded(revisions: readonly Revision[], revision: number, stuck
   const name = `revision ${revision}`
   const fail = (text: string) => new Failure('failed', text)
   const see = 'see: edgehostctl cluster events'
+  const active = revisions.find(({ isActive }) => isActive)
   switch (found?.outcome) {
     case 'good':
       return true
     case 'rolledBack': {
-      const active = revisions.find(({ isActive }) => isActive)
       // Its reason says what runs again.
       if (active?.origin === 'goingBack' && active.revision > revision)
         throw fail(`${name} failed, and was taken back: ${found.reason ?? see}`)
       const back = active === undefined ? 'the last good one' : `revision ${active.revision}`
       throw fail(`${name} failed, and ${back} runs again: ${found.reason ?? see}`)
     }
-    case 'failed': {
+    case 'failed':
       if (stuck !== '') throw fail(`${name} failed, and the way back too: ${stuck}`)
-      const active = revisions.find(({ isActive }) => isActive)
       // A later write took the place of the way back.
       if (active && active.revision > revision && active.origin !== 'goingBack')
         throw fail(
           `${name} failed, and revision ${active.revision} is applied instead: ${found.reason ?? see}`,
         )
       return false
-    }
     case 'held':
       throw fail(
         `${name} is held: ${found.reason ?? see}; give the values: edgehostctl cluster apply --set NAME=VALUE`,

@@ -46,11 +46,11 @@ export function verdictOf(input: VerdictInput, limits: UpdateLimits): Verdict {
   if (goodGeneration === 0 || ranGeneration === generation) return wait
   const failed = steps.find(({ state, failures }) => state === 'failed' && failures > 0)
   const { change } = observed.engine
-  const isRestoring = change?.phase === 'restoring' || (change !== undefined && isGoingBack)
   // There is no way back from a way back: it is tried again.
-  if (isRestoring && failed) return { kind: 'stuck', reason: `${failed.title}: ${failed.reason}` }
+  const isReturning = isGoingBack || change?.phase === 'restoring'
+  if (isReturning && change && failed) return { kind: 'stuck', reason: `${failed.title}: ${failed.reason}` }
   const late = trouble === '' ? 'it is not available' : trouble
-  if (isGoingBack || isRestoring)
+  if (isReturning)
     return inChangeMs + elsewhereMs > limits.availableMs + limits.silentMs
       ? { kind: 'stuck', reason: late }
       : wait

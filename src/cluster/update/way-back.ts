@@ -4,7 +4,7 @@ import type { ClusterProfileDetail } from '../../definition/schemas.ts'
 import { syncFolder, syncTree } from '../../system/files.ts'
 import type { ClusterRecord } from '../cluster-store.ts'
 import { preparedFiles } from '../prepare/prepared.ts'
-import { readProfiles, readWanted } from '../read-generation.ts'
+import { readProfiles, readWantedOf } from '../read-generation.ts'
 import type { NewRevision, Revision } from '../revisions/revision.ts'
 import type { Wanted } from '../wanted.ts'
 
@@ -61,9 +61,7 @@ export async function makeWayBack(
   { good, kept, generation, at }: WayBackParts & { readonly generation: number; readonly at: number },
 ): Promise<NewRevision> {
   const folder = join(dirname(good.folder), String(generation))
-  const wantedOf = ({ folder: of, generation: number, summary }: Revision) =>
-    readWanted({ ...record, folder: of, generation: number, summary, deleteRequestedAt: null })
-  const [ofGood, ofKept] = await Promise.all([wantedOf(good), wantedOf(kept)])
+  const [ofGood, ofKept] = await Promise.all([readWantedOf(record, good), readWantedOf(record, kept)])
   const wanted = { ...withKubernetes(ofGood, ofKept), generation, folder }
   const profiles = withKubernetesPack(await readProfiles(good), await readProfiles(kept))
   const staging = `${folder}.tmp`
