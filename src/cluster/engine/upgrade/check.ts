@@ -1,6 +1,5 @@
 import { readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { replaceFile } from '../../../system/files.ts'
 import { createRunner } from '../../../system/runner.ts'
 import { skewOf } from '../../change/version.ts'
@@ -14,6 +13,7 @@ import { clusterPaths, type ClusterPaths } from '../paths.ts'
 import { kubernetesPrograms } from '../programs.ts'
 import { kubeadmIn, runKubeadmIn } from '../run-kubeadm.ts'
 import { readNextPrograms } from './next-programs.ts'
+import { untilChecksPass } from './patience.ts'
 import { parseUpgradePlan } from './plan-output.ts'
 import { upgradeRefused } from './refused.ts'
 import { readInitFile, upgradeConfiguration } from './upgrade-configuration.ts'
@@ -31,9 +31,6 @@ export interface UpgradeOrder {
 
 const readyMs = 120_000
 const planMs = 300_000
-/** So long a refusal of kubeadm may be that of a host that was just booted, or is busy: its checks need a node that is ready, and start a pod. */
-const patienceMs = 180_000
-const pauseMs = 5_000
 
 /** Pulls the images of the next version; those in use stay. */
 export const pullNextImages: StepAction = async (given, print) => {
@@ -78,19 +75,21 @@ export const checkUpgrade: StepAction = async (given, print) => {
 async function askForPlan(paths: ClusterPaths, to: string, print: (line: string) => void) {
   const { program, environment } = kubeadmIn((await readNextPrograms(paths, to)).folders)
   const args = ['upgrade', 'plan', `v${to}`, '--config', paths.next.upgradeConfig, '--output', 'json']
-  const end = Date.now() + patienceMs
-  for (;;) {
-    const result = await createRunner().run(program, args, { timeoutMs: planMs, environment })
-    const plan = result.exitCode === 0 ? parseUpgradePlan(result.stdout) : undefined
-    if (plan) return plan
-    const why =
-      result.exitCode === 0
-        ? `kubeadm upgrade plan gave no plan: ${result.stdout.trim().slice(0, 200)}`
-        : `kubeadm upgrade plan: ${kubeadmFailure(result.stderr || result.stdout)}`
-    if (Date.now() > end) throw upgradeRefused(why)
-    print(`[checking] ${why}; it is asked again`)
-    await delay(pauseMs)
-  }
+  const { failed, plan } = await untilChecksPass(
+    async () => {
+      const result = await createRunner().run(program, args, { timeoutMs: planMs, environment })
+      const given = result.exitCode === 0 ? parseUpgradePlan(result.stdout) : undefined
+      const why =
+        result.exitCode === 0
+          ? `kubeadm upgrade plan gave no plan: ${result.stdout.trim().slice(0, 200)}`
+          : `kubeadm upgrade plan: ${kubeadmFailure(result.stderr || result.stdout)}`
+      // It changes nothing, so whatever it refuses may be asked again.
+      return { plan: given, failed: given ? undefined : why, mayPass: true }
+    },
+    ({ failed: why }) => print(`[checking] ${why}; it is asked again`),
+  )
+  if (!plan) throw upgradeRefused(failed ?? '')
+  return plan
 }
 
 // kubeadm has it with some versions.

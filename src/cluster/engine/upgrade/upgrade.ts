@@ -14,13 +14,12 @@ import { nodeTrouble } from './health.ts'
 import { waitForLeaders } from './leaders.ts'
 import { runKubeadmIn } from '../run-kubeadm.ts'
 import { readNextPrograms } from './next-programs.ts'
+import { untilChecksPass } from './patience.ts'
 import { readChange, writeChange } from './notes.ts'
 
 const readyMs = 180_000
 const leadersMs = 90_000
 const pauseMs = 1_000
-/** So long the checks of kubeadm may fail on a host that was just booted, or is busy. */
-const patienceMs = 180_000
 /** Checks that come before anything is changed: whether the node is ready, and whether a pod starts within 15 s. */
 const passingCheck = /^\[ERROR (?:CreateJob|ControlPlaneNodesReady)\]/
 
@@ -63,19 +62,18 @@ export const upgradeKubernetes: StepAction = async (given, print) => {
   print(`[upgraded] Kubernetes ${to} runs; it is good when everything has been available for a while`)
 
   async function run(args: readonly string[]): Promise<void> {
-    const end = Date.now() + patienceMs
-    for (;;) {
-      const passing: string[] = []
-      const failed = await runKubeadmIn(programs.folders, args, (line) => {
-        if (passingCheck.test(line.trim())) passing.push(line)
-        print(line)
-      })
-      if (failed === undefined) return
-      if (passing.length === 0 || Date.now() > end)
-        throw new StepFailed(`kubeadm ${args.slice(0, 2).join(' ')} failed: ${failed}`)
-      print('[checking] nothing was changed by this try; it is done again')
-      await delay(5 * pauseMs)
-    }
+    const { failed } = await untilChecksPass(
+      async () => {
+        const passing: string[] = []
+        const why = await runKubeadmIn(programs.folders, args, (line) => {
+          if (passingCheck.test(line.trim())) passing.push(line)
+          print(line)
+        })
+        return { failed: why, mayPass: passing.length > 0 }
+      },
+      () => print('[checking] nothing was changed by this try; it is done again'),
+    )
+    if (failed !== undefined) throw new StepFailed(`kubeadm ${args.slice(0, 2).join(' ')} failed: ${failed}`)
   }
 }
 
