@@ -7,33 +7,17 @@ import { installDebian } from '../../e2e/host/debian-packages.ts'
 import type { Edgehostd } from '../../e2e/host/edgehostd.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { output, run } from '../../e2e/host/process.ts'
+import {
+  addTimeServiceAndAccount,
+  mechanic as account,
+  ntpDropIn as dropIn,
+  servedBy,
+  timesyncd,
+} from '../../e2e/host/time-service.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
 
-const timesyncd = 'systemd-timesyncd.service'
-const dropIn = '/etc/systemd/timesyncd.conf.d/zz-edgehostd-cluster.conf'
-const account = 'mechanic'
 let host: Edgehostd
-
-/** Has systemd's own time service and an account on the host. */
-async function prepare(): Promise<void> {
-  // timesyncd keeps away from containers and may not set this clock; what it would ask is all that matters here.
-  await host.write(
-    `/etc/systemd/system/${timesyncd}.d/container.conf`,
-    '[Unit]\nConditionVirtualization=\nConditionCapability=\n[Service]\nAmbientCapabilities=\nCapabilityBoundingSet=\nExecStart=\nExecStart=/lib/systemd/systemd-timesyncd\n',
-  )
-  await host.write('/etc/systemd/timesyncd.conf.d/site.conf', '[Time]\nNTP=10.77.0.9\n')
-  await host.sh('systemctl daemon-reload')
-  await host.sh(`useradd --create-home --shell /bin/sh ${account}; chmod 700 /home/${account}`)
-}
-
-/** The servers that the running timesyncd has from its files. */
-const served = async () =>
-  (
-    await host.output([
-      ...['busctl', 'get-property', 'org.freedesktop.timesync1', '/org/freedesktop/timesync1'],
-      ...['org.freedesktop.timesync1.Manager', 'SystemNTPServers'],
-    ])
-  ).trim()
+const served = () => servedBy(host)
 
 describe.skipIf(isKitMissing())('the settings of a cluster', () => {
   let plant: ClusterHost | undefined
@@ -44,7 +28,7 @@ describe.skipIf(isKitMissing())('the settings of a cluster', () => {
     plant = await bootClusterHost()
     ;({ host } = plant)
     cluster = clusterClient(plant)
-    await prepare()
+    await addTimeServiceAndAccount(host)
     await host.sh(`systemctl start ${timesyncd}`)
     await installDebian(host, 'openssh-server')
     await host.sh('systemctl start ssh')

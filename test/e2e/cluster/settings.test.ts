@@ -1,25 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { publicKeys } from '../../support/ssh-keys.ts'
 import { bootEdgehostd, type Edgehostd } from '../host/edgehostd.ts'
+import {
+  addTimeServiceAndAccount,
+  mechanic as account,
+  ntpDropIn as dropIn,
+  servedBy,
+  timesyncd,
+} from '../host/time-service.ts'
 
 // The steps as the daemon starts them, with systemd's own time service and an account of the host; no cluster is needed for them.
 
-const timesyncd = 'systemd-timesyncd.service'
-const dropIn = '/etc/systemd/timesyncd.conf.d/zz-edgehostd-cluster.conf'
-const account = 'mechanic'
 const { ed25519, rsa } = publicKeys
 
 let host: Edgehostd
 beforeAll(async () => {
   host = await bootEdgehostd({ lower: 'machine' })
-  // timesyncd keeps away from containers and may not set this clock; what it would ask is all that matters here.
-  await host.write(
-    `/etc/systemd/system/${timesyncd}.d/container.conf`,
-    '[Unit]\nConditionVirtualization=\nConditionCapability=\n[Service]\nAmbientCapabilities=\nCapabilityBoundingSet=\nExecStart=\nExecStart=/lib/systemd/systemd-timesyncd\n',
-  )
-  await host.write('/etc/systemd/timesyncd.conf.d/site.conf', '[Time]\nNTP=10.77.0.9\n')
-  await host.sh('systemctl daemon-reload')
-  await host.sh(`useradd --create-home --shell /bin/sh ${account}; chmod 700 /home/${account}`)
+  await addTimeServiceAndAccount(host)
 })
 afterAll(() => host.unplug())
 
@@ -32,14 +29,7 @@ const step = async (action: string, order: object) => {
 
 describe('NTP servers', () => {
   const give = (...servers: string[]) => step('ntp-servers', { note: '/var/lib/edgehostd/ntp.json', servers })
-  /** The servers that the running service has from its files. */
-  const served = async () =>
-    (
-      await host.output([
-        ...['busctl', 'get-property', 'org.freedesktop.timesync1', '/org/freedesktop/timesync1'],
-        ...['org.freedesktop.timesync1.Manager', 'SystemNTPServers'],
-      ])
-    ).trim()
+  const served = () => servedBy(host)
 
   it('are refused with what to do while no time service runs', async () => {
     await host.sh(`systemctl stop ${timesyncd}`)
