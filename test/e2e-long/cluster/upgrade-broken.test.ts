@@ -1,46 +1,40 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clusterClient, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { wantVersion, type ClusterHost, type VersionWish } from '../../e2e/cluster/cluster-host.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { wantVersion, type VersionWish } from '../../e2e/cluster/cluster-host.ts'
 import { expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { bootUpgradeHost, revisionsOf, storyOf, timesOf } from './upgrades.ts'
+import { bootForUpgrade, revisionsOf, storyOf, timesOf } from './upgrades.ts'
 
-let plant: ClusterHost | undefined
-let cluster: ClusterClient
+const plant = bootForUpgrade()
 const programs = '/var/lib/edgehostd/cluster/programs'
 
 describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeout: 1_800_000 }, () => {
   beforeAll(async () => {
-    plant = await bootUpgradeHost()
-    cluster = clusterClient(plant)
-    await cluster.kubectl('create', 'configmap', 'before')
+    await plant.cluster.kubectl('create', 'configmap', 'before')
   })
-  afterAll(() => plant?.host.unplug())
-
   /** Waits until a step runs. */
   const stepRuns = (key: string) =>
     eventually(async () => {
-      const steps = (await cluster.details())?.status.steps ?? []
+      const steps = (await plant.cluster.details())?.status.steps ?? []
       expect(steps.find((each) => each.key === key)?.state).toBe('running')
     }, 300_000)
 
   /** Upgrades, breaks it, and expects everything as it was before. */
   async function expectBack(wish: VersionWish, breakIt: () => Promise<void>): Promise<void> {
-    const reply = await wantVersion(plant!, '1.34.4', wish)
+    const reply = await wantVersion(plant, '1.34.4', wish)
     expect(reply, reply.text || reply.failure).toMatchObject({ status: 204 })
-    const [[revision] = []] = await revisionsOf(cluster)
+    const [[revision] = []] = await revisionsOf(plant.cluster)
     await breakIt()
     await eventually(
-      async () => expect(await revisionsOf(cluster)).toContainEqual([revision, '1.34.4', 'rolledBack']),
+      async () => expect(await revisionsOf(plant.cluster)).toContainEqual([revision, '1.34.4', 'rolledBack']),
       1_200_000,
     )
-    const { status } = await cluster.reach('Running')
+    const { status } = await plant.cluster.reach('Running')
     expect(status.k8sVersion).toBe('1.33.13')
-    expect(await cluster.kubectl('get', 'nodes')).toContain('v1.33.13')
-    expect(await cluster.kubectl('get', 'configmap', 'before', '--output=name')).toContain('before')
-    await expectWorks(plant!, cluster)
-    const { restoreSeconds } = await timesOf(cluster)
+    expect(await plant.cluster.kubectl('get', 'nodes')).toContain('v1.33.13')
+    expect(await plant.cluster.kubectl('get', 'configmap', 'before', '--output=name')).toContain('before')
+    await expectWorks(plant, plant.cluster)
+    const { restoreSeconds } = await timesOf(plant.cluster)
     process.stdout.write(`restored in ${restoreSeconds} s\n`)
   }
 
@@ -50,7 +44,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
   })
 
   it('by an image that is gone: the version before is back', async () => {
-    const { host } = plant!
+    const { host } = plant
     await expectBack({}, async () => {
       await stepRuns('kubernetes-copy')
       const image = 'registry.k8s.io/kube-apiserver:v1.34.4'
@@ -62,7 +56,7 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
   })
 
   it('by a kubelet that does not start: the version before is back', async () => {
-    const { host } = plant!
+    const { host } = plant
     await expectBack({}, async () => {
       await stepRuns('kubernetes-copy')
       const kubelet = `${programs}/kubelet/1.34.4/kubelet`
@@ -74,9 +68,9 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes that breaks', { timeou
   })
 
   it('a good one goes through afterwards', async () => {
-    expect(await wantVersion(plant!, '1.34.4')).toMatchObject({ status: 204 })
-    const { status } = await cluster.reach('Running', { timeoutMs: 1_500_000 })
-    expect(status.k8sVersion, await storyOf(cluster)).toBe('1.34.4')
-    await expectWorks(plant!, cluster)
+    expect(await wantVersion(plant, '1.34.4')).toMatchObject({ status: 204 })
+    const { status } = await plant.cluster.reach('Running', { timeoutMs: 1_500_000 })
+    expect(status.k8sVersion, await storyOf(plant.cluster)).toBe('1.34.4')
+    await expectWorks(plant, plant.cluster)
   })
 })

@@ -1,11 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import {
-  bootClusterHost,
-  changeVersion,
-  wantVersion,
-  type ClusterHost,
-} from '../../e2e/cluster/cluster-host.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { clusterPath } from '../../e2e/cluster/cluster-client.ts'
+import { wantVersion } from '../../e2e/cluster/cluster-host.ts'
 import { clusterWrites, type ClusterWrites } from '../../e2e/cluster/cluster-writes.ts'
 import { killDaemon } from '../../e2e/cluster/kills.ts'
 import { readField } from '../../e2e/cluster/kubernetes-objects.ts'
@@ -13,37 +8,31 @@ import { webTemplate } from '../../e2e/cluster/plant-definition.ts'
 import { askWorkload, expectWorks } from '../../e2e/cluster/workload.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { isKitMissing } from '../../support/kubernetes-kit.ts'
-import { podStarts } from './upgrades.ts'
+import { bootForUpgrade, podStarts } from './upgrades.ts'
 
-let plant: ClusterHost | undefined
-let cluster: ClusterClient
+const plant = bootForUpgrade()
 let writes: ClusterWrites
 
-const minorInPack = () => readField(cluster, 'greeting', 'configmap/hello', '.data.minor')
+const minorInPack = () => readField(plant.cluster, 'greeting', 'configmap/hello', '.data.minor')
 
 describe.skipIf(isKitMissing())('an upgrade of Kubernetes whose pack fails', { timeout: 1_800_000 }, () => {
   beforeAll(async () => {
-    plant = await bootClusterHost({ version: '1.33.13' })
-    cluster = clusterClient(plant)
-    writes = clusterWrites(plant, cluster)
-    await cluster.create()
-    await cluster.reach('Running')
+    writes = clusterWrites(plant, plant.cluster)
     await writes.settled()
   })
-  afterAll(() => plant?.host.unplug())
 
   it('goes back as a pack, also with a daemon that is killed meanwhile, and Kubernetes stays', async () => {
-    const { host } = plant!
+    const { host } = plant
     const since = new Date()
     const broken = webTemplate.replace(/command: .*/, "command: [/bin/busybox, sh, -c, 'exit 3']")
     const definition = { version: '1.1.0', webTemplate: broken }
-    const reply = await changeVersion(plant!, '1.34.4', { definition })
+    const reply = await wantVersion(plant, '1.34.4', { definition })
     expect(reply, reply.text || reply.failure).toMatchObject({ status: 204 })
     await eventually(async () => {
-      expect((await cluster.ownEvents()).map(({ reason }) => reason)).toContain('KubernetesGood')
+      expect((await plant.cluster.ownEvents()).map(({ reason }) => reason)).toContain('KubernetesGood')
     }, 1_200_000)
     // A restored copy would not have it.
-    await cluster.kubectl('create', 'configmap', 'later')
+    await plant.cluster.kubectl('create', 'configmap', 'later')
     // Not before: what an upgrade does first counts too.
     await host.configure('update', 'cluster: {update: {timeoutSeconds: 20}}\n')
     await eventually(async () => {
@@ -62,11 +51,11 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes whose pack fails', { t
       )
       expect(first).toMatchObject({ revision: 1, outcome: 'good', isActive: false })
     }, 300_000)
-    await cluster.expectHealthy(60_000)
-    expect((await cluster.details())?.status.k8sVersion).toBe('1.34.4')
-    expect(await cluster.kubectl('get', 'nodes')).toContain('v1.34.4')
-    expect(await cluster.kubectl('get', 'configmap', 'later', '--output=name')).toContain('later')
-    await expectWorks(plant!, cluster)
+    await plant.cluster.expectHealthy(60_000)
+    expect((await plant.cluster.details())?.status.k8sVersion).toBe('1.34.4')
+    expect(await plant.cluster.kubectl('get', 'nodes')).toContain('v1.34.4')
+    expect(await plant.cluster.kubectl('get', 'configmap', 'later', '--output=name')).toContain('later')
+    await expectWorks(plant, plant.cluster)
     await writes.told(since, 'UpdateFailed', /container web/)
     await writes.told(
       since,
@@ -78,34 +67,34 @@ describe.skipIf(isKitMissing())('an upgrade of Kubernetes whose pack fails', { t
 
   it('is followed by a write that keeps the definition, with the Kubernetes that runs', async () => {
     const since = new Date()
-    await plant!.host.configure('update', 'cluster: {}\n')
-    await cluster.expectHealthy(120_000)
-    const control = await podStarts(cluster, 'kube-system')
+    await plant.host.configure('update', 'cluster: {}\n')
+    await plant.cluster.expectHealthy(120_000)
+    const control = await podStarts(plant.cluster, 'kube-system')
     expect(await minorInPack()).toBe('1.33')
     await writes.give({ greeting: 'good noon' })
     expect(await writes.settled()).toMatchObject({ revision: 4, kubernetesVersion: '1.34.4' })
     await writes.told(since, 'PreflightWarning', /Kubernetes 1\.34\.4 stays as it is configured/)
     expect(await minorInPack()).toBe('1.34')
-    await eventually(async () => expect(await askWorkload(plant!)).toBe('good noon'), 60_000)
-    expect(await podStarts(cluster, 'kube-system')).toEqual(control)
+    await eventually(async () => expect(await askWorkload(plant)).toBe('good noon'), 60_000)
+    expect(await podStarts(plant.cluster, 'kube-system')).toEqual(control)
   })
 
   it('would still discard changes if it was rolled back by hand', async () => {
-    const { host, token } = plant!
+    const { host, token } = plant
     const refused = await host.http('POST', `${clusterPath}/rollback`, { token, body: { revision: 1 } })
     expect(refused, refused.text).toMatchObject({ status: 409, json: { code: 'WouldDiscardChanges' } })
   })
 
   it('is followed by the mended definition, which does not touch Kubernetes', async () => {
-    const control = await podStarts(cluster, 'kube-system')
-    const reply = await wantVersion(plant!, '1.34.4', {
+    const control = await podStarts(plant.cluster, 'kube-system')
+    const reply = await wantVersion(plant, '1.34.4', {
       definition: { version: '1.2.0' },
     })
     expect(reply, reply.text || reply.failure).toMatchObject({ status: 204 })
     expect(await writes.settled()).toMatchObject({
       ...{ revision: 5, kubernetesVersion: '1.34.4', definition: { name: 'plant', version: '1.2.0' } },
     })
-    expect(await podStarts(cluster, 'kube-system')).toEqual(control)
-    expect(await cluster.kubectl('get', 'configmap', 'later', '--output=name')).toContain('later')
+    expect(await podStarts(plant.cluster, 'kube-system')).toEqual(control)
+    expect(await plant.cluster.kubectl('get', 'configmap', 'later', '--output=name')).toContain('later')
   })
 })

@@ -1,23 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
-import { bootClusterHost, uploadContent, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
+import { beforeAll } from 'vitest'
+import { bootForTests, type TestHost } from '../../e2e/cluster/boot-for-tests.ts'
+import { clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
+import { uploadContent, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
 import { webAddress } from '../../e2e/cluster/plant-definition.ts'
-import { kit, noKit } from '../../support/kubernetes-kit.ts'
+import { kit } from '../../support/kubernetes-kit.ts'
 
-/** Boots a host with a cluster of 1.33 that runs, and with what an upgrade to 1.34 needs. */
-export async function bootUpgradeHost(): Promise<ClusterHost> {
-  const plant = await bootClusterHost({ version: '1.33.13' })
-  try {
+/** The host of a file of tests, with a Running cluster of 1.33 and with what an upgrade to 1.34 needs. */
+export function bootForUpgrade(): TestHost {
+  const plant = bootForTests({ version: '1.33.13', isRunning: true })
+  beforeAll(async () => {
     const next = await kit('1.34.4')
-    if (!next) throw new Error(noKit)
-    await uploadContent(plant.host, plant.token, next)
-    const cluster = clusterClient(plant)
-    await cluster.create()
-    await cluster.reach('Running')
-  } catch (error) {
-    await plant.host.unplug()
-    throw error
-  }
+    if (next) await uploadContent(plant.host, plant.token, next)
+  })
   return plant
 }
 
