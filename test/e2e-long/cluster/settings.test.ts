@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clusterClient, clusterPath, type ClusterClient } from '../../e2e/cluster/cluster-client.ts'
 import { bootClusterHost, type ClusterHost } from '../../e2e/cluster/cluster-host.ts'
-import { installDebian } from '../../e2e/host/debian-packages.ts'
+import { fetchDebian, installDebian } from '../../e2e/host/debian-packages.ts'
 import type { Edgehostd } from '../../e2e/host/edgehostd.ts'
 import { eventually } from '../../e2e/host/eventually.ts'
 import { output, run } from '../../e2e/host/process.ts'
@@ -31,6 +31,8 @@ describe.skipIf(isKitMissing())('the settings of a cluster', () => {
     await addTimeServiceAndAccount(host)
     await host.sh(`systemctl start ${timesyncd}`)
     await installDebian(host, 'openssh-server')
+    // The case that installs it has no time for a download.
+    await fetchDebian('chrony')
     await host.sh('systemctl start ssh')
     await host.configure('account', `cluster: {sshAccount: ${account}}\n`)
     await output('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'operator@site', '-f', key()])

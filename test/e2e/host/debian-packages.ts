@@ -18,8 +18,8 @@ export async function installDebian(host: Host, name: string): Promise<void> {
   await host.sh(`DEBIAN_FRONTEND=noninteractive dpkg --install ${inside}/*.deb`)
 }
 
-/** Downloads them once per checkout; nothing is installed on the test machine. */
-async function fetchDebian(name: string): Promise<string> {
+/** Downloads them once per checkout, which may take minutes; nothing is installed on the test machine. @returns their folder */
+export async function fetchDebian(name: string): Promise<string> {
   const folder = join(cache, `debian-${name}-${await releaseName()}`)
   if (existsSync(folder)) return folder
   const making = `${folder}.${process.pid}`
