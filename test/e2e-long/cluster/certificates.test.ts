@@ -206,8 +206,9 @@ describe.skipIf(isKitMissing())(
       // It went off within a renewal, when that had written its files.
       await askForRenewal()
       await reach('renewed')
-      const units = ['edgehostd', 'kubelet', 'edgehostd-containerd']
-      await host.output(['systemctl', 'stop', ...units.map((each) => `${each}.service`), 'edgehostd-step-*'])
+      // First what starts units again: a start of it would cancel the stop of the others.
+      await host.output(['systemctl', 'stop', 'edgehostd.service', 'edgehostd-step-*'])
+      await host.output(['systemctl', 'stop', 'kubelet.service', 'edgehostd-containerd.service'])
       expect(await host.read(renewalNote)).toContain('renewed')
       await host.run(['pkill', '--full', 'kube-apiserver|kube-controller-manager|kube-scheduler|etcd'])
       // As on a host that was off for a year, which was not there for the last renewals; also the certificate that the kubelet has got from Kubernetes.
