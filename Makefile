@@ -37,7 +37,7 @@ run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0
 
 test: $(DEPENDENCIES) ## unit, API and host tests
 	@build/debian-packages pamtester openssl curl zstd iproute2 iptables nftables || echo "make test: without these packages the tests that need them are skipped"
-	vitest run --project unit
+	vitest run --project unit --project platform
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
 	@$(MAKE) --jobs=2 --output-sync lint types import-law formatting documents

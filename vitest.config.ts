@@ -21,6 +21,20 @@ export default defineConfig({
       },
       {
         extends: true,
+        // The rooms that both programs share take the names of this one.
+        define: { __PROGRAM__: JSON.stringify('edgeplatformd') },
+        test: {
+          name: 'platform',
+          include: ['test/platform/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-folder.ts'],
+          testTimeout: 20_000,
+          hookTimeout: 30_000,
+          maxWorkers: 3,
+          maxConcurrency: 10,
+        },
+      },
+      {
+        extends: true,
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],

@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { Type, type Static } from 'typebox'
 import { path, positive, strict } from '../config/schema-parts.ts'
 import { otherResource } from './rate/resource.ts'
@@ -19,16 +20,16 @@ export function apiSection(limited: readonly string[]) {
         format: 'ip',
         accepts: 'an IPv4 or IPv6 address',
         default: '::',
-        description: 'Address to listen on; :: is every address, IPv4 included. Must match edgehostd.socket.',
+        description: `Address to listen on; :: is every address, IPv4 included. Must match ${program.daemon}.socket.`,
       }),
-      port: positive(5080, 65535, 'Port to listen on. Must match edgehostd.socket.'),
+      port: positive(program.port, 65535, `Port to listen on. Must match ${program.daemon}.socket.`),
       socket: Type.Object(
         {
           path: Type.String({
             // sockaddr_un has 108 bytes, unix(7).
             pattern: '^(/[\\x01-\\x7f]{1,106})?$',
             accepts: 'an absolute path of at most 107 characters, or nothing for no socket',
-            default: '/run/edgehostd/edgehostd.sock',
+            default: `/run/${program.folder}/${program.folder}.sock`,
             description: 'Unix socket on which root of this host uses the same API without a login.',
           }),
         },
@@ -38,13 +39,13 @@ export function apiSection(limited: readonly string[]) {
         {
           certificateFile: Type.Optional(
             path(
-              '/etc/edgehostd/tls/server.crt',
+              `/etc/${program.folder}/tls/server.crt`,
               "An administrator's own certificate chain, PEM. Needs keyFile.",
             ),
           ),
           keyFile: Type.Optional(
             path(
-              '/etc/edgehostd/tls/server.key',
+              `/etc/${program.folder}/tls/server.key`,
               'The private key of the certificate, PEM. Needs certificateFile.',
             ),
           ),

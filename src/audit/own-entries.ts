@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { hex, type AuditEntry, type AuditHead } from './record.ts'
 
 /** An action of the daemon itself. */
@@ -6,7 +7,7 @@ export type SystemEntry = Pick<AuditEntry, 'action' | 'kind' | 'message'> & Part
 /** The entry for an action of the daemon itself. */
 export function systemEntry(entry: SystemEntry): AuditEntry {
   return {
-    ...{ actorType: 'system', actor: 'edgehostd', role: '', address: '', requestId: '' },
+    ...{ actorType: 'system', actor: program.daemon, role: '', address: '', requestId: '' },
     ...{ resourceName: '', resourceUid: '', outcome: 'success', status: null },
     ...entry,
   }

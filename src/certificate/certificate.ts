@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import {
   createPrivateKey,
   createPublicKey,
@@ -121,7 +122,9 @@ export async function signCertificate({ key, names, now, buildDate }: Certificat
   const x509 = await importX509()
   const { dns, ip } = subjectNames(names)
   const common =
-    dns[0] !== 'localhost' && dns[0] !== undefined && dns[0].length <= commonNameLimit ? dns[0] : 'edgehostd'
+    dns[0] !== 'localhost' && dns[0] !== undefined && dns[0].length <= commonNameLimit
+      ? dns[0]
+      : program.daemon
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
   const publicKey = createPublicKey(key).toCryptoKey(algorithm, true, ['verify'])
   const serialNumber = randomBytes(16)

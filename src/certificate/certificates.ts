@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import type { X509Certificate } from 'node:crypto'
 import { join } from 'node:path'
 import { serialize } from '../base/serialize.ts'
@@ -78,8 +79,8 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     lastWarning = clock.monotonic()
     const file = own?.certificateFile ?? join(options.directory, 'certificate.pem')
     const advice = own
-      ? `put a new pair at ${own.certificateFile} and ${own.keyFile}, then: systemctl reload edgehostd`
-      : 'make a new one with: systemctl restart edgehostd'
+      ? `put a new pair at ${own.certificateFile} and ${own.keyFile}, then: systemctl reload ${program.daemon}`
+      : `make a new one with: systemctl restart ${program.daemon}`
     log.warn(
       { file, notAfter, days },
       `${days < 0 ? 'the certificate has expired' : 'the certificate expires soon'}; ${advice}`,
@@ -99,7 +100,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     if (lastReported !== earliest)
       log.info(
         { minutes },
-        `the certificate lacks a new address of this host; a new certificate is made after ${minutes} min, or at once with: systemctl reload edgehostd`,
+        `the certificate lacks a new address of this host; a new certificate is made after ${minutes} min, or at once with: systemctl reload ${program.daemon}`,
       )
     lastReported = earliest
     return true
@@ -118,7 +119,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
       if (!(error instanceof CertificateUnusable) || !current) throw error
       log.error(
         { reason: error.message },
-        'the new certificate cannot be used; the old one stays in use; correct the cause given in reason, then: systemctl reload edgehostd',
+        `the new certificate cannot be used; the old one stays in use; correct the cause given in reason, then: systemctl reload ${program.daemon}`,
       )
       options.onRefused?.(error.message)
       return false

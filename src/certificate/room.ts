@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import type { SystemEntry } from '../audit/own-entries.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import type { Clock } from '../system/clock.ts'
@@ -83,7 +84,7 @@ export async function createCertificateRoom(options: CertificateRoomOptions): Pr
     renew().catch((error: unknown) =>
       log.error(
         { err: error },
-        'the certificate could not be renewed; try again with: systemctl reload edgehostd',
+        `the certificate could not be renewed; try again with: systemctl reload ${program.daemon}`,
       ),
     )
   })

@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { describeAccepted } from './check-value.ts'
 import type { SchemaNode } from './key.ts'
 import { writeYaml } from './write-yaml.ts'
@@ -36,18 +37,18 @@ function wrap(text: string, prefix: string): string[] {
   return lines
 }
 
-const introduction = `# Configuration of edgehostd, YAML 1.2. See edgehostd(8).
+const introduction = `# Configuration of ${program.daemon}, YAML 1.2. See ${program.daemon}(8).
 #
 # This file lists every key with its default. To change one, remove the # from its line and from the lines of
 # its sections, or write the key into a file of your own in config.d, which upgrades never touch:
 #
-#     # /etc/edgehostd/config.d/10-site.yaml
+#     # /etc/${program.folder}/config.d/10-site.yaml
 #     log:
 #       level: debug
 #
 # The files config.d/*.yaml override this file, in the order of their names. The environment
-# (EDGEHOSTD_LOG_LEVEL=debug) overrides the files, and flags (--log.level=debug) override the environment.
+# (${program.environment}LOG_LEVEL=debug) overrides the files, and flags (--log.level=debug) override the environment.
 # Sections merge, lists are replaced.
-# edgehostd --check-config lists every problem; edgehostd --print-config shows each value and its source.
-# A change takes effect with: systemctl restart edgehostd
+# ${program.daemon} --check-config lists every problem; ${program.daemon} --print-config shows each value and its source.
+# A change takes effect with: systemctl restart ${program.daemon}
 `

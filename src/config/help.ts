@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { listKeys, type SchemaNode } from './key.ts'
 
 /** The text of `--help`. */
@@ -13,12 +14,12 @@ function toFlagText(value: unknown): string {
   return Array.isArray(value) ? value.join(',') : String(value)
 }
 
-const introduction = `Usage: edgehostd [options] [--section.key=value ...]
+const introduction = `Usage: ${program.daemon} [options] [--section.key=value ...]
 
-The daemon that answers the service API on an edge host.
+${program.purpose}
 
 Options:
-  --config PATH     Read this file in place of /etc/edgehostd/config.yaml (also: EDGEHOSTD_CONFIG).
+  --config PATH     Read this file in place of /etc/${program.folder}/config.yaml (also: ${program.environment}CONFIG).
                     Drop-ins are read from config.d/*.yaml beside it.
   --check-config    Check the configuration and exit: 0 when it is good, 78 when it is not.
   --print-config    Print the effective configuration, each value with its source, and exit.
@@ -29,6 +30,6 @@ Options:
   --help            Print this text and exit.
 
 Settings, with their [defaults]. Each is a key of the file, a flag, and a variable of the environment:
-api.tls.keyFile, --api.tls.keyFile=/path, EDGEHOSTD_API_TLS_KEY_FILE=/path. Lists are separated by commas.
+api.tls.keyFile, --api.tls.keyFile=/path, ${program.environment}API_TLS_KEY_FILE=/path. Lists are separated by commas.
 Flags win over the environment, the environment over drop-ins, drop-ins over the file.
 `

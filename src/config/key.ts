@@ -1,3 +1,5 @@
+import { program } from '../base/program.ts'
+
 /**
  * The part of JSON Schema that the configuration uses; a test ensures that the configuration uses only these keywords.
  */
@@ -56,7 +58,7 @@ export function toKey(segments: readonly string[], schema: SchemaNode): Key {
   return {
     path: segments.join('.'),
     segments,
-    environment: `EDGEHOSTD_${segments.map(toUpperSnake).join('_')}`,
+    environment: `${program.environment}${segments.map(toUpperSnake).join('_')}`,
     schema,
     secret: schema.secret === true || (holdsText && secretName.test(name)),
   }

@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { dirname, join } from 'node:path'
 import { nearestName } from '../base/nearest-name.ts'
 import { escapeInvisible, printable } from '../base/printable.ts'
@@ -31,7 +32,7 @@ export interface LoadConfigOptions {
 }
 
 /** The only variable that is not a setting: the path of the configuration file. */
-const fileVariable = 'EDGEHOSTD_CONFIG'
+const fileVariable = `${program.environment}CONFIG`
 
 /** The schema and options that every layer is read with. */
 interface Layers {
@@ -53,7 +54,7 @@ interface Collected {
  * @throws ConfigInvalid with every problem of every layer, including those of values that a stronger layer overrides
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
-  const { schema, commandLine, environment, defaultFile = '/etc/edgehostd/config.yaml' } = options
+  const { schema, commandLine, environment, defaultFile = `/etc/${program.folder}/config.yaml` } = options
   const layers = { schema, keys: listKeys(schema) }
   const collected: Collected = { settings: [], mentioned: new Map(), problems: [], understood: true }
 
@@ -120,7 +121,7 @@ function addEnvironment(
   const byName = new Map(keys.map((key) => [key.environment, key]))
   for (const name of Object.keys(environment).sort()) {
     const text = environment[name]
-    if (!name.startsWith('EDGEHOSTD_') || text === undefined) continue
+    if (!name.startsWith(program.environment) || text === undefined) continue
     const source = `environment ${printable(name)}`
     const key = byName.get(name)
     if (key !== undefined) {

@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { StartError } from './start-error.ts'
 
 /** What to do when nothing can be written; used at the end of a message. */
@@ -28,11 +29,13 @@ export function adviseOnStart(error: unknown, stateDirectory: string): StartErro
     return because(seeDisk)
   if (code === 'EACCES' || code === 'EPERM' || sqlite === sqliteCannotOpen)
     return because(
-      `start it as root with systemctl start edgehostd, and see who owns the path with namei -l ${place}`,
+      `start it as root with systemctl start ${program.daemon}, and see who owns the path with namei -l ${place}`,
     )
   if (code === 'ENOENT' || code === 'ENOTDIR')
     return because(`see which part of the path is missing with namei -l ${place}`)
   if (sqlite !== undefined && sqliteBusy.includes(sqlite))
-    return because(`another process has the database, find it with fuser -v ${stateDirectory}/edgehostd.db`)
+    return because(
+      `another process has the database, find it with fuser -v ${stateDirectory}/${program.folder}.db`,
+    )
   return undefined
 }

@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { defineErrors } from './define-errors.ts'
 
 /** Errors that any room may return. */
@@ -37,7 +38,7 @@ export const generalErrors = defineErrors({
     status: 507,
     meaning:
       'Nothing was changed: the disk is full or cannot be written, so the change could not be recorded. Logins and reads still work.',
-    action: 'Make room in the state folder (df), or see journalctl -u edgehostd -p err.',
+    action: `Make room in the state folder (df), or see journalctl -u ${program.daemon} -p err.`,
   },
   StorageFull: {
     status: 507,
@@ -47,6 +48,6 @@ export const generalErrors = defineErrors({
   Internal: {
     status: 500,
     meaning: 'The daemon failed; the ref of the reply is also in the journal line that names the cause.',
-    action: 'Find that line with journalctl -u edgehostd | grep REF.',
+    action: `Find that line with journalctl -u ${program.daemon} | grep REF.`,
   },
 })

@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../base/address.ts'
 import { ConfigurationError } from '../errors/start-error.ts'
@@ -45,7 +46,7 @@ export async function readScrapeAccess(file: string | undefined, log: Logger): P
         if (!(error instanceof TokenFileUnusable)) throw error
         log.error(
           { reason: error.message },
-          'the new token of the metrics cannot be used; the old one stays valid; correct the cause given in reason, then: systemctl reload edgehostd',
+          `the new token of the metrics cannot be used; the old one stays valid; correct the cause given in reason, then: systemctl reload ${program.daemon}`,
         )
       }
     },

@@ -1,8 +1,9 @@
+import { program } from '../base/program.ts'
 import { Type } from 'typebox'
 import { absolutePath, strict } from '../config/schema-parts.ts'
 
 /** The state folder unless the configuration names another one. */
-export const defaultStateDirectory = '/var/lib/edgehostd'
+export const defaultStateDirectory = `/var/lib/${program.folder}`
 
 /** The log of the process. */
 export const Log = Type.Object(

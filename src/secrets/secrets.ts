@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { hkdfSync, randomBytes } from 'node:crypto'
 
 /** Derives keys from the secret of the state folder. */
@@ -14,5 +15,5 @@ export const createSecret = (): Buffer => randomBytes(32)
 
 /** The keys derived from a secret. */
 export const createSecrets = (secret: Buffer): Secrets => ({
-  derive: (purpose) => Buffer.from(hkdfSync('sha256', secret, '', `edgehostd ${purpose}`, 32)),
+  derive: (purpose) => Buffer.from(hkdfSync('sha256', secret, '', `${program.daemon} ${purpose}`, 32)),
 })

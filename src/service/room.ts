@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { reachableBy } from '../base/address.ts'
 import type { Mode } from '../base/role.ts'
 import type { CertificateRoom } from '../certificate/room.ts'
@@ -58,7 +59,10 @@ export function createService(options: ServiceOptions): Room {
     systemd
       .notify('STOPPING=1')
       .catch((error: unknown) =>
-        log.warn({ err: error }, 'systemd was not notified of the stop; see: systemctl status edgehostd'),
+        log.warn(
+          { err: error },
+          `systemd was not notified of the stop; see: systemctl status ${program.daemon}`,
+        ),
       )
   })
 

@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../errors/start-error.ts'
@@ -27,7 +28,7 @@ export function lockState(directory: string, log: Logger): StateLock {
     if (sql.isOpen) sql.close()
     if (isBusy(error)) {
       throw new StateInUse(
-        `${directory} is in use by another edgehostd: find it with systemctl status edgehostd, and stop it first`,
+        `${directory} is in use by another ${program.daemon}: find it with systemctl status ${program.daemon}, and stop it first`,
       )
     }
     // A full or read-only disk must not keep the host from answering.

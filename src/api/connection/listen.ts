@@ -1,3 +1,4 @@
+import { program } from '../../base/program.ts'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import type { AddressInfo } from 'node:net'
 import { addressWithPort, canonicalAddress } from '../../base/address.ts'
@@ -48,8 +49,8 @@ async function listenTcp(
 ): Promise<AddressInfo> {
   if (inherited > 1) {
     throw new SocketMismatch(
-      `edgehostd.socket listens on ${inherited} addresses, the daemon supports one: ` +
-        'put an empty ListenStream= before the new one with: systemctl edit edgehostd.socket',
+      `${program.daemon}.socket listens on ${inherited} addresses, the daemon supports one: ` +
+        `put an empty ListenStream= before the new one with: systemctl edit ${program.daemon}.socket`,
     )
   }
   if (inherited === 1) {
@@ -91,7 +92,7 @@ function adviseOn(error: unknown, place: Place): unknown {
   const advice: Readonly<Record<string, string>> = {
     EADDRINUSE: `another process listens there: find it with ss -ltnp 'sport = :${place.port}' and end it, or set api.port`,
     EADDRNOTAVAIL: 'this host does not have the address: see ip -brief address, and correct api.address',
-    EACCES: 'a port below 1024 needs root: start it with systemctl start edgehostd, or set api.port',
+    EACCES: `a port below 1024 needs root: start it with systemctl start ${program.daemon}, or set api.port`,
   }
   const words = code === undefined ? undefined : advice[code]
   if (words === undefined) return error
@@ -105,8 +106,8 @@ function compare(bound: Place, wanted: Place): SocketMismatch | undefined {
     (wanted.address === '::' && bound.address === '0.0.0.0')
   if (isSame && bound.port === wanted.port) return undefined
   return new SocketMismatch(
-    `edgehostd.socket listens on ${describe(bound)}, the configuration says ${describe(wanted)}: ` +
-      'change one of them; the socket with: systemctl edit edgehostd.socket',
+    `${program.daemon}.socket listens on ${describe(bound)}, the configuration says ${describe(wanted)}: ` +
+      `change one of them; the socket with: systemctl edit ${program.daemon}.socket`,
   )
 }
 

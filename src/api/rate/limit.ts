@@ -1,3 +1,4 @@
+import { program } from '../../base/program.ts'
 import type { ApiSettings } from '../config.ts'
 import type {
   FastifyInstance,
@@ -92,7 +93,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const refused = createTally((counts) =>
     log.warn(
       counts,
-      `requests were refused at the rate limit of api.rateLimits; with log.level debug this shows their clients: journalctl -u edgehostd -g '"status":429'`,
+      `requests were refused at the rate limit of api.rateLimits; with log.level debug this shows their clients: journalctl -u ${program.daemon} -g '"status":429'`,
     ),
   )
 

@@ -1,0 +1,40 @@
+/** The names of one of our programs, for its messages and the defaults of its paths. */
+export interface ProgramNames {
+  /** The daemon, its unit and its socket unit: `systemctl status <daemon>`, `<daemon>.socket`. */
+  readonly daemon: string
+  /** The command line beside it. */
+  readonly ctl: string
+  /** Its folder in /etc, /run, /var/lib and /var/cache. */
+  readonly folder: string
+  /** What the names of its environment variables begin with. */
+  readonly environment: string
+  /** The port of its API. */
+  readonly port: number
+  /** One sentence for `--help`. */
+  readonly purpose: string
+}
+
+const programs = {
+  edgehostd: {
+    daemon: 'edgehostd',
+    ctl: 'edgehostctl',
+    folder: 'edgehostd',
+    environment: 'EDGEHOSTD_',
+    port: 5080,
+    purpose: 'The daemon that answers the service API on an edge host.',
+  },
+  edgeplatformd: {
+    daemon: 'edgeplatformd',
+    ctl: 'edgeplatformctl',
+    folder: 'edgeplatform',
+    environment: 'EDGEPLATFORMD_',
+    port: 443,
+    purpose: 'The platform: the daemon that edge hosts connect to, and that answers the platform API.',
+  },
+} as const satisfies Record<string, ProgramNames>
+
+// Set by the build for each bundle, and by the test runner; without it the code is a part of edgehostd.
+declare const __PROGRAM__: keyof typeof programs | undefined
+
+/** The program that this code is a part of. A constant of the build, as the version is: the rooms that both programs share are one source. */
+export const program: ProgramNames = programs[typeof __PROGRAM__ === 'undefined' ? 'edgehostd' : __PROGRAM__]
