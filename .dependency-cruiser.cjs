@@ -38,6 +38,7 @@ const law = {
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
+  platform: [...ground, 'secrets', 'audit'],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
   authoring: [
@@ -178,7 +179,9 @@ module.exports = {
       name: 'no-room-imports-the-root',
       severity: 'error',
       from: { path: '^src/[^/]+/', pathNot: rootProgram },
-      to: { path: '^src/(main|daemon|state|edges|configuration|declarations|sum-declarations)\\.ts$' },
+      to: {
+        path: '^src/(main|daemon|platform|state|edges|migrations|run-program|[a-z-]*(configuration|declarations)|platform-[a-z]+)\\.ts$',
+      },
     },
   ],
   options: {

@@ -25,7 +25,7 @@ export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' 
 DEPENDENCIES := node_modules/.package-lock.json
 SOURCES := $(shell find src build docs/openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
 
-.PHONY: help run test check types lint import-law formatting documents e2e e2e-long docs bench build package install uninstall \
+.PHONY: help run run-platform test check types lint import-law formatting documents e2e e2e-long docs bench build package install uninstall \
   clean
 
 help: ## list the targets
@@ -34,6 +34,9 @@ help: ## list the targets
 
 run: dist/main.cjs ## set up and run the daemon in the foreground on https://0.0.0.0:5080, all state under .run/
 	@exec build/run
+
+run-platform: dist/main.cjs ## run the platform in the foreground on https://0.0.0.0:5443, all state under .run-platform/
+	@exec build/run-platform
 
 test: $(DEPENDENCIES) ## unit, API and host tests
 	@build/debian-packages pamtester openssl curl zstd iproute2 iptables nftables || echo "make test: without these packages the tests that need them are skipped"
@@ -91,7 +94,7 @@ uninstall: $(DEPENDENCIES) ## remove these files, except configuration and state
 	@node build/install.ts uninstall '$(DESTDIR)'
 
 clean: ## remove everything that was made here, except Debian packages
-	rm -rf dist .run .cache coverage node_modules
+	rm -rf dist .run .run-platform .cache coverage node_modules
 	if [ "$$(id -u)" = 0 ]; then rm -f /etc/pam.d/edgehostd-dev; fi
 
 $(DEPENDENCIES): package-lock.json package.json | $(TOOLCHAIN)/.package-lock.json

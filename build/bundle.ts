@@ -2,6 +2,7 @@
 // - daemon.cjs: the daemon and the packages that its start needs;
 // - main.cjs: loads daemon.cjs with V8's compile cache (docs/adr/0005 says why);
 // - edgehostctl.cjs: the command line;
+// - edgeplatformd.cjs: the platform, a program of its own with its own package;
 // - support.cjs and definition.cjs: the programs of `edgehostctl support` and `edgehostctl definition`;
 // - examine.cjs: checks definitions for the daemon;
 // - content.cjs: unpacks, checks and publishes bundles for the daemon;
@@ -53,6 +54,14 @@ const programOptions = {
   define: { __VERSION__: JSON.stringify(version), 'import.meta.dirname': '__dirname' },
 } as const satisfies BuildOptions
 
+/** The rooms that both programs share take the names of the platform. */
+const ofPlatform = {
+  ...programOptions,
+  define: { ...programOptions.define, __PROGRAM__: JSON.stringify('edgeplatformd') },
+} as const satisfies BuildOptions
+
+const fileUrlBanner = { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" }
+
 const inputs = new Set<string>()
 
 // CommonJS, since V8 compiles only a classic script from a cache that contains functions compiled after the load.
@@ -65,7 +74,7 @@ const daemon = await bundle({
     'import.meta.url': '__bundleUrl',
     'import.meta.filename': '__filename',
   },
-  banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
+  banner: fileUrlBanner,
 })
 // The loader reads the bundle as Latin-1, which keeps V8 at one byte a character.
 if (!/^\p{ASCII}*$/u.test(daemon)) throw new Error('the bundle contains characters outside ASCII')
@@ -85,6 +94,17 @@ const files: Record<string, string> = {
   'daemon.cjs': daemon,
   'main.cjs': loader,
   'edgehostctl.cjs': await bundle({ ...startedByUsers('edgehostctl'), entryPoints: ['src/ctl/main.ts'] }),
+  'edgeplatformd.cjs': await bundle({
+    ...ofPlatform,
+    entryPoints: ['src/platform-main.ts'],
+    define: {
+      ...ofPlatform.define,
+      __BUILD_DATE__: String(readBuildDate() * 1000),
+      'import.meta.url': '__bundleUrl',
+      'import.meta.filename': '__filename',
+    },
+    banner: fileUrlBanner,
+  }),
   'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),

@@ -17,7 +17,7 @@ export const createDeclaringServer = () =>
     onAuthenticated: () => undefined,
   }).app
 
-/** Every route of the daemon: what each `routes.ts` exports. No handler is called, so the routes get no implementation. */
+/** Every route of the daemon of a host: what each `routes.ts` exports, except those of the platform. No handler is called, so the routes get no implementation. */
 export async function declareRooms(app: DeclaringServer): Promise<void> {
   for (const file of routeFiles()) {
     const plugins = Object.entries((await import(file)) as Record<string, unknown>)
@@ -30,7 +30,8 @@ export async function declareRooms(app: DeclaringServer): Promise<void> {
 /** `routes.ts` of each room, or the files of its folder `routes`. */
 function routeFiles(): string[] {
   const src = join(import.meta.dirname, '../src')
-  return readdirSync(src).flatMap((room) => {
+  const rooms = readdirSync(src).filter((room) => room !== 'platform')
+  return rooms.flatMap((room) => {
     const folder = join(src, room, 'routes')
     const names = existsSync(folder) ? readdirSync(folder) : []
     const one = join(src, room, 'routes.ts')

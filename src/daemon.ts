@@ -16,31 +16,22 @@ import { createInventory, inventoryUnit } from './inventory/room.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { createContinueTokens } from './lists/continue-token.ts'
 import { createMetrics } from './metrics/room.ts'
+import { migrations } from './migrations.ts'
 import type { Ground, Room } from './room.ts'
+import type { Daemon as Program, DaemonOptions as ProgramOptions } from './run-program.ts'
 import { createService } from './service/room.ts'
+import { serviceRoutes } from './service/routes.ts'
 import { createServiceManager } from './service/systemd.ts'
 import { openState, type State } from './state.ts'
-import type { Logger } from './system/log.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from './system/transient-unit.ts'
 import { parseSigningKey } from './upload/signing.ts'
 
-export interface DaemonOptions {
-  readonly config: Config
-  readonly log: Logger
-  readonly version: string
-  /** Milliseconds since 1970. */
-  readonly buildDate: number
+export interface DaemonOptions extends ProgramOptions<Config> {
   /** The edges that a test replaces; the others are those of this machine. */
   readonly edges?: Partial<Edges>
 }
 
-export interface Daemon {
-  /** Resolves once the daemon accepts connections. */
-  start(): Promise<void>
-  /** Finishes the requests in flight, then stops every room in reverse order of the start. */
-  stop(): Promise<void>
-  /** Reads the files again that an administrator may have replaced; connections stay open. */
-  reload(): Promise<void>
+export interface Daemon extends Program {
   /** The app of the port; `inject` sends it a request without a connection. */
   readonly app: FastifyInstance
   readonly rooms: {
@@ -74,7 +65,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const privileged = outside()
 
   // The state folder, the identity of this host, and the audit trail.
-  const state = await openState({ settings: config.state, clock, log })
+  const state = await openState({ settings: config.state, migrations, clock, log })
   const { database, read, secrets } = state
   const record = await openHostRecord({ settings: config.host, files, database, clock, log })
   const listTokens = createContinueTokens(secrets.derive('continue token'))
@@ -169,7 +160,10 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     figures: observed.flatMap((room) => room.figures ?? []),
   })
   const service = createService({
-    ...{ settings: config.host.console, version, mode, listen: config.api, stateDirectory: state.directory },
+    ...{ console: config.host.console, version, mode, listen: config.api, stateDirectory: state.directory },
+    addRoutes: async (app, { health, status }) => {
+      await app.register(serviceRoutes, { health, status: async () => ({ ...(await status()), mode }) })
+    },
     ...{ names: host, certificate, unwrittenAudits: audit.unwritten, systemd, runner, stopping, clock, log },
     checks: observed.flatMap((room) => room.checks ?? []),
   })

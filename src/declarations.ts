@@ -1,4 +1,3 @@
-import type { Static, TSchema } from 'typebox'
 import { about as api } from './api/about.ts'
 import { about as audit } from './audit/about.ts'
 import { about as auth } from './auth/about.ts'
@@ -12,10 +11,10 @@ import { about as inventory } from './inventory/about.ts'
 import { about as jobs } from './jobs/about.ts'
 import { about as metrics } from './metrics/about.ts'
 import { about as program } from './program/about.ts'
-import type { Declaration, Finding, ReferenceCheck } from './room.ts'
+import type { Declaration } from './room.ts'
 import { about as service } from './service/about.ts'
 import { about as store } from './store/about.ts'
-import { sumDeclarations } from './sum-declarations.ts'
+import { checkFilesOf, sumDeclarations, type ConfigOf } from './sum-declarations.ts'
 
 // In the order of the configuration file and of the documents.
 const all = [
@@ -43,25 +42,8 @@ export const declarations: readonly Declaration[] = all
 export const { errorTable, families, tags, supportSources, pairs, configSchema } =
   sumDeclarations(declarations)
 
-type Intersection<Union> = (Union extends unknown ? (each: Union) => void : never) extends (
-  each: infer All,
-) => void
-  ? All
-  : never
-type SectionsOf<Room> = Room extends { readonly config: infer Sections } ? Sections : never
-type SchemaOf<Each> = Each extends (...all: never[]) => infer Made ? Made : Each
-type Sections = Intersection<SectionsOf<(typeof all)[number]>>
-
 /** The configuration: validated, complete, and frozen when it is loaded. */
-export type Config = {
-  readonly [Name in keyof Sections]: SchemaOf<Sections[Name]> extends infer Schema extends TSchema
-    ? Static<Schema>
-    : never
-}
+export type Config = ConfigOf<(typeof all)[number]>
 
 /** Checks all cryptographic keys and files that a configuration names, as their rooms do at the start. */
-export async function checkReferencedFiles(check: ReferenceCheck): Promise<readonly Finding[]> {
-  const found: Finding[] = []
-  for (const each of declarations) found.push(...((await each.checkReferencedFiles?.(check)) ?? []))
-  return found
-}
+export const checkReferencedFiles = checkFilesOf(declarations)

@@ -1,11 +1,11 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SystemEntry } from './audit/own-entries.ts'
-import type { Config } from './declarations.ts'
+import { program } from './base/program.ts'
 import type { Room } from './room.ts'
 import { createSecret, createSecrets, type Secrets } from './secrets/secrets.ts'
 import { readOrMakeSecret, secretFile } from './secrets/secret-file.ts'
-import { openDatabase, type Database } from './store/database.ts'
+import { openDatabase, type Database, type Migrations } from './store/database.ts'
 import { createReader, type Reader } from './store/reader.ts'
 import { createStoreRoom } from './store/room.ts'
 import { lockState } from './store/state-lock.ts'
@@ -15,7 +15,9 @@ import type { Logger } from './system/log.ts'
 import { requireRegularIfPresent } from './system/regular-file.ts'
 
 export interface StateOptions {
-  readonly settings: Config['state']
+  readonly settings: { readonly directory: string }
+  /** The schema of the database. */
+  readonly migrations: Migrations
   readonly clock: Clock
   readonly log: Logger
 }
@@ -38,17 +40,22 @@ export interface State {
  * Opens the state folder, and creates it if it is missing.
  * @throws StateInUse when another daemon uses it
  */
-export async function openState({ settings: { directory }, clock, log }: StateOptions): Promise<State> {
+export async function openState({
+  settings: { directory },
+  migrations,
+  clock,
+  log,
+}: StateOptions): Promise<State> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   // SQLite reports a read-only disk only as "unable to open database file".
   await access(directory, constants.W_OK)
   const lock = lockState(directory, log)
   await sweepTemporary(directory)
   await sweepTemporary(join(directory, 'tls'))
-  const databaseFile = join(directory, 'edgehostd.db')
+  const databaseFile = join(directory, `${program.folder}.db`)
   // SQLite reports a pipe or a folder at this path with the same words.
   requireRegularIfPresent(databaseFile)
-  const database = openDatabase(databaseFile, log)
+  const database = openDatabase(databaseFile, log, migrations)
   const reader = createReader(database.sql)
   const made: SystemEntry[] = []
   const secretPath = join(directory, secretFile)

@@ -1,7 +1,9 @@
+import { metricName } from './base/program.ts'
 import type { SchemaNode } from './config/key.ts'
 import { strict } from './config/schema-parts.ts'
 import type { ErrorTable } from './errors/define-errors.ts'
-import type { Declaration, Family, Section, SupportSource } from './room.ts'
+import type { Static, TSchema } from 'typebox'
+import type { Declaration, Family, Finding, ReferenceCheck, Section, SupportSource } from './room.ts'
 
 /** The declarations of all rooms in one, in their order. */
 export interface Sum {
@@ -39,7 +41,12 @@ export function sumDeclarations(declarations: readonly Declaration[]): Sum {
   )
   return {
     errorTable: sum('error', ({ errors }) => errors),
-    families: sum('metric', (each) => each.families),
+    families: Object.fromEntries(
+      Object.entries(sum('metric', (each) => each.families)).map(([name, family]) => [
+        metricName(name),
+        family,
+      ]),
+    ),
     tags: sum('tag', (each) => each.tags),
     supportSources: Object.values(sum('support file', ({ support }) => byName(support, ({ name }) => name))),
     pairs: declarations.flatMap((each) => each.pairs ?? []),
@@ -54,3 +61,30 @@ export function sumDeclarations(declarations: readonly Declaration[]): Sum {
 
 const byName = <T>(items: readonly T[] | undefined, nameOf: (item: T) => string) =>
   Object.fromEntries((items ?? []).map((item) => [nameOf(item), item]))
+
+/** A check of all cryptographic keys and files that a configuration names, as the rooms do at the start. */
+export const checkFilesOf =
+  (declarations: readonly Declaration[]) =>
+  async (check: ReferenceCheck): Promise<readonly Finding[]> => {
+    const found: Finding[] = []
+    for (const each of declarations) found.push(...((await each.checkReferencedFiles?.(check)) ?? []))
+    return found
+  }
+
+type Intersection<Union> = (Union extends unknown ? (each: Union) => void : never) extends (
+  each: infer All,
+) => void
+  ? All
+  : never
+type SectionsOf<Room> = Room extends { readonly config: infer Sections } ? Sections : never
+type SchemaOf<Each> = Each extends (...all: never[]) => infer Made ? Made : Each
+
+/** The configuration that rooms declare together: validated, complete, and frozen when it is loaded. */
+export type ConfigOf<Room> =
+  Intersection<SectionsOf<Room>> extends infer Sections
+    ? {
+        readonly [Name in keyof Sections]: SchemaOf<Sections[Name]> extends infer Schema extends TSchema
+          ? Static<Schema>
+          : never
+      }
+    : never

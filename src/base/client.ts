@@ -50,6 +50,15 @@ export function ownAddresses(addresses: readonly string[]): OwnAddresses {
 export const clientFromAnywhere: ClientOf = (address) => clientOf(address, nowhere)
 const nowhere = ownAddresses([])
 
+/**
+ * Each IPv4 address and each IPv6 /64 is a client, also those of the loopback and of this machine: for the platform, whose clients are
+ * elsewhere.
+ */
+export const clientOfAddress: ClientOf = (address) => {
+  const name = canonicalAddress(address)
+  return { name: slash64Of(name) ?? name, network: undefined }
+}
+
 /** The client behind an address. Text that is not an address becomes the name of the client. */
 export function clientOf(address: string, own: OwnAddresses): Client {
   const name = canonicalAddress(address)

@@ -38,3 +38,9 @@ declare const __PROGRAM__: keyof typeof programs | undefined
 
 /** The program that this code is a part of. A constant of the build, as the version is: the rooms that both programs share are one source. */
 export const program: ProgramNames = programs[typeof __PROGRAM__ === 'undefined' ? 'edgehostd' : __PROGRAM__]
+
+/**
+ * The name of a metric in this program. Rooms that both programs share declare the names of edgehostd, so that their figures have types; those
+ * of the platform differ in the first word.
+ */
+export const metricName = (name: string): string => name.replace(/^edgehostd_/, `${program.daemon}_`)

@@ -1,7 +1,8 @@
+import { metricName } from '../base/program.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
 import { readProcessFigures } from '../system/process-figures.ts'
-import type { Family, Figures, FiguresOf, Room } from '../room.ts'
+import type { Family, FiguresOf, Room, Sampled } from '../room.ts'
 import type { about } from './about.ts'
 import { createEventLoop } from './event-loop.ts'
 import { metricsRoutes } from './routes.ts'
@@ -14,7 +15,7 @@ export interface MetricsOptions {
   /** The figures of each room. */
   readonly figures: readonly NonNullable<Room['figures']>[]
   /** Labels of `edgehostd_build_info`. */
-  readonly build: { readonly version: string; readonly mode: string }
+  readonly build: { readonly version: string; readonly mode?: string }
   readonly clock: Clock
   readonly log: Logger
 }
@@ -35,7 +36,9 @@ export async function createMetrics(options: MetricsOptions): Promise<Room> {
     const { lag, busySeconds } = loop.read()
     const process = await readProcessFigures()
     return {
-      edgehostd_build_info: [{ labels: { version, node: globalThis.process.version, mode }, value: 1 }],
+      edgehostd_build_info: [
+        { labels: { version, node: globalThis.process.version, mode: mode ?? '' }, value: 1 },
+      ],
       edgehostd_event_loop_lag_seconds: lag,
       edgehostd_event_loop_busy_seconds_total: busySeconds,
       process_cpu_seconds_total: process.cpuSeconds,
@@ -52,8 +55,9 @@ export async function createMetrics(options: MetricsOptions): Promise<Room> {
         scrapeAccess,
         async read(format) {
           const { writeExposition } = await import('./exposition.ts')
-          const figures: Figures = {}
-          for (const ask of [...options.figures, ownFigures]) Object.assign(figures, await ask())
+          const figures: Record<string, Sampled> = {}
+          for (const ask of [...options.figures, ownFigures])
+            for (const [name, sampled] of Object.entries(await ask())) figures[metricName(name)] = sampled
           return writeExposition(families, figures, format)
         },
       })

@@ -1,4 +1,5 @@
 import { program } from '../base/program.ts'
+import type { FastifyInstance } from 'fastify'
 import { reachableBy } from '../base/address.ts'
 import type { Mode } from '../base/role.ts'
 import type { CertificateRoom } from '../certificate/room.ts'
@@ -8,15 +9,17 @@ import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import { createConsole } from './console.ts'
 import { consoleText } from './console-text.ts'
-import { createHealth } from './health.ts'
-import { serviceRoutes } from './routes.ts'
-import { createServiceStatus } from './status.ts'
+import { createHealth, type Health } from './health.ts'
+import { createServiceStatus, type ProgramStatus } from './status.ts'
 import type { ServiceManager } from './systemd.ts'
 
 export interface ServiceOptions {
-  readonly settings: { readonly issueFile: string }
+  /** The file that the console shows; without it there is no console. */
+  readonly console?: { readonly issueFile: string }
+  /** Adds the routes. */
+  readonly addRoutes: (app: FastifyInstance, service: ServiceState) => Promise<void>
   readonly version: string
-  readonly mode: Mode
+  readonly mode?: Mode
   /** Address and port of the configuration; `start` gets those on which the daemon really listens. */
   readonly listen: { readonly address: string; readonly port: number }
   readonly stateDirectory: string
@@ -34,21 +37,27 @@ export interface ServiceOptions {
   readonly log: Logger
 }
 
+/** What the routes of a program report of it. */
+export interface ServiceState {
+  readonly health: Health
+  readonly status: () => Promise<ProgramStatus>
+}
+
 /** Reports the state of the daemon to clients, to the console and to systemd. */
 export function createService(options: ServiceOptions): Room {
   const { version, mode, listen, names, certificate, systemd, runner, clock, log } = options
   const health = createHealth({ checks: options.checks, log })
   const status = createServiceStatus({
-    ...{ version, mode, port: listen.port, stateDirectory: options.stateDirectory, clock },
+    ...{ version, port: listen.port, stateDirectory: options.stateDirectory, clock },
     addresses: () => reachableBy(listen.address, names.addresses()),
     certificates: certificate,
     failing: health.failing,
     unwrittenAudits: options.unwrittenAudits,
   })
-  const console = createConsole({ file: options.settings.issueFile, runner, log })
+  const console = options.console && createConsole({ file: options.console.issueFile, runner, log })
   let bound: OpenPort | undefined
   const show = async () => {
-    if (!bound) return
+    if (!bound || !console) return
     const fingerprint = certificate.fingerprint()
     await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint }))
   }
@@ -68,7 +77,7 @@ export function createService(options: ServiceOptions): Room {
 
   return {
     async routes(app) {
-      await app.register(serviceRoutes, { health, status })
+      await options.addRoutes(app, { health, status })
     },
     async start({ address, port }) {
       bound = { address, port }
@@ -79,7 +88,7 @@ export function createService(options: ServiceOptions): Room {
       await systemd.notify('READY=1', `STATUS=listening on port ${port}`)
     },
     async stop() {
-      await console.remove()
+      await console?.remove()
       systemd.stopWatchdog()
     },
   }

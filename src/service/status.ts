@@ -3,7 +3,10 @@ import type { Clock } from '../system/clock.ts'
 import type { Certificates } from '../certificate/certificates.ts'
 import type { ServiceStatus } from './schemas.ts'
 
-export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'mode' | 'port'> {
+/** What both programs report of themselves. */
+export type ProgramStatus = Omit<ServiceStatus, 'mode'>
+
+export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'port'> {
   readonly stateDirectory: string
   readonly clock: Clock
   readonly addresses: () => readonly string[]
@@ -15,15 +18,14 @@ export interface ServiceStatusOptions extends Pick<ServiceStatus, 'version' | 'm
 }
 
 /** Reports the state of the daemon; the daemon counts as started when this function is called. */
-export function createServiceStatus(options: ServiceStatusOptions): () => Promise<ServiceStatus> {
-  const { version, mode, port, stateDirectory, clock, certificates } = options
+export function createServiceStatus(options: ServiceStatusOptions): () => Promise<ProgramStatus> {
+  const { version, port, stateDirectory, clock, certificates } = options
   const startedAt = clock.monotonic()
   return async () => {
     const { bsize, bavail, blocks } = await statfs(stateDirectory)
     const upMs = clock.monotonic() - startedAt
     return {
       version,
-      mode,
       startTimestamp: new Date(clock.now() - upMs).toISOString(),
       uptimeSeconds: Math.floor(upMs / 1_000),
       addresses: [...options.addresses()],

@@ -2,9 +2,8 @@ import { existsSync, renameSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { Logger } from 'pino'
 import { StartError } from '../errors/start-error.ts'
-import { migrations } from './migrations.ts'
 
-/** The daemon's records: one SQLite file in the state folder. */
+/** The records of a program: one SQLite file in the state folder. */
 export interface Database {
   readonly sql: DatabaseSync
   /** Runs `work` in one transaction, or as a part of the open one; an exception rolls back and is rethrown. */
@@ -19,14 +18,17 @@ export interface Database {
   close(): void
 }
 
+/** The schema of a program, one entry a change, applied in order and never edited once released. */
+export type Migrations = readonly string[]
+
 /**
  * Opens the database, creates it if it is missing and migrates its schema. A damaged file is kept as `*.corrupt-<time>`
  * and reported, and an empty database replaces it: the host must still answer.
  * @throws when a newer version of the daemon wrote the file, or the file cannot be created
  */
-export function openDatabase(file: string, log: Logger): Database {
+export function openDatabase(file: string, log: Logger, migrations: Migrations): Database {
   try {
-    return open(file)
+    return open(file, migrations)
   } catch (error) {
     if (!isDamage(error) || !existsSync(file)) throw error
     const aside = `${file}.corrupt-${new Date().toISOString().replaceAll(':', '')}`
@@ -37,11 +39,11 @@ export function openDatabase(file: string, log: Logger): Database {
       { err: error, aside },
       `the database was damaged; its file is kept and a new database is started; check the disk with dmesg --level=err, and recover what is left with sqlite3 ${aside} .recover`,
     )
-    return { ...open(file), aside }
+    return { ...open(file, migrations), aside }
   }
 }
 
-function open(file: string): Database {
+function open(file: string, migrations: Migrations): Database {
   const sql = new DatabaseSync(file)
   try {
     // FULL: an acknowledged commit survives a power cut. It syncs the whole log, with all earlier commits.
@@ -51,7 +53,7 @@ function open(file: string): Database {
     const check = sql.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
     if (check.quick_check !== 'ok')
       throw Object.assign(new Error(check.quick_check), { errcode: sqliteCorrupt })
-    migrate(sql)
+    migrate(sql, migrations)
     // From now on a wait blocks every request, and no other process may write; see `lockState`.
     sql.exec(`PRAGMA busy_timeout = ${busyMs}`)
   } catch (error) {
@@ -96,7 +98,7 @@ const busyMs = 5
 const isOpen = (sql: DatabaseSync) => sql.isTransaction
 
 /** Applies the numbered migrations that the file lacks; each one in its own transaction. */
-function migrate(sql: DatabaseSync): void {
+function migrate(sql: DatabaseSync, migrations: Migrations): void {
   const { user_version: version } = sql.prepare('PRAGMA user_version').get() as { user_version: number }
   if (version > migrations.length) {
     throw new StartError(

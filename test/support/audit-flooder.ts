@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs'
 import { createAudit } from '../../src/audit/audit.ts'
 import type { AuditedRequest } from '../../src/audit/request-audit.ts'
 import { createContinueTokens } from '../../src/lists/continue-token.ts'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from './open-database.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { captureLog } from './https-server.ts'
 

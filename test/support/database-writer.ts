@@ -1,6 +1,6 @@
 // Writes records as fast as it can and prints each number once it is on the disk; for tests that kill it.
 import { writeSync } from 'node:fs'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from './open-database.ts'
 import { captureLog } from './https-server.ts'
 
 const [file = ''] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 import { openHostRecord } from '../../src/host/identity/host-record.ts'
 import { createSnapshot } from '../../src/host/snapshot.ts'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from './open-database.ts'
 import { clockAt, programs, recordingLog } from '../fixtures/host/edges.ts'
 import { layOut } from '../fixtures/host/tree.ts'
 

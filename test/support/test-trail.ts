@@ -3,7 +3,7 @@ import { chainRecord, hashOf, type AuditEntry } from '../../src/audit/record.ts'
 import { createTrailStore, type TrailStore } from '../../src/audit/trail-store.ts'
 import { createTrail } from '../../src/audit/trail.ts'
 import { verifyTrail } from '../../src/audit/verification.ts'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from './open-database.ts'
 import { captureLog } from './https-server.ts'
 import { createTurningClock } from './turning-clock.ts'
 

@@ -11,7 +11,7 @@ import { hashOf, hex, type AuditRecord } from '../../../src/audit/record.ts'
 import { createTrailStore, type TrailStore } from '../../../src/audit/trail-store.ts'
 import { systemEntry } from '../../../src/audit/own-entries.ts'
 import { createTrail } from '../../../src/audit/trail.ts'
-import { openDatabase, type Database } from '../../../src/store/database.ts'
+import { openDatabase, type Database } from '../../support/open-database.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock } from '../../support/turning-clock.ts'
 

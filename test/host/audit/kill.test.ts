@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTrailStore } from '../../../src/audit/trail-store.ts'
 import { createTrail } from '../../../src/audit/trail.ts'
 import { verifyTrail } from '../../../src/audit/verification.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../support/open-database.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { captureLog } from '../../support/https-server.ts'
 

@@ -9,7 +9,7 @@ import { createRefusalSum } from '../../../src/audit/refusal-sum.ts'
 import { createTrailStore } from '../../../src/audit/trail-store.ts'
 import { Audit } from '../../../src/audit/config.ts'
 import { errorTable } from '../../../src/declarations.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../support/open-database.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock, minuteMs } from '../../support/turning-clock.ts'
 

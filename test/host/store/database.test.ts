@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openDatabase, type Database } from '../../../src/store/database.ts'
-import { migrations } from '../../../src/store/migrations.ts'
+import { openDatabase, type Database } from '../../support/open-database.ts'
+import { migrations } from '../../../src/migrations.ts'
 import { captureLog } from '../../support/https-server.ts'
 
 let folder: string

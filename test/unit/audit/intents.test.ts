@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTrail } from '../../../src/audit/trail.ts'
-import { migrations } from '../../../src/store/migrations.ts'
+import { migrations } from '../../../src/migrations.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
 
 let rig: TestTrail

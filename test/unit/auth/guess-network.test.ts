@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createLoginHistory } from '../../../src/auth/login-history.ts'
 import type { Client } from '../../../src/base/client.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../support/open-database.ts'
 import { setUpGuard } from '../../support/guess-guard.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { minuteMs } from '../../support/turning-clock.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createGuessStore } from '../../../src/auth/guess-store.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../support/open-database.ts'
 import { setUpGuard, type GuardSetUp } from '../../support/guess-guard.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTurningClock, dayMs, hourMs, minuteMs } from '../../support/turning-clock.ts'

@@ -15,7 +15,7 @@ import { createRevisionStore } from '../../../src/cluster/revisions/revision-sto
 import type { ClusterConfiguration } from '../../../src/cluster/schemas.ts'
 import { createSealed } from '../../../src/cluster/sealed.ts'
 import { createSecrets } from '../../../src/secrets/secrets.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../support/open-database.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { planParts, wantedCluster, wantedPack } from '../../support/cluster-parts.ts'
 import { createTurningClock, dayMs } from '../../support/turning-clock.ts'

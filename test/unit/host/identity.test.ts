@@ -9,7 +9,7 @@ import {
   usableProductUuid,
   usableSerial,
 } from '../../../src/host/identity/identity.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { openDatabase } from '../../support/open-database.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 import { clockAt, recordingLog } from '../../fixtures/host/edges.ts'
 

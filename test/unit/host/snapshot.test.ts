@@ -4,7 +4,7 @@ import type { HostFiles } from '../../../src/host/files.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
 import { createSnapshot, type SnapshotOptions, type SnapshotReply } from '../../../src/host/snapshot.ts'
 import { openHostRecord, type HostRecordOptions } from '../../../src/host/identity/host-record.ts'
-import { openDatabase, type Database } from '../../../src/store/database.ts'
+import { openDatabase, type Database } from '../../support/open-database.ts'
 import { programs, recordingLog } from '../../fixtures/host/edges.ts'
 import { machine } from '../../fixtures/host/tree.ts'
 

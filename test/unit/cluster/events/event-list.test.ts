@@ -8,7 +8,7 @@ import type { KubernetesClient, KubernetesObject } from '../../../../src/kuberne
 import { createContinueTokens } from '../../../../src/lists/continue-token.ts'
 import { compareValues } from '../../../../src/lists/memory.ts'
 import { fieldAt } from '../../../../src/lists/resource.ts'
-import { openDatabase, type Database } from '../../../../src/store/database.ts'
+import { openDatabase, type Database } from '../../../support/open-database.ts'
 import { captureLog } from '../../../support/https-server.ts'
 import { createRandom } from '../../../support/random.ts'
 import { createTurningClock, type TurningClock } from '../../../support/turning-clock.ts'

@@ -3,7 +3,7 @@ import type { NewRevision } from '../../../../src/cluster/revisions/revision.ts'
 import { createRevisionStore } from '../../../../src/cluster/revisions/revision-store.ts'
 import { createSealed } from '../../../../src/cluster/sealed.ts'
 import { createSecrets } from '../../../../src/secrets/secrets.ts'
-import { openDatabase } from '../../../../src/store/database.ts'
+import { openDatabase } from '../../../support/open-database.ts'
 import { wantedCluster } from '../../../support/cluster-parts.ts'
 import { captureLog } from '../../../support/https-server.ts'
 

@@ -1,8 +1,10 @@
+import type { Migrations } from './store/database.ts'
+
 /**
- * The schema, one entry a change, applied in order and never edited once released.
+ * The schema of edgehostd, one entry a change, applied in order and never edited once released.
  * Times are milliseconds since 1970, UTC.
  */
-export const migrations: readonly string[] = [
+export const migrations: Migrations = [
   // identity of the host, accounts that have logged in, sessions
   `
   CREATE TABLE host (

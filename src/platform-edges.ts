@@ -1,0 +1,22 @@
+import { createAnonymousLog, type AnonymousLog } from './system/anonymous-log.ts'
+import { systemClock, type Clock } from './system/clock.ts'
+import type { Logger } from './system/log.ts'
+import { createRunner, type CommandRunner } from './system/runner.ts'
+
+/** The machine as the platform sees it; a test replaces parts of it. */
+export interface PlatformEdges {
+  readonly runner: CommandRunner
+  readonly clock: Clock
+  /** Log for lines that callers without a session cause; it bounds their number. */
+  readonly anonymousLog: AnonymousLog
+  /** Environment variables of systemd. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** This machine. */
+export const platformEdges = (log: Logger): PlatformEdges => ({
+  runner: createRunner(log),
+  clock: systemClock,
+  anonymousLog: createAnonymousLog(log, () => systemClock.monotonic()),
+  environment: process.env,
+})

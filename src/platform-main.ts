@@ -1,0 +1,6 @@
+import { createPlatform } from './platform.ts'
+import { configuration } from './platform-configuration.ts'
+import { runProgram } from './run-program.ts'
+
+/** The process edgeplatformd. */
+runProgram({ configuration, createDaemon: createPlatform })

@@ -1,0 +1,122 @@
+import type { FastifyInstance } from 'fastify'
+import { join } from 'node:path'
+import { createApi, type Api } from './api/room.ts'
+import { createAudit, type Audit } from './audit/audit.ts'
+import { clientOfAddress } from './base/client.ts'
+import { createCertificateRoom, type CertificateRoom } from './certificate/room.ts'
+import { createJobs } from './jobs/jobs.ts'
+import { createContinueTokens } from './lists/continue-token.ts'
+import { createMetrics } from './metrics/room.ts'
+import { families, type PlatformConfig } from './platform-declarations.ts'
+import { platformEdges, type PlatformEdges } from './platform-edges.ts'
+import { migrations } from './platform/migrations.ts'
+import { createOwnNames } from './platform/own-names.ts'
+import { systemRoutes } from './platform/routes/system.ts'
+import { openTenant } from './platform/tenant.ts'
+import type { Room } from './room.ts'
+import type { Daemon, DaemonOptions } from './run-program.ts'
+import { createService } from './service/room.ts'
+import { createServiceManager } from './service/systemd.ts'
+import { openState, type State } from './state.ts'
+
+export interface PlatformOptions extends DaemonOptions<PlatformConfig> {
+  /** The edges that a test replaces; the others are those of this machine. */
+  readonly edges?: Partial<PlatformEdges>
+}
+
+export interface Platform extends Daemon {
+  /** The app of the port; `inject` sends it a request without a connection. */
+  readonly app: FastifyInstance
+  readonly rooms: {
+    readonly state: State
+    readonly audit: Audit
+    readonly certificate: CertificateRoom
+    readonly api: Api
+  }
+}
+
+// Background work waits, so that the first requests are answered fast.
+const backgroundAfterMs = 1_000
+
+/** Builds every room of the platform in start order, as `daemon.ts` does for a host. Nothing of `host` or PAM is a part of it. */
+export async function createPlatform(options: PlatformOptions): Promise<Platform> {
+  const { config, log, version, buildDate } = options
+  const edges = { ...platformEdges(log), ...options.edges }
+  const { runner, clock, anonymousLog } = edges
+  const stop = new AbortController()
+  const stopping = stop.signal
+  const systemd = createServiceManager({ runner, environment: edges.environment, pid: process.pid })
+
+  // The state folder, the tenant, and the audit trail.
+  const state = await openState({ settings: config.state, migrations, clock, log })
+  const { database, read, secrets } = state
+  const tenant = openTenant({ database, clock })
+  const listTokens = createContinueTokens(secrets.derive('continue token'))
+  const audit = createAudit({
+    ...{ settings: config.audit, database, read, edgeHostId: tenant.uid, listTokens, clock, log },
+    startMessage: `Start version ${version}`,
+    onAnonymous: anonymousLog.reserve,
+  })
+  for (const entry of [...state.auditEntries, ...tenant.auditEntries]) audit.record(entry)
+
+  const names = createOwnNames({ hostName: config.platform.hostName })
+  const certificate = await createCertificateRoom({
+    ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names },
+    ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
+  })
+  const api = createApi({
+    ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
+    ...{ authenticate: () => undefined, holderOf: () => undefined, isKnownClient: () => false },
+    ...{ clientOf: clientOfAddress, anonymousLog, stopping, clock, log },
+  })
+  certificate.onChange(() => api.useCertificate(certificate.material()))
+
+  // The routes of the trail are those of a host.
+  const trail: Room = Object.fromEntries(Object.entries(audit).filter(([name]) => name !== 'routes'))
+  const working: Room[] = [trail, state.room, { jobs: [names.job] }, certificate, api]
+
+  // The rooms that collect from all others.
+  const jobs = createJobs(
+    working.flatMap((room) => room.jobs ?? []),
+    { log, monotonic: () => clock.monotonic() },
+  )
+  const observed = [...working, jobs]
+  const metrics = await createMetrics({
+    ...{ settings: config.metrics, families, build: { version }, clock, log },
+    figures: observed.flatMap((room) => room.figures ?? []),
+  })
+  const service = createService({
+    ...{ version, listen: config.api, stateDirectory: state.directory, names, certificate, systemd, runner },
+    ...{ unwrittenAudits: audit.unwritten, stopping, clock, log },
+    addRoutes: async (app, { health, status }) => {
+      await app.register(systemRoutes, { health, status })
+    },
+    checks: observed.flatMap((room) => room.checks ?? []),
+  })
+  const rooms: readonly Room[] = [...observed, metrics, service]
+  for (const room of rooms) await room.routes?.(api.app)
+
+  let background: NodeJS.Timeout | undefined
+  return {
+    app: api.app,
+    rooms: { state, audit, certificate, api },
+    async start() {
+      for (const room of rooms) await room.prepare?.()
+      const port = await api.listen(systemd.listenFds)
+      for (const room of rooms) await room.start?.(port)
+      background = setTimeout(() => rooms.forEach((room) => room.background?.()), backgroundAfterMs)
+    },
+    async stop() {
+      stop.abort()
+      clearTimeout(background)
+      await api.close()
+      for (const room of rooms.toReversed()) await room.stop?.()
+      anonymousLog.stop()
+      await state.close()
+      log.info('stopped')
+    },
+    async reload() {
+      for (const room of rooms) await room.reload?.()
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { configuration } from '../../src/platform-configuration.ts'
+import type { PlatformConfig } from '../../src/platform-declarations.ts'
+import { createPlatform } from '../../src/platform.ts'
+import { createRunner } from '../../src/system/runner.ts'
+import { captureLog, generous } from './https-server.ts'
+import { createRunningClock } from './turning-clock.ts'
+
+export interface TestPlatformOptions {
+  /** A state folder that outlives the platform or exists before it; by default a folder of its own. */
+  readonly stateDirectory?: string
+  /** Path of root's socket; by default there is no socket. */
+  readonly socket?: string
+  /** By default requests are not limited. */
+  readonly rateLimits?: Partial<PlatformConfig['api']['rateLimits']>
+  /** More settings, as flags: `--platform.hostName=platform.example`. */
+  readonly flags?: readonly string[]
+}
+
+// Thousands of requests of a test do not wait for a disk.
+const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+/** The composition root of the platform, by `inject` until it is started. Its clock can be turned. */
+export async function createTestPlatform(options: TestPlatformOptions = {}) {
+  const clock = createRunningClock()
+  const { log, lines } = captureLog()
+  const stateDirectory = options.stateDirectory ?? (await mkdtemp(join(memory, 'edgeplatform-')))
+  const commandLine = configuration.parseCommandLine([
+    `--state.directory=${stateDirectory}`,
+    '--api.address=127.0.0.1',
+    `--api.socket.path=${options.socket ?? ''}`,
+    ...(options.flags ?? []),
+  ])
+  const { config } = await configuration.loadConfig({
+    commandLine,
+    environment: {},
+    defaultFile: '/nowhere/config.yaml',
+  })
+  const platform = await createPlatform({
+    config: {
+      ...config,
+      api: {
+        ...config.api,
+        timeouts: generous,
+        // A free port of the kernel; the configuration does not accept 0.
+        port: 0,
+        rateLimits: { ...config.api.rateLimits, enabled: false, ...options.rateLimits },
+      },
+    },
+    log,
+    version: '1.2.3',
+    buildDate: Date.UTC(2026, 0, 1),
+    edges: {
+      runner: createRunner(log),
+      clock,
+      // All lines, so that a test may check each.
+      anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
+      environment: {},
+    },
+  })
+  return {
+    ...platform,
+    clock,
+    lines,
+    stateDirectory,
+    async close() {
+      await platform.stop()
+      if (options.stateDirectory === undefined) await rm(stateDirectory, { recursive: true, force: true })
+    },
+  }
+}
