@@ -83,7 +83,7 @@ bench: dist/main.cjs ## figures against bare Fastify on the same runtime
 
 build: dist/main.cjs ## bundle daemon and command line into dist/
 
-package: dist/main.cjs ## dist/edgehostd_<version>_<architecture>.deb, dist/edgehostctl-<version>.tgz for npm
+package: dist/main.cjs ## dist/edgehostd_… and edgeplatform_<version>_<architecture>.deb, dist/edgehostctl-<version>.tgz for npm
 	@node build/package.ts $(ARCHITECTURES)
 	@node build/npm-package.ts
 

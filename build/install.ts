@@ -2,13 +2,16 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { configurationPaths, layOutHost, listHostFiles, programPaths } from './layout.ts'
+import { hostLayout, programPaths } from './host-layout.ts'
+import { layOutPackage } from './layout.ts'
+
+const { listFiles, emptyFolders, configurationPaths } = hostLayout
 
 const [action, destination = '/'] = process.argv.slice(2)
 const folder = destination === '' ? '/' : destination
 
 if (action === 'install') {
-  layOutHost(listHostFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), folder)
+  layOutPackage(listFiles(process.arch === 'arm64' ? 'arm64' : 'amd64'), emptyFolders, folder)
   console.log(`installed below ${folder}`)
   // Enables and starts the daemon, and prints address and fingerprint, as the package does.
   if (folder === '/' && existsSync('/run/systemd/system')) {

@@ -1,17 +1,13 @@
-// The files of an installed host: one list for the package, `make install` and `make uninstall`.
+// What the packages of both programs share: how files are laid out, with modes that do not depend on the umask.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { gzipSync } from 'node:zlib'
-import { bashCompletion } from '../src/ctl/completion.ts'
-import { commandTable } from '../src/ctl/nouns.ts'
 import { readBuildDate } from './build-date.ts'
-import { manualPage } from './manual.ts'
-import { fetchPamtester, fetchRuntime, type Architecture } from './parts.ts'
+import type { Architecture } from './parts.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
-/** A file on a host. */
-export interface HostFile {
+/** A file of an installed package. */
+export interface InstalledFile {
   /** Without the leading slash. */
   readonly path: string
   readonly mode: 0o644 | 0o755
@@ -20,109 +16,35 @@ export interface HostFile {
   readonly isConfiguration?: boolean
 }
 
+/** What a Debian package of ours is made of. */
+export interface PackageLayout {
+  /** Of the package and of its files. */
+  readonly name: string
+  /** Folder of its control file and scripts. */
+  readonly control: string
+  /** Every file; needs a finished `make build`. */
+  readonly listFiles: (architecture: Architecture) => InstalledFile[]
+  /** Paths of the files that belong to the administrator once they exist. */
+  readonly configurationPaths: readonly string[]
+  readonly emptyFolders: readonly string[]
+}
+
 /** Version from package.json. */
 export const version = (JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as { version: string })
   .version
 
-/** Paths of the files that `listHostFiles` returns, except the configuration. */
-export const programPaths = [
-  'usr/lib/edgehostd/node',
-  'usr/lib/edgehostd/pamtester',
-  'usr/lib/edgehostd/main.cjs',
-  'usr/lib/edgehostd/daemon.cjs',
-  'usr/lib/edgehostd/edgehostctl.cjs',
-  'usr/lib/edgehostd/support.cjs',
-  'usr/lib/edgehostd/definition.cjs',
-  'usr/lib/edgehostd/examine.cjs',
-  'usr/lib/edgehostd/content.cjs',
-  'usr/lib/edgehostd/keeper.cjs',
-  'usr/lib/edgehostd/inventory.cjs',
-  'usr/lib/edgehostd/prepare.cjs',
-  'usr/lib/edgehostd/step.cjs',
-  'usr/lib/edgehostd/execa.cjs',
-  'usr/lib/edgehostd/re2js.cjs',
-  'usr/lib/edgehostd/x509.cjs',
-  'usr/lib/edgehostd/yaml.cjs',
-  'usr/sbin/edgehostd',
-  'usr/bin/edgehostctl',
-  'lib/systemd/system/edgehostd.service',
-  'lib/systemd/system/edgehostd.socket',
-  'usr/lib/tmpfiles.d/edgehostd.conf',
-  'usr/share/man/man8/edgehostd.8.gz',
-  'usr/share/man/man1/edgehostctl.1.gz',
-  'usr/share/bash-completion/completions/edgehostctl',
-  'usr/share/doc/edgehostd/copyright',
-  'usr/share/doc/edgehostd/third-party.gz',
-  'usr/share/doc/edgehostd/changelog.gz',
-] as const
-
-/** Empty folders of the package. */
-const emptyFolders = ['etc/edgehostd/config.d'] as const
-
-/** Paths of the files that belong to the administrator once they exist. */
-export const configurationPaths = ['etc/edgehostd/config.yaml', 'etc/pam.d/edgehostd'] as const
-
-/** Every file of an installed host; needs a finished `make build`. */
-export function listHostFiles(architecture: Architecture): HostFile[] {
-  const runtime = fetchRuntime(architecture)
-  const pamtester = fetchPamtester(architecture)
-  const read = (path: string) => readFileSync(`${root}/${path}`)
-  const contents: Record<(typeof programPaths)[number], string | Buffer> = {
-    'usr/lib/edgehostd/node': runtime.program,
-    'usr/lib/edgehostd/pamtester': pamtester.program,
-    'usr/lib/edgehostd/main.cjs': read('dist/main.cjs'),
-    'usr/lib/edgehostd/daemon.cjs': read('dist/daemon.cjs'),
-    'usr/lib/edgehostd/edgehostctl.cjs': read('dist/edgehostctl.cjs'),
-    'usr/lib/edgehostd/support.cjs': read('dist/support.cjs'),
-    'usr/lib/edgehostd/definition.cjs': read('dist/definition.cjs'),
-    'usr/lib/edgehostd/examine.cjs': read('dist/examine.cjs'),
-    'usr/lib/edgehostd/content.cjs': read('dist/content.cjs'),
-    'usr/lib/edgehostd/keeper.cjs': read('dist/keeper.cjs'),
-    'usr/lib/edgehostd/inventory.cjs': read('dist/inventory.cjs'),
-    'usr/lib/edgehostd/prepare.cjs': read('dist/prepare.cjs'),
-    'usr/lib/edgehostd/step.cjs': read('dist/step.cjs'),
-    'usr/lib/edgehostd/execa.cjs': read('dist/execa.cjs'),
-    'usr/lib/edgehostd/re2js.cjs': read('dist/re2js.cjs'),
-    'usr/lib/edgehostd/x509.cjs': read('dist/x509.cjs'),
-    'usr/lib/edgehostd/yaml.cjs': read('dist/yaml.cjs'),
-    'usr/bin/edgehostctl': read('build/debian/edgehostctl'),
-    'usr/sbin/edgehostd': read('build/debian/edgehostd'),
-    'lib/systemd/system/edgehostd.service': read('systemd/edgehostd.service'),
-    'lib/systemd/system/edgehostd.socket': read('systemd/edgehostd.socket'),
-    'usr/lib/tmpfiles.d/edgehostd.conf': read('systemd/edgehostd.tmpfiles'),
-    'usr/share/man/man8/edgehostd.8.gz': gzipSync(read('systemd/edgehostd.8'), { level: 9 }),
-    'usr/share/man/man1/edgehostctl.1.gz': gzipSync(manualPage(), { level: 9 }),
-    'usr/share/bash-completion/completions/edgehostctl': bashCompletion(commandTable),
-    'usr/share/doc/edgehostd/copyright': `${read('build/debian/copyright').toString()}\npamtester:\n\n${pamtester.license}`,
-    'usr/share/doc/edgehostd/third-party.gz': gzipSync(
-      `${read('dist/third-party.txt').toString()}\n==== Node.js\n\n${runtime.license}`,
-      { level: 9 },
-    ),
-    'usr/share/doc/edgehostd/changelog.gz': gzipSync(changelog(), { level: 9 }),
-  }
-  const executables = /^usr\/(lib\/edgehostd\/(node|pamtester)|s?bin\/.*)$/
-  return [
-    ...programPaths.map((path): HostFile => {
-      return { path, mode: executables.test(path) ? 0o755 : 0o644, content: contents[path] }
-    }),
-    { path: configurationPaths[0], mode: 0o644, content: read('systemd/config.yaml'), isConfiguration: true },
-    {
-      path: configurationPaths[1],
-      mode: 0o644,
-      content: read('systemd/edgehostd.pam'),
-      isConfiguration: true,
-    },
-  ]
-}
-
-/** Creates the files of an installed host, and the empty folders for files of an administrator. */
-export function layOutHost(files: readonly HostFile[], folder: string): void {
+/** Creates the files of a package, and the empty folders for files of an administrator. */
+export function layOutPackage(
+  files: readonly InstalledFile[],
+  emptyFolders: readonly string[],
+  folder: string,
+): void {
   layOut(files, folder)
   for (const path of emptyFolders) makeFolder(join(folder, path))
 }
 
-/** Writes files below a folder, with modes that do not depend on the umask. */
-export function layOut(files: readonly HostFile[], folder: string): void {
+/** Writes files below a folder. */
+export function layOut(files: readonly InstalledFile[], folder: string): void {
   for (const { path, mode, content, isConfiguration } of files) {
     const target = join(folder, path)
     if (isConfiguration && existsSync(target)) continue
@@ -137,7 +59,8 @@ function makeFolder(path: string): void {
   for (let each = path; made && each.length >= made.length; each = dirname(each)) chmodSync(each, 0o755)
 }
 
-function changelog(): string {
+/** The changelog of a package, as dpkg expects it. */
+export function changelog(name: string): string {
   const date = new Date(readBuildDate() * 1000).toUTCString().replace('GMT', '+0000')
-  return `edgehostd (${version}) stable; urgency=medium\n\n  * See the project's history.\n\n -- edgehostd <root@localhost>  ${date}\n`
+  return `${name} (${version}) stable; urgency=medium\n\n  * See the project's history.\n\n -- ${name} <root@localhost>  ${date}\n`
 }

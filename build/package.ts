@@ -1,10 +1,13 @@
-// Makes dist/edgehostd_<version>_<architecture>.deb for each architecture named, the same bytes on every machine.
+// Makes dist/edgehostd_<version>_<architecture>.deb and dist/edgeplatform_<version>_<architecture>.deb for each architecture named, the
+// same bytes on every machine.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readBuildDate } from './build-date.ts'
-import { configurationPaths, layOut, layOutHost, listHostFiles, version, type HostFile } from './layout.ts'
+import { hostLayout } from './host-layout.ts'
+import { layOut, layOutPackage, version, type InstalledFile, type PackageLayout } from './layout.ts'
+import { platformLayout } from './platform-layout.ts'
 import type { Architecture } from './parts.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -13,14 +16,19 @@ const scripts = ['postinst', 'prerm', 'postrm'] as const
 for (const architecture of process.argv.slice(2)) {
   if (architecture !== 'amd64' && architecture !== 'arm64')
     throw new Error(`there is no package for ${architecture}; name amd64 or arm64`)
-  const folder = `${root}/.cache/package-${architecture}`
-  const target = `${root}/dist/edgehostd_${version}_${architecture}.deb`
+  for (const layout of [hostLayout, platformLayout]) makePackage(layout, architecture)
+}
+
+function makePackage(layout: PackageLayout, architecture: Architecture): void {
+  const { name, listFiles, emptyFolders } = layout
+  const folder = `${root}/.cache/package-${name}-${architecture}`
+  const target = `${root}/dist/${name}_${version}_${architecture}.deb`
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   chmodSync(folder, 0o755)
-  const files = listHostFiles(architecture)
-  layOutHost(files, folder)
-  layOut(controlFiles(architecture, files), folder)
+  const files = listFiles(architecture)
+  layOutPackage(files, emptyFolders, folder)
+  layOut(controlFiles(layout, architecture, files), folder)
   setTimes(folder)
   // zstd 6 in one thread: 3 s and 39 MiB; xz would save 5 MiB and take half a minute.
   const options = ['-Zzstd', '-z6', '--threads-max=1', '--root-owner-group']
@@ -41,9 +49,13 @@ function setTimes(folder: string): void {
   }
 }
 
-function controlFiles(architecture: Architecture, files: readonly HostFile[]): HostFile[] {
+function controlFiles(
+  { control: from, configurationPaths }: PackageLayout,
+  architecture: Architecture,
+  files: readonly InstalledFile[],
+): InstalledFile[] {
   const kibibytes = files.reduce((sum, { content }) => sum + Math.ceil(content.length / 1024), 0)
-  const control = readFileSync(`${root}/build/debian/control`, 'utf8')
+  const control = readFileSync(`${root}/build/${from}/control`, 'utf8')
     .replace('@VERSION@', version)
     .replace('@ARCHITECTURE@', architecture)
     .replace('@SIZE@', String(kibibytes))
@@ -58,8 +70,8 @@ function controlFiles(architecture: Architecture, files: readonly HostFile[]): H
       content: configurationPaths.map((path) => `/${path}\n`).join(''),
     },
     { path: 'DEBIAN/md5sums', mode: 0o644, content: sums.join('') },
-    ...scripts.map((name): HostFile => {
-      return { path: `DEBIAN/${name}`, mode: 0o755, content: readFileSync(`${root}/build/debian/${name}`) }
+    ...scripts.map((name): InstalledFile => {
+      return { path: `DEBIAN/${name}`, mode: 0o755, content: readFileSync(`${root}/build/${from}/${name}`) }
     }),
   ]
 }

@@ -68,6 +68,7 @@ async function makePackages({ path, umask, changed, env }: Circumstances): Promi
   expect(made).toEqual([
     expect.stringMatching(/^edgehostctl-.*\.tgz$/),
     expect.stringMatching(/^edgehostd_.*\.deb$/),
+    expect.stringMatching(/^edgeplatform_.*\.deb$/),
   ])
   return await Promise.all(made.map((name) => readFile(join(tree, 'dist', name))))
 }

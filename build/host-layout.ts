@@ -1,0 +1,108 @@
+// The files of an installed host: one list for the package, `make install` and `make uninstall`.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { bashCompletion } from '../src/ctl/completion.ts'
+import { commandTable } from '../src/ctl/nouns.ts'
+import { changelog, type InstalledFile, type PackageLayout } from './layout.ts'
+import { manualPage } from './manual.ts'
+import { fetchPamtester, fetchRuntime, type Architecture } from './parts.ts'
+
+const root = resolve(import.meta.dirname, '..')
+
+/** Paths of the files that `listHostFiles` returns, except the configuration. */
+export const programPaths = [
+  'usr/lib/edgehostd/node',
+  'usr/lib/edgehostd/pamtester',
+  'usr/lib/edgehostd/main.cjs',
+  'usr/lib/edgehostd/daemon.cjs',
+  'usr/lib/edgehostd/edgehostctl.cjs',
+  'usr/lib/edgehostd/support.cjs',
+  'usr/lib/edgehostd/definition.cjs',
+  'usr/lib/edgehostd/examine.cjs',
+  'usr/lib/edgehostd/content.cjs',
+  'usr/lib/edgehostd/keeper.cjs',
+  'usr/lib/edgehostd/inventory.cjs',
+  'usr/lib/edgehostd/prepare.cjs',
+  'usr/lib/edgehostd/step.cjs',
+  'usr/lib/edgehostd/execa.cjs',
+  'usr/lib/edgehostd/re2js.cjs',
+  'usr/lib/edgehostd/x509.cjs',
+  'usr/lib/edgehostd/yaml.cjs',
+  'usr/sbin/edgehostd',
+  'usr/bin/edgehostctl',
+  'lib/systemd/system/edgehostd.service',
+  'lib/systemd/system/edgehostd.socket',
+  'usr/lib/tmpfiles.d/edgehostd.conf',
+  'usr/share/man/man8/edgehostd.8.gz',
+  'usr/share/man/man1/edgehostctl.1.gz',
+  'usr/share/bash-completion/completions/edgehostctl',
+  'usr/share/doc/edgehostd/copyright',
+  'usr/share/doc/edgehostd/third-party.gz',
+  'usr/share/doc/edgehostd/changelog.gz',
+] as const
+
+/** Paths of the files that belong to the administrator once they exist. */
+export const configurationPaths = ['etc/edgehostd/config.yaml', 'etc/pam.d/edgehostd'] as const
+
+/** Every file of an installed host; needs a finished `make build`. */
+function listHostFiles(architecture: Architecture): InstalledFile[] {
+  const runtime = fetchRuntime(architecture)
+  const pamtester = fetchPamtester(architecture)
+  const read = (path: string) => readFileSync(`${root}/${path}`)
+  const contents: Record<(typeof programPaths)[number], string | Buffer> = {
+    'usr/lib/edgehostd/node': runtime.program,
+    'usr/lib/edgehostd/pamtester': pamtester.program,
+    'usr/lib/edgehostd/main.cjs': read('dist/main.cjs'),
+    'usr/lib/edgehostd/daemon.cjs': read('dist/daemon.cjs'),
+    'usr/lib/edgehostd/edgehostctl.cjs': read('dist/edgehostctl.cjs'),
+    'usr/lib/edgehostd/support.cjs': read('dist/support.cjs'),
+    'usr/lib/edgehostd/definition.cjs': read('dist/definition.cjs'),
+    'usr/lib/edgehostd/examine.cjs': read('dist/examine.cjs'),
+    'usr/lib/edgehostd/content.cjs': read('dist/content.cjs'),
+    'usr/lib/edgehostd/keeper.cjs': read('dist/keeper.cjs'),
+    'usr/lib/edgehostd/inventory.cjs': read('dist/inventory.cjs'),
+    'usr/lib/edgehostd/prepare.cjs': read('dist/prepare.cjs'),
+    'usr/lib/edgehostd/step.cjs': read('dist/step.cjs'),
+    'usr/lib/edgehostd/execa.cjs': read('dist/execa.cjs'),
+    'usr/lib/edgehostd/re2js.cjs': read('dist/re2js.cjs'),
+    'usr/lib/edgehostd/x509.cjs': read('dist/x509.cjs'),
+    'usr/lib/edgehostd/yaml.cjs': read('dist/yaml.cjs'),
+    'usr/bin/edgehostctl': read('build/debian/edgehostctl'),
+    'usr/sbin/edgehostd': read('build/debian/edgehostd'),
+    'lib/systemd/system/edgehostd.service': read('systemd/edgehostd.service'),
+    'lib/systemd/system/edgehostd.socket': read('systemd/edgehostd.socket'),
+    'usr/lib/tmpfiles.d/edgehostd.conf': read('systemd/edgehostd.tmpfiles'),
+    'usr/share/man/man8/edgehostd.8.gz': gzipSync(read('systemd/edgehostd.8'), { level: 9 }),
+    'usr/share/man/man1/edgehostctl.1.gz': gzipSync(manualPage(), { level: 9 }),
+    'usr/share/bash-completion/completions/edgehostctl': bashCompletion(commandTable),
+    'usr/share/doc/edgehostd/copyright': `${read('build/debian/copyright').toString()}\npamtester:\n\n${pamtester.license}`,
+    'usr/share/doc/edgehostd/third-party.gz': gzipSync(
+      `${read('dist/third-party.txt').toString()}\n==== Node.js\n\n${runtime.license}`,
+      { level: 9 },
+    ),
+    'usr/share/doc/edgehostd/changelog.gz': gzipSync(changelog('edgehostd'), { level: 9 }),
+  }
+  const executables = /^usr\/(lib\/edgehostd\/(node|pamtester)|s?bin\/.*)$/
+  return [
+    ...programPaths.map((path): InstalledFile => {
+      return { path, mode: executables.test(path) ? 0o755 : 0o644, content: contents[path] }
+    }),
+    { path: configurationPaths[0], mode: 0o644, content: read('systemd/config.yaml'), isConfiguration: true },
+    {
+      path: configurationPaths[1],
+      mode: 0o644,
+      content: read('systemd/edgehostd.pam'),
+      isConfiguration: true,
+    },
+  ]
+}
+
+/** The package of edgehostd. */
+export const hostLayout: PackageLayout = {
+  name: 'edgehostd',
+  control: 'debian',
+  listFiles: listHostFiles,
+  configurationPaths,
+  emptyFolders: ['etc/edgehostd/config.d'],
+}

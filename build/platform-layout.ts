@@ -1,0 +1,53 @@
+// The files of an installed platform.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { changelog, type InstalledFile, type PackageLayout } from './layout.ts'
+import { fetchRuntime, type Architecture } from './parts.ts'
+
+const root = resolve(import.meta.dirname, '..')
+
+const configurationPaths = ['etc/edgeplatform/config.yaml'] as const
+
+function listPlatformFiles(architecture: Architecture): InstalledFile[] {
+  const runtime = fetchRuntime(architecture)
+  const read = (path: string) => readFileSync(`${root}/${path}`)
+  const contents: Readonly<Record<string, string | Buffer>> = {
+    'usr/lib/edgeplatform/node': runtime.program,
+    'usr/lib/edgeplatform/edgeplatformd.cjs': read('dist/edgeplatformd.cjs'),
+    'usr/lib/edgeplatform/execa.cjs': read('dist/execa.cjs'),
+    'usr/lib/edgeplatform/x509.cjs': read('dist/x509.cjs'),
+    'usr/lib/edgeplatform/yaml.cjs': read('dist/yaml.cjs'),
+    'usr/sbin/edgeplatformd': read('build/debian-platform/edgeplatformd'),
+    'lib/systemd/system/edgeplatformd.service': read('systemd/edgeplatformd.service'),
+    'lib/systemd/system/edgeplatformd.socket': read('systemd/edgeplatformd.socket'),
+    'usr/lib/sysusers.d/edgeplatform.conf': read('systemd/edgeplatform.sysusers'),
+    'usr/share/doc/edgeplatform/copyright': read('build/debian-platform/copyright'),
+    'usr/share/doc/edgeplatform/third-party.gz': gzipSync(
+      `${read('dist/third-party.txt').toString()}\n==== Node.js\n\n${runtime.license}`,
+      { level: 9 },
+    ),
+    'usr/share/doc/edgeplatform/changelog.gz': gzipSync(changelog('edgeplatform'), { level: 9 }),
+  }
+  const executables = /^usr\/(lib\/edgeplatform\/node|s?bin\/.*)$/
+  return [
+    ...Object.entries(contents).map(([path, content]): InstalledFile => {
+      return { path, mode: executables.test(path) ? 0o755 : 0o644, content }
+    }),
+    {
+      path: configurationPaths[0],
+      mode: 0o644,
+      content: read('systemd/platform-config.yaml'),
+      isConfiguration: true,
+    },
+  ]
+}
+
+/** The package of edgeplatformd. */
+export const platformLayout: PackageLayout = {
+  name: 'edgeplatform',
+  control: 'debian-platform',
+  listFiles: listPlatformFiles,
+  configurationPaths,
+  emptyFolders: ['etc/edgeplatform/config.d'],
+}
