@@ -60,7 +60,8 @@ formatting:
 
 documents:
 	node build/docs.ts --check
-	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json
+	node build/platform-docs.ts --check
+	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true redocly lint --config build/redocly.yaml docs/openapi.json docs/platform-openapi.json
 
 e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed package (root)
 	@build/debian-packages systemd-container debootstrap curl openssl dbus systemd-timesyncd iproute2 tmux busybox-static \
@@ -76,6 +77,7 @@ e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, power cuts, and the REA
 
 docs: $(DEPENDENCIES) ## write the generated documents of docs/
 	node build/docs.ts
+	node build/platform-docs.ts
 
 bench: dist/main.cjs ## figures against bare Fastify on the same runtime
 	@build/debian-packages pamtester curl skopeo nginx-light || true

@@ -17,9 +17,16 @@ export const createDeclaringServer = () =>
     onAuthenticated: () => undefined,
   }).app
 
-/** Every route of the daemon of a host: what each `routes.ts` exports, except those of the platform. No handler is called, so the routes get no implementation. */
-export async function declareRooms(app: DeclaringServer): Promise<void> {
-  for (const file of routeFiles()) {
+/** Every route of a host: what each `routes.ts` exports. No handler is called, so the routes get no implementation. */
+export const declareRooms = (app: DeclaringServer): Promise<void> =>
+  declare(app, routeFiles(readdirSync(sources).filter((room) => room !== 'platform')))
+
+/** Every route of the platform. */
+export const declarePlatform = (app: DeclaringServer): Promise<void> =>
+  declare(app, routeFiles(['platform', 'metrics']))
+
+async function declare(app: DeclaringServer, files: readonly string[]): Promise<void> {
+  for (const file of files) {
     const plugins = Object.entries((await import(file)) as Record<string, unknown>)
     for (const [name, plugin] of plugins)
       if (name.endsWith('Routes')) await app.register(plugin as FastifyPluginAsync<object>, {})
@@ -27,14 +34,14 @@ export async function declareRooms(app: DeclaringServer): Promise<void> {
   await app.ready()
 }
 
+const sources = join(import.meta.dirname, '../src')
+
 /** `routes.ts` of each room, or the files of its folder `routes`. */
-function routeFiles(): string[] {
-  const src = join(import.meta.dirname, '../src')
-  const rooms = readdirSync(src).filter((room) => room !== 'platform')
+function routeFiles(rooms: readonly string[]): string[] {
   return rooms.flatMap((room) => {
-    const folder = join(src, room, 'routes')
+    const folder = join(sources, room, 'routes')
     const names = existsSync(folder) ? readdirSync(folder) : []
-    const one = join(src, room, 'routes.ts')
+    const one = join(sources, room, 'routes.ts')
     return [...(existsSync(one) ? [one] : []), ...names.map((name) => join(folder, name))]
   })
 }

@@ -4,7 +4,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { lifecycleHeaders, type Lifecycle } from '../src/api/lifecycle.ts'
 import { ErrorBody } from '../src/api/schemas.ts'
-import { errorTable, tags } from '../src/declarations.ts'
+import type { ErrorTable } from '../src/errors/define-errors.ts'
 
 export interface Schema {
   $ref?: string
@@ -83,49 +83,39 @@ export interface Examples {
   readonly errors: Readonly<Record<string, unknown>>
 }
 
+/** What the document says of one API beside its operations. */
+export interface DescribedApi {
+  readonly version: string
+  readonly title: string
+  readonly description: string
+  readonly servers: readonly object[]
+  readonly tags: Readonly<Record<string, string>>
+  /** Ways to authenticate, by name; an operation that is not open accepts each. */
+  readonly securitySchemes: Readonly<Record<string, object>>
+}
+
 /** Adds the plugin that collects the routes. Must be called before the rooms add theirs. */
-export async function collectDocument(app: FastifyInstance, version: string): Promise<void> {
+export async function collectDocument(app: FastifyInstance, api: DescribedApi): Promise<void> {
+  const { version, title, description, servers, tags, securitySchemes } = api
+  const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }))
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: {
-        title: 'edgehostd service API',
-        version,
-        description:
-          'The API of an edge host. Every refusal and failure has the body Error; every reply carries X-Request-Id. ' +
-          'A request that is not valid HTTP is answered with 400, 408 or 431 at every path.',
-      },
-      servers: [
-        {
-          url: 'https://{host}:5080',
-          description: 'An edge host',
-          variables: { host: { default: 'localhost', description: 'Name or address of the edge host.' } },
-        },
-      ],
+      info: { title, version, description },
+      servers: [...servers] as { url: string }[],
       tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-      components: {
-        securitySchemes: {
-          token: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'Authorization',
-            description: 'The access token of a login, with or without `Bearer` before it.',
-          },
-          cookie: {
-            type: 'apiKey',
-            in: 'cookie',
-            name: 'Authorization',
-            description: 'The same token as a cookie; a change must then come from the same origin.',
-          },
-        },
-      },
+      components: { securitySchemes: { ...securitySchemes } as Record<string, never> },
     },
-    transform: ({ schema, url, route }) => ({ url, schema: declare(schema, route) }),
+    transform: ({ schema, url, route }) => ({ url, schema: declare(schema, route, security) }),
   })
 }
 
 /** Adds what the room `api` does for every such route (session, refusals) to the schema that the route declares. */
-function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
+function declare(
+  schema: FastifySchema,
+  route: RouteOptions,
+  token: readonly Record<string, never[]>[],
+): FastifySchema {
   const { access = 'viewer', optionalSession, airgapOnly, lifecycle, limited, audit } = route.config ?? {}
   const isOpen = access === 'open'
   // Fastify reads the body of every change, even where the route declares none.
@@ -143,7 +133,6 @@ function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
     ...(audit && audit.bestEffort !== true && isChange ? [507] : []),
   ]
   const implied = Object.fromEntries(statuses.map((status) => [status, ErrorBody]))
-  const token = [{ token: [] }, { cookie: [] }]
   const stage = lifecycle && lifecycle.phase !== 'production' ? lifecycle : undefined
   return {
     ...schema,
@@ -159,7 +148,11 @@ function declare(schema: FastifySchema, route: RouteOptions): FastifySchema {
 }
 
 /** The finished document: shared schemas and errors as references, descriptions of replies, recorded examples. */
-export function finishDocument(declared: ApiDocument, examples: Examples): ApiDocument {
+export function finishDocument(
+  declared: ApiDocument,
+  examples: Examples,
+  errorTable: ErrorTable,
+): ApiDocument {
   const document = structuredClone(declared)
   const schemas: Record<string, unknown> = {}
   const responses: Record<string, unknown> = {}
@@ -188,7 +181,7 @@ export function finishDocument(declared: ApiDocument, examples: Examples): ApiDo
           const isAudited = operation['x-audited'] === true || (code === 414 && method !== 'get')
           const refused = { ...operation, 'x-audited': isAudited }
           const name = errorName(code, refused)
-          responses[name] ??= errorReply(code, refused, examples.errors[status])
+          responses[name] ??= errorReply(code, refused, examples.errors[status], errorTable)
           operation.responses[status] = { $ref: `#/components/responses/${name}` } as Reply
           continue
         }
@@ -275,7 +268,7 @@ function lifeHeaders({ 'x-lifecycle': life }: Operation) {
   }
 }
 
-function errorReply(status: number, operation: Operation, example: unknown): Reply {
+function errorReply(status: number, operation: Operation, example: unknown, errorTable: ErrorTable): Reply {
   const codes = Object.entries(errorTable).filter(([, error]) => error.status === status)
   return {
     description: `${STATUS_CODES[status] ?? ''}: ${codes.map(([code]) => code).join(', ')}.`,

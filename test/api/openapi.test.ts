@@ -2,7 +2,9 @@ import { createSign, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Type } from 'typebox'
 import { createDeclaringServer } from '../../build/declaring-server.ts'
+import { hostApi } from '../../build/host-api.ts'
 import { collectDocument, finishDocument, type ApiDocument } from '../../build/openapi.ts'
+import { errorTable } from '../../src/declarations.ts'
 import { readDocument, type DocumentedOperation } from '../support/api-document.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
@@ -323,7 +325,7 @@ describe('the check of a reply', () => {
 
 describe('a route in its sunset', async () => {
   const app = createDeclaringServer()
-  await collectDocument(app, '1.0.0')
+  await collectDocument(app, hostApi('1.0.0'))
   const schema = { operationId: 'old', summary: 'Old', tags: ['service'], response: { 200: Type.Object({}) } }
   app.get(
     '/v1/old',
@@ -343,7 +345,11 @@ describe('a route in its sunset', async () => {
     async () => ({}),
   )
   await app.ready()
-  const { paths } = finishDocument(app.swagger() as unknown as ApiDocument, { operations: {}, errors: {} })
+  const { paths } = finishDocument(
+    app.swagger() as unknown as ApiDocument,
+    { operations: {}, errors: {} },
+    errorTable,
+  )
 
   it('a route in its sunset is deprecated in the document, with its date and its successor', () => {
     expect(paths['/v1/old']?.get).toMatchObject({

@@ -71,4 +71,27 @@ export const systemRoutes: FastifyPluginAsyncTypebox<SystemRoutesOptions> = asyn
     },
     async () => status(),
   )
+
+  app.get(
+    '/openapi.json',
+    {
+      config: { access: 'open' },
+      schema: {
+        operationId: 'getOpenapi',
+        tags: ['system'],
+        summary: 'This API as an OpenAPI document',
+        response: { 200: Type.Record(Type.String(), Type.Unknown()) },
+      },
+    },
+    async (_request, reply) => {
+      // Made from the routes at build time, and loaded only when a client asks for it.
+      const { default: document } = await import('../../../docs/platform-openapi.json', {
+        with: { type: 'json' },
+      })
+      return reply
+        .type('application/json; charset=utf-8')
+        .serializer((body: unknown) => JSON.stringify(body))
+        .send(document)
+    },
+  )
 }

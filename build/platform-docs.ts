@@ -1,0 +1,58 @@
+/**
+ * Writes the documents of the platform: docs/platform-openapi.json, docs/platform-api.md, docs/platform-errors.md,
+ * docs/platform-metrics.md and systemd/platform-config.yaml. A process of its own, since the names of the program are a constant of it.
+ * With --check it writes nothing and fails when one of them is out of date.
+ */
+import './as-platform.ts'
+import { createRequire } from 'node:module'
+import { configuration } from '../src/platform-configuration.ts'
+import { errorTable, families, tags } from '../src/platform-declarations.ts'
+import { createDeclaringServer, declarePlatform } from './declaring-server.ts'
+import { collectDocument, finishDocument, type ApiDocument } from './openapi.ts'
+import { apiPage, errorPage, metricsPage, withoutAccepts, writeOutputs } from './pages.ts'
+
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
+
+const app = createDeclaringServer()
+await collectDocument(app, {
+  version,
+  title: 'edgeplatformd platform API',
+  description:
+    'The API of the platform that edge hosts connect to. Every refusal and failure has the body Error; every reply carries X-Request-Id. ' +
+    'A request that is not valid HTTP is answered with 400, 408 or 431 at every path.',
+  servers: [
+    {
+      url: 'https://{platform}',
+      description: 'The platform',
+      variables: { platform: { default: 'localhost', description: 'Name of the platform.' } },
+    },
+  ],
+  tags,
+  securitySchemes: {
+    token: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'Authorization',
+      description: 'The token of a login, with or without `Bearer` before it.',
+    },
+    apiKey: { type: 'apiKey', in: 'header', name: 'apiKey', description: 'An API key of a user.' },
+  },
+})
+await declarePlatform(app)
+const declared = app.swagger() as unknown as ApiDocument
+const document = finishDocument(declared, { operations: {}, errors: {} }, errorTable)
+
+writeOutputs({
+  'docs/platform-openapi.json': `${JSON.stringify(document, withoutAccepts, 2)}\n`,
+  'docs/platform-api.md': apiPage(declared, {
+    title: 'Platform API',
+    introduction: [
+      '`https://<platform>`. Bodies are JSON. Send the token of a login in the header `Authorization`, or an API key in the header',
+      '`apiKey`. Every error has the body of [platform-errors.md](platform-errors.md). Programs can read the same in `GET /openapi.json`.',
+    ],
+    errorPage: 'platform-errors.md',
+  }),
+  'docs/platform-errors.md': errorPage(errorTable),
+  'docs/platform-metrics.md': metricsPage(families),
+  'systemd/platform-config.yaml': configuration.defaultConfigFile(),
+})
