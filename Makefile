@@ -23,7 +23,7 @@ export V8_FLAGS := $(shell sed -n 's|^ExecStart=[^ ]*/node \(.*\) [^ ]*$$|\1|p' 
 
 # npm's own record of the installed packages. If it is missing or older than the lockfile, they are installed.
 DEPENDENCIES := node_modules/.package-lock.json
-SOURCES := $(shell find src build docs/openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
+SOURCES := $(shell find src build docs/openapi.json docs/platform-openapi.json -type f -not -name '*.md' 2>/dev/null) package.json systemd/edgehostd.service
 
 .PHONY: help run run-platform test check types lint import-law formatting documents e2e e2e-long docs bench build package install uninstall \
   clean
