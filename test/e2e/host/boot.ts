@@ -122,7 +122,11 @@ export async function boot({
       async cutPower() {
         await writeFile(join(folder, 'power-cut'), '')
         process.kill(leader, 'SIGKILL')
-        for (const cgroup of cgroups) await thaw(cgroup)
+        // Again until it is gone: a program may freeze a container after the first look.
+        await eventually(async () => {
+          for (const cgroup of cgroups) await thaw(cgroup)
+          if (existsSync(`/proc/${leader}`)) throw new Error(`PID 1 does not end:\n${readConsole()}`)
+        }, bootMs)
         leader = await leaderOf(nspawn, readConsole, leader)
       },
       unplug,
@@ -169,7 +173,10 @@ export async function sweep(): Promise<void> {
     return owner !== undefined && !existsSync(`/proc/${owner}`)
   })
   for (const name of left) {
-    for (const cgroup of cgroupsOf(name.toLowerCase())) await removeCgroup(cgroup)
+    for (const cgroup of cgroupsOf(name.toLowerCase())) {
+      await thaw(cgroup)
+      await removeCgroup(cgroup)
+    }
     await rm(join(tmpdir(), name), { recursive: true, force: true })
   }
 }
