@@ -13,7 +13,7 @@ export const createDeclaringServer = () =>
     log: pino({ level: 'silent' }),
     bodyLimitBytes: 1,
     mode: 'airgap',
-    authenticate: () => undefined,
+    identify: () => undefined,
     onAuthenticated: () => undefined,
   }).app
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { join } from 'node:path'
+import { identifyByToken } from './api/guard.ts'
 import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
 import { createAuth, type Auth } from './auth/auth.ts'
@@ -95,7 +96,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   })
   const api = createApi({
     ...{ settings: config.api, mode, material: certificate.material(), audit: audit.requests, clock, log },
-    ...{ authenticate: auth.authenticate, holderOf: auth.holderOf, isKnownClient: auth.isKnownClient },
+    ...{
+      identify: identifyByToken(auth.authenticate),
+      holderOf: auth.holderOf,
+      isKnownClient: auth.isKnownClient,
+    },
     ...{ clientOf: host.clientOf, anonymousLog, stopping, longRequestMs: edges.longRequestMs },
   })
   auth.onCallersGone(api.endSessions)

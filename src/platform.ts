@@ -66,7 +66,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const api = createApi({
     ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
-    ...{ authenticate: () => undefined, holderOf: () => undefined, isKnownClient: () => false },
+    ...{ identify: () => undefined, holderOf: () => undefined, isKnownClient: () => false },
     ...{ clientOf: clientOfAddress, anonymousLog, stopping, clock, log },
   })
   certificate.onChange(() => api.useCertificate(certificate.material()))

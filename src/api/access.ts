@@ -1,16 +1,25 @@
-import 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Role } from '../base/role.ts'
+import type { AppError } from '../errors/app-error.ts'
 
-/** Who may use a route: anyone, anyone who is logged in, or administrators only. Every route declares it. */
-export type Access = 'open' | Role
+/**
+ * Who may use a route: anyone, anyone with at least this role, or an edge host about itself (`host`, on the platform only). Every route
+ * declares it.
+ */
+export type Access = 'open' | Role | 'host'
 
-/** The user behind a request whose token was accepted. */
+/** The user, or on the platform the key or the host, behind a request whose credentials were accepted. */
 export interface Caller {
-  /** Name of the account as NSS returns it. */
+  /** Name of the account as NSS returns it; on the platform the e-mail address of the user, or the name of the host. */
   readonly userName: string
+  /** The role where the request takes effect. Without a meaning for a host. */
   readonly role: Role
-  /** The session of the token; `undefined` for root on the local socket. */
+  /** The session of the token; `undefined` for root on the local socket and for callers without a session. */
   readonly sessionUid: string | undefined
+  /** On the platform, the uid of the user or of the host; `undefined` for root on the local socket. */
+  readonly uid?: string | undefined
+  /** On the platform, what was presented: a token of a user, a key of a user, or a token of a host; `undefined` for root on the local socket. */
+  readonly kind?: 'user' | 'key' | 'host' | undefined
 }
 
 /** The caller of every request on the local socket. */
@@ -21,6 +30,18 @@ export type IsGone = (caller: Caller) => boolean
 
 /** The caller of a token; `undefined` for one that is altered, expired or revoked. */
 export type Authenticate = (token: string) => Caller | undefined
+
+/** The caller of a request, from its token, key or cookie; `undefined` for one without valid credentials. Called before the body is read. */
+export type Identify = (request: FastifyRequest) => Caller | undefined
+
+/** The decision about a caller: a refusal, or the caller that the request goes on with; neither leaves the caller as it is. */
+export interface Decision {
+  readonly refusal?: AppError | undefined
+  readonly caller?: Caller | undefined
+}
+
+/** Decides whether a caller may use a route with this access. Called for every request with a caller, also for root on the local socket. */
+export type Authorize = (request: FastifyRequest, caller: Caller, access: Access) => Decision
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -2,13 +2,24 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fast
 import { AppError } from '../errors/app-error.ts'
 import { apiErrors } from './codes.ts'
 import { generalErrors } from '../errors/codes.ts'
-import { localCaller, type Access, type Authenticate, type Caller, type IsGone } from './access.ts'
-import type { Mode } from '../base/role.ts'
+import {
+  localCaller,
+  type Access,
+  type Authenticate,
+  type Authorize,
+  type Caller,
+  type Decision,
+  type Identify,
+  type IsGone,
+} from './access.ts'
+import { isAtLeast, type Mode, type Role } from '../base/role.ts'
 import { accessCookie, findCookie } from './cookies.ts'
 import { addSessionRequests } from './session-requests.ts'
 
 export interface GuardOptions {
-  readonly authenticate: Authenticate
+  readonly identify: Identify
+  /** Decides about each caller; the default compares roles, see `authorizeByRole`. */
+  readonly authorize?: Authorize | undefined
   readonly mode: Mode
   /** Called for each accepted request, so that its connection is kept when connections run out. */
   readonly onAuthenticated: (request: FastifyRequest, caller: Caller) => void
@@ -19,14 +30,14 @@ export interface GuardOptions {
 const minuteMs = 60_000
 
 /**
- * The session guard: checks the token when a request begins, before its body is read. A token that is valid
- * then is good for the whole request, as long as its session lasts. Each route gets a guard of its own, so that its
+ * The guard: identifies the caller when a request begins, before its body is read. Credentials that are valid
+ * then are good for the whole request, as long as their session lasts. Each route gets a guard of its own, so that its
  * declaration is read once and not for every request.
  * @returns a function that ends the requests in flight whose session is gone
  */
 export function addGuard(
   app: FastifyInstance,
-  { authenticate, mode, onAuthenticated, longRequestMs = minuteMs }: GuardOptions,
+  { identify, authorize = authorizeByRole, mode, onAuthenticated, longRequestMs = minuteMs }: GuardOptions,
 ): (isGone: IsGone) => void {
   const requests = addSessionRequests(app, longRequestMs)
   app.decorateRequest('caller', null)
@@ -49,21 +60,21 @@ export function addGuard(
       }
       if (request.peer.isLocal) {
         // A token that is sent too is ignored: it could only take rights away.
-        request.caller = localCaller
-        done(isElsewhere ? managedByPlatform() : undefined)
+        const { refusal, caller = localCaller } = authorize(request, localCaller, access)
+        // The trail records refusals of root as root's.
+        request.caller = caller
+        done(isElsewhere ? managedByPlatform() : refusal)
         return
       }
-      const token = accessTokenOf(request)
-      const caller = token === undefined ? undefined : authenticate(token)
-      if (caller === undefined) {
+      const identified = identify(request)
+      if (identified === undefined) {
         done(access === 'open' ? undefined : unauthenticated())
         return
       }
-      const byCookie = request.headers.authorization === undefined
-      const refusal =
-        refuseOrigin(request, byCookie) ??
-        (isElsewhere ? managedByPlatform() : undefined) ??
-        refuseRole(access, caller)
+      const early = refuseOrigin(request, identified) ?? (isElsewhere ? managedByPlatform() : undefined)
+      const { refusal, caller = identified }: Decision = early
+        ? { refusal: early }
+        : authorize(request, identified, access)
       if (refusal) {
         done(refusal)
         return
@@ -78,15 +89,41 @@ export function addGuard(
   return requests.end
 }
 
-// Belongs to authentication: a cookie counts only for requests from the same origin.
-function refuseOrigin(request: FastifyRequest, byCookie: boolean): AppError | undefined {
+/** Identifies callers by the access token in the header, or otherwise in the cookie. */
+export function identifyByToken(authenticate: Authenticate): Identify {
+  return (request) => {
+    const token = accessTokenOf(request)
+    return token === undefined ? undefined : authenticate(token)
+  }
+}
+
+// Belongs to authentication: a cookie counts only for requests from the same origin. Keys and the tokens of hosts are never in cookies.
+function refuseOrigin(request: FastifyRequest, { kind }: Caller): AppError | undefined {
+  const byCookie = request.headers.authorization === undefined && kind !== 'key' && kind !== 'host'
   return byCookie && !isSafe(request.method) && !isSameOrigin(request) ? crossOrigin() : undefined
 }
 
-function refuseRole(access: Access, caller: Caller): AppError | undefined {
-  if (access !== 'admin' || caller.role === 'admin') return undefined
-  return new AppError(generalErrors.Forbidden, 'this needs an administrator of the host')
+/**
+ * Whether a caller may use a route with this access, by its role. The token of a host opens only open routes and those for hosts, and
+ * only such a token opens those for hosts.
+ */
+export function mayUse({ kind, role }: Caller, access: Access): boolean {
+  if (access === 'open') return true
+  return access === 'host' || kind === 'host' ? access === kind : isAtLeast(role, access)
 }
+
+const needed: Readonly<Record<Role | 'host', string>> = {
+  admin: 'this needs an administrator of the host',
+  operator: 'this needs an operator',
+  viewer: 'this needs a user',
+  host: 'this needs the token of an edge host',
+}
+
+/** Compares the role of the caller with the access of the route. */
+export const authorizeByRole: Authorize = (_request, caller, access) =>
+  access === 'open' || mayUse(caller, access)
+    ? {}
+    : { refusal: new AppError(generalErrors.Forbidden, needed[access]) }
 
 /** Refuses a request that a cookie authenticates and that another site may have caused. For open routes that read cookies. */
 export function requireSameOrigin(request: FastifyRequest): void {

@@ -9,7 +9,7 @@ import type { Logger } from '../system/log.ts'
 import type { Lines } from '../system/anonymous-log.ts'
 import type { TlsMaterial } from '../system/tls-options.ts'
 import type { about } from './about.ts'
-import type { Authenticate, IsGone } from './access.ts'
+import type { Authorize, Identify, IsGone } from './access.ts'
 import type { RequestAudit } from './audit-hook.ts'
 import type { ApiSettings } from './config.ts'
 import { createHttpsServer } from './connection/https-server.ts'
@@ -23,7 +23,9 @@ export interface ApiOptions {
   readonly mode: Mode
   readonly material: TlsMaterial
   readonly audit: RequestAudit
-  readonly authenticate: Authenticate
+  readonly identify: Identify
+  /** Decides about each caller; the default compares roles. */
+  readonly authorize?: Authorize | undefined
   /** The user of an access token that is in memory; no signature is checked. */
   readonly holderOf: (accessToken: string) => string | undefined
   /** Whether a user has logged in from exactly this client. */
@@ -77,7 +79,8 @@ export function createApi(options: ApiOptions): Api {
     },
     mode: options.mode,
     audit: options.audit,
-    authenticate: options.authenticate,
+    identify: options.identify,
+    authorize: options.authorize,
     clientOf,
     onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
     isLocal: local.hasAccepted,

@@ -105,11 +105,17 @@ function timeOf(name: string, text: string): number {
 function viewOf(record: AuditRecord, edgeHostId: string): AuditView {
   const { seq, uid, at, actorType, address, role, action, message, outcome, requestId, status } = record
   const { kind, resourceName, resourceUid } = record
+  // No account of a host is an operator.
   return {
     metadata: { createTimestamp: new Date(at).toISOString(), edgeHostId, number: seq, uid },
     spec: {
       actionType: action,
-      actor: { actorType, uid: record.actor, ...(address && { address }), ...(role && { role }) },
+      actor: {
+        actorType,
+        uid: record.actor,
+        ...(address && { address }),
+        ...(role && role !== 'operator' && { role }),
+      },
       message,
       outcome,
       resource: {

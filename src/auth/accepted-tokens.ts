@@ -1,12 +1,12 @@
 import { createBoundedMap } from '../base/bounded-map.ts'
-import type { Role } from '../base/role.ts'
+import type { HostRole } from '../base/role.ts'
 import { setBackMs } from './end-reason.ts'
 import type { AccessClaims } from './access-token.ts'
 
 /** The user behind an accepted token. */
 export interface SessionCaller {
   readonly userName: string
-  readonly role: Role
+  readonly role: HostRole
   readonly sessionUid: string
 }
 

@@ -1,4 +1,4 @@
-import type { Role } from '../base/role.ts'
+import type { HostRole } from '../base/role.ts'
 import jwt from '@fastify/jwt'
 import { fastify } from 'fastify'
 
@@ -11,7 +11,7 @@ export interface AccessClaims {
   /** Seconds since 1970. */
   readonly iat: number
   readonly exp: number
-  readonly role: Role
+  readonly role: HostRole
 }
 
 /** Signs and verifies access tokens. */

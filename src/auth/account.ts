@@ -1,9 +1,9 @@
-import type { Role } from '../base/role.ts'
+import type { HostRole } from '../base/role.ts'
 /** An operating-system account at one moment. */
 export interface Account {
   /** The name that NSS returns, which may differ from what was typed. */
   readonly name: string
-  readonly role: Role
+  readonly role: HostRole
   /** False when a directory that may add groups did not answer. */
   readonly isRoleKnown: boolean
   readonly source: 'local' | 'directory'

@@ -224,7 +224,11 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     },
     async (request) => {
       const { userName, role } = callerOf(request)
-      return { userName, role, disablePasswordUpdate: false }
+      return {
+        userName,
+        role: role === 'admin' ? ('admin' as const) : ('viewer' as const),
+        disablePasswordUpdate: false,
+      }
     },
   )
 

@@ -1,3 +1,4 @@
+import type { Role } from '../base/role.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { listInMemory } from '../lists/memory.ts'
@@ -13,7 +14,11 @@ import type { SessionRecord } from './session-store.ts'
 import type { Sessions, TokenPair } from './sessions.ts'
 
 /** The caller of a session request; root on the local socket has no session of its own. */
-export type SessionReader = Omit<SessionCaller, 'sessionUid'> & { readonly sessionUid: string | undefined }
+export interface SessionReader {
+  readonly userName: string
+  readonly role: Role
+  readonly sessionUid: string | undefined
+}
 
 /** What a caller may do with sessions: everything with its own, and with those of others only as an administrator. */
 export interface SessionAccess {
@@ -23,7 +28,7 @@ export interface SessionAccess {
   holderOfRefresh(refreshToken: string): string | undefined
   /** The user of a pair of tokens. */
   callerOf(tokens: TokenPair): SessionCaller | undefined
-  logout(caller: SessionCaller): void
+  logout(caller: Pick<SessionCaller, 'sessionUid'>): void
   list(caller: SessionReader, query: ListQuery): Page<SessionItem>
   /** @throws AppError NotFound, Forbidden */
   end(caller: SessionReader, uid: string): void

@@ -1,4 +1,4 @@
-import type { Role } from '../base/role.ts'
+import type { HostRole } from '../base/role.ts'
 import { createColumns } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 
@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts'
 export interface SessionRecord {
   readonly uid: string
   readonly userName: string
-  readonly role: Role
+  readonly role: HostRole
   /** Whether the local files or only a directory had the account, and made it admin, at the login or last renewal. */
   readonly accountSource: 'local' | 'directory'
   readonly roleSource: 'local' | 'directory'

@@ -1,4 +1,5 @@
 import { hash, randomUUID, type KeyObject } from 'node:crypto'
+import type { Role } from '../base/role.ts'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
@@ -17,9 +18,10 @@ import type { SessionRecord, SessionStore } from './session-store.ts'
 export type TokenLifetimes = AuthSettings['tokens']
 
 /** Tells whether a caller is affected; a caller on the local socket has no session. */
-export type IsCallerGone = (
-  caller: Pick<SessionRecord, 'role'> & { readonly sessionUid: string | undefined },
-) => boolean
+export type IsCallerGone = (caller: {
+  readonly role: Role
+  readonly sessionUid: string | undefined
+}) => boolean
 
 export interface SessionsOptions extends TokenLifetimes {
   readonly store: SessionStore

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { identifyByToken } from '../../src/api/guard.ts'
 import { createServer } from '../../src/api/server.ts'
 import { captureLog } from '../support/https-server.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../support/test-edge.ts'
@@ -152,8 +153,9 @@ describe('a server', () => {
       log: captureLog().log,
       bodyLimitBytes: 1_000,
       mode: 'airgap',
-      authenticate: (token) =>
+      identify: identifyByToken((token) =>
         token === 'admin' || token === 'viewer' ? { userName: 'x', role: token, sessionUid: 'x' } : undefined,
+      ),
       onAuthenticated: () => undefined,
     }).app
 

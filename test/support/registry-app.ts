@@ -29,7 +29,7 @@ export async function startRegistry(
   const { app, requests } = createServer({
     ...{ log, bodyLimitBytes: 1_000, mode: 'airgap', replies: registryReplies, slashParameter: 'name' },
     serverFactory: https.serverFactory,
-    authenticate: () => undefined,
+    identify: () => undefined,
     onAuthenticated: () => undefined,
   })
   app.get<{ Params: { name: string; digest: string } }>(

@@ -235,8 +235,9 @@ export function limitConnections(
     markAuthenticated(socket, caller) {
       const connection = bySocket.get(socket)
       if (!connection?.open) return
-      if (connection.caller?.userName !== caller.userName) {
-        const user = groupOf(`user ${caller.userName}`, maximumPerAddress)
+      const name = nameOf(caller)
+      if (connection.caller === undefined || nameOf(connection.caller) !== name) {
+        const user = groupOf(`user ${name}`, maximumPerAddress)
         if (isFull(user)) return
         withhold(connection)
         countIn([user], connection)
@@ -268,6 +269,9 @@ export function limitConnections(
     },
   }
 }
+
+/** Names of hosts are not unique; uids are. */
+const nameOf = ({ uid, userName }: Caller) => uid ?? userName
 
 const isFull = ({ size, maximum }: Group) => size >= maximum
 

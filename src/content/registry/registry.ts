@@ -111,7 +111,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     ...{ replies: registryReplies, slashParameter: 'name' },
     serverFactory: (handler, options) => https.serverFactory(oneAtATime(handler), options),
     // It has no sessions.
-    authenticate: () => undefined,
+    identify: () => undefined,
     onAuthenticated: () => undefined,
   })
   const sender = createFileSender()

@@ -141,7 +141,7 @@ function createBareEdge(bodyLimitBytes = 1_000) {
     log,
     bodyLimitBytes,
     mode: 'airgap',
-    authenticate: () => ({ userName: 'bob', role: 'viewer', sessionUid: 'any' }),
+    identify: () => ({ userName: 'bob', role: 'viewer', sessionUid: 'any' }),
     onAuthenticated: () => undefined,
   })
   return { app, lines }

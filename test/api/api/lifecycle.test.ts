@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lifecycleHeaders, versionOf, type Lifecycle } from '../../../src/api/lifecycle.ts'
+import { identifyByToken } from '../../../src/api/guard.ts'
 import { createServer } from '../../../src/api/server.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTestEdge, type TestEdge } from '../../support/test-edge.ts'
@@ -12,8 +13,9 @@ function createEdge() {
     log: captureLog().log,
     bodyLimitBytes: 1_000,
     mode: 'airgap',
-    authenticate: (token) =>
+    identify: identifyByToken((token) =>
       token === 'any' ? { userName: 'x', role: 'viewer', sessionUid: 'x' } : undefined,
+    ),
     onAuthenticated: () => undefined,
   })
   app.get('/v1/test', { config: { access: 'viewer', lifecycle: sunset } }, async () => ({}))

@@ -3,6 +3,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Type } from 'typebox'
 import type { Mode } from '../../../src/base/role.ts'
+import { identifyByToken } from '../../../src/api/guard.ts'
 import { createServer } from '../../../src/api/server.ts'
 import { captureLog } from '../../support/https-server.ts'
 import { createTestEdge, type ErrorReply, type TestEdge } from '../../support/test-edge.ts'
@@ -14,8 +15,9 @@ function createEdge(mode: Mode) {
     log: captureLog().log,
     bodyLimitBytes: 1_000,
     mode,
-    authenticate: (token) =>
+    identify: identifyByToken((token) =>
       token === 'admin' || token === 'viewer' ? { userName: 'x', role: token, sessionUid: 'x' } : undefined,
+    ),
     onAuthenticated: () => undefined,
   })
   app.put(

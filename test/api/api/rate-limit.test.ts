@@ -1,6 +1,7 @@
 import type { InjectOptions } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { loadConfig, parseCommandLine } from '../../../src/configuration.ts'
+import { identifyByToken } from '../../../src/api/guard.ts'
 import { createServer } from '../../../src/api/server.ts'
 import type { RateLimitSettings } from '../../../src/api/rate/limit.ts'
 import { captureLog } from '../../support/https-server.ts'
@@ -35,10 +36,10 @@ function createEdge(settings: Partial<RateLimitSettings> = {}) {
     bodyLimitBytes: 1_000,
     mode: 'airgap',
     rateLimits: { settings: { ...defaults, ...settings }, monotonic: () => clock.monotonic() },
-    authenticate: (token) => {
+    identify: identifyByToken((token) => {
       looks.push(token)
       return undefined
-    },
+    }),
     onAuthenticated: () => undefined,
   })
   for (const url of ['/v1/things', '/v1/things/:uid', '/v1/edge-mgmt/clusters', '/v1/others']) {

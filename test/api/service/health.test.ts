@@ -23,7 +23,7 @@ async function createEdge() {
     log,
     bodyLimitBytes: 1_000,
     mode: 'airgap',
-    authenticate: () => undefined,
+    identify: () => undefined,
     onAuthenticated: () => undefined,
   })
   await app.register(serviceRoutes, { health, status: async () => serviceStatus('airgap') })

@@ -6,6 +6,7 @@ import type { Role } from '../../../src/base/role.ts'
 import { createHttpsServer } from '../../../src/api/connection/https-server.ts'
 import type { Timeouts } from '../../../src/api/connection/timeouts.ts'
 import { sendEvents, type EventStream } from '../../../src/api/event-stream.ts'
+import { identifyByToken } from '../../../src/api/guard.ts'
 import { createServer } from '../../../src/api/server.ts'
 import { clientFromAnywhere } from '../../../src/base/client.ts'
 import type { TlsMaterial } from '../../../src/system/tls-options.ts'
@@ -42,10 +43,10 @@ async function start(
     ...{ log, bodyLimitBytes: 1_000, mode: 'airgap', stopping: stop.signal },
     serverFactory: https.serverFactory,
     longRequestMs: options.longRequestMs ?? 60_000,
-    authenticate(token): Caller {
+    identify: identifyByToken((token): Caller => {
       const [role, sessionUid] = token.split(' ')
       return { userName: 'anna', role: role as Role, sessionUid }
-    },
+    }),
     onAuthenticated: () => undefined,
   })
   const streams: EventStream[] = []

@@ -134,7 +134,7 @@ it("an app behind a path of another app's listener serves pages, with the policy
   const { log } = captureLog()
   const common = {
     ...{ log, bodyLimitBytes: 1_000, mode: 'airgap' as const },
-    ...{ authenticate: () => undefined, onAuthenticated: () => undefined },
+    ...{ identify: () => undefined, onAuthenticated: () => undefined },
   }
   const headers = { ...apiReplies.headers, ...pageHeaders }
   const { app: pages } = createServer({ ...common, replies: { ...apiReplies, headers } })

@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { AuditedRequest } from '../../../src/api/audit-hook.ts'
+import { identifyByToken } from '../../../src/api/guard.ts'
 import { createServer } from '../../../src/api/server.ts'
 import type { Role } from '../../../src/base/role.ts'
 import type { ClusterRecord } from '../../../src/cluster/cluster-store.ts'
@@ -29,10 +30,10 @@ beforeEach(async () => {
   const { app } = createServer({
     ...{ log, bodyLimitBytes: 1_000, mode: 'airgap' },
     onAuthenticated: () => undefined,
-    authenticate(token) {
+    identify: identifyByToken((token) => {
       const [role, sessionUid] = token.split(' ')
       return { userName: 'anna', role: role as Role, sessionUid }
-    },
+    }),
     audit: {
       admit: () => true,
       begin: () => '',

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Caller } from '../../../../src/api/access.ts'
 import { createHttpsServer } from '../../../../src/api/connection/https-server.ts'
+import { identifyByToken } from '../../../../src/api/guard.ts'
 import { createServer } from '../../../../src/api/server.ts'
 import type { Role } from '../../../../src/base/role.ts'
 import { clientFromAnywhere } from '../../../../src/base/client.ts'
@@ -42,10 +43,10 @@ async function start() {
   const { app, endRequests } = createServer({
     ...{ log, bodyLimitBytes: 1_000, mode: 'airgap', stopping: new AbortController().signal },
     ...{ serverFactory: https.serverFactory, longRequestMs: 60_000, onAuthenticated: () => undefined },
-    authenticate(token): Caller {
+    identify: identifyByToken((token): Caller => {
       const [role, sessionUid] = token.split(' ')
       return { userName: 'anna', role: role as Role, sessionUid }
-    },
+    }),
   })
   const hostName = () => 'edge-1'
   const listTokens = createContinueTokens(Buffer.alloc(32, 1))
