@@ -18,7 +18,8 @@ const law = {
   audit: [...ground, 'archive'],
   certificate: [...ground, 'audit'],
   host: ground,
-  auth: [...ground, 'secrets', 'audit'],
+  credentials: ground,
+  auth: [...ground, 'secrets', 'audit', 'credentials'],
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],
   content: [...ground, 'archive', 'program', 'upload', 'audit'],
@@ -38,7 +39,7 @@ const law = {
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
-  platform: [...ground, 'secrets', 'audit'],
+  platform: [...ground, 'secrets', 'audit', 'credentials'],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
   authoring: [

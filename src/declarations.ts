@@ -4,6 +4,7 @@ import { about as auth } from './auth/about.ts'
 import { about as certificate } from './certificate/about.ts'
 import { about as cluster } from './cluster/about.ts'
 import { about as content } from './content/about.ts'
+import { about as credentials } from './credentials/about.ts'
 import { about as definition } from './definition/about.ts'
 import { about as host } from './host/about.ts'
 import { about as images } from './images/about.ts'
@@ -23,6 +24,7 @@ const all = [
   inventory,
   api,
   certificate,
+  credentials,
   auth,
   content,
   images,

@@ -1,6 +1,7 @@
 import { about as api } from './api/about.ts'
 import { about as audit } from './audit/about.ts'
 import { about as certificate } from './certificate/about.ts'
+import { about as credentials } from './credentials/about.ts'
 import { about as jobs } from './jobs/about.ts'
 import { about as metrics } from './metrics/about.ts'
 import { about as platform } from './platform/about.ts'
@@ -10,7 +11,7 @@ import { about as store } from './store/about.ts'
 import { checkFilesOf, sumDeclarations, type ConfigOf } from './sum-declarations.ts'
 
 // In the order of the configuration file and of the documents.
-const all = [platform, api, certificate, audit, jobs, metrics, store, program] as const
+const all = [platform, api, certificate, credentials, audit, jobs, metrics, store, program] as const
 
 /** The declaration of each room of the platform. */
 export const declarations: readonly Declaration[] = all

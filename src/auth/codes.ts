@@ -13,11 +13,6 @@ export const authErrors = defineErrors({
     meaning: 'The password was right but has expired.',
     action: 'POST /v1/users/default/password/reset with username, oldPassword and newPassword.',
   },
-  TooManyAttempts: {
-    status: 429,
-    meaning: 'Too many failed logins for this user or from this address.',
-    action: 'Wait for the seconds in Retry-After.',
-  },
   TooManyLogins: {
     status: 429,
     meaning: 'Too many logins are being checked at the same time.',

@@ -1,4 +1,5 @@
 import { AppError } from '../errors/app-error.ts'
+import type { credentialErrors } from '../credentials/codes.ts'
 import type { authErrors } from './codes.ts'
 import type { Login } from './login.ts'
 
@@ -22,7 +23,7 @@ const outcomes = {
   PasswordExpired: 'expired',
   TooManyAttempts: 'limited',
   TooManyLogins: 'busy',
-} as const satisfies Partial<Record<keyof typeof authErrors, LoginOutcome>>
+} as const satisfies Partial<Record<keyof (typeof authErrors & typeof credentialErrors), LoginOutcome>>
 
 const none = () => ({ accepted: 0, refused: 0, expired: 0, limited: 0, busy: 0, failed: 0 })
 

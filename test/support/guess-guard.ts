@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
-import { createGuessGuard, type Attempt, type GuessGuardOptions } from '../../src/auth/guess-guard.ts'
-import { createGuessStore } from '../../src/auth/guess-store.ts'
+import { createGuessGuard, type Attempt, type GuessGuardOptions } from '../../src/credentials/guess-guard.ts'
+import { createGuessStore } from '../../src/credentials/guess-store.ts'
 import { AppError } from '../../src/errors/app-error.ts'
 import { openDatabase, type Database } from './open-database.ts'
 import { clientOf, ownAddresses } from '../../src/base/client.ts'

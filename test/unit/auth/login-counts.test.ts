@@ -3,8 +3,10 @@ import { countLogins } from '../../../src/auth/login-counts.ts'
 import type { Login, LoginRequest } from '../../../src/auth/login.ts'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { authErrors } from '../../../src/auth/codes.ts'
+import { credentialErrors } from '../../../src/credentials/codes.ts'
 
 const request = {} as LoginRequest
+const errors = { ...authErrors, ...credentialErrors }
 
 function endingWith(error?: Error) {
   const end = () => (error ? Promise.reject(error) : Promise.resolve({} as never))
@@ -37,10 +39,10 @@ it.each([
   ['TooManyAttempts', 'limited'],
   ['TooManyLogins', 'busy'],
   ['PamUnavailable', 'failed'],
-] as const satisfies [keyof typeof authErrors, string][])(
+] as const satisfies [keyof typeof errors, string][])(
   '%s counts as %s, and is thrown again',
   async (code, outcome) => {
-    const error = new AppError(authErrors[code], 'no')
+    const error = new AppError(errors[code], 'no')
     const { login, counted } = endingWith(error)
     await expect(login.login(request, false)).rejects.toBe(error)
     expect(counted()).toEqual([{ purpose: 'login', outcome, count: 1 }])

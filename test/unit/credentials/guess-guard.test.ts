@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createFailureLog } from '../../../src/auth/failure-log.ts'
-import type { Attempt } from '../../../src/auth/guess-guard.ts'
-import { createLevels, touch } from '../../../src/auth/guess-levels.ts'
+import { createFailureLog } from '../../../src/credentials/failure-log.ts'
+import type { Attempt } from '../../../src/credentials/guess-guard.ts'
+import { createLevels, touch } from '../../../src/credentials/guess-levels.ts'
 import { setUpGuard as setUp } from '../../support/guess-guard.ts'
 import { hourMs, minuteMs } from '../../support/turning-clock.ts'
 

@@ -1,4 +1,4 @@
-import type { AuthSettings } from './config.ts'
+import type { GuessLimits } from './config.ts'
 import { createBoundedMap, type BoundedMap } from '../base/bounded-map.ts'
 import { networkFactor, type Client } from '../base/client.ts'
 
@@ -14,7 +14,7 @@ export interface Counter {
 }
 
 /** The numbers of failures from which an attempt has to wait, or is refused. */
-export type LevelLimits = Omit<AuthSettings['guard'], 'userFailuresPerHour'>
+export type LevelLimits = Omit<GuessLimits, 'userFailuresPerHour'>
 
 export type LevelName = 'pair' | 'client' | 'network-pair' | 'network'
 

@@ -1,12 +1,12 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import { seeDisk } from '../errors/advice.ts'
 import { AppError } from '../errors/app-error.ts'
-import { authErrors } from './codes.ts'
+import { credentialErrors } from './codes.ts'
 import { isUnwritable } from '../store/unwritable.ts'
 import { isThisHost, type Client } from '../base/client.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
-import type { AuthSettings } from './config.ts'
+import type { GuessLimits } from './config.ts'
 import { createFailureLog } from './failure-log.ts'
 import {
   countersOf,
@@ -17,9 +17,6 @@ import {
   type LevelName,
 } from './guess-levels.ts'
 import type { GuessStore, KeptGuess } from './guess-store.ts'
-
-/** The limits in the configuration. */
-export type GuessLimits = AuthSettings['guard']
 
 export interface GuessGuardOptions extends GuessLimits {
   readonly clock: Pick<Clock, 'monotonic'>
@@ -148,7 +145,7 @@ export function createGuessGuard(options: GuessGuardOptions): GuessGuard {
 
   const refuse = (untilMs: number, message: string) => {
     const retryAfterSec = Math.max(1, Math.ceil((untilMs - nowMs()) / 1_000))
-    return new AppError(authErrors.TooManyAttempts, message, { retryAfterSec })
+    return new AppError(credentialErrors.TooManyAttempts, message, { retryAfterSec })
   }
 
   // A key without failures for the time of a lock is forgotten, so that two typing errors a day never add up.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createGuessStore } from '../../../src/auth/guess-store.ts'
+import { createGuessStore } from '../../../src/credentials/guess-store.ts'
 import { openDatabase } from '../../support/open-database.ts'
 import { setUpGuard, type GuardSetUp } from '../../support/guess-guard.ts'
 import { captureLog } from '../../support/https-server.ts'

@@ -1,0 +1,5 @@
+import type { Declaration } from '../room.ts'
+import { credentialErrors } from './codes.ts'
+
+/** What hosts and the platform do alike when they check a password. */
+export const about = { errors: credentialErrors } as const satisfies Declaration
