@@ -10,9 +10,13 @@ import { createMetrics } from './metrics/room.ts'
 import { families, type PlatformConfig } from './platform-declarations.ts'
 import { platformEdges, type PlatformEdges } from './platform-edges.ts'
 import { migrations } from './platform/migrations.ts'
+import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
 import { createOwnNames } from './platform/own-names.ts'
+import { authRoutes } from './platform/routes/auth.ts'
 import { systemRoutes } from './platform/routes/system.ts'
+import { userRoutes } from './platform/routes/users.ts'
 import { openTenant } from './platform/tenant.ts'
+import { createUserParts, type UserParts } from './platform/users/create-users.ts'
 import type { Room } from './room.ts'
 import type { Daemon, DaemonOptions } from './run-program.ts'
 import { createService } from './service/room.ts'
@@ -30,6 +34,7 @@ export interface Platform extends Daemon {
   readonly rooms: {
     readonly state: State
     readonly audit: Audit
+    readonly people: UserParts
     readonly certificate: CertificateRoom
     readonly api: Api
   }
@@ -64,16 +69,42 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names },
     ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
   })
+  const port = config.api.port === 443 ? '' : `:${config.api.port}`
+  const people = await createUserParts({
+    ...{
+      guard: config.platform.guard,
+      database,
+      secrets,
+      clientOf: clientOfAddress,
+      clock,
+      log,
+      anonymousLog,
+    },
+    origin: () => `https://${names.hostName()}${port}`,
+  })
   const api = createApi({
     ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
-    ...{ identify: () => undefined, holderOf: () => undefined, isKnownClient: () => false },
+    ...{
+      identify: createIdentify(people),
+      authorize: createAuthorize(people),
+      holderOf: () => undefined,
+      isKnownClient: () => false,
+    },
     ...{ clientOf: clientOfAddress, anonymousLog, stopping, clock, log },
   })
   certificate.onChange(() => api.useCertificate(certificate.material()))
 
   // The routes of the trail are those of a host.
   const trail: Room = Object.fromEntries(Object.entries(audit).filter(([name]) => name !== 'routes'))
-  const working: Room[] = [trail, state.room, { jobs: [names.job] }, certificate, api]
+  const platform: Room = {
+    jobs: [names.job, ...people.jobs],
+    stop: () => people.stop(),
+    async routes(app) {
+      await app.register(authRoutes, people)
+      await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
+    },
+  }
+  const working: Room[] = [trail, state.room, platform, certificate, api]
 
   // The rooms that collect from all others.
   const jobs = createJobs(
@@ -99,7 +130,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   let background: NodeJS.Timeout | undefined
   return {
     app: api.app,
-    rooms: { state, audit, certificate, api },
+    rooms: { state, audit, people, certificate, api },
     async start() {
       for (const room of rooms) await room.prepare?.()
       const port = await api.listen(systemd.listenFds)

@@ -1,10 +1,15 @@
 import { passwordErrors } from '../credentials/codes.ts'
 import type { Declaration } from '../room.ts'
+import { platformErrors } from './codes.ts'
 import { PlatformSection } from './config.ts'
 
 /** The platform that edge hosts connect to. */
 export const about = {
-  errors: { ...passwordErrors },
+  errors: { ...passwordErrors, ...platformErrors },
   config: { platform: PlatformSection },
-  tags: { system: 'The platform itself: whether it answers, and its state.' },
+  tags: {
+    auth: 'Sign-in of users, and their tokens and passwords.',
+    users: 'Users of the platform and their roles.',
+    system: 'The platform itself: whether it answers, and its state.',
+  },
 } as const satisfies Declaration

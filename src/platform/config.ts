@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { strict } from '../config/schema-parts.ts'
+import { Guard } from '../credentials/config.ts'
 
 /** What the platform is called by those who use it. */
 export const PlatformSection = Type.Object(
@@ -14,6 +15,7 @@ export const PlatformSection = Type.Object(
           'The name under which hosts and users reach the platform. Its own certificate has this name; without it, the name of the machine.',
       }),
     ),
+    guard: Guard,
   },
   strict,
 )

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configuration } from '../../src/platform-configuration.ts'
 import type { PlatformConfig } from '../../src/platform-declarations.ts'
+import type { UserEntity } from '../../src/platform/schemas/users.ts'
 import { createPlatform } from '../../src/platform.ts'
 import { createRunner } from '../../src/system/runner.ts'
 import { captureLog, generous } from './https-server.ts'
@@ -61,8 +62,26 @@ export async function createTestPlatform(options: TestPlatformOptions = {}) {
       environment: {},
     },
   })
+  const { users, links } = platform.rooms.people
+  const { app } = platform
+
   return {
     ...platform,
+    /** A user with a password, as an administrator and then the user make one; gives the uid. */
+    async addUser(emailId: string, password: string, roles: UserEntity['spec']['roles'] = []) {
+      const uid = users.create({ spec: { emailId, roles } })
+      const url = new URL(links.takeUnshown(uid) ?? '').pathname
+      const reply = await app.inject({ method: 'PATCH', url, payload: { password } })
+      if (reply.statusCode !== 204) throw new Error(`${reply.statusCode} ${reply.body}`)
+      return uid
+    },
+    /** A sign-in that has to succeed; gives the header field. */
+    async signIn(emailId: string, password: string) {
+      const url = '/v1/auth/authenticate'
+      const reply = await app.inject({ method: 'POST', url, payload: { emailId, password } })
+      if (reply.statusCode !== 200) throw new Error(`${reply.statusCode} ${reply.body}`)
+      return { authorization: reply.json<{ Authorization: string }>().Authorization }
+    },
     clock,
     lines,
     stateDirectory,

@@ -1,0 +1,155 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { errorReplies, NoContent } from '../../api/schemas.ts'
+import {
+  AuthLogin,
+  AuthTokenRevoke,
+  PasswordActivation,
+  PasswordChange,
+  PasswordReset,
+  UserToken,
+} from '../schemas/users.ts'
+import type { SignIn } from '../users/sign-in.ts'
+import type { UserTokens } from '../users/user-tokens.ts'
+
+export interface AuthRoutesOptions {
+  readonly signIn: SignIn
+  readonly tokens: UserTokens
+}
+
+/** What a request tells a check of its password. */
+const origin = (request: FastifyRequest) => ({
+  address: request.peer.address,
+  ref: request.id,
+  onKnown: (email: string) => {
+    request.auditActor = email
+  },
+  onProven: () => {
+    request.isProven = true
+  },
+  hasOwnRecord: () => request.hasOwnRecord(),
+})
+
+/** Sign-in of users, and their tokens and passwords: `/v1/auth…`. Tokens in paths are in no log, record or error. */
+export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, { signIn, tokens }) => {
+  const tags = ['auth']
+
+  app.post(
+    '/v1/auth/authenticate',
+    {
+      config: { access: 'open', audit: { action: 'activity', kind: 'token', bestEffort: true } },
+      schema: {
+        operationId: 'authenticate',
+        tags,
+        summary: 'Sign in; the token is valid for 15 minutes',
+        body: AuthLogin,
+        response: { 200: UserToken, ...errorReplies(400, 401, 429, 503) },
+      },
+    },
+    async (request) => {
+      const { emailId: email, password } = request.body
+      return {
+        Authorization: await signIn.authenticate({ email, password, ...origin(request) }),
+        isMfa: false,
+      }
+    },
+  )
+
+  app.get(
+    '/v1/auth/refresh/:token',
+    {
+      config: { access: 'open', audit: { action: 'activity', kind: 'token', bestEffort: true } },
+      schema: {
+        operationId: 'refreshToken',
+        tags,
+        summary: 'Exchange a token that is still valid for a new one; the old one ends',
+        params: Type.Object({ token: Type.String() }),
+        response: { 200: UserToken, ...errorReplies(401) },
+      },
+    },
+    async (request) => {
+      const { token, email } = signIn.refresh(request.params.token)
+      request.auditActor = email
+      return { Authorization: token, isMfa: false }
+    },
+  )
+
+  app.post(
+    '/v1/users/auth/tokens/revoke',
+    {
+      config: { access: 'viewer', audit: { action: 'activity', kind: 'token', bestEffort: true } },
+      schema: {
+        operationId: 'revokeTokens',
+        tags,
+        summary: 'End tokens; who has a token may end it',
+        body: AuthTokenRevoke,
+        response: { 204: NoContent, ...errorReplies(400, 401) },
+      },
+    },
+    async (request, reply) => {
+      for (const token of request.body.tokens) tokens.revoke(token)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.patch(
+    '/v1/auth/password/:passwordToken/activate',
+    {
+      config: { access: 'open', audit: { action: 'activity', kind: 'user' } },
+      schema: {
+        operationId: 'activateUser',
+        tags,
+        summary: 'Set a password by a link; the link and every token of the user end',
+        params: Type.Object({ passwordToken: Type.String() }),
+        body: PasswordActivation,
+        response: { 204: NoContent, ...errorReplies(400, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { passwordToken } = request.params
+      const user = await signIn.activate(passwordToken, request.body.password, request.peer.address)
+      request.auditActor = user.email
+      request.auditResource = { uid: user.uid, name: user.email }
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/v1/auth/user/password/reset',
+    {
+      config: { access: 'open', audit: { action: 'activity', kind: 'user', bestEffort: true } },
+      schema: {
+        operationId: 'resetPassword',
+        tags,
+        summary: 'Ask for a new link; an administrator sees it at the user and hands one out',
+        description: 'The answer is the same whether there is such a user or not.',
+        body: PasswordReset,
+        response: { 204: NoContent, ...errorReplies(400) },
+      },
+    },
+    async (request, reply) => {
+      signIn.askForLink(request.body.emailId)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.patch(
+    '/v1/users/password/change',
+    {
+      config: { access: 'open', audit: { action: 'update', kind: 'user', bestEffort: true } },
+      schema: {
+        operationId: 'changePassword',
+        tags,
+        summary: 'Set a new password; every token of the user ends',
+        body: PasswordChange,
+        response: { 204: NoContent, ...errorReplies(400, 401, 429, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { emailId: email, currentPassword: password, newPassword } = request.body
+      await signIn.change({ email, password, ...origin(request) }, newPassword)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,100 @@
+import { createSecretKey } from 'node:crypto'
+import type { Role } from '../../base/role.ts'
+import { isAtLeast } from '../../base/role.ts'
+import type { ClientOf } from '../../base/client.ts'
+import type { GuessLimits } from '../../credentials/config.ts'
+import { createGuessGuard } from '../../credentials/guess-guard.ts'
+import { createGuessStore } from '../../credentials/guess-store.ts'
+import { createPasswordHashes } from '../../credentials/password-hash.ts'
+import type { Job } from '../../room.ts'
+import type { Secrets } from '../../secrets/secrets.ts'
+import type { Database } from '../../store/database.ts'
+import type { Lines } from '../../system/anonymous-log.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Logger } from '../../system/log.ts'
+import { createPasswordLinks, type PasswordLinks } from './password-links.ts'
+import { createSignIn, type SignIn } from './sign-in.ts'
+import { createUserStore } from './user-store.ts'
+import { createUserTokens, type UserTokens } from './user-tokens.ts'
+import { createUsers, type Users } from './users.ts'
+
+export interface UserPartsOptions {
+  readonly guard: GuessLimits
+  readonly database: Database
+  readonly secrets: Secrets
+  readonly clientOf: ClientOf
+  /** The beginning of a link: `https://platform.plant.example`. */
+  readonly origin: () => string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly anonymousLog: Lines
+}
+
+/** A user behind a token. */
+export interface SignedIn {
+  readonly uid: string
+  readonly email: string
+  /** The highest role for the tenant; `undefined` without one. */
+  readonly role: Role | undefined
+}
+
+/** Users, their passwords and tokens. */
+export interface UserParts {
+  readonly users: Users
+  readonly links: PasswordLinks
+  readonly signIn: SignIn
+  readonly tokens: UserTokens
+  /** The user of a token; `undefined` for one that is not valid. */
+  authenticate(token: string): SignedIn | undefined
+  /** The role of a user for the tenant; `undefined` without one. */
+  roleOf(uid: string): Role | undefined
+  readonly jobs: readonly Job[]
+  stop(): void
+}
+
+/** Creates the parts in the order of their dependencies. */
+export async function createUserParts(options: UserPartsOptions): Promise<UserParts> {
+  const { database, secrets, clientOf, clock, log, anonymousLog } = options
+  const store = createUserStore(database)
+  const links = createPasswordLinks({ store, clock, origin: options.origin })
+  const tokens = await createUserTokens({ key: secrets.derive('token of a user'), database, clock })
+  const guard = createGuessGuard({
+    ...options.guard,
+    ...{ clock, log, store: createGuessStore(database, options.guard.trackedKeys) },
+    userKey: createSecretKey(secrets.derive('guessed user')),
+    // Users come from changing addresses, so no address vouches for one.
+    isKnown: () => false,
+  })
+  return {
+    users: createUsers({ store, links, transaction: database.transaction, clock }),
+    links,
+    tokens,
+    signIn: createSignIn({
+      ...{ store, links, hashes: createPasswordHashes(), guard, tokens, clientOf, clock, anonymousLog },
+    }),
+    authenticate(token) {
+      const claims = tokens.read(token)
+      const user = claims && store.find(claims.sub)
+      if (user?.generation !== claims?.gen || !user) return undefined
+      return { uid: user.uid, email: user.email, role: highest(user.roles) }
+    },
+    roleOf: (uid) => highest(store.find(uid)?.roles ?? []),
+    jobs: [
+      {
+        name: 'failed sign-ins',
+        schedule: '*/10 * * * * *',
+        stuckAfterMs: 300_000,
+        run: () => guard.flush(),
+      },
+      { name: 'revoked tokens', schedule: '29 * * * * *', stuckAfterMs: 300_000, run: () => tokens.sweep() },
+    ],
+    stop: () => guard.flush(),
+  }
+}
+
+/** The role that allows most. */
+export const highest = (roles: readonly Role[]): Role | undefined =>
+  roles.reduce<Role | undefined>(
+    (best, role) => (best === undefined || isAtLeast(role, best) ? role : best),
+    undefined,
+  )

@@ -1,0 +1,135 @@
+import type { ClientOf } from '../../base/client.ts'
+import type { GuessGuard } from '../../credentials/guess-guard.ts'
+import type { PasswordHashes } from '../../credentials/password-hash.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Lines } from '../../system/anonymous-log.ts'
+import { platformErrors } from '../codes.ts'
+import type { PasswordLinks } from './password-links.ts'
+import type { UserRecord, UserStore } from './user-store.ts'
+import type { UserTokens } from './user-tokens.ts'
+
+export interface SignInOptions {
+  readonly store: UserStore
+  readonly links: PasswordLinks
+  readonly hashes: PasswordHashes
+  readonly guard: GuessGuard
+  readonly tokens: UserTokens
+  readonly clientOf: ClientOf
+  readonly clock: Clock
+  /** Logs refusals. */
+  readonly anonymousLog: Lines
+}
+
+/** Where a request comes from, and what it tells meanwhile. */
+export interface SignInRequest {
+  readonly email: string
+  readonly password: string
+  readonly address: string
+  /** Request id, for the journal. */
+  readonly ref: string
+  /** Called with the address of the user as soon as the user is known to exist, even if the sign-in is then refused. */
+  readonly onKnown: (email: string) => void
+  /** Called when the password was right. */
+  readonly onProven: () => void
+  /** Called after a refusal: whether it gets a log line of its own; false when it is only counted. */
+  readonly hasOwnRecord: () => boolean
+}
+
+/** Checks passwords of users. For every reason of a refusal, text and cost are the same; only the journal has the reason. */
+export interface SignIn {
+  /** Makes a token. @throws AppError SignInRefused, TooManyAttempts, TooManyPasswords */
+  authenticate(request: SignInRequest): Promise<string>
+  /** Makes a new token for one that is still valid; the old one ends. @throws AppError Unauthenticated */
+  refresh(token: string): { readonly token: string; readonly email: string }
+  /** Sets a password by a link. @throws AppError LinkRefused, TooManyPasswords */
+  activate(token: string, password: string, address: string): Promise<UserRecord>
+  /** Notes that a user asks for a new link; says nothing of whether there is such a user. */
+  askForLink(email: string): void
+  /** Sets a new password; every token of the user ends. @throws AppError as `authenticate` */
+  change(request: SignInRequest, newPassword: string): Promise<void>
+}
+
+export function createSignIn(options: SignInOptions): SignIn {
+  const { store, links, hashes, guard, tokens, clientOf, clock, anonymousLog } = options
+
+  const refused = () =>
+    new AppError(platformErrors.SignInRefused, 'the e-mail address or the password is wrong')
+
+  const waiterOf = (address: string) => {
+    const { name, network } = clientOf(address)
+    return { group: network ?? name, member: name }
+  }
+
+  async function check(request: SignInRequest, purpose: string): Promise<UserRecord> {
+    const { email, password, address, ref } = request
+    const user = store.findByEmail(email)
+    if (user) request.onKnown(user.email)
+    const sayRefused = (reason: string) => {
+      const line = { ref, user: user?.email, address, purpose, reason }
+      if (request.hasOwnRecord()) anonymousLog.info(line, 'sign-in refused')
+    }
+    let attempt
+    try {
+      attempt = guard.begin(email, clientOf(address))
+    } catch (error) {
+      sayRefused((error as Error).message)
+      throw error
+    }
+    let isRight: boolean
+    try {
+      isRight = await hashes.verify(password, user?.password ?? '', waiterOf(address))
+    } catch (error) {
+      attempt.cancel()
+      throw error
+    }
+    // The user may have been deleted, or the password changed, while it was checked.
+    const now = user && store.find(user.uid)
+    if (!isRight || now?.generation !== user?.generation || !now) {
+      attempt.fail()
+      sayRefused(user ? (user.password === '' ? 'no password yet' : 'wrong password') : 'unknown user')
+      throw refused()
+    }
+    attempt.succeed()
+    request.onProven()
+    return now
+  }
+
+  return {
+    async authenticate(request) {
+      const user = await check(request, 'sign-in')
+      store.noteSignIn(user.uid, clock.now())
+      return tokens.make(user.uid, user.generation)
+    },
+    refresh(token) {
+      const claims = tokens.read(token)
+      const user = claims && store.find(claims.sub)
+      if (user?.generation !== claims?.gen || !user)
+        throw new AppError(generalErrors.Unauthenticated, 'sign in again: the token is expired or revoked')
+      tokens.revoke(token)
+      return { token: tokens.make(user.uid, user.generation), email: user.email }
+    },
+    async activate(token, password, address) {
+      const none = () =>
+        new AppError(platformErrors.LinkRefused, 'this link is unknown, used, or older than a day')
+      if (!links.find(token)) throw none()
+      const text = await hashes.hash(password, waiterOf(address))
+      // Used meanwhile, or ended by a newer one.
+      const user = links.find(token)
+      if (!user) throw none()
+      store.setPassword(user.uid, text, clock.now())
+      return user
+    },
+    askForLink(email) {
+      const user = store.findByEmail(email)
+      if (user?.resetRequestedAt === 0) store.noteReset(user.uid, clock.now())
+    },
+    async change(request, newPassword) {
+      const user = await check(request, 'password change')
+      const text = await hashes.hash(newPassword, waiterOf(request.address))
+      if (store.find(user.uid)?.generation !== user.generation) throw refused()
+      store.setPassword(user.uid, text, clock.now())
+    },
+  }
+}

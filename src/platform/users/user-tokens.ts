@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import jwt from '@fastify/jwt'
+import { fastify } from 'fastify'
+import type { Database } from '../../store/database.ts'
+import type { Clock } from '../../system/clock.ts'
+
+/** What a token of a user says. */
+export interface UserClaims {
+  /** Uid of the user. */
+  readonly sub: string
+  readonly jti: string
+  /** Generation of the user's tokens. */
+  readonly gen: number
+  /** Seconds since 1970. */
+  readonly iat: number
+  readonly exp: number
+}
+
+/** Tokens of users: valid for 15 minutes, unless they are revoked or the user's generation has changed. */
+export interface UserTokens {
+  make(uid: string, generation: number): string
+  /** @returns undefined for a token that is altered, expired or revoked */
+  read(token: string): UserClaims | undefined
+  /** Ends a token; what is no valid token is left alone. */
+  revoke(token: string): void
+  /** Forgets revoked tokens that have expired. */
+  sweep(): void
+}
+
+const lifeSeconds = 15 * 60
+
+/**
+ * By @fastify/jwt, with HS256 only on both sides: issuer and verifier are one process, so an asymmetric key would have no benefit, and
+ * accepting a second algorithm would enable attacks.
+ */
+export async function createUserTokens({
+  key,
+  database: { sql },
+  clock,
+}: {
+  readonly key: Buffer
+  readonly database: Database
+  readonly clock: Clock
+}): Promise<UserTokens> {
+  // An instance that serves no requests: the tokens are needed before the app that uses them.
+  const app = fastify()
+  await app.register(jwt, {
+    secret: key,
+    sign: { algorithm: 'HS256' },
+    // The times are compared here, since this clock is that of the tests too.
+    verify: {
+      algorithms: ['HS256'],
+      cache: false,
+      ignoreExpiration: true,
+      requiredClaims: ['sub', 'jti', 'gen'],
+    },
+  })
+  await app.ready()
+  const isRevoked = sql.prepare('SELECT 1 FROM revoked_token WHERE id = ?')
+  const revoke = sql.prepare('INSERT OR IGNORE INTO revoked_token (id, expires_at) VALUES (?, ?)')
+  const sweep = sql.prepare('DELETE FROM revoked_token WHERE expires_at <= ?')
+
+  function read(token: string): UserClaims | undefined {
+    let claims: unknown
+    try {
+      claims = app.jwt.verify(token)
+    } catch {
+      // The caller does not need to know why a token is invalid.
+      return undefined
+    }
+    if (!isUserClaims(claims) || claims.exp * 1_000 <= clock.now()) return undefined
+    return isRevoked.get(claims.jti) === undefined ? claims : undefined
+  }
+
+  return {
+    make(sub, gen) {
+      const iat = Math.floor(clock.now() / 1_000)
+      // Short, since a token may be a part of a path, whose parameters have at most 256 characters.
+      return app.jwt.sign({
+        sub,
+        jti: randomBytes(12).toString('base64url'),
+        gen,
+        iat,
+        exp: iat + lifeSeconds,
+      })
+    },
+    read,
+    revoke(token) {
+      const claims = read(token)
+      if (claims) revoke.run(claims.jti, claims.exp * 1_000)
+    },
+    sweep: () => void sweep.run(clock.now()),
+  }
+}
+
+// The library checks only the configured claims; the shape is checked here.
+function isUserClaims(value: unknown): value is UserClaims {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const { sub, jti, gen, iat, exp } = value as Record<string, unknown>
+  return (
+    typeof sub === 'string' &&
+    typeof jti === 'string' &&
+    Number.isInteger(gen) &&
+    Number.isInteger(iat) &&
+    Number.isInteger(exp)
+  )
+}
