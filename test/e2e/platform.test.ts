@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bootEdgeplatform, type Edgeplatform } from './host/edgeplatform.ts'
 import { eventually } from './host/eventually.ts'
 
+const password = 'right canary 1501'
+
 let platform: Edgeplatform
+let token: string
+
+const signIn = () =>
+  platform.ask('POST', '/v1/auth/authenticate', { body: { emailId: 'you@plant.example', password } })
 
 beforeAll(async () => {
   platform = await bootEdgeplatform({ lower: 'minbase', wire: false })
@@ -56,16 +62,33 @@ describe('the package of the platform in a minimal Debian', () => {
     expect([exitCode, stderr]).toEqual([78, expect.stringMatching(/10-site\.yaml:1:12.*hostName/)])
     await platform.write('/etc/edgeplatform/config.d/10-site.yaml', 'platform: {hostName: a.example}\n')
     await platform.output(['systemctl', 'restart', 'edgeplatformd'])
-    const certificate = await platform.read('/var/lib/edgeplatform/tls/certificate.pem')
-    expect(certificate).not.toBe('')
-    expect((await platform.asRoot('GET', '/v1/system/status')).status).toBe(200)
+    await platform.trust()
+    expect(await platform.ask('GET', '/v1/health/ping')).toMatchObject({ status: 200 })
   })
 
-  it('a kill -9 refuses no connection, and the state stays', async () => {
+  it('root makes the first administrator, who sets a password and signs in', async () => {
+    const spec = { emailId: 'you@plant.example', roles: ['admin'] }
+    const made = await platform.asRoot('POST', '/v1/users', { spec })
+    expect(made.status).toBe(201)
+    const { uid } = JSON.parse(made.text) as { uid: string }
+    const shown = await platform.asRoot('GET', `/v1/users/${uid}`)
+    const link = (JSON.parse(shown.text) as { status: { activationLink: string } }).status.activationLink
+    const { pathname } = new URL(link)
+    expect(link).toBe(`https://a.example${pathname}`)
+    expect((await platform.ask('PATCH', pathname, { body: { password } })).status).toBe(204)
+    const reply = await signIn()
+    expect(reply.status).toBe(200)
+    token = reply.json.Authorization as string
+    expect((await platform.ask('GET', '/v1/users', { token })).json.listmeta.count).toBe(1)
+  })
+
+  it('a kill -9 refuses no connection, and users and tokens stay', async () => {
     const pid = await platform.property('MainPID')
-    await platform.output(['kill', '-KILL', pid])
+    await platform.sh('kill -KILL "$1"', pid)
     expect(await platform.ask('GET', '/v1/health/ping')).toMatchObject({ status: 200 })
     expect(await platform.property('MainPID')).not.toBe(pid)
+    expect((await platform.ask('GET', '/v1/users', { token })).status).toBe(200)
+    expect((await signIn()).status).toBe(200)
   })
 
   it('a healthy platform writes no warning', async () => {
@@ -74,6 +97,8 @@ describe('the package of the platform in a minimal Debian', () => {
       ({ message, priority }) => priority <= 4 && !/Main process exited|Failed with result/.test(message),
     )
     expect(bad).toEqual([])
+    expect(JSON.stringify(lines)).not.toContain(password)
+    expect(JSON.stringify(lines)).not.toContain(token)
   })
 
   it('a purge leaves no file, and no unit', async () => {

@@ -228,9 +228,11 @@ describe.skipIf(isKitMissing())(
       await eventually(async () => expect(await cluster.kubectl('get', '--raw=/readyz')).toBe('ok'), 240_000)
       await cluster.expectHealthy(240_000)
       await expectWorks(plant!, cluster, 120_000)
-      // The kubelet renews its certificate again.
-      expect(await host.output(['cat', '/etc/kubernetes/kubelet.conf'])).toContain(
-        'kubelet-client-current.pem',
+      // The kubelet renews its certificate again: the last thing that the renewal does, after the cluster runs.
+      await eventually(
+        async () =>
+          expect(await host.read('/etc/kubernetes/kubelet.conf')).toContain('kubelet-client-current.pem'),
+        120_000,
       )
       expect(endOf(await certificates(), 'kubelet-client')).toBeGreaterThan(Date.now())
     })

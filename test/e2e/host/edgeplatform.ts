@@ -12,6 +12,8 @@ export interface Edgeplatform extends Host {
   ask(method: string, path: string, ask?: Ask): Promise<Reply>
   /** A request of root over the local socket; gives status and body. */
   asRoot(method: string, path: string, body?: unknown): Promise<{ status: number; text: string }>
+  /** Trusts the present certificate of the platform. */
+  trust(): Promise<void>
   /** A property of edgeplatformd.service, as `systemctl show` gives it. */
   property(name: string): Promise<string>
 }
@@ -19,18 +21,21 @@ export interface Edgeplatform extends Host {
 /** Boots a machine and installs the package of the platform with dpkg only. */
 export async function bootEdgeplatform(options: HostOptions): Promise<Edgeplatform> {
   const host = await bootHost(options)
+  const trust = async () =>
+    writeFile(host.cacert, await host.read('/var/lib/edgeplatform/tls/certificate.pem'))
   try {
     await host.write('/root/edgeplatform.deb', await readFile(await platformPackage()))
     await host.output(['dpkg', '--install', '/root/edgeplatform.deb'], {
       env: { DEBIAN_FRONTEND: 'noninteractive' },
     })
-    await writeFile(host.cacert, await host.read('/var/lib/edgeplatform/tls/certificate.pem'))
+    await trust()
   } catch (error) {
     await host.unplug()
     throw error
   }
   return {
     ...host,
+    trust,
     get leader() {
       return host.leader
     },
