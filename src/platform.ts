@@ -12,7 +12,10 @@ import { platformEdges, type PlatformEdges } from './platform-edges.ts'
 import { migrations } from './platform/migrations.ts'
 import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
 import { createOwnNames } from './platform/own-names.ts'
+import { createProjects } from './platform/projects/projects.ts'
+import { createProjectStore } from './platform/projects/project-store.ts'
 import { authRoutes } from './platform/routes/auth.ts'
+import { projectRoutes } from './platform/routes/projects.ts'
 import { systemRoutes } from './platform/routes/system.ts'
 import { userRoutes } from './platform/routes/users.ts'
 import { openTenant } from './platform/tenant.ts'
@@ -82,11 +85,15 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     },
     origin: () => `https://${names.hostName()}${port}`,
   })
+  const projectStore = createProjectStore(database)
+  const projects = createProjects({
+    ...{ store: projectStore, isUser: people.isUser, transaction: database.transaction, clock },
+  })
   const api = createApi({
     ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
     ...{
       identify: createIdentify(people),
-      authorize: createAuthorize(people),
+      authorize: createAuthorize({ ...people, projects: projectStore }),
       holderOf: () => undefined,
       isKnownClient: () => false,
     },
@@ -101,6 +108,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     stop: () => people.stop(),
     async routes(app) {
       await app.register(authRoutes, people)
+      await app.register(projectRoutes, { projects, listTokens })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
     },
   }

@@ -18,6 +18,16 @@ export const platformErrors = defineErrors({
     meaning: 'There is a user with this e-mail address.',
     action: 'Use that user, or another address.',
   },
+  ProjectExists: {
+    status: 409,
+    meaning: 'There is a project with this name; upper and lower case are the same.',
+    action: 'Use that project, or another name.',
+  },
+  ProjectNotFound: {
+    status: 404,
+    meaning: 'There is no project with this uid in which the caller has a role.',
+    action: 'See GET /v1/projects, or ask an administrator for a role.',
+  },
   LastAdministrator: {
     status: 409,
     meaning: 'The tenant would be left without an administrator.',

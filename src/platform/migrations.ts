@@ -1,6 +1,7 @@
 import type { Migrations } from '../store/database.ts'
 import { auditTables } from './migrations/audit.ts'
 import { guessTables } from './migrations/guess.ts'
+import { projectTables } from './migrations/projects.ts'
 import { tenantTables } from './migrations/tenant.ts'
 import { userTables } from './migrations/users.ts'
 
@@ -8,4 +9,6 @@ import { userTables } from './migrations/users.ts'
  * The schema of the platform, one entry a change, applied in order and never edited once released. Times are milliseconds since 1970, UTC;
  * an empty project uid is the tenant itself.
  */
-export const migrations: Migrations = [[tenantTables, auditTables, guessTables, userTables].join('\n')]
+export const migrations: Migrations = [
+  [tenantTables, auditTables, guessTables, userTables, projectTables].join('\n'),
+]

@@ -48,6 +48,7 @@ export interface UserParts {
   authenticate(token: string): SignedIn | undefined
   /** The role of a user for the tenant; `undefined` without one. */
   roleOf(uid: string): Role | undefined
+  isUser(uid: string): boolean
   readonly jobs: readonly Job[]
   stop(): void
 }
@@ -79,6 +80,7 @@ export async function createUserParts(options: UserPartsOptions): Promise<UserPa
       return { uid: user.uid, email: user.email, role: highest(user.roles) }
     },
     roleOf: (uid) => highest(store.find(uid)?.roles ?? []),
+    isUser: (uid) => store.find(uid) !== undefined,
     jobs: [
       {
         name: 'failed sign-ins',

@@ -1,0 +1,121 @@
+import { uuidAt } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { refusedField } from '../../errors/refused-field.ts'
+import type { MemoryField } from '../../lists/memory.ts'
+import type { ListResource } from '../../lists/resource.ts'
+import type { Clock } from '../../system/clock.ts'
+import { platformErrors } from '../codes.ts'
+import { Project, type ProjectEntity } from '../schemas/projects.ts'
+import { requireUnchanged } from '../unchanged.ts'
+import type { ProjectRecord, ProjectStore } from './project-store.ts'
+
+export interface ProjectsOptions {
+  readonly store: ProjectStore
+  readonly isUser: (uid: string) => boolean
+  readonly transaction: <T>(work: () => T) => T
+  readonly clock: Clock
+}
+
+/** The projects of the tenant, as an administrator sees and changes them. */
+export interface Projects {
+  /** @throws AppError ProjectExists, BadRequest */
+  create(entity: ProjectEntity): string
+  all(): readonly ProjectRecord[]
+  /** @throws AppError ProjectNotFound */
+  get(uid: string): ProjectRecord
+  /** Replaces users and labels; annotations that are not named stay. @throws AppError ProjectNotFound, BadRequest */
+  update(uid: string, entity: ProjectEntity): void
+  /** @throws AppError ProjectNotFound */
+  remove(uid: string): void
+}
+
+/** The same words for a project that does not exist and one in which the caller has no role. */
+export const projectNotFound = () =>
+  new AppError(platformErrors.ProjectNotFound, 'there is no project with this uid in which you have a role')
+
+export function createProjects({ store, isUser, transaction, clock }: ProjectsOptions): Projects {
+  function get(uid: string): ProjectRecord {
+    const found = store.find(uid)
+    if (!found) throw projectNotFound()
+    return found
+  }
+
+  function checkUsers({ spec }: ProjectEntity): void {
+    for (const [index, { userId }] of (spec?.users ?? []).entries())
+      if (!isUser(userId)) throw refusedField(`spec.users[${index}].userId`, 'is no user of this platform')
+  }
+
+  return {
+    all: store.all,
+    get,
+    create(entity) {
+      const { metadata, spec } = entity
+      requireUnchanged(entity)
+      checkUsers(entity)
+      const now = clock.now()
+      const uid = uuidAt(now)
+      transaction(() => {
+        if (store.hasName(metadata.name))
+          throw new AppError(platformErrors.ProjectExists, `there is a project named ${metadata.name}`, {
+            details: { field: 'metadata.name' },
+          })
+        store.put({
+          ...{ uid, name: metadata.name, createdAt: now, modifiedAt: now, users: spec?.users ?? [] },
+          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
+        })
+      })
+      return uid
+    },
+    update(uid, entity) {
+      checkUsers(entity)
+      transaction(() => {
+        const before = get(uid)
+        requireUnchanged(entity, toProject(before))
+        const { metadata, spec } = entity
+        store.put({
+          ...before,
+          labels: metadata.labels ?? before.labels,
+          annotations: { ...before.annotations, ...metadata.annotations },
+          users: spec?.users ?? before.users,
+          modifiedAt: clock.now(),
+        })
+      })
+    },
+    remove(uid) {
+      transaction(() => {
+        get(uid)
+        store.remove(uid)
+      })
+    },
+  }
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString()
+
+/** A project in the API. */
+export const toProject = (project: ProjectRecord): Project => ({
+  metadata: {
+    annotations: project.annotations,
+    creationTimestamp: timeOf(project.createdAt),
+    labels: project.labels,
+    lastModifiedTimestamp: timeOf(project.modifiedAt),
+    name: project.name,
+    uid: project.uid,
+  },
+  spec: { users: project.users.map(({ userId, roles }) => ({ userId, roles: [...roles] })) },
+  status: { isDisabled: false },
+})
+
+/** What queries of the list of projects may name. */
+export const projectList: ListResource<MemoryField<ProjectRecord>> = {
+  name: 'projects',
+  key: 'metadata.uid',
+  fields: {
+    'metadata.uid': { type: 'text', read: ({ uid }) => uid },
+    'metadata.name': { type: 'text', read: ({ name }) => name },
+    'metadata.creationTimestamp': { type: 'time', read: ({ createdAt }) => createdAt },
+    'metadata.lastModifiedTimestamp': { type: 'time', read: ({ modifiedAt }) => modifiedAt },
+  },
+  defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
+  item: Project,
+}

@@ -1,0 +1,118 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { Uid, uidOf } from '../../base/uid.ts'
+import type { ContinueTokens } from '../../lists/continue-token.ts'
+import { listInMemory } from '../../lists/memory.ts'
+import { listOf } from '../../lists/page.ts'
+import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { projectList, toProject, type Projects } from '../projects/projects.ts'
+import { CreatedUid } from '../schemas/metadata.ts'
+import { Project, ProjectEntity } from '../schemas/projects.ts'
+
+export interface ProjectRoutesOptions {
+  readonly projects: Projects
+  readonly listTokens: ContinueTokens
+}
+
+const Params = Type.Object({ uid: Uid })
+const resource = ({ params }: { readonly params: unknown }) => ({
+  uid: uidOf((params as { readonly uid?: unknown }).uid),
+})
+
+/** Projects of the tenant: `/v1/projects…`. */
+export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = async (
+  app,
+  { projects, listTokens },
+) => {
+  const tags = ['projects']
+
+  app.post(
+    '/v1/projects',
+    {
+      config: { access: 'admin', audit: { action: 'create', kind: 'project' } },
+      schema: {
+        operationId: 'createProject',
+        tags,
+        summary: 'Make a project',
+        body: ProjectEntity,
+        response: { 201: CreatedUid, ...errorReplies(400, 401, 403, 409) },
+      },
+    },
+    async (request, reply) => {
+      const uid = projects.create(request.body)
+      request.auditResource = { uid, name: request.body.metadata.name }
+      return reply.code(201).send({ uid })
+    },
+  )
+
+  app.get(
+    '/v1/projects',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'listProjects',
+        tags,
+        summary: 'List projects, the newest first',
+        querystring: listParameters(projectList),
+        response: { 200: listOf(Project), ...errorReplies(400, 401, 403) },
+      },
+    },
+    async (request) => {
+      const query = parseListQuery(request.query, projectList, { tokens: listTokens })
+      return listInMemory(projects.all(), query, projectList, toProject)
+    },
+  )
+
+  app.get(
+    '/v1/projects/:uid',
+    {
+      config: { access: 'viewer' },
+      schema: {
+        operationId: 'getProject',
+        tags,
+        summary: 'A project, and the roles of users in it',
+        params: Params,
+        response: { 200: Project, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request) => toProject(projects.get(request.params.uid)),
+  )
+
+  app.put(
+    '/v1/projects/:uid',
+    {
+      config: { access: 'admin', audit: { action: 'update', kind: 'project', resource } },
+      schema: {
+        operationId: 'updateProject',
+        tags,
+        summary: 'Replace users and labels of a project; annotations that are not named stay',
+        params: Params,
+        body: ProjectEntity,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      projects.update(request.params.uid, request.body)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/v1/projects/:uid',
+    {
+      config: { access: 'admin', audit: { action: 'delete', kind: 'project', resource } },
+      schema: {
+        operationId: 'deleteProject',
+        tags,
+        summary: 'Delete a project, and the roles of users in it',
+        params: Params,
+        response: { 204: NoContent, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      projects.remove(request.params.uid)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,21 @@
+import type { FastifyRequest } from 'fastify'
+import { uidOf } from '../../base/uid.ts'
+import { refusedField } from '../../errors/refused-field.ts'
+
+/**
+ * The uid of the project that a request names, in the header `ProjectUid` or the query parameter of that name; `undefined` for the tenant.
+ * A text that is no uid becomes an empty one, which no project has.
+ * @throws AppError BadRequest where header and query, or several values of one, differ
+ */
+export function namedProject({ headers, query }: FastifyRequest): string | undefined {
+  const inHeader = headers.projectuid
+  const inQuery = (query as Readonly<Record<string, unknown>> | null)?.ProjectUid
+  const named = [...[inHeader ?? []].flat(), ...[inQuery ?? []].flat()]
+    .map(String)
+    .filter((each) => each !== '')
+  const [first] = named
+  if (first === undefined) return undefined
+  if (named.some((each) => each !== first))
+    throw refusedField('ProjectUid', 'is given more than once, with different values')
+  return uidOf(first) ?? ''
+}

@@ -1,0 +1,47 @@
+import { Type, type Static } from 'typebox'
+import { Uid } from '../../base/uid.ts'
+import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
+import { RoleUid } from './users.ts'
+
+/** Roles of a user in one project. */
+export const UserRoleMap = Type.Object({
+  roles: Type.Array(RoleUid, { minItems: 1, maxItems: 3 }),
+  userId: Uid,
+})
+export type UserRoleMap = Static<typeof UserRoleMap>
+
+export const ProjectEntity = Type.Object({
+  metadata: Type.Object({
+    name: Type.String({
+      pattern: '^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$',
+      accepts:
+        'at most 63 letters, digits, spaces, dashes, dots and underscores; the first and last a letter or digit',
+    }),
+    labels: Type.Optional(LabelsEntity),
+    annotations: Type.Optional(AnnotationsEntity),
+    uid: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
+    creationTimestamp: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),
+  }),
+  spec: Type.Optional(
+    Type.Object({
+      users: Type.Optional(
+        Type.Array(UserRoleMap, {
+          maxItems: 1_000,
+          description: 'Users with roles in this project; a role for the tenant counts here too.',
+        }),
+      ),
+    }),
+  ),
+  status: Type.Optional(Type.Unknown({ description: 'Cannot be changed.' })),
+})
+export type ProjectEntity = Static<typeof ProjectEntity>
+
+export const Project = Type.Object(
+  {
+    metadata: ObjectMeta,
+    spec: Type.Object({ users: Type.Array(UserRoleMap) }),
+    status: Type.Object({ isDisabled: Type.Boolean() }),
+  },
+  { title: 'Project' },
+)
+export type Project = Static<typeof Project>
