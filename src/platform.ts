@@ -12,8 +12,11 @@ import { platformEdges, type PlatformEdges } from './platform-edges.ts'
 import { migrations } from './platform/migrations.ts'
 import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
 import { createOwnNames } from './platform/own-names.ts'
+import { createKeyStore } from './platform/keys/key-store.ts'
+import { createKeys } from './platform/keys/keys.ts'
 import { createProjects } from './platform/projects/projects.ts'
 import { createProjectStore } from './platform/projects/project-store.ts'
+import { apiKeyRoutes } from './platform/routes/api-keys.ts'
 import { authRoutes } from './platform/routes/auth.ts'
 import { projectRoutes } from './platform/routes/projects.ts'
 import { systemRoutes } from './platform/routes/system.ts'
@@ -86,13 +89,16 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     origin: () => `https://${names.hostName()}${port}`,
   })
   const projectStore = createProjectStore(database)
+  const keys = createKeys({
+    ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
+  })
   const projects = createProjects({
     ...{ store: projectStore, isUser: people.isUser, transaction: database.transaction, clock },
   })
   const api = createApi({
     ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
     ...{
-      identify: createIdentify(people),
+      identify: createIdentify({ ...people, keys }),
       authorize: createAuthorize({ ...people, projects: projectStore }),
       holderOf: () => undefined,
       isKnownClient: () => false,
@@ -108,6 +114,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     stop: () => people.stop(),
     async routes(app) {
       await app.register(authRoutes, people)
+      await app.register(apiKeyRoutes, { keys, listTokens })
       await app.register(projectRoutes, { projects, listTokens })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
     },

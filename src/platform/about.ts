@@ -10,6 +10,7 @@ export const about = {
   tags: {
     auth: 'Sign-in of users, and their tokens and passwords.',
     users: 'Users of the platform and their roles.',
+    apiKeys: 'API keys of users.',
     projects: 'Projects of the tenant, and roles of users in them.',
     system: 'The platform itself: whether it answers, and its state.',
   },

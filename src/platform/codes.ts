@@ -28,6 +28,11 @@ export const platformErrors = defineErrors({
     meaning: 'There is no project with this uid in which the caller has a role.',
     action: 'See GET /v1/projects, or ask an administrator for a role.',
   },
+  KeyExists: {
+    status: 409,
+    meaning: 'There is an API key with this name; upper and lower case are the same.',
+    action: 'Use another name.',
+  },
   LastAdministrator: {
     status: 409,
     meaning: 'The tenant would be left without an administrator.',

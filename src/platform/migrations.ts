@@ -1,4 +1,5 @@
 import type { Migrations } from '../store/database.ts'
+import { apiKeyTables } from './migrations/api-keys.ts'
 import { auditTables } from './migrations/audit.ts'
 import { guessTables } from './migrations/guess.ts'
 import { projectTables } from './migrations/projects.ts'
@@ -10,5 +11,5 @@ import { userTables } from './migrations/users.ts'
  * an empty project uid is the tenant itself.
  */
 export const migrations: Migrations = [
-  [tenantTables, auditTables, guessTables, userTables, projectTables].join('\n'),
+  [tenantTables, auditTables, guessTables, userTables, projectTables, apiKeyTables].join('\n'),
 ]

@@ -9,6 +9,7 @@ import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listInMemory } from '../../lists/memory.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { refuseKeys } from './identify.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
 import { ActivationLink, User, UserEntity, UserInfo, UserRoleUids } from '../schemas/users.ts'
 import type { PasswordLinks } from '../users/password-links.ts'
@@ -101,7 +102,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     },
     async (request) => {
       const user = users.get(request.params.uid)
-      const link = links.takeUnshown(user.uid)
+      const link = callerOf(request).kind === 'key' ? undefined : links.takeUnshown(user.uid)
       if (link !== undefined) request.auditNote = 'with the link to set a password'
       return toUser(user, link)
     },
@@ -147,6 +148,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
   app.post(
     '/v1/users/:uid/activation',
     {
+      onRequest: refuseKeys,
       config: { access: 'admin', audit: { action: 'action', kind: 'user', resource } },
       schema: {
         operationId: 'renewActivationLink',

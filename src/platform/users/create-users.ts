@@ -14,7 +14,7 @@ import type { Clock } from '../../system/clock.ts'
 import type { Logger } from '../../system/log.ts'
 import { createPasswordLinks, type PasswordLinks } from './password-links.ts'
 import { createSignIn, type SignIn } from './sign-in.ts'
-import { createUserStore } from './user-store.ts'
+import { createUserStore, type UserRecord } from './user-store.ts'
 import { createUserTokens, type UserTokens } from './user-tokens.ts'
 import { createUsers, type Users } from './users.ts'
 
@@ -46,6 +46,9 @@ export interface UserParts {
   readonly tokens: UserTokens
   /** The user of a token; `undefined` for one that is not valid. */
   authenticate(token: string): SignedIn | undefined
+  /** A user by its uid, for a key. */
+  userOf(uid: string): SignedIn | undefined
+  find(uid: string): UserRecord | undefined
   /** The role of a user for the tenant; `undefined` without one. */
   roleOf(uid: string): Role | undefined
   isUser(uid: string): boolean
@@ -76,9 +79,13 @@ export async function createUserParts(options: UserPartsOptions): Promise<UserPa
     authenticate(token) {
       const claims = tokens.read(token)
       const user = claims && store.find(claims.sub)
-      if (user?.generation !== claims?.gen || !user) return undefined
-      return { uid: user.uid, email: user.email, role: highest(user.roles) }
+      return user?.generation === claims?.gen && user ? toSignedIn(user) : undefined
     },
+    userOf(uid) {
+      const user = store.find(uid)
+      return user && toSignedIn(user)
+    },
+    find: store.find,
     roleOf: (uid) => highest(store.find(uid)?.roles ?? []),
     isUser: (uid) => store.find(uid) !== undefined,
     jobs: [
@@ -93,6 +100,8 @@ export async function createUserParts(options: UserPartsOptions): Promise<UserPa
     stop: () => guard.flush(),
   }
 }
+
+const toSignedIn = ({ uid, email, roles }: UserRecord): SignedIn => ({ uid, email, role: highest(roles) })
 
 /** The role that allows most. */
 export const highest = (roles: readonly Role[]): Role | undefined =>

@@ -1,0 +1,159 @@
+import { hash, randomBytes } from 'node:crypto'
+import { uuidAt } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { refusedField } from '../../errors/refused-field.ts'
+import type { MemoryField } from '../../lists/memory.ts'
+import type { ListResource } from '../../lists/resource.ts'
+import type { Clock } from '../../system/clock.ts'
+import { platformErrors } from '../codes.ts'
+import { ApiKey, type ApiKeyEntity, type ApiKeyUpdate } from '../schemas/api-keys.ts'
+import { requireUnchanged } from '../unchanged.ts'
+import type { UserRecord } from '../users/user-store.ts'
+import type { KeyRecord, KeyStore } from './key-store.ts'
+
+export interface KeysOptions {
+  readonly store: KeyStore
+  readonly findUser: (uid: string) => UserRecord | undefined
+  readonly transaction: <T>(work: () => T) => T
+  readonly clock: Clock
+}
+
+/** The API keys of users. */
+export interface Keys {
+  /** @param ownUid the user who makes it, for a key without a user. @throws AppError KeyExists, BadRequest */
+  create(entity: ApiKeyEntity, ownUid: string | undefined): { readonly uid: string; readonly apiKey: string }
+  all(): readonly KeyRecord[]
+  /** @throws AppError NotFound */
+  get(uid: string): KeyRecord
+  /** @throws AppError NotFound, BadRequest */
+  update(uid: string, update: ApiKeyUpdate): void
+  /** @throws AppError NotFound */
+  setActive(uid: string, isActive: boolean): void
+  /** @throws AppError NotFound */
+  remove(uid: string): void
+  /** The user of a key that is valid now; notes the use, once a minute. */
+  userOf(apiKey: string): string | undefined
+  toApiKey(key: KeyRecord): ApiKey
+}
+
+const longestLifeMs = 10 * 366 * 86_400_000
+const minuteMs = 60_000
+const hashOf = (apiKey: string) => hash('sha256', apiKey, 'hex')
+
+export function createKeys({ store, findUser, transaction, clock }: KeysOptions): Keys {
+  function get(uid: string): KeyRecord {
+    const found = store.find(uid)
+    if (!found) throw new AppError(generalErrors.NotFound, 'there is no API key with this uid')
+    return found
+  }
+
+  function expiryOf(text: string): number {
+    const at = Date.parse(text)
+    const now = clock.now()
+    if (Number.isNaN(at)) throw refusedField('spec.expiry', 'is no time')
+    if (at <= now) throw refusedField('spec.expiry', 'is over')
+    if (at > now + longestLifeMs) throw refusedField('spec.expiry', 'is more than ten years ahead')
+    return at
+  }
+
+  function toApiKey(key: KeyRecord): ApiKey {
+    const user = findUser(key.userUid)
+    return {
+      metadata: {
+        ...{ annotations: key.annotations, labels: key.labels, name: key.name, uid: key.uid },
+        creationTimestamp: timeOf(key.createdAt),
+        lastModifiedTimestamp: timeOf(key.modifiedAt),
+      },
+      spec: {
+        expiry: timeOf(key.expiresAt),
+        key: key.shown,
+        user: { firstName: user?.firstName ?? '', lastName: user?.lastName ?? '', uid: key.userUid },
+      },
+      status: {
+        isActive: key.isActive,
+        ...(key.lastUsedAt > 0 ? { lastUsed: timeOf(key.lastUsedAt) } : {}),
+      },
+    }
+  }
+
+  return {
+    all: store.all,
+    get,
+    toApiKey,
+    create(entity, ownUid) {
+      const { metadata, spec } = entity
+      requireUnchanged(entity)
+      const userUid = spec.userUid ?? ownUid
+      if (userUid === undefined || !findUser(userUid))
+        throw refusedField(
+          'spec.userUid',
+          userUid === undefined ? 'is missing' : 'is no user of this platform',
+        )
+      const now = clock.now()
+      const uid = uuidAt(now)
+      const apiKey = randomBytes(32).toString('base64url')
+      const expiresAt = expiryOf(spec.expiry)
+      transaction(() => {
+        if (store.hasName(metadata.name))
+          throw new AppError(platformErrors.KeyExists, `there is an API key named ${metadata.name}`, {
+            details: { field: 'metadata.name' },
+          })
+        store.put({
+          ...{ uid, name: metadata.name, userUid, hash: hashOf(apiKey), shown: apiKey.slice(0, 8) },
+          ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
+          ...{ expiresAt, isActive: true, lastUsedAt: 0, createdAt: now, modifiedAt: now },
+        })
+      })
+      return { uid, apiKey }
+    },
+    update(uid, update) {
+      transaction(() => {
+        const before = get(uid)
+        requireUnchanged(update, toApiKey(before))
+        const { metadata = {}, spec } = update
+        store.put({
+          ...before,
+          labels: metadata.labels ?? before.labels,
+          annotations: { ...before.annotations, ...metadata.annotations },
+          expiresAt: spec?.expiry === undefined ? before.expiresAt : expiryOf(spec.expiry),
+          modifiedAt: clock.now(),
+        })
+      })
+    },
+    setActive(uid, isActive) {
+      transaction(() => store.put({ ...get(uid), isActive, modifiedAt: clock.now() }))
+    },
+    remove(uid) {
+      get(uid)
+      store.remove(uid)
+    },
+    userOf(apiKey) {
+      const key = store.findByHash(hashOf(apiKey))
+      const now = clock.now()
+      if (!key?.isActive || key.expiresAt <= now) return undefined
+      // A commit for each request would be one sync of the disk for each.
+      if (Math.abs(now - key.lastUsedAt) >= minuteMs) store.noteUse(key.uid, now)
+      return key.userUid
+    },
+  }
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString()
+
+/** What queries of the list of keys may name. */
+export const keyList: ListResource<MemoryField<KeyRecord>> = {
+  name: 'apiKeys',
+  key: 'metadata.uid',
+  fields: {
+    'metadata.uid': { type: 'text', read: ({ uid }) => uid },
+    'metadata.name': { type: 'text', read: ({ name }) => name },
+    'metadata.creationTimestamp': { type: 'time', read: ({ createdAt }) => createdAt },
+    'spec.expiry': { type: 'time', read: ({ expiresAt }) => expiresAt },
+    'spec.user.uid': { type: 'text', read: ({ userUid }) => userUid },
+    'status.isActive': { type: 'boolean', read: ({ isActive }) => isActive },
+    'status.lastUsed': { type: 'time', read: ({ lastUsedAt }) => lastUsedAt },
+  },
+  defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
+  item: ApiKey,
+}
