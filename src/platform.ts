@@ -12,13 +12,16 @@ import { platformEdges, type PlatformEdges } from './platform-edges.ts'
 import { migrations } from './platform/migrations.ts'
 import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
 import { createOwnNames } from './platform/own-names.ts'
+import { createHostParts, type HostParts } from './platform/hosts/create-hosts.ts'
 import { createKeyStore } from './platform/keys/key-store.ts'
 import { createKeys } from './platform/keys/keys.ts'
 import { createProjects } from './platform/projects/projects.ts'
 import { createProjectStore } from './platform/projects/project-store.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
 import { authRoutes } from './platform/routes/auth.ts'
+import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
 import { projectRoutes } from './platform/routes/projects.ts'
+import { registrationTokenRoutes } from './platform/routes/registration-tokens.ts'
 import { systemRoutes } from './platform/routes/system.ts'
 import { userRoutes } from './platform/routes/users.ts'
 import { openTenant } from './platform/tenant.ts'
@@ -41,6 +44,7 @@ export interface Platform extends Daemon {
     readonly state: State
     readonly audit: Audit
     readonly people: UserParts
+    readonly hosts: HostParts
     readonly certificate: CertificateRoom
     readonly api: Api
   }
@@ -89,11 +93,20 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     origin: () => `https://${names.hostName()}${port}`,
   })
   const projectStore = createProjectStore(database)
+  const hosts = await createHostParts({
+    ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock },
+  })
   const keys = createKeys({
     ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
   })
   const projects = createProjects({
-    ...{ store: projectStore, isUser: people.isUser, transaction: database.transaction, clock },
+    ...{
+      store: projectStore,
+      isUser: people.isUser,
+      usesOf: hosts.usesOf,
+      transaction: database.transaction,
+      clock,
+    },
   })
   const api = createApi({
     ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
@@ -115,6 +128,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     async routes(app) {
       await app.register(authRoutes, people)
       await app.register(apiKeyRoutes, { keys, listTokens })
+      await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
+      await app.register(edgeHostRoutes, { hosts, listTokens })
       await app.register(projectRoutes, { projects, listTokens })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
     },
@@ -145,7 +160,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   let background: NodeJS.Timeout | undefined
   return {
     app: api.app,
-    rooms: { state, audit, people, certificate, api },
+    rooms: { state, audit, people, hosts, certificate, api },
     async start() {
       for (const room of rooms) await room.prepare?.()
       const port = await api.listen(systemd.listenFds)

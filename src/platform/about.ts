@@ -11,6 +11,7 @@ export const about = {
     auth: 'Sign-in of users, and their tokens and passwords.',
     users: 'Users of the platform and their roles.',
     apiKeys: 'API keys of users.',
+    edgehosts: 'Edge hosts, their registration tokens, and their registration.',
     projects: 'Projects of the tenant, and roles of users in them.',
     system: 'The platform itself: whether it answers, and its state.',
   },

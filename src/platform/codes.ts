@@ -33,6 +33,47 @@ export const platformErrors = defineErrors({
     meaning: 'There is an API key with this name; upper and lower case are the same.',
     action: 'Use another name.',
   },
+  TokenExists: {
+    status: 409,
+    meaning: 'There is a registration token with this name; upper and lower case are the same.',
+    action: 'Use another name.',
+  },
+  RegistrationTokenRefused: {
+    status: 401,
+    meaning: 'The registration token is unknown, expired, switched off or used up.',
+    action: 'Make another one with POST /v1/edgehosts/tokens.',
+  },
+  HostAlreadyRegistered: {
+    status: 409,
+    meaning: 'A host with this id is registered with another key.',
+    action: 'Delete the record of the host on the platform, and connect the host again.',
+  },
+  LoginChallenge: {
+    status: 401,
+    meaning:
+      'The answer to the first half of the login of a host: the nonce in details.nonce has to be signed.',
+    action: 'Hosts do this by themselves.',
+  },
+  LoginRefused: {
+    status: 401,
+    meaning: 'The platform knows no such host with this key.',
+    action: 'Connect the host again with a new registration token.',
+  },
+  HostRemoved: {
+    status: 401,
+    meaning: 'The host was removed from the platform.',
+    action: 'Connect the host again with a new registration token, or disconnect it.',
+  },
+  HostExistsTwice: {
+    status: 401,
+    meaning: 'Two hosts log in with one key: a disk was copied, or put back from a backup.',
+    action: 'Switch one of them off, then let the other one in with PUT /v1/edgehosts/{uid}/duplicate.',
+  },
+  ProjectInUse: {
+    status: 409,
+    meaning: 'The project still has hosts or registration tokens.',
+    action: 'Delete them first; the message names them.',
+  },
   LastAdministrator: {
     status: 409,
     meaning: 'The tenant would be left without an administrator.',

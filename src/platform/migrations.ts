@@ -1,6 +1,7 @@
 import type { Migrations } from '../store/database.ts'
 import { apiKeyTables } from './migrations/api-keys.ts'
 import { auditTables } from './migrations/audit.ts'
+import { edgeHostTables } from './migrations/edge-hosts.ts'
 import { guessTables } from './migrations/guess.ts'
 import { projectTables } from './migrations/projects.ts'
 import { tenantTables } from './migrations/tenant.ts'
@@ -11,5 +12,7 @@ import { userTables } from './migrations/users.ts'
  * an empty project uid is the tenant itself.
  */
 export const migrations: Migrations = [
-  [tenantTables, auditTables, guessTables, userTables, projectTables, apiKeyTables].join('\n'),
+  [tenantTables, auditTables, guessTables, userTables, projectTables, apiKeyTables, edgeHostTables].join(
+    '\n',
+  ),
 ]

@@ -7,6 +7,7 @@ import type { MemoryField } from '../../lists/memory.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import type { Clock } from '../../system/clock.ts'
 import { platformErrors } from '../codes.ts'
+import { expiryOf } from '../expiry.ts'
 import { ApiKey, type ApiKeyEntity, type ApiKeyUpdate } from '../schemas/api-keys.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import type { UserRecord } from '../users/user-store.ts'
@@ -37,7 +38,6 @@ export interface Keys {
   toApiKey(key: KeyRecord): ApiKey
 }
 
-const longestLifeMs = 10 * 366 * 86_400_000
 const minuteMs = 60_000
 const hashOf = (apiKey: string) => hash('sha256', apiKey, 'hex')
 
@@ -46,15 +46,6 @@ export function createKeys({ store, findUser, transaction, clock }: KeysOptions)
     const found = store.find(uid)
     if (!found) throw new AppError(generalErrors.NotFound, 'there is no API key with this uid')
     return found
-  }
-
-  function expiryOf(text: string): number {
-    const at = Date.parse(text)
-    const now = clock.now()
-    if (Number.isNaN(at)) throw refusedField('spec.expiry', 'is no time')
-    if (at <= now) throw refusedField('spec.expiry', 'is over')
-    if (at > now + longestLifeMs) throw refusedField('spec.expiry', 'is more than ten years ahead')
-    return at
   }
 
   function toApiKey(key: KeyRecord): ApiKey {
@@ -93,7 +84,7 @@ export function createKeys({ store, findUser, transaction, clock }: KeysOptions)
       const now = clock.now()
       const uid = uuidAt(now)
       const apiKey = randomBytes(32).toString('base64url')
-      const expiresAt = expiryOf(spec.expiry)
+      const expiresAt = expiryOf(spec.expiry, clock.now())
       transaction(() => {
         if (store.hasName(metadata.name))
           throw new AppError(platformErrors.KeyExists, `there is an API key named ${metadata.name}`, {
@@ -116,7 +107,7 @@ export function createKeys({ store, findUser, transaction, clock }: KeysOptions)
           ...before,
           labels: metadata.labels ?? before.labels,
           annotations: { ...before.annotations, ...metadata.annotations },
-          expiresAt: spec?.expiry === undefined ? before.expiresAt : expiryOf(spec.expiry),
+          expiresAt: spec?.expiry === undefined ? before.expiresAt : expiryOf(spec.expiry, clock.now()),
           modifiedAt: clock.now(),
         })
       })

@@ -12,6 +12,8 @@ import type { ProjectRecord, ProjectStore } from './project-store.ts'
 export interface ProjectsOptions {
   readonly store: ProjectStore
   readonly isUser: (uid: string) => boolean
+  /** What is still in a project, in words. */
+  readonly usesOf: (uid: string) => readonly string[]
   readonly transaction: <T>(work: () => T) => T
   readonly clock: Clock
 }
@@ -25,7 +27,7 @@ export interface Projects {
   get(uid: string): ProjectRecord
   /** Replaces users and labels; annotations that are not named stay. @throws AppError ProjectNotFound, BadRequest */
   update(uid: string, entity: ProjectEntity): void
-  /** @throws AppError ProjectNotFound */
+  /** @throws AppError ProjectNotFound, ProjectInUse */
   remove(uid: string): void
 }
 
@@ -33,7 +35,7 @@ export interface Projects {
 export const projectNotFound = () =>
   new AppError(platformErrors.ProjectNotFound, 'there is no project with this uid in which you have a role')
 
-export function createProjects({ store, isUser, transaction, clock }: ProjectsOptions): Projects {
+export function createProjects({ store, isUser, usesOf, transaction, clock }: ProjectsOptions): Projects {
   function get(uid: string): ProjectRecord {
     const found = store.find(uid)
     if (!found) throw projectNotFound()
@@ -83,7 +85,13 @@ export function createProjects({ store, isUser, transaction, clock }: ProjectsOp
     },
     remove(uid) {
       transaction(() => {
-        get(uid)
+        const { name } = get(uid)
+        const uses = usesOf(uid)
+        if (uses.length > 0)
+          throw new AppError(
+            platformErrors.ProjectInUse,
+            `${name} still has ${uses.join(', ')}; delete them first`,
+          )
         store.remove(uid)
       })
     },

@@ -6,7 +6,7 @@ import { generalErrors } from '../../errors/codes.ts'
 import { projectNotFound } from '../projects/projects.ts'
 import type { ProjectStore } from '../projects/project-store.ts'
 import type { Keys } from '../keys/keys.ts'
-import type { SignedIn, UserParts } from '../users/create-users.ts'
+import { highest, type SignedIn, type UserParts } from '../users/create-users.ts'
 import { namedProject } from './scope.ts'
 
 /** Identifies users by their tokens, and by API keys where there is no token. */
@@ -40,9 +40,16 @@ export const refuseKeys: onRequestHookHandler = (request, _reply, done) => {
   )
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** On the platform: `both` counts in the project that the request names, or in the tenant without one. The default is the tenant. */
+    scope?: 'tenant' | 'both'
+  }
+}
+
 /**
- * Decides by the role for the tenant, since users, projects and the platform itself are the tenant's in every scope. A project that the
- * request names has to be one in which the caller has a role.
+ * Decides by the role in the scope of the request. Users, keys, projects and tokens are the tenant's in every scope, so their routes need a
+ * role for the tenant. A project that the request names has to be one in which the caller has a role; a role for the tenant counts in each.
  */
 export const createAuthorize =
   ({
@@ -53,18 +60,24 @@ export const createAuthorize =
   }): Authorize =>
   (request, caller, access): Decision => {
     if (access === 'open') return {}
-    const hasTenantRole =
-      (caller.kind !== 'user' && caller.kind !== 'key') || roleOf(caller.uid ?? '') !== undefined
+    const isPerson = caller.kind === 'user' || caller.kind === 'key'
+    const ofTenant = isPerson ? roleOf(caller.uid ?? '') : caller.role
+    let project: string | undefined
     try {
-      const project = namedProject(request)
-      const mayKnow = (uid: string) => hasTenantRole || projects.rolesOf(caller.uid ?? '', uid).length > 0
-      if (project !== undefined && !(projects.has(project) && mayKnow(project)))
-        return { refusal: projectNotFound() }
+      project = namedProject(request)
     } catch (error) {
       if (error instanceof AppError) return { refusal: error }
       throw error
     }
-    if (!hasTenantRole)
+    const inProject =
+      project !== undefined && isPerson ? highest(projects.rolesOf(caller.uid ?? '', project)) : undefined
+    const isKnown = project === undefined || (projects.has(project) && (ofTenant ?? inProject) !== undefined)
+    if (!isKnown) return { refusal: projectNotFound() }
+    const isOfTenant = project === undefined || request.routeOptions.config.scope !== 'both'
+    const roles = [ofTenant, isOfTenant ? undefined : inProject].filter((role) => role !== undefined)
+    const role = highest(roles)
+    if (role === undefined)
       return { refusal: new AppError(generalErrors.Forbidden, 'this user has no role for the tenant') }
-    return authorizeByRole(request, caller, access)
+    const decided = { ...caller, role }
+    return { caller: decided, ...authorizeByRole(request, decided, access) }
   }

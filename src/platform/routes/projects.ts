@@ -107,7 +107,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
         tags,
         summary: 'Delete a project, and the roles of users in it',
         params: Params,
-        response: { 204: NoContent, ...errorReplies(401, 403, 404) },
+        response: { 204: NoContent, ...errorReplies(401, 403, 404, 409) },
       },
     },
     async (request, reply) => {

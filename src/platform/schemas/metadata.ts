@@ -38,3 +38,18 @@ export const AnnotationsEntity = Type.Record(
   Type.String({ maxLength: 4_096 }),
   { maxProperties: 64, additionalProperties: false },
 )
+
+/** A name in a request. */
+export const ResourceName = Type.String({
+  pattern: '^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$',
+  accepts:
+    'at most 63 letters, digits, spaces, dashes, dots and underscores; the first and last a letter or digit',
+})
+
+/** A time in a request, by RFC 3339. */
+export const Expiry = (description: string) =>
+  Type.String({
+    pattern: '^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?([Zz]|[+-]\\d\\d:\\d\\d)$',
+    accepts: 'a time with a time zone as RFC 3339 writes it, for example 2027-01-31T08:00:00Z',
+    description,
+  })

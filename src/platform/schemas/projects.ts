@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Uid } from '../../base/uid.ts'
-import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
+import { AnnotationsEntity, LabelsEntity, ObjectMeta, ResourceName } from './metadata.ts'
 import { RoleUid } from './users.ts'
 
 /** Roles of a user in one project. */
@@ -12,11 +12,7 @@ export type UserRoleMap = Static<typeof UserRoleMap>
 
 export const ProjectEntity = Type.Object({
   metadata: Type.Object({
-    name: Type.String({
-      pattern: '^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$',
-      accepts:
-        'at most 63 letters, digits, spaces, dashes, dots and underscores; the first and last a letter or digit',
-    }),
+    name: ResourceName,
     labels: Type.Optional(LabelsEntity),
     annotations: Type.Optional(AnnotationsEntity),
     uid: Type.Optional(Type.String({ maxLength: 64, description: 'Cannot be changed.' })),

@@ -1,0 +1,146 @@
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { createSqlList, type SqlList } from '../../lists/sql-list.ts'
+import type { ListResource } from '../../lists/resource.ts'
+import type { SqlField, SqlText } from '../../lists/sql.ts'
+import type { Secrets } from '../../secrets/secrets.ts'
+import type { Database } from '../../store/database.ts'
+import type { Reader } from '../../store/reader.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { ProjectRecord } from '../projects/project-store.ts'
+import { EdgeHostDevice, type EdgeHostRegistration } from '../schemas/edge-hosts.ts'
+import { createHostLogin, type HostLogin } from './host-login.ts'
+import { createHostStore, hostColumns, toHostRecord, type HostRecord } from './host-store.ts'
+import { createHostTokens } from './host-tokens.ts'
+import { createNonces } from './nonces.ts'
+import { createRegistration } from './registration.ts'
+import { createRegistrationTokens, type RegistrationTokens } from './registration-tokens.ts'
+import { createTokenStore } from './token-store.ts'
+
+export interface HostPartsOptions {
+  readonly database: Database
+  readonly read: Reader['read']
+  readonly secrets: Secrets
+  readonly tenantUid: string
+  readonly findProject: (uid: string) => ProjectRecord | undefined
+  readonly clock: Clock
+}
+
+/** Edge hosts: their registration, their logins, and what is known of them. */
+export interface HostParts {
+  readonly tokens: RegistrationTokens
+  readonly register: (registration: EdgeHostRegistration) => HostRecord
+  readonly login: HostLogin
+  /** The host of a token; its first use shows that the host has stored the generation. */
+  authenticate(token: string): HostRecord | undefined
+  readonly list: SqlList<EdgeHostDevice>
+  /** The condition of a list for a scope. */
+  inScope(projectUid: string): SqlText
+  /** @throws AppError NotFound for a host of another scope too */
+  get(uid: string, projectUid: string): HostRecord
+  /** @throws AppError NotFound */
+  remove(uid: string, projectUid: string): void
+  /** Lets the next login in, whatever its generation. @throws AppError NotFound */
+  acceptNext(uid: string, projectUid: string): void
+  toDevice(host: HostRecord): EdgeHostDevice
+  /** Names of what keeps a project from being deleted. */
+  usesOf(projectUid: string): readonly string[]
+}
+
+/** Creates the parts in the order of their dependencies. */
+export async function createHostParts(options: HostPartsOptions): Promise<HostParts> {
+  const { database, read, secrets, tenantUid, findProject, clock } = options
+  const { sql, transaction } = database
+  const store = createHostStore(database)
+  const tokenStore = createTokenStore(database)
+  const tokens = createRegistrationTokens({ store: tokenStore, findProject, transaction, clock })
+  const hostTokens = await createHostTokens({ key: secrets.derive('token of a host'), clock })
+  const nonces = createNonces({ key: secrets.derive('nonce of a host'), clock })
+  const countAll = sql.prepare('SELECT count(*) AS found FROM edge_host')
+
+  function get(uid: string, projectUid: string): HostRecord {
+    const host = store.find(uid)
+    if (host?.projectUid !== projectUid)
+      throw new AppError(generalErrors.NotFound, 'there is no host with this uid in this scope')
+    return host
+  }
+
+  const toDevice = (host: HostRecord): EdgeHostDevice => {
+    const { device, service, hostAddress, macAddress, hostChecksum } = host.reported
+    return {
+      aclmeta: { projectUid: host.projectUid, tenantUid },
+      metadata: {
+        ...{ annotations: host.annotations, labels: host.labels, name: host.name, uid: host.uid },
+        creationTimestamp: timeOf(host.createdAt),
+        lastModifiedTimestamp: timeOf(host.modifiedAt),
+      },
+      spec: {
+        device,
+        host: {
+          ...{ hostUid: host.hostUid, hostAddress },
+          ...(macAddress === undefined ? {} : { macAddress }),
+          ...(hostChecksum === undefined ? {} : { hostChecksum }),
+          hostIdentity: { mode: 'signature', publicKey: host.publicKey },
+        },
+        service,
+        type: 'edge-native',
+      },
+      status: { ...(host.isTwice ? { isDuplicate: true } : {}), state: 'ready' },
+    }
+  }
+
+  return {
+    tokens,
+    toDevice,
+    get,
+    register: createRegistration({ hosts: store, tokens, tokenStore, transaction, clock }),
+    login: createHostLogin({ hosts: store, nonces, makeToken: hostTokens.make, transaction, clock }),
+    authenticate(token) {
+      const claims = hostTokens.read(token)
+      const host = claims && store.find(claims.sub)
+      // A token of an earlier login, or of a host that exists twice.
+      if (host?.last !== claims?.gen || !host || host.isTwice) return undefined
+      if (!host.isUsed) store.put({ ...host, isUsed: true })
+      return host
+    },
+    list: createSqlList({
+      ...{ resource: hostList, table: 'edge_host', columns: hostColumns, sql },
+      toItem: (row) => toDevice(toHostRecord(row)),
+      count: () => (countAll.get() as { found: number }).found,
+      read,
+    }),
+    inScope: (projectUid) => ({ sql: 'project_uid = ?', values: [projectUid] }),
+    remove(uid, projectUid) {
+      get(uid, projectUid)
+      store.remove(uid, clock.now())
+    },
+    acceptNext(uid, projectUid) {
+      transaction(() => store.put({ ...get(uid, projectUid), isNextAccepted: true }))
+    },
+    usesOf(projectUid) {
+      const hosts = store.countIn(projectUid)
+      const named = tokenStore.all().filter((token) => token.projectUid === projectUid)
+      return [
+        ...(hosts > 0 ? [`${hosts} edge ${hosts === 1 ? 'host' : 'hosts'}`] : []),
+        ...named.map(({ name }) => `the registration token ${name}`),
+      ]
+    },
+  }
+}
+
+const timeOf = (ms: number) => new Date(ms).toISOString()
+
+/** What queries of the list of hosts may name. */
+export const hostList: ListResource<SqlField> = {
+  name: 'edge hosts',
+  key: 'metadata.uid',
+  fields: {
+    'metadata.uid': { type: 'text', column: 'uid' },
+    'metadata.name': { type: 'text', column: 'name' },
+    'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
+    'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
+    'spec.host.hostUid': { type: 'text', column: 'host_uid' },
+  },
+  defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
+  item: EdgeHostDevice,
+}

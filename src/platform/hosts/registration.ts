@@ -1,0 +1,62 @@
+import { uuidAt } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { refusedField } from '../../errors/refused-field.ts'
+import type { Clock } from '../../system/clock.ts'
+import { platformErrors } from '../codes.ts'
+import type { EdgeHostRegistration } from '../schemas/edge-hosts.ts'
+import type { HostRecord, HostStore } from './host-store.ts'
+import { parseHostKey } from './login-proof.ts'
+import type { RegistrationTokens } from './registration-tokens.ts'
+import type { TokenStore } from './token-store.ts'
+
+export interface RegistrationOptions {
+  readonly hosts: HostStore
+  readonly tokens: Pick<RegistrationTokens, 'findUsable'>
+  readonly tokenStore: Pick<TokenStore, 'countHost'>
+  readonly transaction: <T>(work: () => T) => T
+  readonly clock: Clock
+}
+
+/**
+ * Registers a host with its key. It may be done again: the same host with the same key gets the record that is there, whatever has become of
+ * the token, since it proves nothing that the record does not show.
+ * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, BadRequest
+ */
+export function createRegistration(options: RegistrationOptions) {
+  const { hosts, tokens, tokenStore, transaction, clock } = options
+  return ({ metadata, spec }: EdgeHostRegistration): HostRecord => {
+    const { host, device = {}, service = {} } = spec
+    const { publicKey } = host.hostIdentity
+    if (!parseHostKey(publicKey))
+      throw refusedField('spec.host.hostIdentity.publicKey', 'is no Ed25519 key of 32 bytes, as base64url')
+    return transaction(() => {
+      const known = hosts.findByHostUid(host.hostUid)
+      if (known?.publicKey === publicKey) return known
+      const token = tokens.findUsable(host.hostAuthToken)
+      if (!token)
+        throw new AppError(
+          platformErrors.RegistrationTokenRefused,
+          'the registration token is unknown, expired, switched off or used up; ask an administrator of the platform for another one',
+        )
+      if (known)
+        throw new AppError(
+          platformErrors.HostAlreadyRegistered,
+          `${host.hostUid} is registered with another key; an administrator of the platform has to delete ${known.name} first`,
+        )
+      const now = clock.now()
+      const made: HostRecord = {
+        ...{ uid: uuidAt(now), projectUid: token.projectUid, hostUid: host.hostUid, name: metadata.name },
+        ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, publicKey },
+        reported: {
+          ...{ device, service, hostAddress: host.hostAddress },
+          ...{ macAddress: host.macAddress, hostChecksum: host.hostChecksum },
+        },
+        ...{ last: 0, isUsed: false, isTwice: false, isNextAccepted: false },
+        ...{ createdAt: now, modifiedAt: now },
+      }
+      hosts.put(made)
+      tokenStore.countHost(token.uid)
+      return made
+    })
+  }
+}

@@ -1,0 +1,42 @@
+/** Registration tokens, edge hosts, and the hosts that were removed. Lists are of one scope, so it is the first column of their indexes. */
+export const edgeHostTables = `
+  CREATE TABLE registration_token (
+    uid TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL UNIQUE,
+    project_uid TEXT NOT NULL,
+    hash TEXT NOT NULL UNIQUE,
+    shown TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    annotations TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    is_active INTEGER NOT NULL,
+    maximum_hosts INTEGER NOT NULL,
+    hosts INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    modified_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX registration_token_project ON registration_token (project_uid);
+  CREATE TABLE edge_host (
+    uid TEXT PRIMARY KEY,
+    project_uid TEXT NOT NULL,
+    host_uid TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    annotations TEXT NOT NULL,
+    public_key TEXT NOT NULL,
+    reported TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    is_used INTEGER NOT NULL,
+    is_twice INTEGER NOT NULL,
+    is_next_accepted INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    modified_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX edge_host_scope ON edge_host (project_uid, created_at, uid);
+  CREATE TABLE removed_host (
+    uid TEXT PRIMARY KEY,
+    public_key TEXT NOT NULL,
+    removed_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`

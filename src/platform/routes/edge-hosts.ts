@@ -1,0 +1,166 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { Uid, uidOf } from '../../base/uid.ts'
+import type { ContinueTokens } from '../../lists/continue-token.ts'
+import { listOf } from '../../lists/page.ts'
+import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { hostList, type HostParts } from '../hosts/create-hosts.ts'
+import { EdgeHostDevice, EdgeHostRegistration, EdgeLogin, EdgeLoginReply } from '../schemas/edge-hosts.ts'
+import { namedProject } from './scope.ts'
+
+export interface EdgeHostRoutesOptions {
+  readonly hosts: HostParts
+  readonly listTokens: ContinueTokens
+}
+
+const Params = Type.Object({ uid: Uid })
+const resource = ({ params }: { readonly params: unknown }) => ({
+  uid: uidOf((params as { readonly uid?: unknown }).uid),
+})
+/** The guard has checked it; without one, the scope is the tenant. */
+const scopeOf = (request: FastifyRequest) => namedProject(request) ?? ''
+
+/** Edge hosts: their registration and login, and what users see of them. */
+export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = async (
+  app,
+  { hosts, listTokens },
+) => {
+  const tags = ['edgehosts']
+
+  for (const [url, operationId] of [
+    ['/v1/edgehosts/register', 'registerEdgeHost'],
+    ['/v1/edgehosts/registers', 'registerEdgeHosts'],
+  ] as const)
+    app.post(
+      url,
+      {
+        config: { access: 'open', audit: { action: 'create', kind: 'edgeHost' } },
+        schema: {
+          operationId,
+          tags,
+          summary: 'Register a host with a registration token and its key; hosts do this by themselves',
+          body: EdgeHostRegistration,
+          response: { 200: EdgeHostDevice, ...errorReplies(400, 401, 409) },
+        },
+      },
+      async (request) => {
+        const host = hosts.register(request.body)
+        request.auditResource = { uid: host.uid, name: host.name }
+        return hosts.toDevice(host)
+      },
+    )
+
+  app.post(
+    '/v1/auth/services/edge/login',
+    {
+      config: {
+        access: 'open',
+        // Each host logs in every quarter of an hour. The first login and refusals with a proof are recorded.
+        audit: {
+          action: 'activity',
+          kind: 'edgeHost',
+          bestEffort: true,
+          when: ({ auditNote }) => auditNote !== '',
+        },
+      },
+      schema: {
+        operationId: 'logInEdgeHost',
+        tags: ['auth'],
+        summary: 'Log in as a host: the first answer is a nonce, the second request has it signed',
+        body: EdgeLogin,
+        response: { 200: EdgeLoginReply, ...errorReplies(400, 401) },
+      },
+    },
+    async (request) => {
+      const { edgeHostUid: uid, edgeAuthToken: proof } = request.body
+      if (proof === undefined) throw hosts.login.challenge(uid)
+      request.auditResource = { uid: uidOf(uid) }
+      request.auditNote = 'refused'
+      const { token, generation, host } = hosts.login.logIn(uid, proof)
+      request.auditNote = generation === 1 ? 'for the first time' : ''
+      request.auditResource = { uid, name: host.name }
+      return { Authorization: token, generation }
+    },
+  )
+
+  app.get(
+    '/v1/edgehosts',
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'listEdgeHosts',
+        tags,
+        summary: 'List the hosts of the scope, the newest first',
+        querystring: listParameters(hostList),
+        response: { 200: listOf(EdgeHostDevice), ...errorReplies(400, 401, 403, 404, 503) },
+      },
+    },
+    async (request) => {
+      const projectUid = scopeOf(request)
+      const query = parseListQuery(request.query, hostList, { tokens: listTokens, bound: [projectUid] })
+      return hosts.list.page(query, hosts.inScope(projectUid))
+    },
+  )
+
+  app.get(
+    '/v1/edgehosts/:uid',
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'getEdgeHost',
+        tags,
+        summary: 'A host',
+        params: Params,
+        response: { 200: EdgeHostDevice, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request) => hosts.toDevice(hosts.get(request.params.uid, scopeOf(request))),
+  )
+
+  app.delete(
+    '/v1/edgehosts/:uid',
+    {
+      config: {
+        access: 'admin',
+        scope: 'both',
+        audit: { action: 'delete', kind: 'edgeHost', resource },
+      },
+      schema: {
+        operationId: 'deleteEdgeHost',
+        tags,
+        summary: 'Remove a host; it is told so at its next login',
+        params: Params,
+        response: { 204: NoContent, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      hosts.remove(request.params.uid, scopeOf(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.put(
+    '/v1/edgehosts/:uid/duplicate',
+    {
+      config: {
+        access: 'admin',
+        scope: 'both',
+        audit: { action: 'action', kind: 'edgeHost', resource },
+      },
+      schema: {
+        operationId: 'acceptEdgeHost',
+        tags,
+        summary: 'Let the next login of a host in that exists twice; the other one is refused from then on',
+        params: Params,
+        body: Type.Object({ action: Type.Literal('acceptNext') }),
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      hosts.acceptNext(request.params.uid, scopeOf(request))
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { playEdgeHost } from '../../support/played-edge-host.ts'
+import { createTestPlatform } from '../../support/test-platform.ts'
+import { dayMs, minuteMs } from '../../support/turning-clock.ts'
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+interface Reply {
+  readonly uid: string
+  readonly token: string
+  readonly code: string
+  readonly message: string
+  readonly details?: { readonly field?: string }
+  readonly spec: { readonly token: string }
+  readonly status: { readonly hosts: number; readonly isDuplicate?: boolean }
+  readonly listmeta: { readonly count: number }
+  readonly items: readonly { readonly metadata: { readonly name: string; readonly uid: string } }[]
+}
+
+const password = 'a long password'
+let platform: Awaited<ReturnType<typeof createTestPlatform>>
+let admin: Readonly<Record<string, string>>
+let projectUid: string
+
+beforeAll(async () => {
+  platform = await createTestPlatform()
+  await platform.addUser('root@plant.example', password, ['admin'])
+  await signIn()
+  projectUid = (await ask('POST', '/v1/projects', { metadata: { name: 'north' } })).json.uid
+})
+afterAll(() => platform.close())
+
+const signIn = async () => {
+  admin = await platform.signIn('root@plant.example', password)
+}
+
+async function ask(method: Method, url: string, payload?: object, headers = admin) {
+  const reply = await platform.app.inject({ method, url, headers, ...(payload ? { payload } : {}) })
+  const json = (reply.body === '' || reply.body === 'null' ? {} : reply.json()) as Reply
+  return { status: reply.statusCode, json, text: reply.body }
+}
+
+let made = 0
+async function makeToken(spec: object = {}) {
+  const name = `token ${(made += 1)}`
+  return (await ask('POST', '/v1/edgehosts/tokens', { metadata: { name }, spec })).json
+}
+
+/** A host that is registered. */
+async function registered(spec: object = {}) {
+  const host = playEdgeHost(platform)
+  await host.register((await makeToken(spec)).token)
+  return host
+}
+
+describe('a registration token', () => {
+  it('is shown once, ends after a week, and counts its hosts', async () => {
+    const { uid, token } = await makeToken({ defaultProjectUid: projectUid })
+    expect(token).toMatch(/^[\w-]{32}$/)
+    const shown = await ask('GET', `/v1/edgehosts/tokens/${uid}`)
+    expect(shown.json.spec.token).toBe(token.slice(0, 8))
+    expect(shown.text).not.toContain(token)
+    const first = playEdgeHost(platform)
+    expect((await first.register(token)).status).toBe(200)
+    expect((await ask('GET', `/v1/edgehosts/tokens/${uid}`)).json.status.hosts).toBe(1)
+    platform.clock.turn(7 * dayMs)
+    expect((await playEdgeHost(platform).register(token)).json.code).toBe('RegistrationTokenRefused')
+    // The record shows no more than the host knows.
+    expect((await first.register(token)).status).toBe(200)
+    await signIn()
+  })
+
+  it('is refused when it is unknown, switched off, deleted or used up', async () => {
+    const code = async (token: string) => (await playEdgeHost(platform).register(token)).json.code
+    expect(await code('unknown')).toBe('RegistrationTokenRefused')
+    const off = await makeToken()
+    await ask('PUT', `/v1/edgehosts/tokens/${off.uid}/state`, { isActive: false })
+    expect(await code(off.token)).toBe('RegistrationTokenRefused')
+    await ask('PUT', `/v1/edgehosts/tokens/${off.uid}/state`, { isActive: true })
+    expect(await code(off.token)).toBeUndefined()
+    const one = await makeToken({ maximumHosts: 1 })
+    expect([await code(one.token), await code(one.token)]).toEqual([undefined, 'RegistrationTokenRefused'])
+    await ask('PUT', `/v1/edgehosts/tokens/${one.uid}`, { spec: { maximumHosts: 2 } })
+    expect(await code(one.token)).toBeUndefined()
+    await ask('DELETE', `/v1/edgehosts/tokens/${off.uid}`)
+    expect(await code(off.token)).toBe('RegistrationTokenRefused')
+  })
+
+  it('needs a project that is there', async () => {
+    const wrong = { metadata: { name: 'wrong' }, spec: { defaultProjectUid: randomUUID() } }
+    expect((await ask('POST', '/v1/edgehosts/tokens', wrong)).json.details?.field).toBe(
+      'spec.defaultProjectUid',
+    )
+  })
+})
+
+describe('a registration', () => {
+  it('may be done again with the same key, and not with another one until the record is deleted', async () => {
+    const { token } = await makeToken()
+    const host = playEdgeHost(platform)
+    const first = (await host.register(token)).json.metadata?.uid
+    expect((await host.register(token)).json.metadata?.uid).toBe(first)
+    const other = playEdgeHost(platform, { hostUid: host.hostUid })
+    const refused = await other.register(token)
+    expect([refused.status, refused.json.code]).toEqual([409, 'HostAlreadyRegistered'])
+    await ask('DELETE', `/v1/edgehosts/${first}`)
+    expect((await other.register(token)).status).toBe(200)
+  })
+
+  it('shows no token and no secret, and puts the host where its token says', async () => {
+    const { token } = await makeToken({ defaultProjectUid: projectUid })
+    const host = playEdgeHost(platform)
+    const reply = await host.register(token, 'mill-7')
+    expect(reply.text).not.toContain(token)
+    expect(reply.json).toMatchObject({ aclmeta: { projectUid }, status: { state: 'ready' } })
+    const inProject = { ...admin, projectuid: projectUid }
+    const list = await ask('GET', '/v1/edgehosts?filters=metadata.name=mill-7', undefined, inProject)
+    expect(list.json.items.map(({ metadata }) => metadata.uid)).toEqual([host.uid])
+    expect((await ask('GET', '/v1/edgehosts?filters=metadata.name=mill-7')).json.listmeta.count).toBe(0)
+    expect((await ask('GET', `/v1/edgehosts/${host.uid}`)).status).toBe(404)
+    expect((await ask('GET', `/v1/edgehosts/${host.uid}`, undefined, inProject)).status).toBe(200)
+    const inUse = await ask('DELETE', `/v1/projects/${projectUid}`)
+    expect([inUse.json.code, inUse.json.message]).toEqual([
+      'ProjectInUse',
+      expect.stringMatching(/north still has \d+ edge hosts?, the registration token /),
+    ])
+  })
+})
+
+describe('the login of a host', () => {
+  it('is a nonce and its signature; each gets the next generation', async () => {
+    const host = await registered()
+    const challenge = await host.challenge()
+    expect([challenge.status, challenge.json.code]).toEqual([401, 'LoginChallenge'])
+    expect([(await host.logIn()).json.generation, (await host.logIn()).json.generation]).toEqual([1, 2])
+  })
+
+  it('cannot be used again, nor with the nonce of another host, nor after a minute', async () => {
+    const [host, other] = [await registered(), await registered()]
+    const nonce = (await host.challenge()).json.details!.nonce
+    expect((await host.answer(nonce, 0)).status).toBe(200)
+    platform.rooms.hosts.authenticate((await host.logIn()).json.Authorization!)
+    // What stood on the wire before is an old generation now.
+    expect((await host.answer(nonce, 0)).json.code).toBe('HostExistsTwice')
+    expect((await other.answer(nonce)).json.code).toBe('LoginChallenge')
+    const late = (await other.challenge()).json.details!.nonce
+    platform.clock.turn(minuteMs)
+    expect((await other.answer(late)).json.code).toBe('LoginChallenge')
+  })
+
+  it('of an unknown host and of a wrong key are refused alike', async () => {
+    const unknown = playEdgeHost(platform, { uid: randomUUID() })
+    expect((await unknown.challenge()).json.code).toBe('LoginChallenge')
+    const host = await registered()
+    const thief = playEdgeHost(platform, { hostUid: host.hostUid, uid: host.uid })
+    const replies = [await unknown.loseLogin(), await thief.loseLogin()]
+    for (const { json } of replies) expect(json.code).toBe('LoginRefused')
+  })
+
+  it('goes on when its reply is lost, at any time', async () => {
+    const host = await registered()
+    for (let round = 0; round < 3; round += 1) {
+      await host.loseLogin()
+      await host.loseLogin()
+      expect((await host.logIn()).status).toBe(200)
+      expect(platform.rooms.hosts.authenticate(host.token)?.uid).toBe(host.uid)
+    }
+  })
+
+  it('tells a host and its copy apart, and refuses both until an administrator has chosen', async () => {
+    const host = await registered()
+    await host.logIn()
+    platform.rooms.hosts.authenticate(host.token)
+    const copy = host.copy()
+    await host.logIn()
+    platform.rooms.hosts.authenticate(host.token)
+    const other = (await ask('GET', `/v1/edgehosts/${host.uid}`)).json
+    expect(other.status.isDuplicate).toBeUndefined()
+    expect((await copy.logIn()).json.code).toBe('HostExistsTwice')
+    expect((await host.logIn()).json.code).toBe('HostExistsTwice')
+    expect(platform.rooms.hosts.authenticate(host.token)).toBeUndefined()
+    expect((await ask('GET', `/v1/edgehosts/${host.uid}`)).json.status.isDuplicate).toBe(true)
+    await ask('PUT', `/v1/edgehosts/${host.uid}/duplicate`, { action: 'acceptNext' })
+    expect((await copy.logIn()).status).toBe(200)
+    expect(platform.rooms.hosts.authenticate(copy.token)?.uid).toBe(host.uid)
+    expect((await host.logIn()).json.code).toBe('HostExistsTwice')
+  })
+
+  it('takes a newer generation than it knows, as after a restored backup', async () => {
+    const host = await registered()
+    host.generation = 40
+    expect((await host.logIn()).json.generation).toBe(41)
+  })
+
+  it('of a removed host says so, and its token ends', async () => {
+    const host = await registered()
+    await host.logIn()
+    expect((await ask('DELETE', `/v1/edgehosts/${host.uid}`)).status).toBe(204)
+    expect(platform.rooms.hosts.authenticate(host.token)).toBeUndefined()
+    expect((await host.logIn()).json.code).toBe('HostRemoved')
+  })
+
+  it('is recorded at the first time and when it is refused, and no token stands anywhere', async () => {
+    const host = await registered()
+    const { sql } = platform.rooms.state.database
+    const count = () =>
+      (
+        sql
+          .prepare("SELECT count(*) AS found FROM audit WHERE action = 'activity' AND resource_uid = ?")
+          .get(host.uid) as { found: number }
+      ).found
+    await host.logIn()
+    platform.rooms.audit.flush()
+    expect(count()).toBe(1)
+    await host.logIn()
+    await host.challenge()
+    platform.rooms.audit.flush()
+    expect(count()).toBe(1)
+    const all = JSON.stringify([platform.lines, sql.prepare('SELECT * FROM audit').all()])
+    expect(all).not.toContain(host.token)
+  })
+})
+
+it('roles in a project count for its hosts alone', async () => {
+  const uid = await platform.addUser('north@plant.example', password)
+  const users = [{ userId: uid, roles: ['viewer'] }]
+  await ask('PUT', `/v1/projects/${projectUid}`, { metadata: { name: 'north' }, spec: { users } })
+  const own = await platform.signIn('north@plant.example', password)
+  const inProject = { ...own, projectuid: projectUid }
+  expect((await ask('GET', '/v1/edgehosts', undefined, inProject)).status).toBe(200)
+  expect((await ask('GET', '/v1/edgehosts', undefined, own)).status).toBe(403)
+  expect((await ask('GET', '/v1/users', undefined, inProject)).status).toBe(403)
+  const [host] = (await ask('GET', '/v1/edgehosts', undefined, inProject)).json.items
+  expect((await ask('DELETE', `/v1/edgehosts/${host!.metadata.uid}`, undefined, inProject)).status).toBe(403)
+})
