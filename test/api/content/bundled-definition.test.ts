@@ -8,6 +8,7 @@ import {
   mediaTypes,
 } from '../../../src/content/format/media-types.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../../src/definition/schemas.ts'
+import { noReserve } from '../../support/content-uploads.ts'
 import { definitionArchive } from '../../support/definition-archives.ts'
 import { layoutMembers } from '../../support/layout-files.ts'
 import { createLayout } from '../../support/layouts.ts'
@@ -25,6 +26,7 @@ let token: string
 let running: readonly ClusterProfileDetail[] | undefined
 const options = () => ({
   ...{ contentProgram: contentProgram(), examineProgram: examineProgram(), running: () => running },
+  content: noReserve,
 })
 beforeEach(async () => {
   running = undefined
