@@ -94,7 +94,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const projectStore = createProjectStore(database)
   const hosts = await createHostParts({
-    ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock },
+    ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock, log },
   })
   const keys = createKeys({
     ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
@@ -111,7 +111,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const api = createApi({
     ...{ settings: config.api, mode: 'airgap', material: certificate.material(), audit: audit.requests },
     ...{
-      identify: createIdentify({ ...people, keys }),
+      identify: createIdentify({ ...people, keys, authenticateHost: hosts.authenticate }),
       authorize: createAuthorize({ ...people, projects: projectStore }),
       holderOf: () => undefined,
       isKnownClient: () => false,
@@ -123,8 +123,11 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   // The routes of the trail are those of a host.
   const trail: Room = Object.fromEntries(Object.entries(audit).filter(([name]) => name !== 'routes'))
   const platform: Room = {
-    jobs: [names.job, ...people.jobs],
-    stop: () => people.stop(),
+    jobs: [names.job, ...people.jobs, ...hosts.jobs],
+    async stop() {
+      hosts.stop()
+      await people.stop()
+    },
     async routes(app) {
       await app.register(authRoutes, people)
       await app.register(apiKeyRoutes, { keys, listTokens })

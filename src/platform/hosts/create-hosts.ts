@@ -7,8 +7,18 @@ import type { Secrets } from '../../secrets/secrets.ts'
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
+import type { Logger } from '../../system/log.ts'
+import { refusedField } from '../../errors/refused-field.ts'
+import type { Job } from '../../room.ts'
 import type { ProjectRecord } from '../projects/project-store.ts'
-import { EdgeHostDevice, type EdgeHostRegistration } from '../schemas/edge-hosts.ts'
+import {
+  EdgeHostDevice,
+  type EdgeHostFacts,
+  type EdgeHostMetaUpdate,
+  type EdgeHostRegistration,
+} from '../schemas/edge-hosts.ts'
+import { requireUnchanged } from '../unchanged.ts'
+import { createHeartbeats, type Heartbeats } from './heartbeats.ts'
 import { createHostLogin, type HostLogin } from './host-login.ts'
 import { createHostStore, hostColumns, toHostRecord, type HostRecord } from './host-store.ts'
 import { createHostTokens } from './host-tokens.ts'
@@ -24,6 +34,7 @@ export interface HostPartsOptions {
   readonly tenantUid: string
   readonly findProject: (uid: string) => ProjectRecord | undefined
   readonly clock: Clock
+  readonly log: Logger
 }
 
 /** Edge hosts: their registration, their logins, and what is known of them. */
@@ -33,6 +44,19 @@ export interface HostParts {
   readonly login: HostLogin
   /** The host of a token; its first use shows that the host has stored the generation. */
   authenticate(token: string): HostRecord | undefined
+  readonly beat: Heartbeats['beat']
+  /**
+   * Replaces what a host reported of itself.
+   * @throws AppError NotFound, BadRequest for another `hostUid`
+   */
+  report(uid: string, facts: EdgeHostFacts): void
+  /**
+   * Replaces labels, and adds or replaces annotations.
+   * @throws AppError NotFound, BadRequest for another name or uid
+   */
+  describe(uid: string, projectUid: string, update: EdgeHostMetaUpdate): void
+  readonly jobs: readonly Job[]
+  stop(): void
   readonly list: SqlList<EdgeHostDevice>
   /** The condition of a list for a scope. */
   inScope(projectUid: string): SqlText
@@ -49,20 +73,24 @@ export interface HostParts {
 
 /** Creates the parts in the order of their dependencies. */
 export async function createHostParts(options: HostPartsOptions): Promise<HostParts> {
-  const { database, read, secrets, tenantUid, findProject, clock } = options
+  const { database, read, secrets, tenantUid, findProject, clock, log } = options
   const { sql, transaction } = database
   const store = createHostStore(database)
   const tokenStore = createTokenStore(database)
   const tokens = createRegistrationTokens({ store: tokenStore, findProject, transaction, clock })
   const hostTokens = await createHostTokens({ key: secrets.derive('token of a host'), clock })
   const nonces = createNonces({ key: secrets.derive('nonce of a host'), clock })
+  const heartbeats = createHeartbeats({ database, clock, log })
   const countAll = sql.prepare('SELECT count(*) AS found FROM edge_host')
 
   function get(uid: string, projectUid: string): HostRecord {
     const host = store.find(uid)
-    if (host?.projectUid !== projectUid)
-      throw new AppError(generalErrors.NotFound, 'there is no host with this uid in this scope')
+    if (host?.projectUid !== projectUid) throw notFound()
     return host
+  }
+
+  function change(host: HostRecord, changes: Partial<HostRecord>): void {
+    store.put({ ...host, ...changes, modifiedAt: clock.now() })
   }
 
   const toDevice = (host: HostRecord): EdgeHostDevice => {
@@ -85,7 +113,11 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
         service,
         type: 'edge-native',
       },
-      status: { ...(host.isTwice ? { isDuplicate: true } : {}), state: 'ready' },
+      status: {
+        ...(host.health ? { health: healthOf(host.health) } : {}),
+        ...(host.isTwice ? { isDuplicate: true } : {}),
+        state: 'ready',
+      },
     }
   }
 
@@ -102,6 +134,28 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       if (host?.last !== claims?.gen || !host || host.isTwice) return undefined
       if (!host.isUsed) store.put({ ...host, isUsed: true })
       return host
+    },
+    beat: heartbeats.beat,
+    jobs: [heartbeats.job],
+    stop: heartbeats.stop,
+    report(uid, { metadata, spec: { device, service = {}, host: reported } }) {
+      transaction(() => {
+        const host = store.find(uid)
+        if (!host) throw notFound()
+        if (reported.hostUid !== undefined && reported.hostUid !== host.hostUid)
+          throw refusedField('spec.host.hostUid', `cannot be changed; it is ${host.hostUid}`)
+        requireUnchanged({ metadata: metadata ?? {} }, toDevice(host))
+        const { hostAddress, macAddress, hostChecksum } = reported
+        change(host, { reported: { device, service, hostAddress, macAddress, hostChecksum } })
+      })
+    },
+    describe(uid, projectUid, { metadata }) {
+      transaction(() => {
+        const host = get(uid, projectUid)
+        requireUnchanged({ metadata }, toDevice(host))
+        const { labels = host.labels, annotations } = metadata
+        change(host, { labels, annotations: { ...host.annotations, ...annotations } })
+      })
     },
     list: createSqlList({
       ...{ resource: hostList, table: 'edge_host', columns: hostColumns, sql },
@@ -128,6 +182,13 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
   }
 }
 
+const notFound = () => new AppError(generalErrors.NotFound, 'there is no host with this uid in this scope')
+
+const healthOf = ({ at, ...health }: NonNullable<HostRecord['health']>) => ({
+  ...health,
+  lastHeartbeatTimestamp: timeOf(at),
+})
+
 const timeOf = (ms: number) => new Date(ms).toISOString()
 
 /** What queries of the list of hosts may name. */
@@ -139,7 +200,15 @@ export const hostList: ListResource<SqlField> = {
     'metadata.name': { type: 'text', column: 'name' },
     'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
     'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
+    'spec.device.archType': { type: 'text', column: 'architecture' },
+    'spec.device.cpu.cores': { type: 'integer', column: 'cpu_cores' },
+    'spec.device.memory.sizeInMB': { type: 'integer', column: 'memory_mb' },
+    'spec.device.os.family': { type: 'text', column: 'os_family' },
+    'spec.device.os.version': { type: 'text', column: 'os_version' },
+    'spec.host.hostAddress': { type: 'text', column: 'host_address' },
     'spec.host.hostUid': { type: 'text', column: 'host_uid' },
+    'spec.service.version': { type: 'text', column: 'service_version' },
+    'status.health.state': { type: 'text', column: 'health_state' },
   },
   defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
   item: EdgeHostDevice,

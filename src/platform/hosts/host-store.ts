@@ -1,5 +1,5 @@
 import type { Database } from '../../store/database.ts'
-import type { DeviceSpec } from '../schemas/edge-hosts.ts'
+import type { DeviceSpec, EdgeHostHealth } from '../schemas/edge-hosts.ts'
 import type { Generations } from './generations.ts'
 
 type Texts = Readonly<Record<string, string>>
@@ -28,6 +28,8 @@ export interface HostRecord extends Generations {
   readonly reported: Reported
   readonly createdAt: number
   readonly modifiedAt: number
+  /** Of the last heartbeat; absent before the first one. Written by the heartbeats alone, never by `put`. */
+  readonly health?: { readonly at: number } & Required<EdgeHostHealth>
 }
 
 /** The edge hosts in the database, and the keys of those that were removed. */
@@ -56,17 +58,22 @@ interface Row {
   readonly is_next_accepted: number
   readonly created_at: number
   readonly modified_at: number
+  readonly seen_at: number
+  readonly health_state: 'healthy' | 'unhealthy'
+  readonly health_message: string
+  readonly agent_version: string
 }
 
-/** The columns of a host, for a list. */
-export const hostColumns =
+const ownColumns =
   'uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation, is_used, is_twice, is_next_accepted, created_at, modified_at'
+/** The columns of a host, for a list. */
+export const hostColumns = `${ownColumns}, seen_at, health_state, health_message, agent_version`
 
 export function createHostStore({ sql, transaction }: Database): HostStore {
   const byUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE uid = ?`)
   const byHostUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE host_uid = ?`)
   const put = sql.prepare(
-    `INSERT INTO edge_host (${hostColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO edge_host (${ownColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (uid) DO UPDATE SET name = excluded.name, labels = excluded.labels, annotations = excluded.annotations,
       reported = excluded.reported, generation = excluded.generation, is_used = excluded.is_used, is_twice = excluded.is_twice,
       is_next_accepted = excluded.is_next_accepted, modified_at = excluded.modified_at`,
@@ -119,5 +126,13 @@ export function toHostRecord(columns: Readonly<Record<string, unknown>>): HostRe
     isNextAccepted: row.is_next_accepted === 1,
     createdAt: row.created_at,
     modifiedAt: row.modified_at,
+    ...(row.seen_at === 0
+      ? {}
+      : {
+          health: {
+            ...{ at: row.seen_at, state: row.health_state, message: row.health_message },
+            agentVersion: row.agent_version,
+          },
+        }),
   }
 }

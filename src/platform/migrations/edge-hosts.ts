@@ -31,7 +31,18 @@ export const edgeHostTables = `
     is_twice INTEGER NOT NULL,
     is_next_accepted INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    modified_at INTEGER NOT NULL
+    modified_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL DEFAULT 0,
+    health_state TEXT NOT NULL DEFAULT '',
+    health_message TEXT NOT NULL DEFAULT '',
+    agent_version TEXT NOT NULL DEFAULT '',
+    architecture TEXT AS (coalesce(reported ->> '$.device.archType', '')),
+    os_family TEXT AS (coalesce(reported ->> '$.device.os.family', '')),
+    os_version TEXT AS (coalesce(reported ->> '$.device.os.version', '')),
+    memory_mb INTEGER AS (coalesce(reported ->> '$.device.memory.sizeInMB', 0)),
+    cpu_cores INTEGER AS (coalesce(reported ->> '$.device.cpu.cores', 0)),
+    host_address TEXT AS (coalesce(reported ->> '$.hostAddress', '')),
+    service_version TEXT AS (coalesce(reported ->> '$.service.version', ''))
   ) STRICT;
   CREATE INDEX edge_host_scope ON edge_host (project_uid, created_at, uid);
   CREATE TABLE removed_host (

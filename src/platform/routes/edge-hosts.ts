@@ -7,7 +7,16 @@ import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
 import { hostList, type HostParts } from '../hosts/create-hosts.ts'
-import { EdgeHostDevice, EdgeHostRegistration, EdgeLogin, EdgeLoginReply } from '../schemas/edge-hosts.ts'
+import {
+  EdgeHostDevice,
+  EdgeHostFacts,
+  EdgeHostHealth,
+  EdgeHostMetaUpdate,
+  EdgeHostRegistration,
+  EdgeLogin,
+  EdgeLoginReply,
+} from '../schemas/edge-hosts.ts'
+import { ownUid } from './identify.ts'
 import { namedProject } from './scope.ts'
 
 export interface EdgeHostRoutesOptions {
@@ -117,6 +126,63 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
     },
     async (request) => hosts.toDevice(hosts.get(request.params.uid, scopeOf(request))),
+  )
+
+  app.patch(
+    '/v1/edgehosts/:uid/health',
+    {
+      config: { access: 'host' },
+      schema: {
+        operationId: 'updateEdgeHostHealth',
+        tags,
+        summary: 'The heartbeat of a host; it is shown within a second, and hosts send it each minute',
+        params: Params,
+        body: EdgeHostHealth,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      hosts.beat(ownUid(request), request.body)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.put(
+    '/v1/edgehosts/:uid',
+    {
+      config: { access: 'host' },
+      schema: {
+        operationId: 'updateEdgeHost',
+        tags,
+        summary: 'What a host is, replaced as a whole; hosts send it when it has changed',
+        params: Params,
+        body: EdgeHostFacts,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      hosts.report(ownUid(request), request.body)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.put(
+    '/v1/edgehosts/:uid/meta',
+    {
+      config: { access: 'operator', scope: 'both', audit: { action: 'update', kind: 'edgeHost', resource } },
+      schema: {
+        operationId: 'updateEdgeHostMeta',
+        tags,
+        summary: 'Replace the labels of a host, and add or replace annotations',
+        params: Params,
+        body: EdgeHostMetaUpdate,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      hosts.describe(request.params.uid, scopeOf(request), request.body)
+      return reply.code(204).send(null)
+    },
   )
 
   app.delete(

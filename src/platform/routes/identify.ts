@@ -1,27 +1,52 @@
-import type { onRequestHookHandler } from 'fastify'
+import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Authorize, Caller, Decision, Identify } from '../../api/access.ts'
-import { authorizeByRole, identifyByToken } from '../../api/guard.ts'
+import { authorizeByRole, callerOf, identifyByToken } from '../../api/guard.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { projectNotFound } from '../projects/projects.ts'
 import type { ProjectStore } from '../projects/project-store.ts'
+import type { HostParts } from '../hosts/create-hosts.ts'
+import type { HostRecord } from '../hosts/host-store.ts'
 import type { Keys } from '../keys/keys.ts'
 import { highest, type SignedIn, type UserParts } from '../users/create-users.ts'
 import { namedProject } from './scope.ts'
 
-/** Identifies users by their tokens, and by API keys where there is no token. */
+/** Identifies users and hosts by their tokens, and users by API keys where there is no token. */
 export const createIdentify = ({
   authenticate,
+  authenticateHost,
   userOf,
   keys,
-}: Pick<UserParts, 'authenticate' | 'userOf'> & { readonly keys: Pick<Keys, 'userOf'> }): Identify => {
-  const byToken = identifyByToken((token) => toCaller(authenticate(token), 'user'))
+}: Pick<UserParts, 'authenticate' | 'userOf'> & {
+  readonly authenticateHost: HostParts['authenticate']
+  readonly keys: Pick<Keys, 'userOf'>
+}): Identify => {
+  const byToken = identifyByToken(
+    (token) => toCaller(authenticate(token), 'user') ?? toHostCaller(authenticateHost(token)),
+  )
   return (request) => {
     const apiKey = request.headers.apikey
     if (typeof apiKey !== 'string' || request.headers.authorization !== undefined) return byToken(request)
     const uid = keys.userOf(apiKey)
     return uid === undefined ? undefined : toCaller(userOf(uid), 'key')
   }
+}
+
+const toHostCaller = (host: HostRecord | undefined): Caller | undefined =>
+  host && { userName: host.name, uid: host.uid, kind: 'host', sessionUid: undefined, role: 'viewer' }
+
+/**
+ * The host behind a request on a route for hosts, which acts for itself alone.
+ * @throws AppError NotFound for the uid of another host
+ */
+export function ownUid(request: FastifyRequest): string {
+  const { uid = '' } = callerOf(request)
+  if ((request.params as { readonly uid?: unknown }).uid !== uid)
+    throw new AppError(
+      generalErrors.NotFound,
+      'a host may only speak for itself, and this uid is not its own',
+    )
+  return uid
 }
 
 const toCaller = (user: SignedIn | undefined, kind: 'user' | 'key'): Caller | undefined =>
@@ -60,6 +85,8 @@ export const createAuthorize =
   }): Authorize =>
   (request, caller, access): Decision => {
     if (access === 'open') return {}
+    // The scope of a host is itself.
+    if (caller.kind === 'host' || access === 'host') return authorizeByRole(request, caller, access)
     const isPerson = caller.kind === 'user' || caller.kind === 'key'
     const ofTenant = isPerson ? roleOf(caller.uid ?? '') : caller.role
     let project: string | undefined

@@ -71,6 +71,17 @@ export const DeviceSpec = Type.Object(
 )
 export type DeviceSpec = Static<typeof DeviceSpec>
 
+/** The heartbeat of a host. */
+export const EdgeHostHealth = Type.Object(
+  {
+    agentVersion: text(64),
+    message: text(1_024),
+    state: Type.Enum(['healthy', 'unhealthy']),
+  },
+  { title: 'EdgeHostHealth' },
+)
+export type EdgeHostHealth = Static<typeof EdgeHostHealth>
+
 const HostUid = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,126}$',
   accepts: 'at most 127 letters, digits, dots, dashes and underscores; the first a letter or digit',
@@ -109,6 +120,39 @@ export const EdgeHostRegistration = Type.Object({
 })
 export type EdgeHostRegistration = Static<typeof EdgeHostRegistration>
 
+/** What a host reports of itself after its registration. */
+export const EdgeHostFacts = Type.Object(
+  {
+    metadata: Type.Optional(Type.Object({ name: text(), uid: text(64) })),
+    spec: Type.Object({
+      device: DeviceSpec,
+      host: Type.Object({
+        hostUid: Type.Optional(HostUid),
+        hostAddress: Type.String({ maxLength: 64 }),
+        macAddress: text(64),
+        hostChecksum: text(128),
+      }),
+      service: Type.Optional(ServiceSpec),
+    }),
+  },
+  { title: 'EdgeHostFacts' },
+)
+export type EdgeHostFacts = Static<typeof EdgeHostFacts>
+
+/** Labels and annotations of a host in a request. */
+export const EdgeHostMetaUpdate = Type.Object(
+  {
+    metadata: Type.Object({
+      annotations: Type.Optional(AnnotationsEntity),
+      labels: Type.Optional(LabelsEntity),
+      name: text(),
+      uid: text(64),
+    }),
+  },
+  { title: 'EdgeHostDeviceMetaUpdateEntity' },
+)
+export type EdgeHostMetaUpdate = Static<typeof EdgeHostMetaUpdate>
+
 /** A host in replies. */
 export const EdgeHostDevice = Type.Object(
   {
@@ -127,6 +171,17 @@ export const EdgeHostDevice = Type.Object(
       type: Type.Literal('edge-native'),
     }),
     status: Type.Object({
+      health: Type.Optional(
+        Type.Object(
+          {
+            agentVersion: Type.String(),
+            lastHeartbeatTimestamp: Type.String({ format: 'date-time' }),
+            message: Type.String(),
+            state: Type.Enum(['healthy', 'unhealthy']),
+          },
+          { description: 'Absent before the first heartbeat. After three minutes without one, unhealthy.' },
+        ),
+      ),
       isDuplicate: Type.Optional(
         Type.Boolean({
           description: 'Two hosts have this key: its logins are refused until an administrator chooses.',
