@@ -124,9 +124,9 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const trail: Room = Object.fromEntries(Object.entries(audit).filter(([name]) => name !== 'routes'))
   const platform: Room = {
     jobs: [names.job, ...people.jobs, ...hosts.jobs],
-    async stop() {
+    stop() {
       hosts.stop()
-      await people.stop()
+      people.stop()
     },
     async routes(app) {
       await app.register(authRoutes, people)

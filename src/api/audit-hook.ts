@@ -66,7 +66,7 @@ export interface RequestAudit {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `false`: the route changes nothing, although its method suggests it. */
+    /** `false`: the route changes nothing, although its method suggests it, or takes only what hosts report by themselves. */
     audit?: AuditWords | false
   }
   interface FastifyRequest {

@@ -131,7 +131,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   app.patch(
     '/v1/edgehosts/:uid/health',
     {
-      config: { access: 'host' },
+      config: { access: 'host', audit: false },
       schema: {
         operationId: 'updateEdgeHostHealth',
         tags,
@@ -150,7 +150,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   app.put(
     '/v1/edgehosts/:uid',
     {
-      config: { access: 'host' },
+      config: { access: 'host', audit: false },
       schema: {
         operationId: 'updateEdgeHost',
         tags,
