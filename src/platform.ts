@@ -24,6 +24,7 @@ import { projectRoutes } from './platform/routes/projects.ts'
 import { registrationTokenRoutes } from './platform/routes/registration-tokens.ts'
 import { systemRoutes } from './platform/routes/system.ts'
 import { userRoutes } from './platform/routes/users.ts'
+import { rateRows } from './platform/routes/rates.ts'
 import { openTenant } from './platform/tenant.ts'
 import { createUserParts, type UserParts } from './platform/users/create-users.ts'
 import type { Room } from './room.ts'
@@ -115,6 +116,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       authorize: createAuthorize({ ...people, projects: projectStore }),
       holderOf: () => undefined,
       isKnownClient: () => false,
+      rateRows,
     },
     ...{ clientOf: clientOfAddress, anonymousLog, stopping, clock, log },
   })

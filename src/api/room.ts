@@ -16,6 +16,7 @@ import { createHttpsServer } from './connection/https-server.ts'
 import { listen } from './connection/listen.ts'
 import { createLocalServer } from './connection/local-server.ts'
 import type { RouteTable } from './route-table.ts'
+import type { RateRow } from './rate/rows.ts'
 import { createServer } from './server.ts'
 
 export interface ApiOptions {
@@ -30,6 +31,8 @@ export interface ApiOptions {
   readonly holderOf: (accessToken: string) => string | undefined
   /** Whether a user has logged in from exactly this client. */
   readonly isKnownClient: (client: Client) => boolean
+  /** A table of paths with their rates, in place of rates by resource. */
+  readonly rateRows?: readonly RateRow[] | undefined
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
   /** Aborted when a stop begins, which ends long replies. */
@@ -73,6 +76,7 @@ export function createApi(options: ApiOptions): Api {
     serverFactory: https.serverFactory,
     rateLimits: {
       settings: settings.rateLimits,
+      rows: options.rateRows,
       holderOf: options.holderOf,
       isKnownClient: options.isKnownClient,
       monotonic: () => clock.monotonic(),

@@ -1,3 +1,4 @@
+import { decodePath } from './decode-path.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Access } from './access.ts'
 import type { AuditWords } from './audit-hook.ts'
@@ -72,16 +73,5 @@ export function collectRoutes(app: FastifyInstance, slashParameter?: string): Ro
       }
       return url
     },
-  }
-}
-
-// Decodes a path as the router does. The router has refused paths that cannot be decoded, so the catch is only a safeguard
-// against a 500.
-function decodePath(url: string): string {
-  const [path = ''] = url.split(/[?#]/, 1)
-  try {
-    return decodeURI(path)
-  } catch {
-    return path
   }
 }

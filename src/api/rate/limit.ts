@@ -12,7 +12,9 @@ import { apiErrors } from '../codes.ts'
 import { networkFactor, type Client } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
 import { accessTokenOf } from '../guard.ts'
+import type { Rate } from './bucket.ts'
 import { createRateCounters, type RateCounter } from './counters.ts'
+import { createRowFinder, type RateRow } from './rows.ts'
 import { otherResource, parseResourceRate, resourceOf } from './resource.ts'
 import { createTally } from '../../base/tally.ts'
 
@@ -21,6 +23,8 @@ export type RateLimitSettings = ApiSettings['rateLimits']
 
 export interface RateLimitOptions {
   readonly settings: RateLimitSettings
+  /** A table of paths with their rates: requests then count in the bucket of their row instead of that of their resource. */
+  readonly rows?: readonly RateRow[] | undefined
   /** Monotonic milliseconds. */
   readonly monotonic: () => number
   /** The user of an access token that is in memory; no signature is checked. */
@@ -85,7 +89,7 @@ interface Resource {
  * draft-ietf-httpapi-ratelimit-headers-11.
  */
 export function createRateLimiter(options: RateLimitOptions): RateLimiter {
-  const { settings, monotonic, holderOf, isKnownClient, log } = options
+  const { settings, rows, monotonic, holderOf, isKnownClient, log } = options
   const counters = createRateCounters(settings.trackedKeys)
   const own = new Map(settings.resources.map(parseResourceRate))
   const resources = new Map<string, Resource>()
@@ -98,9 +102,10 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   )
 
   function open(name: string): Resource {
-    const known = resources.get(name)
-    if (known) return known
-    const rate = isOwnBucket(name) ? settings[name] : (own.get(name) ?? settings)
+    return resources.get(name) ?? add(name, isOwnBucket(name) ? settings[name] : (own.get(name) ?? settings))
+  }
+
+  function add(name: string, rate: Rate): Resource {
     const counter = counters.open(rate)
     const networks = counters.open({ ...rate, requestsPerSecond: rate.requestsPerSecond * networkFactor })
     const policy = `"${name}";q=${counter.capacity};w=${rate.burst}`
@@ -111,6 +116,8 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   }
   // Paths without a route count together, unless their resource has routes.
   const other = open(otherResource)
+  const rowOf = rows && createRowFinder(rows)
+  for (const row of rows ?? []) add(row.path, row)
 
   function takeOf(counter: RateCounter, key: string, now: number): Verdict {
     const left = counter.take(key, now)
@@ -162,8 +169,11 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const take = (resource: Resource, request: FastifyRequest, reply: FastifyReply): AppError | undefined =>
     request.peer.isLocal ? undefined : report(resource, judge(resource, request), request, reply)
 
-  const check: RateLimiter['check'] = (request, reply) =>
-    take(resources.get(resourceOf(request.url)) ?? other, request, reply)
+  /** The resource of a request by its path alone. */
+  const ofPath = ({ url }: FastifyRequest): Resource =>
+    resources.get(rowOf ? (rowOf(url)?.path ?? otherResource) : resourceOf(url)) ?? other
+
+  const check: RateLimiter['check'] = (request, reply) => take(ofPath(request), request, reply)
 
   return {
     addTo(app) {
@@ -172,8 +182,9 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
       app.addHook('onRoute', (route) => {
         const { limited = true, bucket, holder } = route.config ?? {}
         if (!limited) return
-        const resource = open(bucket ?? resourceOf(route.url))
+        const declared = rowOf ? undefined : open(bucket ?? resourceOf(route.url))
         const limit: onRequestHookHandler = (request, reply, done) => {
+          const resource = declared ?? ofPath(request)
           if (!holder || request.peer.isLocal) {
             done(take(resource, request, reply))
             return
@@ -190,6 +201,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
             done()
             return
           }
+          const resource = declared ?? ofPath(request)
           const user = holder(request)
           const verdict =
             user === undefined ? request.overLimit : takeUser(resource, user, Math.floor(monotonic()))

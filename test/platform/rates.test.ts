@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { rateRows } from '../../src/platform/routes/rates.ts'
+import { createTestPlatform } from '../support/test-platform.ts'
+
+let platform: Awaited<ReturnType<typeof createTestPlatform>>
+beforeAll(async () => {
+  platform = await createTestPlatform({ rateLimits: { enabled: true } })
+})
+afterAll(() => platform.close())
+
+let addresses = 0
+const newAddress = () => `192.0.2.${(addresses += 1)}`
+// A path of the row: each parameter has a value, another one each time.
+let values = 0
+const pathOf = (row: string) => row.replaceAll(/:\w+|\{\w+\}/g, () => `value-${(values += 1)}`)
+const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const
+
+async function ask(url: string, remoteAddress: string, method: (typeof methods)[number] = 'GET') {
+  return (await platform.app.inject({ method, url, remoteAddress })).statusCode
+}
+
+/** How many requests are accepted before one is refused; each with another method and another uid. */
+async function countFree(row: string, address: string): Promise<number> {
+  for (let count = 0; count <= 1_000; count += 1)
+    if ((await ask(pathOf(row), address, methods[count % methods.length])) === 429) return count
+  return Infinity
+}
+
+// A constant clock would not fill the buckets; the running one fills up to a few tokens within the test of a row.
+const most = ({ requestsPerSecond, burst }: (typeof rateRows)[number]) => requestsPerSecond * burst
+
+it('has the 65 rows of the published table', () => {
+  const of = (rate: number) => rateRows.filter(({ requestsPerSecond }) => requestsPerSecond === rate).length
+  expect([of(10), of(2), of(50), rateRows.length]).toEqual([56, 1, 8, 65])
+})
+
+it.each(rateRows.map((row) => [row.path, row] as const))(
+  '%s has its rate for each address',
+  async (path, row) => {
+    const address = newAddress()
+    const started = performance.now()
+    const free = await countFree(path, address)
+    const filled = Math.ceil(((performance.now() - started) / 1_000) * row.requestsPerSecond)
+    expect(free).toBeGreaterThanOrEqual(most(row))
+    expect(free).toBeLessThanOrEqual(most(row) + filled)
+    // Other addresses are not touched, nor what is in no row.
+    expect(await ask(pathOf(path), newAddress())).not.toBe(429)
+    expect(await ask('/v1/in-no-row', address)).not.toBe(429)
+    // A row within this one, or around it, has a bucket of its own.
+    for (const other of rateRows)
+      if (other !== row && (other.path.startsWith(`${path}/`) || path.startsWith(`${other.path}/`)))
+        expect(await ask(pathOf(other.path), address), other.path).not.toBe(429)
+  },
+)
+
+it('paths in no row share one bucket', async () => {
+  const address = newAddress()
+  const started = performance.now()
+  let free = 0
+  while ((await ask(`/v1/in-no-row-${free}`, address)) !== 429) free += 1
+  const filled = Math.ceil(((performance.now() - started) / 1_000) * 10)
+  expect([free >= 50, free <= 50 + filled]).toEqual([true, true])
+})
