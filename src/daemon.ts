@@ -130,7 +130,6 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
 
   const images = createImagesRoom({
     ...{ stored: content.images, root: edges.runtimeRoot, runner, listTokens, stopping, clock, log },
-    answerMs: edges.runtimeAnswerMs,
   })
 
   const working: Room[] = [

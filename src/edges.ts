@@ -45,8 +45,6 @@ export interface Edges {
   readonly keeperProgram: string
   /** Folder below which container runtimes are looked for. */
   readonly runtimeRoot: string
-  /** How long a container runtime may take to answer, milliseconds; `undefined` is the default. */
-  readonly runtimeAnswerMs: number | undefined
   /** Replaces the profiles of the cluster; they are `undefined` without a cluster. */
   readonly running: (() => readonly ClusterProfileDetail[] | undefined) | undefined
   /** How long a request may last after its session has ended, milliseconds; `undefined` is the default. */
@@ -83,7 +81,6 @@ export const hostEdges = (log: Logger): Edges => ({
   stepProgram: join(import.meta.dirname, 'step.cjs'),
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
   runtimeRoot: '/',
-  runtimeAnswerMs: undefined,
   running: undefined,
   longRequestMs: undefined,
 })

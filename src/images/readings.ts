@@ -35,7 +35,7 @@ export interface ReadingsOptions {
   /** Aborted when a stop of the daemon begins. */
   readonly stopping: AbortSignal
   /** How long a runtime may take to answer. */
-  readonly limitMs?: number | undefined
+  readonly limitMs?: number
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }

@@ -17,8 +17,6 @@ export interface ImagesRoomOptions {
   readonly stored: StoredImages
   /** Folder below which the runtimes are looked for; `/` but in tests. */
   readonly root: string
-  /** How long a runtime may take to answer, milliseconds; `undefined` is the default. */
-  readonly answerMs: number | undefined
   readonly runner: CommandRunner
   readonly listTokens: ContinueTokens
   /** Aborted when a stop of the daemon begins. */
@@ -29,11 +27,10 @@ export interface ImagesRoomOptions {
 
 /** All images of this host: those of the content, and those of its container runtimes, which a job reads. */
 export function createImagesRoom(options: ImagesRoomOptions): Room {
-  const { root, answerMs, runner, stored, listTokens } = options
+  const { root, runner, stored, listTokens } = options
   const at = (path: string) => join(root, path)
   const readings = createReadings({
     ...options,
-    limitMs: answerMs,
     runtimes: [
       createContainerd({ socket: at('/run/containerd/containerd.sock'), unit: 'containerd' }),
       // That of the cluster of this host; the room cluster sets it up.

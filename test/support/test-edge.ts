@@ -135,8 +135,6 @@ export async function createTestEdge(options: TestEdgeOptions = {}) {
       prepareProgram: options.prepareProgram ?? '/nowhere/prepare.cjs',
       contentProgram: options.contentProgram ?? '/nowhere/content.cjs',
       runtimeRoot: options.runtimeRoot ?? '/nowhere',
-      // A machine that stands still for seconds changes no list.
-      runtimeAnswerMs: 120_000,
       inventoryProgram: options.inventoryProgram ?? '/nowhere/inventory.cjs',
       stepProgram: '/nowhere/step.cjs',
       keeperProgram: '/nowhere/keeper.cjs',
