@@ -23,7 +23,7 @@ let client: ContentClient
 let viewer: string
 let played: Played | undefined
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'edgehostd-images-'))
+  root = mkdtempSync(join(tmpdir(), 'images-'))
   mkdirSync(join(root, 'run'))
 })
 afterEach(async () => {
