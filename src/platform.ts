@@ -12,6 +12,7 @@ import { platformEdges, type PlatformEdges } from './platform-edges.ts'
 import { migrations } from './platform/migrations.ts'
 import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
 import { createOwnNames } from './platform/own-names.ts'
+import { createEvents } from './platform/events/events.ts'
 import { createHostParts, type HostParts } from './platform/hosts/create-hosts.ts'
 import { createKeyStore } from './platform/keys/key-store.ts'
 import { createKeys } from './platform/keys/keys.ts'
@@ -20,6 +21,7 @@ import { createProjectStore } from './platform/projects/project-store.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
 import { authRoutes } from './platform/routes/auth.ts'
 import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
+import { eventRoutes } from './platform/routes/events.ts'
 import { projectRoutes } from './platform/routes/projects.ts'
 import { registrationTokenRoutes } from './platform/routes/registration-tokens.ts'
 import { systemRoutes } from './platform/routes/system.ts'
@@ -97,6 +99,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const hosts = await createHostParts({
     ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock, log },
   })
+  const events = createEvents({ database, read, clock })
   const keys = createKeys({
     ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
   })
@@ -125,7 +128,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   // The routes of the trail are those of a host.
   const trail: Room = Object.fromEntries(Object.entries(audit).filter(([name]) => name !== 'routes'))
   const platform: Room = {
-    jobs: [names.job, ...people.jobs, ...hosts.jobs],
+    jobs: [names.job, ...people.jobs, ...hosts.jobs, events.job],
     stop() {
       hosts.stop()
       people.stop()
@@ -135,6 +138,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(apiKeyRoutes, { keys, listTokens })
       await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
       await app.register(edgeHostRoutes, { hosts, listTokens })
+      await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
       await app.register(projectRoutes, { projects, listTokens })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
     },

@@ -12,6 +12,7 @@ export const about = {
     users: 'Users of the platform and their roles.',
     apiKeys: 'API keys of users.',
     edgehosts: 'Edge hosts, their registration tokens, and their registration.',
+    events: 'Events of the hosts.',
     projects: 'Projects of the tenant, and roles of users in them.',
     system: 'The platform itself: whether it answers, and its state.',
   },

@@ -2,6 +2,7 @@ import type { Migrations } from '../store/database.ts'
 import { apiKeyTables } from './migrations/api-keys.ts'
 import { auditTables } from './migrations/audit.ts'
 import { edgeHostTables } from './migrations/edge-hosts.ts'
+import { eventTables } from './migrations/events.ts'
 import { guessTables } from './migrations/guess.ts'
 import { projectTables } from './migrations/projects.ts'
 import { tenantTables } from './migrations/tenant.ts'
@@ -12,7 +13,14 @@ import { userTables } from './migrations/users.ts'
  * an empty project uid is the tenant itself.
  */
 export const migrations: Migrations = [
-  [tenantTables, auditTables, guessTables, userTables, projectTables, apiKeyTables, edgeHostTables].join(
-    '\n',
-  ),
+  [
+    tenantTables,
+    auditTables,
+    guessTables,
+    userTables,
+    projectTables,
+    apiKeyTables,
+    edgeHostTables,
+    eventTables,
+  ].join('\n'),
 ]

@@ -44,6 +44,7 @@ export interface HostParts {
   readonly login: HostLogin
   /** The host of a token; its first use shows that the host has stored the generation. */
   authenticate(token: string): HostRecord | undefined
+  find(uid: string): HostRecord | undefined
   readonly beat: Heartbeats['beat']
   /**
    * Replaces what a host reported of itself.
@@ -135,6 +136,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       if (!host.isUsed) store.put({ ...host, isUsed: true })
       return host
     },
+    find: store.find,
     beat: heartbeats.beat,
     jobs: [heartbeats.job],
     stop: heartbeats.stop,
