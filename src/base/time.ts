@@ -11,3 +11,6 @@ export function parseTime(text: string): number | undefined {
   const isMoment = !Number.isNaN(time) && new Date(midnight).toISOString().startsWith(day)
   return isMoment ? time : undefined
 }
+
+/** Milliseconds since 1970 as RFC 3339 in UTC. */
+export const formatTime = (ms: number): string => new Date(ms).toISOString()

@@ -183,8 +183,9 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
         const { limited = true, bucket, holder } = route.config ?? {}
         if (!limited) return
         const declared = rowOf ? undefined : open(bucket ?? resourceOf(route.url))
+        const resourceFor = (request: FastifyRequest) => declared ?? ofPath(request)
         const limit: onRequestHookHandler = (request, reply, done) => {
-          const resource = declared ?? ofPath(request)
+          const resource = resourceFor(request)
           if (!holder || request.peer.isLocal) {
             done(take(resource, request, reply))
             return
@@ -201,7 +202,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
             done()
             return
           }
-          const resource = declared ?? ofPath(request)
+          const resource = resourceFor(request)
           const user = holder(request)
           const verdict =
             user === undefined ? request.overLimit : takeUser(resource, user, Math.floor(monotonic()))

@@ -7,14 +7,8 @@ export interface RateRow extends Rate {
   readonly path: string
 }
 
-interface Node {
-  readonly children: Map<string, Node>
-  parameter: Node | undefined
-  row: RateRow | undefined
-}
-
-const createNode = (): Node => ({ children: new Map(), parameter: undefined, row: undefined })
-const isParameter = (segment: string) => segment.startsWith(':') || segment.startsWith('{')
+// A parameter of a row; names of paths are never empty here.
+const parameter = ''
 
 /**
  * Finds the row of a request: the one with most segments whose segments begin its path; of two equally long ones that with a name where
@@ -22,42 +16,35 @@ const isParameter = (segment: string) => segment.startsWith(':') || segment.star
  * @returns a function of a URL as it was requested; it returns undefined for a path in no row
  */
 export function createRowFinder(rows: readonly RateRow[]): (url: string) => RateRow | undefined {
-  const root = createNode()
-  for (const row of rows) {
-    let node = root
-    for (const segment of segmentsOf(row.path)) {
-      if (isParameter(segment)) node = node.parameter ??= createNode()
-      else node = childOf(node, segment)
-    }
-    if (node.row) throw new Error(`the rows ${node.row.path} and ${row.path} are one`)
-    node.row = row
-  }
-
-  function deepest(
-    node: Node,
-    segments: readonly string[],
-    at: number,
-  ): { row: RateRow; at: number } | undefined {
-    const segment = segments[at]
-    const below = segment
-      ? [node.children.get(segment), node.parameter].flatMap((next) =>
-          next ? (deepest(next, segments, at + 1) ?? []) : [],
-        )
-      : []
-    const longest = below.reduce<{ row: RateRow; at: number } | undefined>(
-      (best, each) => (best && best.at >= each.at ? best : each),
-      undefined,
+  const table = rows
+    .map((row) => ({
+      row,
+      segments: segmentsOf(row.path).map((each) => (isParameter(each) ? parameter : each)),
+    }))
+    .sort(
+      (one, other) =>
+        other.segments.length - one.segments.length || compareNames(one.segments, other.segments),
     )
-    return longest ?? (node.row && { row: node.row, at })
+  const known = new Map<string, RateRow>()
+  for (const { row, segments } of table) {
+    const twin = known.get(segments.join('/'))
+    if (twin) throw new Error(`the rows ${twin.path} and ${row.path} are one`)
+    known.set(segments.join('/'), row)
   }
 
-  return (url) => deepest(root, segmentsOf(decodePath(url)), 0)?.row
+  return (url) => {
+    const path = segmentsOf(decodePath(url))
+    const matches = (segment: string, at: number) =>
+      segment === parameter ? Boolean(path[at]) : segment === path[at]
+    return table.find(({ segments }) => segments.every(matches))?.row
+  }
 }
 
 const segmentsOf = (path: string) => path.split('/').slice(1)
+const isParameter = (segment: string) => segment.startsWith(':') || segment.startsWith('{')
 
-function childOf({ children }: Node, segment: string): Node {
-  const child = children.get(segment) ?? createNode()
-  children.set(segment, child)
-  return child
+/** Puts a name before a parameter at the first place where only one of two rows has a parameter. */
+function compareNames(one: readonly string[], other: readonly string[]): number {
+  const at = one.findIndex((segment, index) => (segment === parameter) !== (other[index] === parameter))
+  return at === -1 ? 0 : one[at] === parameter ? 1 : -1
 }

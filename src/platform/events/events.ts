@@ -1,3 +1,5 @@
+import { formatTime, parseTime } from '../../base/time.ts'
+import { refusedField } from '../../errors/refused-field.ts'
 import type { Job } from '../../room.ts'
 import type { ListResource } from '../../lists/resource.ts'
 import { createSqlList, type SqlList } from '../../lists/sql-list.ts'
@@ -21,6 +23,7 @@ export interface Events {
   /**
    * Keeps the events of a host, on the disk when it returns. One whose uid the host has sent before is left out, so a report may be sent again.
    * @returns the uids, in the order of the report
+   * @throws AppError BadRequest for a time that is none; then no event is kept
    */
   add(host: Pick<HostRecord, 'uid' | 'name' | 'projectUid'>, entities: readonly EventEntity[]): string[]
   readonly list: SqlList<Event>
@@ -72,19 +75,16 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
     add(host, entities) {
       const now = clock.now()
       transaction(() => {
-        for (const { metadata, severity, reason, message, source, involvedObject = {} } of entities)
+        for (const [index, entity] of entities.entries()) {
+          const { metadata, severity, reason, message, source, involvedObject = {} } = entity
+          const at = parseTime(metadata.creationTimestamp)
+          if (at === undefined) throw refusedField(`[${index}].metadata.creationTimestamp`, 'is no time')
           insert.run(
-            ...[
-              metadata.uid,
-              host.projectUid,
-              host.uid,
-              host.name,
-              Date.parse(metadata.creationTimestamp),
-              now,
-            ],
+            ...[metadata.uid, host.projectUid, host.uid, host.name, at, now],
             ...[severity, reason, message, source?.component ?? ''],
             ...[involvedObject.kind ?? '', involvedObject.name ?? '', involvedObject.uid ?? ''],
           )
+        }
       })
       return entities.map(({ metadata }) => metadata.uid)
     },
@@ -127,8 +127,8 @@ function toEvent(columnsOfRow: SqlRow): Event {
     message: row.message,
     metadata: {
       ...{ number: row.seq, uid: row.uid },
-      creationTimestamp: new Date(row.at).toISOString(),
-      receivedTimestamp: new Date(row.received_at).toISOString(),
+      creationTimestamp: formatTime(row.at),
+      receivedTimestamp: formatTime(row.received_at),
     },
     ...{ reason: row.reason, severity: row.severity },
     source: { component: row.component, host: row.edge_host_name, hostUid: row.edge_host_uid },

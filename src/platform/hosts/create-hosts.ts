@@ -1,3 +1,4 @@
+import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { createSqlList, type SqlList } from '../../lists/sql-list.ts'
@@ -100,8 +101,8 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       aclmeta: { projectUid: host.projectUid, tenantUid },
       metadata: {
         ...{ annotations: host.annotations, labels: host.labels, name: host.name, uid: host.uid },
-        creationTimestamp: timeOf(host.createdAt),
-        lastModifiedTimestamp: timeOf(host.modifiedAt),
+        creationTimestamp: formatTime(host.createdAt),
+        lastModifiedTimestamp: formatTime(host.modifiedAt),
       },
       spec: {
         device,
@@ -188,10 +189,8 @@ const notFound = () => new AppError(generalErrors.NotFound, 'there is no host wi
 
 const healthOf = ({ at, ...health }: NonNullable<HostRecord['health']>) => ({
   ...health,
-  lastHeartbeatTimestamp: timeOf(at),
+  lastHeartbeatTimestamp: formatTime(at),
 })
-
-const timeOf = (ms: number) => new Date(ms).toISOString()
 
 /** What queries of the list of hosts may name. */
 export const hostList: ListResource<SqlField> = {

@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { uuidAt } from '../../base/uid.ts'
+import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { refusedField } from '../../errors/refused-field.ts'
@@ -61,12 +62,12 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
     return {
       metadata: {
         ...{ annotations: token.annotations, labels: token.labels, name: token.name, uid: token.uid },
-        creationTimestamp: timeOf(token.createdAt),
-        lastModifiedTimestamp: timeOf(token.modifiedAt),
+        creationTimestamp: formatTime(token.createdAt),
+        lastModifiedTimestamp: formatTime(token.modifiedAt),
       },
       spec: {
         ...(project ? { defaultProject: { name: project.name, uid: project.uid } } : {}),
-        expiry: timeOf(token.expiresAt),
+        expiry: formatTime(token.expiresAt),
         maximumHosts: token.maximumHosts,
         token: token.shown,
       },
@@ -135,7 +136,6 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
 }
 
 const hashOf = (token: string) => hash('sha256', token, 'hex')
-const timeOf = (ms: number) => new Date(ms).toISOString()
 
 /** What queries of the list of registration tokens may name. */
 export const tokenList: ListResource<MemoryField<TokenRecord>> = {

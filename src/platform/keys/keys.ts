@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { uuidAt } from '../../base/uid.ts'
+import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
 import { refusedField } from '../../errors/refused-field.ts'
@@ -53,17 +54,17 @@ export function createKeys({ store, findUser, transaction, clock }: KeysOptions)
     return {
       metadata: {
         ...{ annotations: key.annotations, labels: key.labels, name: key.name, uid: key.uid },
-        creationTimestamp: timeOf(key.createdAt),
-        lastModifiedTimestamp: timeOf(key.modifiedAt),
+        creationTimestamp: formatTime(key.createdAt),
+        lastModifiedTimestamp: formatTime(key.modifiedAt),
       },
       spec: {
-        expiry: timeOf(key.expiresAt),
+        expiry: formatTime(key.expiresAt),
         key: key.shown,
         user: { firstName: user?.firstName ?? '', lastName: user?.lastName ?? '', uid: key.userUid },
       },
       status: {
         isActive: key.isActive,
-        ...(key.lastUsedAt > 0 ? { lastUsed: timeOf(key.lastUsedAt) } : {}),
+        ...(key.lastUsedAt > 0 ? { lastUsed: formatTime(key.lastUsedAt) } : {}),
       },
     }
   }
@@ -129,8 +130,6 @@ export function createKeys({ store, findUser, transaction, clock }: KeysOptions)
     },
   }
 }
-
-const timeOf = (ms: number) => new Date(ms).toISOString()
 
 /** What queries of the list of keys may name. */
 export const keyList: ListResource<MemoryField<KeyRecord>> = {

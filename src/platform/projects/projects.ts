@@ -1,4 +1,5 @@
 import { uuidAt } from '../../base/uid.ts'
+import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { MemoryField } from '../../lists/memory.ts'
@@ -98,15 +99,13 @@ export function createProjects({ store, isUser, usesOf, transaction, clock }: Pr
   }
 }
 
-const timeOf = (ms: number) => new Date(ms).toISOString()
-
 /** A project in the API. */
 export const toProject = (project: ProjectRecord): Project => ({
   metadata: {
     annotations: project.annotations,
-    creationTimestamp: timeOf(project.createdAt),
+    creationTimestamp: formatTime(project.createdAt),
     labels: project.labels,
-    lastModifiedTimestamp: timeOf(project.modifiedAt),
+    lastModifiedTimestamp: formatTime(project.modifiedAt),
     name: project.name,
     uid: project.uid,
   },

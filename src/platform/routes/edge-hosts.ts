@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
@@ -17,7 +16,7 @@ import {
   EdgeLoginReply,
 } from '../schemas/edge-hosts.ts'
 import { ownUid } from './identify.ts'
-import { namedProject } from './scope.ts'
+import { scopeOf } from './scope.ts'
 
 export interface EdgeHostRoutesOptions {
   readonly hosts: HostParts
@@ -28,8 +27,6 @@ const Params = Type.Object({ uid: Uid })
 const resource = ({ params }: { readonly params: unknown }) => ({
   uid: uidOf((params as { readonly uid?: unknown }).uid),
 })
-/** The guard has checked it; without one, the scope is the tenant. */
-const scopeOf = (request: FastifyRequest) => namedProject(request) ?? ''
 
 /** Edge hosts: their registration and login, and what users see of them. */
 export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = async (

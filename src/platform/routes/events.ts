@@ -4,7 +4,6 @@ import { callerOf } from '../../api/guard.ts'
 import { errorReplies } from '../../api/schemas.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
-import { refusedField } from '../../errors/refused-field.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
@@ -12,7 +11,7 @@ import { eventList, type Events } from '../events/events.ts'
 import type { HostParts } from '../hosts/create-hosts.ts'
 import { BulkEvents, Event } from '../schemas/events.ts'
 import { CreatedUid } from '../schemas/metadata.ts'
-import { namedProject } from './scope.ts'
+import { scopeOf } from './scope.ts'
 
 export interface EventRoutesOptions {
   readonly events: Events
@@ -42,10 +41,6 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
     async (request, reply) => {
       const host = findHost(callerOf(request).uid ?? '')
       if (!host) throw new AppError(generalErrors.Unauthenticated, 'this host was removed')
-      request.body.forEach(({ metadata }, index) => {
-        if (Number.isNaN(Date.parse(metadata.creationTimestamp)))
-          throw refusedField(`[${index}].metadata.creationTimestamp`, 'is no time')
-      })
       return reply.code(201).send(events.add(host, request.body).map((uid) => ({ uid })))
     },
   )
@@ -63,7 +58,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<EventRoutesOptions> = async 
       },
     },
     async (request) => {
-      const projectUid = namedProject(request) ?? ''
+      const projectUid = scopeOf(request)
       const query = parseListQuery(request.query, eventList, { tokens: listTokens, bound: [projectUid] })
       return events.list.page(query, events.inScope(projectUid))
     },

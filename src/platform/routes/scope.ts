@@ -2,6 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { uidOf } from '../../base/uid.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 
+/** The project of a request that the guard has accepted; empty for the tenant. */
+export const scopeOf = (request: FastifyRequest): string => namedProject(request) ?? ''
+
 /**
  * The uid of the project that a request names, in the header `ProjectUid` or the query parameter of that name; `undefined` for the tenant.
  * A text that is no uid becomes an empty one, which no project has.

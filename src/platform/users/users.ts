@@ -1,4 +1,5 @@
 import type { Role } from '../../base/role.ts'
+import { formatTime } from '../../base/time.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -90,15 +91,13 @@ export function createUsers({ store, links, transaction, clock }: UsersOptions):
   }
 }
 
-const timeOf = (ms: number) => new Date(ms).toISOString()
-
 /** A user in the API. @param activationLink for the one reply that shows it */
 export const toUser = (user: UserRecord, activationLink?: string): User => ({
   metadata: {
     annotations: user.annotations,
-    creationTimestamp: timeOf(user.createdAt),
+    creationTimestamp: formatTime(user.createdAt),
     labels: user.labels,
-    lastModifiedTimestamp: timeOf(user.modifiedAt),
+    lastModifiedTimestamp: formatTime(user.modifiedAt),
     name: user.email,
     uid: user.uid,
   },
@@ -112,6 +111,6 @@ export const toUser = (user: UserRecord, activationLink?: string): User => ({
     ...(activationLink === undefined ? {} : { activationLink }),
     isActive: user.password !== '',
     isPasswordResetting: user.resetRequestedAt > 0,
-    ...(user.lastSignInAt > 0 ? { lastSignIn: timeOf(user.lastSignInAt) } : {}),
+    ...(user.lastSignInAt > 0 ? { lastSignIn: formatTime(user.lastSignInAt) } : {}),
   },
 })
