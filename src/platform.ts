@@ -107,6 +107,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     ...{
       store: projectStore,
       isUser: people.isUser,
+      roleOf: people.roleOf,
       usesOf: hosts.usesOf,
       transaction: database.transaction,
       clock,

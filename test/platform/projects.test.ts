@@ -9,6 +9,7 @@ interface Reply {
   readonly details?: { readonly field?: string }
   readonly metadata: Readonly<Record<string, unknown>>
   readonly spec: { readonly users: readonly unknown[] }
+  readonly listmeta: { readonly count: number }
   readonly items: readonly { readonly metadata: { readonly name: string } }[]
 }
 
@@ -93,6 +94,32 @@ describe('a project', () => {
   })
 })
 
+describe('a user with roles in projects only', () => {
+  it('lists and sees the projects with a role, and no others', async () => {
+    const users = [{ userId: memberUid, roles: ['viewer'] }]
+    const seen = await make('seen', { labels: { of: 'member' } })
+    await ask('PUT', `/v1/projects/${seen}`, { metadata: { name: 'seen' }, spec: { users } })
+    const hidden = await make('hidden')
+    const list = await ask(
+      'GET',
+      '/v1/projects?filters=metadata.name=seenORmetadata.name=hidden',
+      undefined,
+      member,
+    )
+    expect(list.json.items.map(({ metadata: { name } }) => name)).toEqual(['seen'])
+    const page = await ask('GET', '/v1/projects?limit=1&fields=metadata.name', undefined, member)
+    expect([page.json.items, page.json.listmeta.count]).toEqual([[{ metadata: { name: 'seen' } }], 1])
+    const get = async (uid: string) => (await ask('GET', `/v1/projects/${uid}`, undefined, member)).status
+    expect([await get(seen), await get(hidden), await get(randomUUID())]).toEqual([200, 404, 404])
+    await ask('PUT', `/v1/projects/${seen}`, { metadata: { name: 'seen' }, spec: { users: [] } })
+    expect(await get(seen)).toBe(404)
+    const info = await ask('GET', '/v1/users/info', undefined, member)
+    expect(info.json).toMatchObject({ userUid: memberUid })
+    // A role for the tenant shows all.
+    expect((await ask('GET', '/v1/projects')).json.listmeta.count).toBeGreaterThan(1)
+  })
+})
+
 describe('the scope of a request', () => {
   it('is checked: unknown projects and those without a role get the same answer', async () => {
     const own = await make('own')
@@ -100,7 +127,8 @@ describe('the scope of a request', () => {
     await ask('PUT', `/v1/projects/${own}`, { metadata: { name: 'own' }, spec: { users } })
     const other = await make('others')
     const status = async (projectuid: string, who = member) =>
-      (await ask('GET', '/v1/projects', undefined, { ...who, projectuid })).json.code
+      (await ask('GET', '/v1/users', undefined, { ...who, projectuid })).json.code
+    // Known, and then it does not count: users are the tenant's.
     expect([await status(own), await status(other), await status(randomUUID()), await status('x')]).toEqual([
       'Forbidden',
       'ProjectNotFound',

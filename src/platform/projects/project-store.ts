@@ -17,6 +17,8 @@ export interface ProjectRecord {
 /** The projects in the database. */
 export interface ProjectStore {
   all(): readonly ProjectRecord[]
+  /** Those in which a user has a role. */
+  allOf(userUid: string): readonly ProjectRecord[]
   find(uid: string): ProjectRecord | undefined
   has(uid: string): boolean
   /** Upper and lower case are the same. */
@@ -40,6 +42,9 @@ interface Row {
 
 export function createProjectStore({ sql, transaction }: Database): ProjectStore {
   const list = sql.prepare('SELECT * FROM project ORDER BY uid')
+  const listOf = sql.prepare(
+    'SELECT * FROM project WHERE uid IN (SELECT project_uid FROM user_role WHERE user_uid = ?) ORDER BY uid',
+  )
   const byUid = sql.prepare('SELECT * FROM project WHERE uid = ?')
   const byName = sql.prepare('SELECT 1 FROM project WHERE name_key = ?')
   const upsert = sql.prepare(
@@ -71,6 +76,7 @@ export function createProjectStore({ sql, transaction }: Database): ProjectStore
 
   return {
     all: () => list.all().map((row) => toRecord(row as unknown as Row)),
+    allOf: (userUid) => listOf.all(userUid).map((row) => toRecord(row as unknown as Row)),
     find(uid) {
       const row = byUid.get(uid)
       return row && toRecord(row as unknown as Row)

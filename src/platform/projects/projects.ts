@@ -1,3 +1,4 @@
+import type { Role } from '../../base/role.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
@@ -13,19 +14,27 @@ import type { ProjectRecord, ProjectStore } from './project-store.ts'
 export interface ProjectsOptions {
   readonly store: ProjectStore
   readonly isUser: (uid: string) => boolean
+  /** The role of a user for the tenant. */
+  readonly roleOf: (userUid: string) => Role | undefined
   /** What is still in a project, in words. */
   readonly usesOf: (uid: string) => readonly string[]
   readonly transaction: <T>(work: () => T) => T
   readonly clock: Clock
 }
 
+/** Who asks: a user by its uid, or root on the local socket without one. */
+export interface ProjectReader {
+  readonly uid?: string | undefined
+}
+
 /** The projects of the tenant, as an administrator sees and changes them. */
 export interface Projects {
   /** @throws AppError ProjectExists, BadRequest */
   create(entity: ProjectEntity): string
-  all(): readonly ProjectRecord[]
-  /** @throws AppError ProjectNotFound */
-  get(uid: string): ProjectRecord
+  /** All projects for callers with a role for the tenant; for others those in which they have one. */
+  seenBy(caller: ProjectReader): readonly ProjectRecord[]
+  /** @throws AppError ProjectNotFound, also for a project that `seenBy` leaves out */
+  get(uid: string, caller: ProjectReader): ProjectRecord
   /** Replaces users and labels; annotations that are not named stay. @throws AppError ProjectNotFound, BadRequest */
   update(uid: string, entity: ProjectEntity): void
   /** @throws AppError ProjectNotFound, ProjectInUse */
@@ -36,8 +45,12 @@ export interface Projects {
 export const projectNotFound = () =>
   new AppError(platformErrors.ProjectNotFound, 'there is no project with this uid in which you have a role')
 
-export function createProjects({ store, isUser, usesOf, transaction, clock }: ProjectsOptions): Projects {
-  function get(uid: string): ProjectRecord {
+export function createProjects(options: ProjectsOptions): Projects {
+  const { store, isUser, roleOf, usesOf, transaction, clock } = options
+
+  const isOfTenant = ({ uid }: ProjectReader) => uid === undefined || roleOf(uid) !== undefined
+
+  function find(uid: string): ProjectRecord {
     const found = store.find(uid)
     if (!found) throw projectNotFound()
     return found
@@ -49,8 +62,12 @@ export function createProjects({ store, isUser, usesOf, transaction, clock }: Pr
   }
 
   return {
-    all: store.all,
-    get,
+    seenBy: (caller) => (isOfTenant(caller) ? store.all() : store.allOf(caller.uid ?? '')),
+    get(uid, caller) {
+      const found = find(uid)
+      if (!isOfTenant(caller) && store.rolesOf(caller.uid ?? '', uid).length === 0) throw projectNotFound()
+      return found
+    },
     create(entity) {
       const { metadata, spec } = entity
       requireUnchanged(entity)
@@ -72,7 +89,7 @@ export function createProjects({ store, isUser, usesOf, transaction, clock }: Pr
     update(uid, entity) {
       checkUsers(entity)
       transaction(() => {
-        const before = get(uid)
+        const before = find(uid)
         requireUnchanged(entity, toProject(before))
         const { metadata, spec } = entity
         store.put({
@@ -86,7 +103,7 @@ export function createProjects({ store, isUser, usesOf, transaction, clock }: Pr
     },
     remove(uid) {
       transaction(() => {
-        const { name } = get(uid)
+        const { name } = find(uid)
         const uses = usesOf(uid)
         if (uses.length > 0)
           throw new AppError(

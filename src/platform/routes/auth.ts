@@ -59,6 +59,8 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.get(
     '/v1/auth/refresh/:token',
     {
+      // A HEAD request would end the token, and its answer has no room for the new one.
+      exposeHeadRoute: false,
       config: { access: 'open', audit: { action: 'activity', kind: 'token', bestEffort: true } },
       schema: {
         operationId: 'refreshToken',
@@ -78,7 +80,11 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
   app.post(
     '/v1/users/auth/tokens/revoke',
     {
-      config: { access: 'viewer', audit: { action: 'activity', kind: 'token', bestEffort: true } },
+      config: {
+        access: 'viewer',
+        scope: 'own',
+        audit: { action: 'activity', kind: 'token', bestEffort: true },
+      },
       schema: {
         operationId: 'revokeTokens',
         tags,

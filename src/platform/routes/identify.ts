@@ -67,8 +67,11 @@ export const refuseKeys: onRequestHookHandler = (request, _reply, done) => {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** On the platform: `both` counts in the project that the request names, or in the tenant without one. The default is the tenant. */
-    scope?: 'tenant' | 'both'
+    /**
+     * On the platform: `both` counts in the project that the request names, or in the tenant without one. `own` is what any user sees or does
+     * for itself, with a role for the tenant, in some projects only, or without one. The default is the tenant.
+     */
+    scope?: 'tenant' | 'both' | 'own'
   }
 }
 
@@ -100,9 +103,10 @@ export const createAuthorize =
       project !== undefined && isPerson ? highest(projects.rolesOf(caller.uid ?? '', project)) : undefined
     const isKnown = project === undefined || (projects.has(project) && (ofTenant ?? inProject) !== undefined)
     if (!isKnown) return { refusal: projectNotFound() }
-    const isOfTenant = project === undefined || request.routeOptions.config.scope !== 'both'
-    const roles = [ofTenant, isOfTenant ? undefined : inProject].filter((role) => role !== undefined)
-    const role = highest(roles)
+    const { scope } = request.routeOptions.config
+    // Without a project, or where it does not count, only the role for the tenant does.
+    const here = [ofTenant, scope === 'both' ? inProject : undefined].filter((role) => role !== undefined)
+    const role = highest(here) ?? (scope === 'own' ? 'viewer' : undefined)
     if (role === undefined)
       return { refusal: new AppError(generalErrors.Forbidden, 'this user has no role for the tenant') }
     const decided = { ...caller, role }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { callerOf } from '../../api/guard.ts'
 import { errorReplies, NoContent } from '../../api/schemas.ts'
 import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
@@ -49,25 +50,26 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
   app.get(
     '/v1/projects',
     {
-      config: { access: 'viewer' },
+      config: { access: 'viewer', scope: 'own' },
       schema: {
         operationId: 'listProjects',
         tags,
-        summary: 'List projects, the newest first',
+        summary:
+          'List projects, the newest first: all, or without a role for the tenant those where the user has one',
         querystring: listParameters(projectList),
         response: { 200: listOf(Project), ...errorReplies(400, 401, 403) },
       },
     },
     async (request) => {
       const query = parseListQuery(request.query, projectList, { tokens: listTokens })
-      return listInMemory(projects.all(), query, projectList, toProject)
+      return listInMemory(projects.seenBy(callerOf(request)), query, projectList, toProject)
     },
   )
 
   app.get(
     '/v1/projects/:uid',
     {
-      config: { access: 'viewer' },
+      config: { access: 'viewer', scope: 'own' },
       schema: {
         operationId: 'getProject',
         tags,
@@ -76,7 +78,7 @@ export const projectRoutes: FastifyPluginAsyncTypebox<ProjectRoutesOptions> = as
         response: { 200: Project, ...errorReplies(401, 403, 404) },
       },
     },
-    async (request) => toProject(projects.get(request.params.uid)),
+    async (request) => toProject(projects.get(request.params.uid, callerOf(request))),
   )
 
   app.put(

@@ -73,7 +73,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
   app.get(
     '/v1/users/info',
     {
-      config: { access: 'viewer' },
+      config: { access: 'viewer', scope: 'own' },
       schema: {
         operationId: 'getUserInfo',
         tags,
@@ -102,7 +102,9 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutesOptions> = async (a
     },
     async (request) => {
       const user = users.get(request.params.uid)
-      const link = callerOf(request).kind === 'key' ? undefined : links.takeUnshown(user.uid)
+      // The answer to HEAD would lose the link.
+      const isShown = request.method === 'GET' && callerOf(request).kind !== 'key'
+      const link = isShown ? links.takeUnshown(user.uid) : undefined
       if (link !== undefined) request.auditNote = 'with the link to set a password'
       return toUser(user, link)
     },
