@@ -71,7 +71,7 @@ async function ask(method: Method, url: string, headers: Headers, payload?: obje
 async function asAdmin(method: Method, url: string, payload?: object) {
   const reply = await ask(method, url, adminHeaders, payload)
   if (reply.statusCode >= 300) throw new Error(`${method} ${url}: ${reply.body}`)
-  return reply.body === '' || reply.body === 'null' ? {} : reply.json()
+  return reply.body === '' || reply.body === 'null' ? {} : reply.json<Partial<Made>>()
 }
 
 const made = async (url: string, payload: object) => (await asAdmin('POST', url, payload)) as Made
