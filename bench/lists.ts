@@ -63,7 +63,7 @@ function makeRecords(file: string): Database {
       INSERT INTO audit SELECT i, '018bcfe5-6800-7000-8000-' || printf('%012d', i), 1700000000000 + i * 1000, 'user',
         'user-' || (i % 7), 'admin', '192.0.2.' || (i % 200), 'activity', 'kind-' || (i % 11), 'name-' || (i % 100),
         '4bf5d3a1-0000-4000-8000-' || printf('%012d', i), 'Log in with an operating-system account', 'success', 200,
-        '7f3c2b1a-0000-4000-8000-' || printf('%012d', i), zeroblob(32), zeroblob(32) FROM n;
+        '7f3c2b1a-0000-4000-8000-' || printf('%012d', i), zeroblob(32), zeroblob(32), '', '' FROM n;
     PRAGMA wal_checkpoint(TRUNCATE)`)
   return database
 }

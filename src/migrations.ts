@@ -287,4 +287,9 @@ export const migrations: Migrations = [
   DROP TABLE cluster_revision;
   ALTER TABLE cluster_revision_next RENAME TO cluster_revision;
   `,
+  // the trail has the columns of the platform too; on hosts they are empty, and the hash of a record with empty ones is that of before
+  `
+  ALTER TABLE audit ADD COLUMN actor_uid TEXT NOT NULL DEFAULT '';
+  ALTER TABLE audit ADD COLUMN project_uid TEXT NOT NULL DEFAULT '';
+  `,
 ]

@@ -18,7 +18,9 @@ import { createKeyStore } from './platform/keys/key-store.ts'
 import { createKeys } from './platform/keys/keys.ts'
 import { createProjects } from './platform/projects/projects.ts'
 import { createProjectStore } from './platform/projects/project-store.ts'
+import { createAudits } from './platform/audits/audits.ts'
 import { apiKeyRoutes } from './platform/routes/api-keys.ts'
+import { auditRoutes } from './platform/routes/audits.ts'
 import { authRoutes } from './platform/routes/auth.ts'
 import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
 import { eventRoutes } from './platform/routes/events.ts'
@@ -103,6 +105,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const keys = createKeys({
     ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
   })
+  const audits = createAudits({
+    ...{ database, read, count: audit.count, tenantUid: tenant.uid },
+    ...{ findUser: people.find, findProject: projectStore.find },
+  })
   const projects = createProjects({
     ...{
       store: projectStore,
@@ -126,7 +132,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   certificate.onChange(() => api.useCertificate(certificate.material()))
 
-  // The routes of the trail are those of a host.
+  // The platform has routes of its own for the trail.
   const trail: Room = Object.fromEntries(Object.entries(audit).filter(([name]) => name !== 'routes'))
   const platform: Room = {
     jobs: [names.job, ...people.jobs, ...hosts.jobs, events.job],
@@ -140,6 +146,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
       await app.register(edgeHostRoutes, { hosts, listTokens })
       await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
+      await app.register(auditRoutes, { audits, access: audit.access, listTokens, now: () => clock.now() })
       await app.register(projectRoutes, { projects, listTokens })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
     },

@@ -18,6 +18,8 @@ export interface Caller {
   readonly sessionUid: string | undefined
   /** On the platform, the uid of the user or of the host; `undefined` for root on the local socket. */
   readonly uid?: string | undefined
+  /** On the platform, the project in which the request takes effect; without one the tenant. */
+  readonly projectUid?: string | undefined
   /** On the platform, what was presented: a token of a user, a key of a user, or a token of a host; `undefined` for root on the local socket. */
   readonly kind?: 'user' | 'key' | 'host' | undefined
 }

@@ -29,6 +29,8 @@ export interface AuditWords {
 export interface AuditResource {
   readonly name?: string | undefined
   readonly uid?: string | undefined
+  /** The project that it belongs to; by default that of the request. */
+  readonly projectUid?: string | undefined
 }
 
 /** What the trail records of a request. Unknown texts are empty. */
@@ -42,6 +44,10 @@ export interface AuditedRequest {
   readonly resourceUid: string
   readonly message: string
   readonly requestId: string
+  /** Uid of the user; on the platform only. */
+  readonly actorUid?: string | undefined
+  /** Uid of the project in which the request took effect; on the platform only. */
+  readonly projectUid?: string | undefined
   readonly hasSession: boolean
   /** Whether it is a refusal without a record of its own, which is only counted. */
   readonly isCounted: boolean
@@ -74,6 +80,8 @@ declare module 'fastify' {
     auditResource: AuditResource | null
     /** The account that the request is about, set by a handler. */
     auditActor: string
+    /** Its uid, where it has one. */
+    auditActorUid: string
     /** Text that a handler adds to the message of the record. */
     auditNote: string
     /** What `begin` returned; empty before. */
@@ -104,6 +112,7 @@ export const isMutating = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS
 export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAudit {
   app.decorateRequest('auditResource', null)
   app.decorateRequest('auditActor', '')
+  app.decorateRequest('auditActorUid', '')
   app.decorateRequest('auditNote', '')
   app.decorateRequest('auditBegun', '')
   app.decorateRequest('isProven', false)
@@ -187,8 +196,8 @@ function describe(request: FastifyRequest, words: AuditWords, what: string): Aud
   const { caller, errorCode, auditNote } = request
   const actor = caller?.userName ?? (request.auditActor || words.actor?.(request))
   const parts = [what, ...(actor === '' ? ['unknown user'] : []), ...(auditNote ? [auditNote] : [])]
-  const { name: resourceName = '', uid: resourceUid = '' } =
-    request.auditResource ?? words.resource?.(request) ?? {}
+  const resource: AuditResource = request.auditResource ?? words.resource?.(request) ?? {}
+  const { name: resourceName = '', uid: resourceUid = '' } = resource
   return {
     actor: actor ?? '',
     role: caller?.role ?? '',
@@ -199,6 +208,8 @@ function describe(request: FastifyRequest, words: AuditWords, what: string): Aud
     resourceUid,
     message: `${parts.join(', ')}${errorCode ? `: ${errorCode}` : ''}`,
     requestId: request.id,
+    actorUid: caller?.uid ?? request.auditActorUid,
+    projectUid: resource.projectUid ?? caller?.projectUid,
     hasSession: Boolean(caller),
     isCounted: request.isCounted === true,
   }

@@ -10,7 +10,7 @@ export const about = {
       help: 'Audit records that are only in the journal, since they could not be written to the disk.',
     },
   },
-  tags: { audits: 'The audit trail of this host, and its verification.' },
+  tags: { audits: 'The audit trail, and its verification.' },
   // The verification reads every record.
   support: [
     {

@@ -14,7 +14,7 @@ import type { AuditAction } from './record.ts'
 import { createRequestAudit, type RequestAudit } from './request-audit.ts'
 import { retain } from './retention.ts'
 import { auditRoutes } from './routes.ts'
-import { createSearch, type SearchOptions } from './search.ts'
+import { countOf, createSearch, type SearchOptions } from './search.ts'
 import { createTrailStore } from './trail-store.ts'
 import { createTrail } from './trail.ts'
 import { verifyTrail } from './verification.ts'
@@ -44,6 +44,10 @@ export type { SystemEntry }
 export interface Audit extends Room {
   /** Used by the HTTPS edge. */
   readonly requests: RequestAudit
+  /** What administrators read of it. */
+  readonly access: AuditAccess
+  /** How many records there are. */
+  count(): number
   /** Records an action of the daemon itself. */
   record(entry: SystemEntry): void
   /** The resource in the newest record of a kind and action. */
@@ -84,6 +88,8 @@ export function createAudit(options: AuditOptions): Audit {
   }
   return {
     requests: createRequestAudit({ trail, batch, anonymous, users }),
+    access: audits,
+    count: () => countOf(trail.head().seq, store.first()),
     record,
     lastResource: (kind, action) => store.newest(kind, action)?.resourceUid,
     unwritten: trail.unwritten,

@@ -48,8 +48,11 @@ async function readMember(store: TrailStore, from: number, head: number) {
 // Padded, so that the order by name is the order by time.
 const number = (seq: number) => String(seq).padStart(10, '0')
 
-const lineOf = ({ previousHash, hash, at, ...record }: AuditRecord) => ({
+const lineOf = ({ previousHash, hash, at, actorUid, projectUid, ...record }: AuditRecord) => ({
   ...record,
+  // Of the platform only; a line of a host is as it always was.
+  ...(actorUid && { actorUid }),
+  ...(projectUid && { projectUid }),
   at: new Date(at).toISOString(),
   previousHash: hex(previousHash),
   hash: hex(hash),

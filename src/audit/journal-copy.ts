@@ -31,6 +31,8 @@ function lineOf(record: AuditRecord) {
   return {
     ...{ kind: 'audit', seq, uid, at: new Date(record.at).toISOString(), hash: hex(hash) },
     ...{ actorType, actor, role, address, action, outcome, status, ref: requestId },
+    ...(record.actorUid && { actorUid: record.actorUid }),
+    ...(record.projectUid && { projectUid: record.projectUid }),
     resource: { kind, name: record.resourceName, uid: record.resourceUid },
   }
 }

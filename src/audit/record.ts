@@ -26,6 +26,10 @@ export interface AuditEntry {
   /** HTTP status of the reply, if it was a request. */
   readonly status: number | null
   readonly requestId: string
+  /** Uid of the user behind the request; on the platform only. */
+  readonly actorUid?: string | undefined
+  /** Uid of the project in which it took effect, without one the tenant; on the platform only. */
+  readonly projectUid?: string | undefined
 }
 
 /** One link of the chain. */
@@ -33,6 +37,8 @@ export interface AuditRecord extends AuditEntry {
   /** 1, 2, 3 … without gaps. */
   readonly seq: number
   readonly uid: string
+  readonly actorUid: string
+  readonly projectUid: string
   /** Milliseconds since 1970, UTC. */
   readonly at: number
   /** Hash of the previous record; zeros for the first. */
@@ -60,16 +66,20 @@ const longestText = 1_024
 
 /**
  * The hashed form: a JSON array, UTF-8 and without spaces, of the version of this form, the previous hash in hex and
- * the fields in this order. It never changes: a new field needs a new version.
+ * the fields in this order. It never changes: a new field needs a new version. Version 2 is that of records with the uid of an actor or of a
+ * project; all others have version 1, so that the records of hosts, also those of earlier releases, have one form. A uid that is added to a
+ * record or taken from it changes its form.
  */
 export function canonicalForm(record: Omit<AuditRecord, 'hash'>): string {
   const { seq, uid, at, previousHash } = record
   const { actorType, actor, role, address, action, kind, resourceName, resourceUid } = record
-  const { message, outcome, status, requestId } = record
+  const { message, outcome, status, requestId, actorUid, projectUid } = record
+  const hasUids = actorUid !== '' || projectUid !== ''
   return JSON.stringify([
-    ...[1, hex(previousHash), seq, uid, at],
+    ...[hasUids ? 2 : 1, hex(previousHash), seq, uid, at],
     ...[actorType, actor, role, address, action, kind, resourceName, resourceUid],
     ...[message, outcome, status, requestId],
+    ...(hasUids ? [actorUid, projectUid] : []),
   ])
 }
 
@@ -88,6 +98,8 @@ export function chainRecord(head: AuditHead, entry: AuditEntry, uid: string, at:
     resourceUid: plainText(entry.resourceUid, longestName),
     message: plainText(entry.message, longestText),
     requestId: plainText(entry.requestId, longestName),
+    actorUid: plainText(entry.actorUid ?? '', longestName),
+    projectUid: plainText(entry.projectUid ?? '', longestName),
   }
   return { ...record, hash: hashOf(record) }
 }

@@ -60,9 +60,10 @@ export function createRequestAudit({ trail, batch, anonymous, users }: RequestAu
 
 function toEntry(request: AuditedRequest, status: number | null): AuditEntry {
   const { actor, role, address, action, kind, resourceName, resourceUid, message, requestId } = request
+  const { actorUid, projectUid } = request
   const outcome = status === null ? 'unknown' : status < 400 ? 'success' : status < 500 ? 'refused' : 'failed'
   return {
     ...{ actorType: 'user', actor, role, address, action, kind, resourceName, resourceUid },
-    ...{ message, outcome, status, requestId },
+    ...{ message, outcome, status, requestId, actorUid, projectUid },
   }
 }

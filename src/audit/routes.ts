@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { program } from '../base/program.ts'
 import { errorReplies } from '../api/schemas.ts'
 import type { ContinueTokens } from '../lists/continue-token.ts'
 import { listOf } from '../lists/page.ts'
@@ -9,12 +10,20 @@ import { hex, type AuditHead } from './record.ts'
 import { Audit, AuditFilters, AuditsQuery, VerifyQuery, VerifyReply } from './schemas.ts'
 import { auditList, boundOf } from './search.ts'
 
-export interface AuditRoutesOptions {
-  readonly audits: AuditAccess
-  readonly listTokens: ContinueTokens
+export interface TrailOptions {
+  readonly audits: Pick<AuditAccess, 'verify' | 'unwritten' | 'download'>
+  /** Of the list. */
+  readonly path: string
   /** Milliseconds since 1970, for the name of the archive. */
   readonly now: () => number
 }
+
+export interface AuditRoutesOptions extends Omit<TrailOptions, 'path'> {
+  readonly audits: AuditAccess
+  readonly listTokens: ContinueTokens
+}
+
+const tags = ['audits']
 
 /**
  * The audit trail: `/v1/edge-mgmt/edgehosts/current/audits…`. For administrators only: it has names and addresses of
@@ -23,7 +32,6 @@ export interface AuditRoutesOptions {
 export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async (app, options) => {
   const { audits, listTokens, now } = options
   const path = '/v1/edge-mgmt/edgehosts/current/audits'
-  const tags = ['audits']
 
   app.get(
     path,
@@ -60,6 +68,11 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
     async () => audits.filters(),
   )
 
+  await app.register(trailPlugin, { audits, path, now })
+}
+
+/** Verification and download of the trail, below the path of its list; for the list of each program. */
+export const trailPlugin: FastifyPluginAsyncTypebox<TrailOptions> = async (app, { audits, path, now }) => {
   // One verification at a time: each reads every record.
   let running: ReturnType<AuditAccess['verify']> | undefined
   const verify = async (expected: AuditHead | undefined) => {
@@ -117,7 +130,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutesOptions> = async 
       const day = new Date(now()).toISOString().slice(0, 10)
       void reply
         .type('application/x-tar')
-        .header('content-disposition', `attachment; filename="edgehostd-audit-${day}.tar"`)
+        .header('content-disposition', `attachment; filename="${program.daemon}-audit-${day}.tar"`)
         .send(audits.download())
     },
   )

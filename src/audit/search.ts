@@ -63,8 +63,7 @@ export function createSearch({ database: { sql }, store, read, head, edgeHostId 
     table: 'audit',
     columns: listColumns,
     toItem: (row) => viewOf(row as unknown as AuditRecord, edgeHostId),
-    // The numbers have no gaps.
-    count: () => (head() === 0 ? 0 : head() - store.first() + 1),
+    count: () => countOf(head(), store.first()),
     sql,
     read,
   })
@@ -79,6 +78,9 @@ export function createSearch({ database: { sql }, store, read, head, edgeHostId 
   }
 }
 
+/** How many records there are: their numbers have no gaps. */
+export const countOf = (head: number, first: number): number => (head === 0 ? 0 : head - first + 1)
+
 /** The parameters that a page token is bound to. */
 export const boundOf = (wanted: AuditsQuery): (string | undefined)[] =>
   [wanted.startTime, wanted.endTime, wanted.userUid, wanted.resourceKind, wanted.actionType].map(
@@ -87,13 +89,23 @@ export const boundOf = (wanted: AuditsQuery): (string | undefined)[] =>
 
 function conditionOf(wanted: AuditsQuery): SqlText | undefined {
   const parts: [string, string | number][] = []
-  if (wanted.startTime) parts.push(['at >= ?', timeOf('startTime', wanted.startTime)])
-  if (wanted.endTime) parts.push(['at <= ?', timeOf('endTime', wanted.endTime)])
+  parts.push(...betweenTimes(wanted))
   if (wanted.userUid) parts.push(['actor = ?', wanted.userUid])
   if (wanted.resourceKind) parts.push(['kind = ?', wanted.resourceKind])
   if (wanted.actionType) parts.push(['action = ?', wanted.actionType])
   if (parts.length === 0) return undefined
   return { sql: parts.map(([text]) => text).join(' AND '), values: parts.map(([, value]) => value) }
+}
+
+/** The conditions of `startTime` and `endTime`. @throws AppError BadRequest */
+export function betweenTimes({
+  startTime,
+  endTime,
+}: Pick<AuditsQuery, 'startTime' | 'endTime'>): [sql: string, value: number][] {
+  return [
+    ...(startTime ? [['at >= ?', timeOf('startTime', startTime)] as [string, number]] : []),
+    ...(endTime ? [['at <= ?', timeOf('endTime', endTime)] as [string, number]] : []),
+  ]
 }
 
 function timeOf(name: string, text: string): number {

@@ -54,6 +54,8 @@ export const auditColumns = createColumns<keyof AuditRecord>({
   outcome: 'outcome',
   status: 'status',
   requestId: 'request_id',
+  actorUid: 'actor_uid',
+  projectUid: 'project_uid',
   previousHash: 'previous_hash',
   hash: 'hash',
 })

@@ -274,6 +274,10 @@ const entries: Readonly<Record<string, Entry>> = {
     ]),
   },
   'GET /v1/events/components': { rule: 'viewer in the scope', status: 200 },
+
+  'GET /v1/audits': { rule: 'admin of the tenant', status: 200 },
+  'GET /v1/audits/verify': { rule: 'admin of the tenant', status: 200 },
+  'GET /v1/audits/download': { rule: 'admin of the tenant', status: 200 },
 }
 
 const ranks: readonly string[] = ['viewer', 'operator', 'admin']

@@ -1,4 +1,4 @@
-/** The audit trail; the room `audit` uses these tables, as on hosts. */
+/** The audit trail; the room `audit` uses these tables, as on hosts, which have no project and no uid of a user. */
 export const auditTables = `
   CREATE TABLE audit (
     seq INTEGER PRIMARY KEY,
@@ -16,12 +16,17 @@ export const auditTables = `
     outcome TEXT NOT NULL,
     status INTEGER,
     request_id TEXT NOT NULL,
+    actor_uid TEXT NOT NULL,
+    project_uid TEXT NOT NULL,
     previous_hash BLOB NOT NULL,
     hash BLOB NOT NULL
   ) STRICT;
   CREATE INDEX audit_uid ON audit (uid);
   CREATE INDEX audit_at ON audit (at);
   CREATE INDEX audit_actor ON audit (actor);
+  CREATE INDEX audit_actor_uid ON audit (actor_uid);
+  CREATE INDEX audit_project ON audit (project_uid);
+  CREATE INDEX audit_resource ON audit (resource_uid);
   CREATE INDEX audit_kind ON audit (kind);
   CREATE INDEX audit_action ON audit (action);
   CREATE TABLE audit_checkpoint (

@@ -18,13 +18,20 @@ export interface AuthRoutesOptions {
   readonly tokens: UserTokens
 }
 
+/** Names the user behind a request without a token in its record. */
+function nameActor(
+  request: FastifyRequest,
+  { uid, email }: { readonly uid: string; readonly email: string },
+) {
+  request.auditActor = email
+  request.auditActorUid = uid
+}
+
 /** What a request tells a check of its password. */
 const origin = (request: FastifyRequest) => ({
   address: request.peer.address,
   ref: request.id,
-  onKnown: (email: string) => {
-    request.auditActor = email
-  },
+  onKnown: (user: { readonly uid: string; readonly email: string }) => nameActor(request, user),
   onProven: () => {
     request.isProven = true
   },
@@ -71,8 +78,8 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
       },
     },
     async (request) => {
-      const { token, email } = signIn.refresh(request.params.token)
-      request.auditActor = email
+      const { token, user } = signIn.refresh(request.params.token)
+      nameActor(request, user)
       return { Authorization: token, isMfa: false }
     },
   )
@@ -115,7 +122,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
     async (request, reply) => {
       const { passwordToken } = request.params
       const user = await signIn.activate(passwordToken, request.body.password, request.peer.address)
-      request.auditActor = user.email
+      nameActor(request, user)
       request.auditResource = { uid: user.uid, name: user.email }
       return reply.code(204).send(null)
     },

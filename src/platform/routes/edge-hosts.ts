@@ -53,7 +53,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       },
       async (request) => {
         const host = hosts.register(request.body)
-        request.auditResource = { uid: host.uid, name: host.name }
+        request.auditResource = host
         return hosts.toDevice(host)
       },
     )
@@ -86,7 +86,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       request.auditNote = 'refused'
       const { token, generation, host } = hosts.login.logIn(uid, proof)
       request.auditNote = generation === 1 ? 'for the first time' : ''
-      request.auditResource = { uid, name: host.name }
+      request.auditResource = host
       return { Authorization: token, generation }
     },
   )

@@ -109,6 +109,6 @@ export const createAuthorize =
     const role = highest(here) ?? (scope === 'own' ? 'viewer' : undefined)
     if (role === undefined)
       return { refusal: new AppError(generalErrors.Forbidden, 'this user has no role for the tenant') }
-    const decided = { ...caller, role }
+    const decided = { ...caller, role, projectUid: scope === 'both' ? project : undefined }
     return { caller: decided, ...authorizeByRole(request, decided, access) }
   }

@@ -29,8 +29,8 @@ export interface SignInRequest {
   readonly address: string
   /** Request id, for the journal. */
   readonly ref: string
-  /** Called with the address of the user as soon as the user is known to exist, even if the sign-in is then refused. */
-  readonly onKnown: (email: string) => void
+  /** Called as soon as the user is known to exist, even if the sign-in is then refused. */
+  readonly onKnown: (user: Pick<UserRecord, 'uid' | 'email'>) => void
   /** Called when the password was right. */
   readonly onProven: () => void
   /** Called after a refusal: whether it gets a log line of its own; false when it is only counted. */
@@ -42,7 +42,7 @@ export interface SignIn {
   /** Makes a token. @throws AppError SignInRefused, TooManyAttempts, TooManyPasswords */
   authenticate(request: SignInRequest): Promise<string>
   /** Makes a new token for one that is still valid; the old one ends. @throws AppError Unauthenticated */
-  refresh(token: string): { readonly token: string; readonly email: string }
+  refresh(token: string): { readonly token: string; readonly user: UserRecord }
   /** Sets a password by a link. @throws AppError LinkRefused, TooManyPasswords */
   activate(token: string, password: string, address: string): Promise<UserRecord>
   /** Notes that a user asks for a new link; says nothing of whether there is such a user. */
@@ -65,7 +65,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   async function check(request: SignInRequest, purpose: string): Promise<UserRecord> {
     const { email, password, address, ref } = request
     const user = store.findByEmail(email)
-    if (user) request.onKnown(user.email)
+    if (user) request.onKnown(user)
     const sayRefused = (reason: string) => {
       const line = { ref, user: user?.email, address, purpose, reason }
       if (request.hasOwnRecord()) anonymousLog.info(line, 'sign-in refused')
@@ -108,7 +108,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       if (user?.generation !== claims?.gen || !user)
         throw new AppError(generalErrors.Unauthenticated, 'sign in again: the token is expired or revoked')
       tokens.revoke(token)
-      return { token: tokens.make(user.uid, user.generation), email: user.email }
+      return { token: tokens.make(user.uid, user.generation), user }
     },
     async activate(token, password, address) {
       const none = () =>

@@ -9,6 +9,16 @@ beforeEach(() => {
 })
 afterEach(() => rig.database.close())
 
+it('an intent that an earlier release wrote, without uids, becomes a record', async () => {
+  const { store } = rig.open()
+  const { actorUid, projectUid, ...old } = { actorUid: '', projectUid: '', ...entry('change') }
+  expect([actorUid, projectUid]).toEqual(['', ''])
+  store.putIntent({ uid: 'u', entry: old })
+  const { store: next, verify } = rig.open()
+  expect(next.read(1)).toMatchObject({ uid: 'u', actorUid: '', projectUid: '', outcome: 'unknown' })
+  expect(await verify()).toMatchObject({ isIntact: true, count: 1 })
+})
+
 describe('a change that was begun', () => {
   it('an intent becomes one record, with the uid that was returned before', () => {
     const { trail, store } = rig.open()

@@ -1,9 +1,18 @@
+import { hash } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAudit } from '../../../src/audit/audit.ts'
 import { canonicalForm, hashOf, hex, plainText, type AuditHead } from '../../../src/audit/record.ts'
 import { retain } from '../../../src/audit/retention.ts'
+import { createTrailStore } from '../../../src/audit/trail-store.ts'
+import { createTrail } from '../../../src/audit/trail.ts'
 import { verifyTrail } from '../../../src/audit/verification.ts'
 import { createContinueTokens } from '../../../src/lists/continue-token.ts'
+import { migrations } from '../../../src/migrations.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { captureLog } from '../../support/https-server.ts'
 import { createTestTrail, entry, type TestTrail } from '../../support/test-trail.ts'
 import { dayMs } from '../../support/turning-clock.ts'
 
@@ -12,6 +21,34 @@ beforeEach(() => {
   rig = createTestTrail()
 })
 afterEach(() => rig.database.close())
+
+it('records of a host that an earlier release wrote are verified after the migration, and are in one chain with new ones', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'edgehostd-trail-'))
+  const file = join(folder, 'edgehostd.db')
+  const { log } = captureLog()
+  const released = migrations.findIndex((each) => each.includes('ADD COLUMN actor_uid'))
+  const before = openDatabase(file, log, migrations.slice(0, released))
+  const zeros = '0'.repeat(64)
+  const hashed = `[1,"${zeros}",1,"u",1767225600000,"user","bob","admin","192.0.2.7","create","session","","s","Log in","success",200,"r"]`
+  before.sql
+    .prepare(
+      `INSERT INTO audit (seq, uid, at, actor_type, actor, role, address, action, kind, resource_name, resource_uid, message, outcome,
+        status, request_id, previous_hash, hash) VALUES (1, 'u', 1767225600000, 'user', 'bob', 'admin', '192.0.2.7', 'create', 'session',
+        '', 's', 'Log in', 'success', 200, 'r', ?, ?)`,
+    )
+    .run(Buffer.alloc(32), hash('sha256', hashed, 'buffer'))
+  before.close()
+  const database = openDatabase(file, log, migrations)
+  const store = createTrailStore(database)
+  const trail = createTrail({ store, database, clock: rig.clock, log })
+  trail.append(entry('new'))
+  expect(await verifyTrail({ store, head: trail.head() })).toMatchObject({ isIntact: true, count: 2 })
+  database.sql.exec('DROP TRIGGER audit_is_not_altered')
+  database.sql.exec("UPDATE audit SET actor_uid = 'x' WHERE seq = 1")
+  expect(await verifyTrail({ store, head: trail.head() })).toMatchObject({ problem: { seq: 1 } })
+  database.close()
+  await rm(folder, { recursive: true })
+})
 
 describe('a record', () => {
   it('a record is hashed over a form that never changes', () => {
@@ -22,6 +59,29 @@ describe('a record', () => {
     )
     expect(hex(record.hash)).toBe(hex(hashOf(record)))
     expect(hex(trail.head().hash)).toBe(hex(record.hash))
+  })
+
+  it('a record with the uid of a user or a project has the second form, which never changes either', () => {
+    const { store } = rig.fill(1)
+    const record = { ...store.read(1)!, uid: 'u', previousHash: new Uint8Array(2) }
+    const rest =
+      '"0000",1,"u",1767225600000,"system","edgehostd","","","action","test","","","record 1","success",null,""'
+    expect(canonicalForm({ ...record, actorUid: 'a', projectUid: 'p' })).toBe(`[2,${rest},"a","p"]`)
+    expect(canonicalForm({ ...record, actorUid: 'a' })).toBe(`[2,${rest},"a",""]`)
+    expect(canonicalForm({ ...record, projectUid: 'a' })).toBe(`[2,${rest},"","a"]`)
+    expect(canonicalForm(record)).toBe(`[1,${rest}]`)
+  })
+
+  it('a trail with both forms is read as it was hashed, and verified', async () => {
+    const { trail, verify, store } = rig.open()
+    trail.append(entry('one'))
+    const uid = trail.begin({ ...entry('two'), actorUid: 'a', projectUid: 'p' })!
+    trail.finish(uid, { ...entry('two'), actorUid: 'a', projectUid: 'p' })
+    trail.append(entry('three'))
+    expect(store.read(2)).toMatchObject({ actorUid: 'a', projectUid: 'p' })
+    expect(await verify()).toMatchObject({ isIntact: true, count: 3 })
+    rig.tamper("UPDATE audit SET project_uid = '' WHERE seq = 2")
+    expect(await verify()).toMatchObject({ isIntact: false, problem: { seq: 2 } })
   })
 
   it('a record contains the hash of the one before; the first one zeros', () => {

@@ -1,0 +1,122 @@
+import { formatTime } from '../../base/time.ts'
+import { betweenTimes, listColumns } from '../../audit/search.ts'
+import type { AuditRecord } from '../../audit/record.ts'
+import type { Page } from '../../lists/page.ts'
+import type { ListQuery } from '../../lists/query.ts'
+import type { ListResource } from '../../lists/resource.ts'
+import { createSqlList, type SqlListOptions } from '../../lists/sql-list.ts'
+import type { SqlField, SqlText } from '../../lists/sql.ts'
+import type { Database } from '../../store/database.ts'
+import { Audit, type AuditsQuery } from '../schemas/audits.ts'
+import type { ProjectRecord } from '../projects/project-store.ts'
+import type { UserRecord } from '../users/user-store.ts'
+
+export interface AuditsOptions {
+  readonly database: Database
+  readonly read: SqlListOptions<Audit>['read']
+  /** How many records there are. */
+  readonly count: () => number
+  readonly tenantUid: string
+  readonly findUser: (uid: string) => UserRecord | undefined
+  readonly findProject: (uid: string) => ProjectRecord | undefined
+}
+
+/** The audit trail of the platform as administrators read it. */
+export interface Audits {
+  /** @throws AppError BadRequest */
+  page(query: ListQuery, wanted: AuditsQuery): Promise<Page<Audit>>
+}
+
+export function createAudits(options: AuditsOptions): Audits {
+  const { database, read, count, tenantUid, findUser, findProject } = options
+  const list = createSqlList<Audit>({
+    ...{ resource: auditList, table: 'audit', columns: listColumns, count, sql: database.sql, read },
+    toItem: (row) => toAudit(row as unknown as AuditRecord),
+  })
+
+  // Of users and projects that were deleted, the record itself has the rest.
+  function userOf({ actorUid: uid, actor: emailId }: AuditRecord) {
+    const { firstName = '', lastName = '' } = findUser(uid) ?? {}
+    return { emailId, firstName, lastName, uid }
+  }
+
+  const projectOf = (uid: string) => ({ name: findProject(uid)?.name ?? '', uid })
+
+  function toAudit(record: AuditRecord): Audit {
+    const { seq, uid, at, actorType, actor, address, role, action, message, outcome, projectUid } = record
+    const { kind, resourceName, resourceUid, requestId, status } = record
+    return {
+      metadata: { creationTimestamp: formatTime(at), number: seq, uid },
+      spec: {
+        actionMsg: message,
+        actionType: action,
+        actor: {
+          actorType,
+          ...(actorType === 'user' ? { user: userOf(record) } : { serviceName: actor }),
+          ...(projectUid && { project: projectOf(projectUid) }),
+          ...(address && { address }),
+          ...(role && { role }),
+        },
+        outcome,
+        resource: { kind, ...(resourceName && { name: resourceName }), uid: resourceUid },
+        ...(requestId && { requestId }),
+        ...(status !== null && { status }),
+      },
+    }
+  }
+
+  return {
+    page: async (query, wanted) => list.page(query, conditionOf(wanted, tenantUid)),
+  }
+}
+
+const columns = {
+  userUid: 'actor_uid',
+  projectUid: 'project_uid',
+  resourceKind: 'kind',
+  resourceUid: 'resource_uid',
+  actionType: 'action',
+} as const satisfies Partial<Record<keyof AuditsQuery, string>>
+
+function conditionOf(wanted: AuditsQuery, tenantUid: string): SqlText | undefined {
+  const named = Object.entries(columns).map(([name, column]) => {
+    const value = wanted[name as keyof typeof columns]
+    return value ? ([`${column} = ?`, value] as [string, string]) : undefined
+  })
+  const parts: [sql: string, value: string | number][] = [
+    ...betweenTimes(wanted),
+    ...named.filter((each) => each !== undefined),
+    // Every record is of the one tenant.
+    ...(wanted.tenantUid ? [['? = 1', wanted.tenantUid === tenantUid ? 1 : 0] as [string, number]] : []),
+  ]
+  if (parts.length === 0) return undefined
+  return { sql: parts.map(([text]) => text).join(' AND '), values: parts.map(([, value]) => value) }
+}
+
+/** The parameters that a page token is bound to. */
+export const boundOf = (wanted: AuditsQuery): (string | undefined)[] =>
+  [
+    wanted.startTime,
+    wanted.endTime,
+    wanted.tenantUid,
+    ...Object.keys(columns).map((each) => wanted[each as keyof typeof columns]),
+  ].map((each) => each || undefined)
+
+/** What queries of the list of audits may name. */
+export const auditList: ListResource<SqlField> = {
+  name: 'audits',
+  key: 'metadata.number',
+  fields: {
+    'metadata.number': { type: 'integer', column: 'seq' },
+    'metadata.uid': { type: 'text', column: 'uid' },
+    'metadata.creationTimestamp': { type: 'time', column: 'at' },
+    'spec.actionType': { type: 'text', column: 'action' },
+    'spec.actor.project.uid': { type: 'text', column: 'project_uid' },
+    'spec.actor.user.uid': { type: 'text', column: 'actor_uid' },
+    'spec.resource.kind': { type: 'text', column: 'kind' },
+    'spec.resource.uid': { type: 'text', column: 'resource_uid' },
+  },
+  // By number instead of time: a clock may be set back.
+  defaultOrder: [{ path: 'metadata.number', direction: -1 }],
+  item: Audit,
+}
