@@ -10,6 +10,10 @@ export interface ProgramNames {
   readonly environment: string
   /** The port of its API. */
   readonly port: number
+  /** What its API is of, in messages: `journalctl` is run on it. */
+  readonly noun: 'host' | 'platform'
+  /** Path of the API that anyone may ask for, and that costs nothing. */
+  readonly ping: string
   /** One sentence for `--help`. */
   readonly purpose: string
 }
@@ -21,6 +25,8 @@ const programs = {
     folder: 'edgehostd',
     environment: 'EDGEHOSTD_',
     port: 5080,
+    noun: 'host',
+    ping: '/v1/ping',
     purpose: 'The daemon that answers the service API on an edge host.',
   },
   edgeplatformd: {
@@ -29,6 +35,8 @@ const programs = {
     folder: 'edgeplatform',
     environment: 'EDGEPLATFORMD_',
     port: 443,
+    noun: 'platform',
+    ping: '/v1/health/ping',
     purpose: 'The platform: the daemon that edge hosts connect to, and that answers the platform API.',
   },
 } as const satisfies Record<string, ProgramNames>

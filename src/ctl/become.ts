@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { program } from '../base/program.ts'
 import type { CommandLine } from './command.ts'
 import { Failure } from './exit-codes.ts'
 import { chooseTarget, type SocketTarget } from './target.ts'
@@ -18,9 +19,9 @@ export function requireLocalRoot(
   if (target.kind !== 'socket')
     throw new Failure(
       'usage',
-      `${name} ${does} the host it runs on: ssh root@${target.host} edgehostctl ${name}`,
+      `${name} ${does} the ${program.noun} it runs on: ssh root@${target.host} ${program.ctl} ${name}`,
     )
-  if (process.getuid?.() !== 0) throw new Failure('notLoggedIn', `${reason}: sudo edgehostctl ${name}`)
+  if (process.getuid?.() !== 0) throw new Failure('notLoggedIn', `${reason}: sudo ${program.ctl} ${name}`)
   return target
 }
 
@@ -30,7 +31,7 @@ export function become(program: string, args: readonly string[]): never {
   if (!existsSync(path))
     throw new Failure(
       'failed',
-      'this command works on the host it runs on and is not part of this installation; run it on the host, where the package edgehostd contains it',
+      `this command works on the ${program.noun} it runs on and is not part of this installation; run it on the ${program.noun}, where the package ${program.folder} contains it`,
     )
   if (!process.execve)
     throw new Failure('failed', `this command cannot run on ${process.platform}; use Linux or macOS`)

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Static } from 'typebox'
+import { program } from '../base/program.ts'
 import type { ListMeta } from '../lists/page.ts'
 import { Failure } from './exit-codes.ts'
 import { foreignReply, parseBody, readReply, toFailure, understand, type Reply } from './reply.ts'
-import { createSessions, type Session, type Sessions } from './session.ts'
+import { createSessions, type Session, type SessionProtocol, type Sessions } from './session.ts'
 import type { Target } from './target.ts'
 import { oneLine } from './text.ts'
 import type { Ask, Transport } from './transport.ts'
@@ -37,7 +38,7 @@ export interface Client {
   /** The reply before its body has arrived, whatever its status. */
   open(ask: Ask): Promise<IncomingMessage>
   /** Sends a change; a reply that is not successful is a Failure. */
-  change(method: string, path: string): Promise<Reply>
+  change(method: string, path: string, body?: unknown): Promise<Reply>
   /** Sends a request without a session, for logins. */
   askPlain(method: string, path: string, body: unknown): Promise<Reply>
 }
@@ -47,14 +48,15 @@ export interface ClientOptions {
   readonly transport: Transport
   /** From `--user`: the session must be of this account. */
   readonly user: string | undefined
+  readonly protocol: SessionProtocol
 }
 
 const pageSize = 50
 // A list of many pages reaches the rate limit of the host and has to wait.
 const longestWaitSeconds = 30
 
-export function createClient({ target, transport, user }: ClientOptions): Client {
-  const sessions = target.kind === 'host' ? createSessions(target) : undefined
+export function createClient({ target, transport, user, protocol }: ClientOptions): Client {
+  const sessions = target.kind === 'host' ? createSessions(target, protocol) : undefined
 
   const askPlain: Client['askPlain'] = async (method, path, body) =>
     readReply(
@@ -65,8 +67,18 @@ export function createClient({ target, transport, user }: ClientOptions): Client
       }),
     )
 
+  const withToken = (ask: Ask, session: Session | undefined): Ask =>
+    session ? { ...ask, headers: { ...ask.headers, ...protocol.headers(session) } } : ask
+
+  async function renewInTime(session: Session | undefined): Promise<Session | undefined> {
+    if (!session || !sessions || !protocol.isDue(session, Date.now())) return session
+    const renewed = await sessions.renew(session, askPlain)
+    if (!renewed) throw new Failure('notLoggedIn', notLoggedInOn(target.kind === 'host' ? target.name : ''))
+    return renewed
+  }
+
   async function open(ask: Ask): Promise<IncomingMessage> {
-    const session = readSession(target, sessions, user)
+    const session = await renewInTime(readSession(target, sessions, user))
     const message = await transport.send(withToken(ask, session))
     if (message.statusCode !== 401 || !session || !sessions) return message
     const refusal = await readReply(message)
@@ -130,16 +142,14 @@ export function createClient({ target, transport, user }: ClientOptions): Client
     },
     ask,
     open,
-    change: (method, path) => succeed({ method, path }),
+    change: (method, path, body) =>
+      succeed({ method, path, ...(body === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(body)))) }),
     askPlain,
   }
 }
 
 /** A JSON body and its header. */
 export const jsonBody = (body: Buffer) => ({ body, headers: { 'content-type': 'application/json' } })
-
-const withToken = (ask: Ask, session: Session | undefined): Ask =>
-  session ? { ...ask, headers: { ...ask.headers, authorization: session.tokens.Authorization } } : ask
 
 function readSession(
   target: Target,
@@ -150,7 +160,7 @@ function readSession(
   if (target.kind === 'host' && session && user !== undefined && session.user !== user)
     throw new Failure(
       'notLoggedIn',
-      `the session on ${target.name} belongs to ${oneLine(session.user)}, not to ${oneLine(user)}; log in: edgehostctl --host ${target.name} login ${oneLine(user)}`,
+      `the session on ${target.name} belongs to ${oneLine(session.user)}, not to ${oneLine(user)}; log in: ${program.ctl} --host ${target.name} login ${oneLine(user)}`,
     )
   return session
 }
@@ -158,8 +168,7 @@ function readSession(
 /** @param refusal of the host; returned unchanged on the local socket */
 export function notLoggedIn(target: Target, refusal: Failure): Failure {
   if (target.kind === 'socket') return refusal
-  return new Failure(
-    'notLoggedIn',
-    `not logged in on ${target.name}: edgehostctl --host ${target.name} login`,
-  )
+  return new Failure('notLoggedIn', notLoggedInOn(target.name))
 }
+
+const notLoggedInOn = (name: string) => `not logged in on ${name}: ${program.ctl} --host ${name} login`

@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { nearestName } from '../base/nearest-name.ts'
+import { program } from '../base/program.ts'
 import { printable } from '../base/printable.ts'
 import type { Command, CommandLine, CommandTable } from './command.ts'
 import { optionOf, optionsOf } from './command-table.ts'
@@ -157,6 +158,6 @@ function suggest(name: string, known: readonly string[], prefix = ''): string {
 }
 
 function refuse(message: string, command?: string): Failure {
-  const where = command === undefined ? 'edgehostctl help' : `edgehostctl help ${command}`
+  const where = `${program.ctl} help${command === undefined ? '' : ` ${command}`}`
   return new Failure('usage', `${message}\nSee: ${where}`)
 }

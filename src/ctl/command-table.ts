@@ -1,4 +1,5 @@
 import type { Command, CommandTable, Noun } from './command.ts'
+import type { SessionProtocol } from './session.ts'
 import { globalOptions, versionOption, type Option, type Options } from './options.ts'
 
 /** Names of the options that every command takes. */
@@ -8,7 +9,7 @@ export const globalNames: readonly string[] = Object.keys(globalOptions)
  * Makes the table from the commands of all nouns, in their order.
  * @throws Error where a command or an option is declared twice
  */
-export function sumCommands(nouns: readonly Noun[]): CommandTable {
+export function sumCommands(nouns: readonly Noun[], protocol: SessionProtocol): CommandTable {
   const commands = nouns.flat()
   checkNames(commands.map(({ name }) => name))
   const options = new Map<string, Option>()
@@ -29,7 +30,7 @@ export function sumCommands(nouns: readonly Noun[]): CommandTable {
   const shorts = [...options.values()].flatMap(({ short }) => short ?? [])
   const twice = findTwice(shorts)
   if (twice !== undefined) throw new Error(`the option -${twice} is declared twice`)
-  return { commands, options }
+  return { commands, options, protocol }
 }
 
 /** An option with a meaning of its own has a value as its namesake, since it is parsed before the command is known. */

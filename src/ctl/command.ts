@@ -1,5 +1,6 @@
 import type { ExitName } from './exit-codes.ts'
 import type { GlobalOption, Option, Options } from './options.ts'
+import type { SessionProtocol } from './session.ts'
 
 /** A valid command line. `Name`: the options of its command beside the global ones. */
 export interface CommandLine<Name extends string = never> {
@@ -41,13 +42,15 @@ export interface Command {
 export type Noun = readonly Command[]
 
 /**
- * All commands: the parser, the help, the completion of the shell, the manual page and docs/edgehostctl.md are made from
+ * All commands: the parser, the help, the completion of the shell, the manual page and its document are made from
  * this table.
  */
 export interface CommandTable {
   readonly commands: readonly Command[]
   /** All options, by their long names. */
   readonly options: ReadonlyMap<string, Option>
+  /** How sessions on other machines are kept. */
+  readonly protocol: SessionProtocol
 }
 
 /** Declares a command; its program can read only the options of the command. */

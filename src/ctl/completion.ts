@@ -1,9 +1,10 @@
+import { program } from '../base/program.ts'
 import { writeOutput } from '../program/standard-output.ts'
 import { nextWords } from './command-line.ts'
 import type { CommandTable, Program } from './command.ts'
 import { globalNames, optionsOf } from './command-table.ts'
 
-/** `edgehostctl completion bash`. */
+/** `completion bash`. */
 export const printCompletion: Program = async (_line, table) => {
   writeOutput(bashCompletion(table))
   return undefined
@@ -29,8 +30,8 @@ export function bashCompletion(table: CommandTable): string {
         : 'COMPREPLY=()'
     return `    ${spelled.join(' | ')}) ${reply}; return ;;`
   })
-  return `# bash completion of edgehostctl, made from its table of commands.
-_edgehostctl() {
+  return `# bash completion of ${program.ctl}, made from its table of commands.
+_${program.ctl}() {
   local word=\${COMP_WORDS[COMP_CWORD]} before= command= each index skip= candidates=
   ((COMP_CWORD > 0)) && before=\${COMP_WORDS[COMP_CWORD - 1]}
   # bash splits --output=json at the =.
@@ -76,7 +77,7 @@ ${commands.map((command) => `    '${command.name}'*) candidates='${flagsOf(optio
   fi
   COMPREPLY=($(compgen -W "$candidates" -- "$word"))
 }
-complete -F _edgehostctl edgehostctl
+complete -F _${program.ctl} ${program.ctl}
 `
 }
 

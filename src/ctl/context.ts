@@ -2,6 +2,7 @@ import type { Client } from './client.ts'
 import type { CommandLine } from './command.ts'
 import type { ExitName } from './exit-codes.ts'
 import type { Output } from './output.ts'
+import type { SessionProtocol } from './session.ts'
 import type { Target } from './target.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -12,6 +13,7 @@ export interface Context<Name extends string = never> {
   readonly output: Output
   readonly target: Target
   readonly terminal: Terminal
+  readonly protocol: SessionProtocol
   /** The folder of the keys of hosts and of the tokens. */
   readonly folder: () => string
 }

@@ -1,15 +1,17 @@
-/** How edgehostctl ends, for scripts: help, manual page and documentation are made from this table. */
+import { program } from '../base/program.ts'
+
+/** How the command line ends, for scripts: help, manual page and documentation are made from this table. */
 export const exitCodes = {
   ok: { code: 0, meaning: 'Success.' },
-  failed: { code: 1, meaning: 'The command failed, or the host refused it; the message says why.' },
+  failed: { code: 1, meaning: `The command failed, or the ${program.noun} refused it; the message says why.` },
   usage: { code: 2, meaning: 'The command line is wrong.' },
-  unreachable: { code: 3, meaning: 'The daemon is not running, or the host does not answer.' },
+  unreachable: { code: 3, meaning: `The daemon is not running, or the ${program.noun} does not answer.` },
   notLoggedIn: { code: 4, meaning: 'You are not logged in, or may not open the socket.' },
   untrusted: {
     code: 5,
-    meaning: 'The public key of the host is not known yet, or has changed.',
+    meaning: `The public key of the ${program.noun} is not known yet, or has changed.`,
   },
-  badConfiguration: { code: 78, meaning: 'config check found problems.' },
+  badConfiguration: { code: 78, meaning: 'The configuration has problems.' },
   interrupted: { code: 130, meaning: 'Ctrl-C.' },
 } as const
 

@@ -13,6 +13,7 @@ import {
 import { statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
+import { program } from '../base/program.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { readRegularFileSync, textFileBytes } from '../system/regular-file.ts'
 import { Failure } from './exit-codes.ts'
@@ -23,7 +24,7 @@ import { Failure } from './exit-codes.ts'
  */
 export function configFolder(environment: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME: base = '' } = environment
-  return join(isAbsolute(base) ? base : join(homeFolder(), '.config'), 'edgehostctl')
+  return join(isAbsolute(base) ? base : join(homeFolder(), '.config'), program.ctl)
 }
 
 function homeFolder(): string {
@@ -40,7 +41,7 @@ function homeFolder(): string {
   )
 }
 
-/** Reads a JSON file of edgehostctl; `undefined` when it does not exist. */
+/** Reads a JSON file of ours; `undefined` when it does not exist. */
 export function readPrivate(path: string): unknown {
   let text: string
   try {

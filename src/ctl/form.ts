@@ -1,3 +1,5 @@
+import { program } from '../base/program.ts'
+
 /** A part of a form. */
 export interface FormPart {
   readonly name: string
@@ -13,7 +15,7 @@ export function formOf(parts: readonly FormPart[]): { type: string; body: Buffer
 
 /** The bytes of a form before and after the content of a part that comes last; without such a part, the whole form. */
 export function formFrame(parts: readonly FormPart[], last?: Omit<FormPart, 'content'>) {
-  const boundary = `edgehostctl-${crypto.randomUUID()}`
+  const boundary = `${program.ctl}-${crypto.randomUUID()}`
   const headOf = ({ name, fileName }: Omit<FormPart, 'content'>) => {
     const file = fileName === undefined ? '' : `; filename="${fileName.replaceAll(/["\\\r\n]/g, '_')}"`
     return Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`)

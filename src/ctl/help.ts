@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import { writeOutput } from '../program/standard-output.ts'
 import type { Command, CommandTable, Program } from './command.ts'
 import { findCommand, groupOf } from './command-line.ts'
@@ -10,7 +11,7 @@ const widest = 79
 /** A description narrower than this is placed below its term. */
 const narrowestText = 24
 
-/** `edgehostctl help`. */
+/** `help`. */
 export const printHelp: Program = async ({ arguments: words, options }, table) => {
   const { columns } = readPaper(process.env, options['no-color'] !== undefined)
   writeOutput(helpText(words, table, columns))
@@ -18,7 +19,7 @@ export const printHelp: Program = async ({ arguments: words, options }, table) =
 }
 
 /**
- * The help of edgehostctl, of a group of commands such as `audit`, or of one command.
+ * The help of the program, of a group of commands such as `audit`, or of one command.
  * @param columns of the terminal
  * @throws Failure usage, where there is no such command
  */
@@ -30,10 +31,10 @@ export function helpText(words: readonly string[], table: CommandTable, columns 
 
 function overview({ commands }: CommandTable, width: number): string[] {
   return [
-    ...wrap('Usage: edgehostctl [OPTIONS] COMMAND [ARGUMENTS]', width),
+    ...wrap(`Usage: ${program.ctl} [OPTIONS] COMMAND [ARGUMENTS]`, width),
     '',
     ...wrap(
-      'Shows and manages an edge host: this one over the socket of its daemon, as root and without a password; another one over HTTPS with --host.',
+      `Shows and manages ${program.noun === 'host' ? 'an edge host' : 'a platform'}: this one over the socket of its daemon, as root and without a password; another one over HTTPS with --host.`,
       width,
     ),
     '',
@@ -49,7 +50,7 @@ function overview({ commands }: CommandTable, width: number): string[] {
       width,
     ),
     '',
-    ...wrap('See edgehostctl(1), and edgehostctl help COMMAND.', width),
+    ...wrap(`See ${program.ctl}(1), and ${program.ctl} help COMMAND.`, width),
   ]
 }
 
@@ -62,7 +63,7 @@ function describe(words: readonly string[], table: CommandTable, width: number):
 
 function describeGroup(words: string, group: readonly Command[], width: number): string[] {
   return [
-    ...wrap(`Usage: edgehostctl ${words} COMMAND [OPTIONS]`, width),
+    ...wrap(`Usage: ${program.ctl} ${words} COMMAND [OPTIONS]`, width),
     '',
     'Commands:',
     ...summaries(group, width),
@@ -70,14 +71,14 @@ function describeGroup(words: string, group: readonly Command[], width: number):
     'Options of every command:',
     ...flagLines(globalOptions, width),
     '',
-    ...wrap(`For the options of a command: edgehostctl help ${group[0]?.name ?? words}`, width),
+    ...wrap(`For the options of a command: ${program.ctl} help ${group[0]?.name ?? words}`, width),
   ]
 }
 
 function describeCommand(command: Command, width: number): string[] {
   const { summary, details, options } = command
   return [
-    ...wrap(`Usage: edgehostctl ${synopsis(command)}${options ? ' [OPTIONS]' : ''}`, width),
+    ...wrap(`Usage: ${program.ctl} ${synopsis(command)}${options ? ' [OPTIONS]' : ''}`, width),
     '',
     ...wrap(`${summary}.`, width),
     ...(details === undefined ? [] : wrap(details, width)),

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { program } from '../base/program.ts'
 import { Failure } from './exit-codes.ts'
 import { makePrivateFolder, refused } from './folder.ts'
 
@@ -28,7 +29,7 @@ export async function withLock<T>(path: string, work: () => Promise<T>): Promise
       throw isHeld
         ? new Failure(
             'failed',
-            `another edgehostctl has held ${path} for ${seconds} seconds; end it and try again`,
+            `another ${program.ctl} has held ${path} for ${seconds} seconds; end it and try again`,
           )
         : refused(path, 'locked', error)
     }

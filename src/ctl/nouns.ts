@@ -12,7 +12,8 @@ import { support } from '../support/commands/support.ts'
 import { sumCommands } from './command-table.ts'
 import { api } from './commands/api.ts'
 import { login } from './commands/login.ts'
-import { program } from './commands/program.ts'
+import { ofProgram } from './commands/program.ts'
+import { hostSessions } from './host-sessions.ts'
 import { status } from './commands/status.ts'
 
 /** All commands of edgehostctl, in the order of the help. A new noun is one line here. */
@@ -31,5 +32,5 @@ export const commandTable = sumCommands([
   images,
   registry,
   support,
-  program,
-])
+  ofProgram,
+], hostSessions)

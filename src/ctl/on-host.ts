@@ -7,5 +7,5 @@ export const onHost =
   async (): Promise<Program<Name>> => {
     const { runOnHost } = await import('./run-on-host.ts')
     const program = await load()
-    return (line) => runOnHost(line, program, process.env)
+    return (line, table) => runOnHost(line, program, table, process.env)
   }

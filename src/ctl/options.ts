@@ -1,3 +1,6 @@
+import { program } from '../base/program.ts'
+import { environmentNames } from './target.ts'
+
 /** An option of the command line. */
 export interface Option {
   readonly short?: string
@@ -27,7 +30,7 @@ export const globalOptions = {
   host: {
     value: 'HOST[:PORT]',
     summary:
-      'Talk to this host over HTTPS instead of to this one over its socket; https://HOST:PORT is accepted too. Also: EDGEHOSTCTL_HOST.',
+      `Talk to this ${program.noun} over HTTPS instead of to this one over its socket; https://HOST:PORT is accepted too. Also: ${environmentNames.host}.`,
   },
   user: {
     value: 'USER',
@@ -39,7 +42,7 @@ export const globalOptions = {
   },
   socket: {
     value: 'PATH',
-    summary: 'The socket of the daemon. Also: EDGEHOSTCTL_SOCKET.',
+    summary: `The socket of the daemon. Also: ${environmentNames.socket}.`,
     completes: 'file',
   },
   'no-color': { summary: 'No colours, even on a terminal. Also: NO_COLOR.' },
@@ -48,7 +51,7 @@ export const globalOptions = {
 
 export type GlobalOption = keyof typeof globalOptions
 
-/** `edgehostctl --version`, which needs no command. */
+/** `--version`, which needs no command. */
 export const versionOption: Option = { summary: 'Print the version.' }
 
 // Options of several nouns. Options of one noun are declared with it.

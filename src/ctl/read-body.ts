@@ -4,7 +4,7 @@ import { printable } from '../base/printable.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { Failure } from './exit-codes.ts'
 
-// Far larger than any body that a host accepts as JSON.
+// Far larger than any body that a daemon accepts as JSON.
 const limitBytes = 16_777_216
 
 /**

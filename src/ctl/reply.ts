@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Static } from 'typebox'
 import type { ErrorBody } from '../api/schemas.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
+import { program } from '../base/program.ts'
 import { Failure } from './exit-codes.ts'
 import { oneLine } from './text.ts'
 
@@ -30,11 +31,11 @@ export async function readReply(message: IncomingMessage): Promise<Reply> {
 const tooLarge = () =>
   new Failure(
     'failed',
-    `the reply is larger than ${replyLimitBytes} bytes, as no reply of edgehostd is; check which program answers there`,
+    `the reply is larger than ${replyLimitBytes} bytes, as no reply of ${program.daemon} is; check which program answers there`,
   )
 
 /**
- * The body of a successful reply. Another program than edgehostd may have sent it, and edgehostctl contains no schemas, so only
+ * The body of a successful reply. Another program than the daemon may have sent it, and this one contains no schemas, so only
  * the fields are checked without which nothing can be shown.
  * @param fields names that the body must have
  * @throws Failure when the body is not a JSON object, or lacks one of the fields
@@ -76,7 +77,7 @@ export function understand<T>(show: () => T): T {
 export const foreignReply = (reason: string, cause?: unknown) =>
   new Failure(
     'failed',
-    `the reply is not one that this edgehostctl understands: ${reason}; check which program answers there, and whether it has the same version: edgehostctl version`,
+    `the reply is not one that this ${program.ctl} understands: ${reason}; check which program answers there, and whether it has the same version: ${program.ctl} version`,
     { cause },
   )
 
@@ -98,15 +99,15 @@ export function toFailure(reply: Reply): Failure {
   const error = errorOf(reply)
   const exitName = reply.status === 401 ? 'notLoggedIn' : 'failed'
   if (!error)
-    return new Failure(exitName, `the host answered with status ${reply.status}${describeRedirect(reply)}`)
+    return new Failure(exitName, `the ${program.noun} answered with status ${reply.status}${describeRedirect(reply)}`)
   const { code, message, ref } = error
   const wait = reply.status === 429 ? `; wait ${reply.headers['retry-after'] ?? 'a few'} seconds` : ''
   const trace =
-    reply.status >= 500 && ref ? `\nOn the host: journalctl -u edgehostd | grep ${oneLine(ref)}` : ''
+    reply.status >= 500 && ref ? `\nOn the ${program.noun}: journalctl -u ${program.daemon} | grep ${oneLine(ref)}` : ''
   return new Failure(exitName, `${oneLine(message)} (${oneLine(code)})${wait}${trace}`)
 }
 
 const describeRedirect = ({ status, headers: { location } }: Reply): string =>
   status >= 300 && status <= 399 && location !== undefined
-    ? ` and redirects to ${oneLine(location)}, which edgehostd never does; check which program answers there`
+    ? ` and redirects to ${oneLine(location)}, which ${program.daemon} never does; check which program answers there`
     : ''

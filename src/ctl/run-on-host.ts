@@ -1,5 +1,5 @@
 import { createClient } from './client.ts'
-import type { CommandLine } from './command.ts'
+import type { CommandLine, CommandTable } from './command.ts'
 import type { HostProgram } from './context.ts'
 import type { ExitName } from './exit-codes.ts'
 import { configFolder } from './folder.ts'
@@ -13,6 +13,7 @@ import { createTransport } from './transport.ts'
 export async function runOnHost<Name extends string>(
   line: CommandLine<Name>,
   program: HostProgram<Name>,
+  { protocol }: CommandTable,
   environment: NodeJS.ProcessEnv,
 ): Promise<ExitName | undefined> {
   const { options } = line
@@ -28,9 +29,9 @@ export async function runOnHost<Name extends string>(
     ask: (question) => terminal.ask(question),
     say: output.note,
   })
-  const client = createClient({ target, transport, user: options.user })
+  const client = createClient({ target, transport, user: options.user, protocol })
   try {
-    return await program({ line, client, output: forReplies(output), target, terminal, folder })
+    return await program({ line, client, output: forReplies(output), target, terminal, protocol, folder })
   } finally {
     transport.close()
   }

@@ -1,18 +1,37 @@
-import type { Static } from 'typebox'
-import type { LoginReply, UserToken } from '../auth/schemas.ts'
+import { isDeepStrictEqual } from 'node:util'
 import { readPrivate, removePrivate, writePrivate } from './folder.ts'
 import { withLock } from './lock.ts'
-import { parseBody, toFailure, type Reply } from './reply.ts'
+import { toFailure, type Reply } from './reply.ts'
 import type { HostTarget } from './target.ts'
-
-export type Tokens = Static<typeof UserToken>
-export const tokenFields = ['Authorization', 'RefreshToken'] as const
-export type LoginAnswer = Static<typeof LoginReply>
 
 /** A session, as stored in its file. */
 export interface Session {
   readonly user: string
-  readonly tokens: Tokens
+  /** The secrets of the session, by their names in the reply of the login. */
+  readonly tokens: Readonly<Record<string, string>>
+  /** When the tokens were received, milliseconds since 1970; absent in files of earlier versions. */
+  readonly since?: number
+}
+
+/** A request without a session. */
+export interface PlainRequest {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+}
+
+/** How an API knows its users again. */
+export interface SessionProtocol {
+  /** The header fields by which a request is one of the session. */
+  headers(session: Session): Readonly<Record<string, string>>
+  /** Whether the tokens have to be renewed before they are used. */
+  isDue(session: Session, now: number): boolean
+  /** Asks for new tokens; `undefined` where there is no way but a login. */
+  renewal(session: Session): PlainRequest | undefined
+  /** The tokens of the reply to a renewal. @throws Failure for another reply */
+  tokensOf(reply: Reply): Session['tokens']
+  /** Ends the session, as a request of it; `undefined` where only the tokens are removed here. */
+  end(session: Session): PlainRequest | undefined
 }
 
 /** Sends a request without a session. */
@@ -27,32 +46,37 @@ export interface Sessions {
   /** @returns whether there was a session */
   remove(): Promise<boolean>
   /**
-   * Replaces a refused access token: the session with a valid one, or `undefined` when the session has ended.
-   * A refresh token is valid once: of two invocations the second uses the tokens that the first has received.
+   * Replaces refused or old tokens: the session with valid ones, or `undefined` when the session has ended.
+   * What renews a session is valid once: of two invocations the second uses the tokens that the first has received.
    */
   renew(refused: Session, send: SendPlain): Promise<Session | undefined>
 }
 
-export function createSessions({ sessionFile, lockFile }: HostTarget): Sessions {
+export function createSessions(
+  { sessionFile, lockFile }: HostTarget,
+  protocol: Pick<SessionProtocol, 'renewal' | 'tokensOf'>,
+): Sessions {
   const read = () => readPrivate(sessionFile) as Session | undefined
+  const write = (session: Session) => writePrivate(sessionFile, { ...session, since: Date.now() })
   return {
     read,
     prepare: () => withLock(lockFile, async () => undefined),
-    put: (session) => withLock(lockFile, async () => writePrivate(sessionFile, session)),
+    put: (session) => withLock(lockFile, async () => write(session)),
     remove: () => withLock(lockFile, async () => removePrivate(sessionFile)),
     renew: (refused, send) =>
       withLock(lockFile, async () => {
         const present = read()
-        if (present?.tokens.Authorization !== refused.tokens.Authorization) return present
-        const body = { refreshToken: present.tokens.RefreshToken }
-        const reply = await send('POST', '/v1/users/default/token/renewal', body)
+        if (!present || !isDeepStrictEqual(present.tokens, refused.tokens)) return present
+        const request = protocol.renewal(present)
+        if (request === undefined) return undefined
+        const reply = await send(request.method, request.path, request.body)
         if (reply.status === 401) {
           removePrivate(sessionFile)
           return undefined
         }
         if (reply.status !== 200) throw toFailure(reply)
-        const session = { ...present, tokens: parseBody<Tokens>(reply, tokenFields) }
-        writePrivate(sessionFile, session)
+        const session = { ...present, tokens: protocol.tokensOf(reply) }
+        write(session)
         return session
       }),
   }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { isIPv6 } from '../base/address.ts'
+import { program } from '../base/program.ts'
 import { printable } from '../base/printable.ts'
 import { Failure } from './exit-codes.ts'
 
@@ -25,12 +26,18 @@ export interface SocketTarget {
 
 export type Target = HostTarget | SocketTarget
 
-const defaultPort = 5080
-const defaultSocket = '/run/edgehostd/edgehostd.sock'
+const { port: defaultPort, folder: programFolder } = program
+const defaultSocket = `/run/${programFolder}/${programFolder}.sock`
 // A name (RFC 1123, and underscores, which some factories use), an IPv4 address, or an IPv6 address with or without a zone.
 const hostSyntax = /^(?:\[([0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|([A-Za-z0-9_](?:[\w.-]{0,252})))(?::(\d{1,5}))?$/
 
 const isIPv6WithZone = (text: string) => isIPv6(text.replace(/%.*$/, ''))
+
+/** Environment variables of the target. */
+export const environmentNames = {
+  host: `${program.ctl.toUpperCase()}_HOST`,
+  socket: `${program.ctl.toUpperCase()}_SOCKET`,
+} as const
 
 export interface Choice {
   readonly host?: string | undefined
@@ -46,8 +53,8 @@ export function chooseTarget(given: Choice, environment: NodeJS.ProcessEnv, fold
     throw new Failure('usage', '--host and --socket exclude each other')
   if (given.host !== undefined) return parseHost(given.host, folder())
   if (given.socket !== undefined) return { kind: 'socket', path: given.socket }
-  if (environment.EDGEHOSTCTL_HOST) return parseHost(environment.EDGEHOSTCTL_HOST, folder())
-  return { kind: 'socket', path: environment.EDGEHOSTCTL_SOCKET || defaultSocket }
+  if (environment[environmentNames.host]) return parseHost(environment[environmentNames.host] ?? '', folder())
+  return { kind: 'socket', path: environment[environmentNames.socket] || defaultSocket }
 }
 
 /**

@@ -3,6 +3,7 @@ import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:h
 import { isIP } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
+import { program } from '../base/program.ts'
 import { Failure } from './exit-codes.ts'
 import type { HostTarget, SocketTarget, Target } from './target.ts'
 import { aliveMs, quietMs, watchReply } from './reply-watch.ts'
@@ -60,7 +61,7 @@ export function createTransport(target: Target, trust: Omit<TrustOptions, 'targe
 
   const isAlive = () => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const ping = request({ agent, ...where, path: '/v1/ping', headers: { host: name } })
+    const ping = request({ agent, ...where, path: program.ping, headers: { host: name } })
     const late = setTimeout(() => resolve(false), aliveMs)
     // A refusal is an answer too. An error of the connection is reported by the request itself.
     ping.once('response', () => resolve(true)).once('error', () => resolve(true))
@@ -178,7 +179,7 @@ async function openTls(
   try {
     await promise
     const certificate = socket.getPeerX509Certificate()
-    if (!certificate) throw new Error('the host presented no certificate')
+    if (!certificate) throw new Error(`the ${program.noun} presented no certificate`)
     return { socket, certificate }
   } finally {
     clearTimeout(late)
@@ -203,19 +204,19 @@ function describeHang(target: Target): Failure {
     'unreachable',
     target.kind === 'socket'
       ? `the daemon hangs: it has accepted the connection, but ${silence} (${target.path}).\n${seeDaemon('restart')}`
-      : `the daemon on ${target.name} hangs: it has accepted the connection, but ${silence}.\nOn that host: systemctl restart edgehostd; for the cause: journalctl -u edgehostd -p warning -n 20`,
+      : `the daemon on ${target.name} hangs: it has accepted the connection, but ${silence}.\nOn that ${program.noun}: systemctl restart ${program.daemon}; for the cause: journalctl -u ${program.daemon} -p warning -n 20`,
   )
 }
 
-const seeDaemon = (verb: 'start' | 'restart') => `Its state: systemctl status edgehostd
-The cause: journalctl -u edgehostd -p warning -n 20
-To ${verb}: systemctl ${verb} edgehostd`
+const seeDaemon = (verb: 'start' | 'restart') => `Its state: systemctl status ${program.daemon}
+The cause: journalctl -u ${program.daemon} -p warning -n 20
+To ${verb}: systemctl ${verb} ${program.daemon}`
 
 function explainSocket(error: NodeJS.ErrnoException, { path }: SocketTarget): Failure {
   if (error.code === 'EACCES' || error.code === 'EPERM')
     return new Failure(
       'notLoggedIn',
-      `permission denied: only root may open ${path}. Use sudo, or log in: edgehostctl --host localhost login`,
+      `permission denied: only root may open ${path}. Use sudo, or log in: ${program.ctl} --host localhost login`,
     )
   if (error.code === 'ENOENT')
     return new Failure(
@@ -234,15 +235,15 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused; no program listens on that port',
   ENOTFOUND: 'the name cannot be resolved',
   EAI_AGAIN: 'the name server does not answer',
-  EHOSTUNREACH: 'no route to the host',
+  EHOSTUNREACH: `no route to the ${program.noun}`,
   ENETUNREACH: 'no route to its network',
-  ECONNRESET: 'the host closed the connection',
+  ECONNRESET: `the ${program.noun} closed the connection`,
 }
 
 function explainHost(error: NodeJS.ErrnoException, { name, host, port }: HostTarget): Failure {
   const reason = reasons[error.code ?? ''] ?? error.message
   return new Failure(
     'unreachable',
-    `${name} is not reachable: ${reason} (${host} port ${port}).\nOn that host: systemctl status edgehostd.socket edgehostd.service`,
+    `${name} is not reachable: ${reason} (${host} port ${port}).\nOn that ${program.noun}: systemctl status ${program.daemon}.socket ${program.daemon}.service`,
   )
 }

@@ -1,4 +1,5 @@
 import { createHash, type X509Certificate } from 'node:crypto'
+import { program } from '../base/program.ts'
 import { Failure } from './exit-codes.ts'
 import { readPrivate, writePrivate } from './folder.ts'
 import type { HostTarget } from './target.ts'
@@ -41,11 +42,11 @@ export function changedKey(
   return new Failure(
     'untrusted',
     `THE PUBLIC KEY OF ${name} HAS CHANGED since ${known.acceptedAt.slice(0, 10)}. Nothing was sent.
-Either the host was reinstalled, or another machine intercepts the connection.
+Either the ${program.noun} was reinstalled, or another machine intercepts the connection.
 The SHA-256 fingerprint of the certificate is now
   ${fingerprint256}
 ${compare}
-If they match, remove the old key and connect again: edgehostctl forget ${name}`,
+If they match, remove the old key and connect again: ${program.ctl} forget ${name}`,
   )
 }
 
@@ -62,7 +63,7 @@ export function meetHost(certificate: X509Certificate, { target, expected, ask, 
         `the fingerprint of the certificate of ${target.name} is not the one of --fingerprint; it is\n  ${fingerprint}\nNothing was sent. ${compare}`,
       )
   } else {
-    const introduction = `The host ${target.name} is not known yet. The SHA-256 fingerprint of its certificate is\n  ${fingerprint}\n${compare}`
+    const introduction = `The ${program.noun} ${target.name} is not known yet. The SHA-256 fingerprint of its certificate is\n  ${fingerprint}\n${compare}`
     const answer = ask(`${introduction}\nDo they match? [y/N] `)
     if (answer === undefined)
       throw new Failure(
@@ -70,7 +71,7 @@ export function meetHost(certificate: X509Certificate, { target, expected, ask, 
         `${introduction}\nThere is no terminal to confirm it on. If they match, add: --fingerprint ${fingerprint}`,
       )
     if (!/^\s*y(es)?\s*$/i.test(answer))
-      throw new Failure('untrusted', 'the host was not accepted; nothing was sent')
+      throw new Failure('untrusted', `the ${program.noun} was not accepted; nothing was sent`)
   }
   const known: KnownHost = {
     publicKey: publicKeyHash(certificate),
@@ -82,7 +83,9 @@ export function meetHost(certificate: X509Certificate, { target, expected, ask, 
 }
 
 const compare =
-  'Compare it with the fingerprint on the console of the host: above the login prompt, or in sudo edgehostctl status.'
+  program.noun === 'host'
+    ? `Compare it with the fingerprint on the console of the host: above the login prompt, or in sudo ${program.ctl} status.`
+    : `Compare it with the fingerprint that this shows on the machine of the platform: sudo ${program.ctl} status.`
 
 const bare = (fingerprint: string) =>
   fingerprint

@@ -1,11 +1,12 @@
+import { program } from '../base/program.ts'
 import { writeOutput } from '../program/standard-output.ts'
 import type { Program } from './command.ts'
 
 // Baked in by the build.
 declare const __VERSION__: string
 
-/** `edgehostctl version`. */
+/** `version`. */
 export const printVersion: Program = async () => {
-  writeOutput(`edgehostctl ${__VERSION__}\n`)
+  writeOutput(`${program.ctl} ${__VERSION__}\n`)
   return undefined
 }

@@ -1,5 +1,6 @@
 import { defineCommand, type Noun } from '../command.ts'
 import { onHost } from '../on-host.ts'
+import { sessionEnds } from './logout.ts'
 
 export const login: Noun = [
   defineCommand({
@@ -15,17 +16,5 @@ export const login: Noun = [
     },
     load: onHost(async () => (await import('../login.ts')).login),
   }),
-  defineCommand({
-    name: 'logout',
-    summary: 'End the session on the host of --host and remove its tokens',
-    load: onHost(async () => (await import('../login.ts')).logout),
-  }),
-  defineCommand({
-    name: 'forget',
-    arguments: ['HOST[:PORT]'],
-    summary: 'Remove the stored public key of a host, and the session there',
-    details:
-      'For a host that was reinstalled. The next command for that host shows its new fingerprint and asks for confirmation.',
-    load: onHost(async () => (await import('../login.ts')).forget),
-  }),
+  ...sessionEnds,
 ]

@@ -1,7 +1,8 @@
+import { program } from '../../base/program.ts'
 import { defineCommand, type Noun } from '../command.ts'
 
-/** Commands about edgehostctl itself. */
-export const program: Noun = [
+/** Commands about the command line itself. */
+export const ofProgram: Noun = [
   defineCommand({
     name: 'version',
     summary: 'Print the version',
@@ -9,13 +10,13 @@ export const program: Noun = [
   }),
   defineCommand({
     name: 'completion bash',
-    summary: 'Print the completion of bash: source <(edgehostctl completion bash)',
+    summary: `Print the completion of bash: source <(${program.ctl} completion bash)`,
     load: async () => (await import('../completion.ts')).printCompletion,
   }),
   defineCommand({
     name: 'help',
     arguments: ['[COMMAND...]'],
-    summary: 'Show how to use edgehostctl, a group of commands or one command',
+    summary: `Show how to use ${program.ctl}, a group of commands or one command`,
     load: async () => (await import('../help.ts')).printHelp,
   }),
 ]

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import type { CommandLine } from './command.ts'
+import type { Context } from './context.ts'
+import { Failure } from './exit-codes.ts'
+import { oneLine } from './text.ts'
+
+/**
+ * The account of a login, from its argument or `--user`.
+ * @throws Failure usage where both are given and differ
+ */
+export function nameAccount({ arguments: [argument], options: { user } }: CommandLine): string | undefined {
+  if (argument !== undefined && user !== undefined && argument !== user)
+    throw new Failure(
+      'usage',
+      `login ${oneLine(argument)} contradicts --user ${oneLine(user)}; name one account`,
+    )
+  return argument ?? user
+}
+
+/**
+ * A password, from standard input with `--password-stdin`, or asked for without an echo.
+ * @throws Failure usage where there is neither; failed for an empty one
+ */
+export async function readPassword(
+  { line, terminal }: Pick<Context<'password-stdin'>, 'line' | 'terminal'>,
+  question: string,
+): Promise<string> {
+  if (line.options['password-stdin'] !== undefined) {
+    const [first = ''] = readFileSync(0, 'utf8').split('\n')
+    return requirePassword(first.replace(/\r$/, ''))
+  }
+  const typed = await terminal.askSecretly(question)
+  if (typed === undefined)
+    throw new Failure('usage', 'there is no terminal to ask for the password on; use --password-stdin')
+  return requirePassword(typed)
+}
+
+function requirePassword(password: string): string {
+  if (password === '') throw new Failure('failed', 'the password is empty')
+  return password
+}
