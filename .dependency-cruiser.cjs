@@ -108,21 +108,21 @@ const forPrograms = [
 ]
 const forClients = [...pureForClients, ...forPrograms]
 
-const ofClients = `ctl/|base/|errors/|([^/]+|cluster/certificates|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|(${forClients.join('|')})\\.ts$`
+const ofClients = `ctl/|base/|errors/|([^/]+|cluster/certificates|cluster/change|cluster/events|cluster/packs)/schemas\\.ts$|platform/schemas/|(${forClients.join('|')})\\.ts$`
 
 const clientLaw = [
   {
     name: 'ctl-is-a-client',
     comment: `src/ctl may use the schemas.ts of any room, base, errors, and: ${forClients.join(', ')}`,
     severity: 'error',
-    from: { path: '^src/ctl/', pathNot: '^src/ctl/nouns\\.ts$' },
+    from: { path: '^src/ctl/', pathNot: '^src/ctl/(platform-)?nouns\\.ts$' },
     to: { path: '^src/', pathNot: `^src/(${ofClients})` },
   },
   {
     name: 'ctl-lists-nouns',
-    comment: 'src/ctl/nouns.ts may use the commands of any room',
+    comment: 'src/ctl/nouns.ts and platform-nouns.ts may use the commands of any room',
     severity: 'error',
-    from: { path: '^src/ctl/nouns\\.ts$' },
+    from: { path: '^src/ctl/(platform-)?nouns\\.ts$' },
     to: { path: '^src/', pathNot: '^src/(ctl/|[^/]+/commands/)' },
   },
   {

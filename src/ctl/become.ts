@@ -26,8 +26,8 @@ export function requireLocalRoot(
 }
 
 /** Replaces this process by another program of the package, by execve(2). */
-export function become(program: string, args: readonly string[]): never {
-  const path = `${import.meta.dirname}/${program}`
+export function become(file: string, args: readonly string[]): never {
+  const path = `${import.meta.dirname}/${file}`
   if (!existsSync(path))
     throw new Failure(
       'failed',

@@ -40,7 +40,12 @@ export interface Client {
   /** Sends a change; a reply that is not successful is a Failure. */
   change(method: string, path: string, body?: unknown): Promise<Reply>
   /** Sends a request without a session, for logins. */
-  askPlain(method: string, path: string, body: unknown): Promise<Reply>
+  askPlain(
+    method: string,
+    path: string,
+    body: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Reply>
 }
 
 export interface ClientOptions {
@@ -58,14 +63,10 @@ const longestWaitSeconds = 30
 export function createClient({ target, transport, user, protocol }: ClientOptions): Client {
   const sessions = target.kind === 'host' ? createSessions(target, protocol) : undefined
 
-  const askPlain: Client['askPlain'] = async (method, path, body) =>
-    readReply(
-      await transport.send({
-        method,
-        path,
-        ...(body === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(body)))),
-      }),
-    )
+  const askPlain: Client['askPlain'] = async (method, path, body, headers) => {
+    const json = body === undefined ? {} : jsonBody(Buffer.from(JSON.stringify(body)))
+    return readReply(await transport.send({ method, path, ...(headers ? { headers } : {}), ...json }))
+  }
 
   const withToken = (ask: Ask, session: Session | undefined): Ask =>
     session ? { ...ask, headers: { ...ask.headers, ...protocol.headers(session) } } : ask
@@ -73,7 +74,7 @@ export function createClient({ target, transport, user, protocol }: ClientOption
   async function renewInTime(session: Session | undefined): Promise<Session | undefined> {
     if (!session || !sessions || !protocol.isDue(session, Date.now())) return session
     const renewed = await sessions.renew(session, askPlain)
-    if (!renewed) throw new Failure('notLoggedIn', notLoggedInOn(target.kind === 'host' ? target.name : ''))
+    if (!renewed && target.kind === 'host') throw new Failure('notLoggedIn', notLoggedInOn(target.name))
     return renewed
   }
 

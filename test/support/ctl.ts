@@ -1,6 +1,6 @@
 import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { execa } from 'execa'
 import { ctlProgram } from './programs.ts'
 
@@ -15,10 +15,11 @@ export interface Ctl {
   ): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }>
 }
 
-export function createCtl(): Ctl {
+/** @param built the program; by default edgehostctl */
+export function createCtl(built = ctlProgram()): Ctl {
   const home = mkdtempSync(join(tmpdir(), 'edgehostctl-'))
-  const program = join(home, 'edgehostctl.cjs')
-  copyFileSync(ctlProgram(), program)
+  const program = join(home, basename(built))
+  copyFileSync(built, program)
   return {
     home,
     program,

@@ -4,6 +4,7 @@ import { parseCommandLine } from '../../../src/ctl/command-line.ts'
 import { optionsOf, sumCommands } from '../../../src/ctl/command-table.ts'
 import { bashCompletion } from '../../../src/ctl/completion.ts'
 import { helpText } from '../../../src/ctl/help.ts'
+import { hostSessions } from '../../../src/ctl/host-sessions.ts'
 import { commandTable } from '../../../src/ctl/nouns.ts'
 import { limit, type Options } from '../../../src/ctl/options.ts'
 
@@ -17,7 +18,7 @@ const named = (name: string, options?: Options): Command =>
 
 it('a new noun is parsed, described and completed', () => {
   const depth = { value: 'N', summary: 'How deep.' }
-  const table = sumCommands([[named('box open', { depth, limit })], [named('box close'), named('help')]])
+  const table = sumCommands([[named('box open', { depth, limit })], [named('box close'), named('help')]], hostSessions)
   expect(parseCommandLine(['box', 'open', '--depth=2'], table)).toMatchObject({ options: { depth: '2' } })
   expect(() => parseCommandLine(['box', 'close', '--depth=2'], table)).toThrow('box close takes no --depth')
   expect(helpText(['box', 'open'], table)).toContain('--depth=N  How deep.')
@@ -54,24 +55,24 @@ it.each<[string, readonly (readonly Command[])[], RegExp]>([
     /the option -o is declared twice/,
   ],
 ])('a second declaration of a %s is refused', (_what, nouns, message) => {
-  expect(() => sumCommands(nouns)).toThrow(message)
+  expect(() => sumCommands(nouns, hostSessions)).toThrow(message)
 })
 
 it('an option of one command may have the name of another, if it is parsed alike', () => {
   const file = { value: 'FILE', summary: 'The file to write.' }
   const own = { value: 'NAME=FILE...', summary: 'Files.', isList: true, isOfCommand: true } as const
-  const table = sumCommands([[named('a', { file })], [named('b', { file: own })]])
+  const table = sumCommands([[named('a', { file })], [named('b', { file: own })]], hostSessions)
   expect(parseCommandLine(['a', '--file', 'x'], table)).toMatchObject({ options: { file: 'x' } })
   expect(parseCommandLine(['b', '--file', 'x', 'y'], table)).toMatchObject({ lists: { file: ['x', 'y'] } })
   expect(helpText(['b'], table)).toContain('--file=NAME=FILE...')
-  expect(() => sumCommands([[named('b', { file: own })]])).toThrow('has no namesake')
+  expect(() => sumCommands([[named('b', { file: own })]], hostSessions)).toThrow('has no namesake')
   expect(() =>
-    sumCommands([[named('a', { file: { summary: 'On.' } })], [named('b', { file: own })]]),
+    sumCommands([[named('a', { file: { summary: 'On.' } })], [named('b', { file: own })]], hostSessions),
   ).toThrow('is parsed in another way')
 })
 
 it('an option of several nouns is declared once and accepted by each of them', () => {
-  const table = sumCommands([[named('a', { limit })], [named('b', { limit })]])
+  const table = sumCommands([[named('a', { limit })], [named('b', { limit })]], hostSessions)
   for (const command of table.commands) expect(optionsOf(table, command)).toContain('limit')
 })
 

@@ -1,0 +1,37 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { filter, limit, yes } from '../../ctl/options.ts'
+import { project } from './shared-options.ts'
+
+export const hosts: Noun = [
+  defineCommand({
+    name: 'hosts list',
+    summary: 'List the edge hosts, those of every project without --project',
+    details:
+      'For example --filter status.health.state=unhealthy, or --filter spec.device.archType=arm64ANDspec.device.os.family=debian.',
+    options: { project, limit, filter },
+    load: onHost(async () => (await import('./manage-hosts.ts')).listHosts),
+  }),
+  defineCommand({
+    name: 'hosts show',
+    arguments: ['HOST'],
+    summary: 'Show an edge host, named by its name or uid',
+    options: { project },
+    load: onHost(async () => (await import('./manage-hosts.ts')).showHost),
+  }),
+  defineCommand({
+    name: 'hosts accept',
+    arguments: ['HOST'],
+    summary: 'Of two hosts with one key, let the one in that logs in next; the other is refused from then on',
+    details: 'After a disk was copied. Switch the copy off first, or give it a key of its own.',
+    options: { project, yes },
+    load: onHost(async () => (await import('./manage-hosts.ts')).acceptHost),
+  }),
+  defineCommand({
+    name: 'hosts delete',
+    arguments: ['HOST'],
+    summary: 'Remove an edge host from the platform; it is told so at its next login',
+    options: { project, yes },
+    load: onHost(async () => (await import('./manage-hosts.ts')).deleteHost),
+  }),
+]

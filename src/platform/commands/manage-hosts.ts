@@ -1,0 +1,143 @@
+import type { Client } from '../../ctl/client.ts'
+import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
+import type { Context } from '../../ctl/context.ts'
+import type { Fact } from '../../ctl/facts.ts'
+import { renderFacts } from '../../ctl/facts.ts'
+import { parseLimit } from '../../ctl/limit.ts'
+import { understand } from '../../ctl/reply.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import { count, moment, oneLine } from '../../ctl/text.ts'
+import type { EdgeHostDevice } from '../schemas/edge-hosts.ts'
+import { equals, onlyOne } from './find.ts'
+import { findScopes, listScopes, queryOf, type Scope } from './scopes.ts'
+
+const path = '/v1/edgehosts'
+
+interface Row {
+  readonly scope: Scope
+  readonly item: EdgeHostDevice
+}
+
+const layout: readonly Column<Row>[] = [
+  { title: 'NAME', read: ({ item }) => item.metadata.name, isFlexible: true },
+  { title: 'PROJECT', read: ({ scope }) => scope.name, isFlexible: true },
+  { title: 'ADDRESS', read: ({ item }) => item.spec.host.hostAddress },
+  { title: 'SYSTEM', read: ({ item }) => systemOf(item), isFlexible: true },
+  { title: 'HEALTH', read: ({ item }) => healthOf(item), isFlexible: true },
+  { title: 'UID', read: ({ item }) => item.metadata.uid },
+]
+
+function systemOf({ spec: { device } }: EdgeHostDevice): string {
+  return [device.os?.family, device.os?.version, device.archType].filter(Boolean).join(' ')
+}
+
+function healthOf({ status: { health, isDuplicate } }: EdgeHostDevice): string {
+  if (isDuplicate === true) return 'exists twice'
+  return health?.state ?? 'never seen'
+}
+
+export async function listHosts({
+  client,
+  line,
+  output,
+}: Context<'project' | 'limit' | 'filter'>): Promise<undefined> {
+  const { filter, project } = line.options
+  const limit = parseLimit(line, 0)
+  const query = filter === undefined ? {} : { filters: filter }
+  const found = await listScopes<EdgeHostDevice>(client, await findScopes(client, project), {
+    ...{ path, query, limit },
+  })
+  const rows = limit === 0 ? found.items : found.items.slice(0, limit)
+  const items = rows.map(({ item }) => item)
+  await output.show({ items, listmeta: { count: found.count, limit: items.length } }, ({ columns }) =>
+    renderTable(rows, layout, columns),
+  )
+  if (items.length < found.count && output.format === 'table')
+    output.note(`${count(items.length)} of ${count(found.count)}; --limit=0 gives all`)
+  return undefined
+}
+
+export async function showHost({ client, line, output }: Context<'project'>): Promise<undefined> {
+  const { scope, item } = await findHost(client, line.arguments[0] ?? '', line.options.project)
+  await output.show(item, (paper) => renderFacts(factsOf(item, scope), paper))
+  return undefined
+}
+
+function factsOf(host: EdgeHostDevice, scope: Scope): Fact[] {
+  const { metadata, spec, status } = host
+  const { device, service } = spec
+  const labels = Object.entries(metadata.labels).map(([key, value]) => `${key}=${value}`)
+  const { cpu, memory } = device
+  return [
+    { label: 'Name', lines: [metadata.name] },
+    { label: 'Uid', lines: [metadata.uid] },
+    ...(scope.name === '' ? [] : [{ label: 'Project', lines: [scope.name] }]),
+    {
+      label: 'Health',
+      lines: [healthOf(host), ...(status.health?.message ? [status.health.message] : [])],
+      mood: status.health?.state === 'healthy' && status.isDuplicate !== true ? 'good' : 'bad',
+    },
+    ...(status.health ? [{ label: 'Last heartbeat', lines: [moment(status.health.lastHeartbeatTimestamp)] }] : []),
+    { label: 'Registered', lines: [moment(metadata.creationTimestamp)] },
+    { label: 'Address', lines: [spec.host.hostAddress] },
+    { label: 'System', lines: [systemOf(host) || 'not reported'] },
+    ...(cpu?.cores === undefined ? [] : [{ label: 'CPU', lines: [`${cpu.cores} cores`] }]),
+    ...(memory?.sizeInMB === undefined
+      ? []
+      : [{ label: 'Memory', lines: [`${count(memory.sizeInMB)} MB`] }]),
+    ...(service.version === undefined
+      ? []
+      : [{ label: 'Service', lines: [`${service.name ?? ''} ${service.version}`.trim()] }]),
+    ...(labels.length === 0 ? [] : [{ label: 'Labels', lines: labels }]),
+  ]
+}
+
+export async function acceptHost({
+  client,
+  line,
+  output,
+  terminal,
+}: Context<'project' | 'yes'>): Promise<undefined> {
+  const { scope, item } = await findHost(client, line.arguments[0] ?? '', line.options.project)
+  const name = understand(() => oneLine(item.metadata.name))
+  if (line.options.yes === undefined)
+    confirm(terminal, {
+      what: `Of the hosts with the key of ${name}, the one that logs in next is accepted; the other is refused from then on.`,
+      ask: 'Go on?',
+      done: 'changed',
+    })
+  await client.change('PUT', pathOf(item, scope, '/duplicate'), { action: 'acceptNext' })
+  output.note(`The next login of ${name} is accepted.`)
+  return undefined
+}
+
+export async function deleteHost({
+  client,
+  line,
+  output,
+  terminal,
+}: Context<'project' | 'yes'>): Promise<undefined> {
+  const { scope, item } = await findHost(client, line.arguments[0] ?? '', line.options.project)
+  const name = understand(() => oneLine(item.metadata.name))
+  if (line.options.yes === undefined)
+    confirmDeletion(terminal, `The host ${name} will be removed from the platform and refused from then on.`)
+  await client.change('DELETE', pathOf(item, scope))
+  output.note(`The host ${name} is removed from the platform.`)
+  return undefined
+}
+
+const pathOf = ({ metadata: { uid } }: EdgeHostDevice, scope: Scope, rest = '') =>
+  `${path}/${encodeURIComponent(uid)}${rest}?${new URLSearchParams(queryOf(scope)).toString()}`
+
+/** The host that a word names, by its uid or its name, and where it is. */
+async function findHost(client: Client, word: string, project: string | undefined): Promise<Row> {
+  const scopes = await findScopes(client, project)
+  const filters = `${equals('metadata.uid', word)}OR${equals('metadata.name', word)}`
+  const { items } = await listScopes<EdgeHostDevice>(client, scopes, { path, query: { filters }, limit: 0 })
+  const uid = onlyOne(
+    { noun: 'host', list: 'hosts list' },
+    word,
+    items.map(({ item }) => item.metadata.uid),
+  )
+  return items.find(({ item }) => item.metadata.uid === uid) as Row
+}

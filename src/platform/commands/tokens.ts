@@ -1,0 +1,43 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { filter, limit, yes } from '../../ctl/options.ts'
+import { expiry, project } from './shared-options.ts'
+
+export const tokens: Noun = [
+  defineCommand({
+    name: 'tokens list',
+    summary: 'List the tokens with which hosts are registered',
+    options: { limit, filter },
+    load: onHost(async () => (await import('./manage-tokens.ts')).listTokens),
+  }),
+  defineCommand({
+    name: 'tokens create',
+    arguments: ['NAME'],
+    summary: 'Make a token with which hosts are registered, and print it; it is shown only once',
+    details: 'Without --expiry it ends in seven days.',
+    options: {
+      project,
+      expiry,
+      'maximum-hosts': { value: 'N', summary: 'How many hosts may use it; 0, the default, is any number.' },
+    },
+    load: onHost(async () => (await import('./manage-tokens.ts')).createToken),
+  }),
+  ...(['enable', 'disable'] as const).map((verb) =>
+    defineCommand({
+      name: `tokens ${verb}`,
+      arguments: ['TOKEN'],
+      summary:
+        verb === 'enable'
+          ? 'Let hosts be registered with a token again'
+          : 'Refuse a token until it is enabled; its hosts stay',
+      load: onHost(async () => (await import('./manage-tokens.ts')).setState(verb === 'enable')),
+    }),
+  ),
+  defineCommand({
+    name: 'tokens delete',
+    arguments: ['TOKEN'],
+    summary: 'Delete a token; hosts that were registered with it stay',
+    options: { yes },
+    load: onHost(async () => (await import('./manage-tokens.ts')).deleteToken),
+  }),
+]

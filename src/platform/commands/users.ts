@@ -1,0 +1,49 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { filter, limit, yes } from '../../ctl/options.ts'
+
+export const users: Noun = [
+  defineCommand({
+    name: 'users list',
+    summary: 'List the users of the platform',
+    options: { limit, filter },
+    load: onHost(async () => (await import('./manage-users.ts')).listUsers),
+  }),
+  defineCommand({
+    name: 'users create',
+    arguments: ['EMAIL'],
+    summary: 'Make a user, and print the link by which the user sets a password',
+    details:
+      'The link is valid for a day and works once. Without a role for the tenant the user has only the roles that projects give.',
+    options: {
+      admin: { summary: 'The same as --role=admin.' },
+      role: {
+        value: 'ROLE',
+        choices: ['admin', 'operator', 'viewer'],
+        summary: 'The role for the tenant, which counts in every project too.',
+      },
+      'first-name': { value: 'NAME', summary: 'The first name.' },
+      'last-name': { value: 'NAME', summary: 'The last name.' },
+    },
+    load: onHost(async () => (await import('./manage-users.ts')).createUser),
+  }),
+  defineCommand({
+    name: 'users roles',
+    arguments: ['USER', 'ROLES'],
+    summary: 'Set the roles of a user for the tenant: admin, operator, viewer, several with commas, or none',
+    load: onHost(async () => (await import('./manage-users.ts')).setRoles),
+  }),
+  defineCommand({
+    name: 'users activation',
+    arguments: ['USER'],
+    summary: 'Print a new link by which the user sets a password; an earlier link ends',
+    load: onHost(async () => (await import('./manage-users.ts')).renewLink),
+  }),
+  defineCommand({
+    name: 'users delete',
+    arguments: ['USER'],
+    summary: 'Delete a user; its tokens end',
+    options: { yes },
+    load: onHost(async () => (await import('./manage-users.ts')).deleteUser),
+  }),
+]
