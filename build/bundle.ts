@@ -2,7 +2,7 @@
 // - daemon.cjs: the daemon and the packages that its start needs;
 // - main.cjs: loads daemon.cjs with V8's compile cache (docs/adr/0005 says why);
 // - edgehostctl.cjs: the command line;
-// - edgeplatformd.cjs: the platform, a program of its own with its own package;
+// - edgeplatformd.cjs, edgeplatformctl.cjs: the platform and its command line, with a package of their own;
 // - support.cjs and definition.cjs: the programs of `edgehostctl support` and `edgehostctl definition`;
 // - examine.cjs: checks definitions for the daemon;
 // - content.cjs: unpacks, checks and publishes bundles for the daemon;
@@ -105,6 +105,10 @@ const files: Record<string, string> = {
     },
     banner: fileUrlBanner,
   }),
+  'edgeplatformctl.cjs': await bundle({
+    ...startedByUsers('edgeplatformctl', ofPlatform),
+    entryPoints: ['src/ctl/platform-main.ts'],
+  }),
   'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),
@@ -125,7 +129,7 @@ for (const [name, text] of Object.entries(files)) writeFileSync(`${output}/${nam
 writeFileSync(`${output}/third-party.txt`, collectLicenses([...inputs]))
 
 /** Options of a program that a user may start with any Node, even one that is too old. */
-function startedByUsers(name: string) {
+function startedByUsers(name: string, options: typeof programOptions | typeof ofPlatform = programOptions) {
   // esbuild would remove the prefix `node:`, which the oldest of these does not know. But an old Node ends in the banner, before
   // any import, and a newer one needs the prefix, since node:sqlite has no other name.
   const supported = {
@@ -133,7 +137,7 @@ function startedByUsers(name: string) {
     'node-colon-prefix-import': true,
     'node-colon-prefix-require': true,
   }
-  return { ...programOptions, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
+  return { ...options, target: oldestSyntax, supported, banner: { js: requireNode(name) } }
 }
 
 /** The text of a program; its sources are recorded for the list of licenses. */

@@ -14,11 +14,12 @@ import type { Reason } from '../src/cluster/events/reason.ts'
 import { reasons } from '../src/cluster/events/reasons.ts'
 import { formatDocument } from '../src/definition/format/format.ts'
 import { definitionCodes } from '../src/definition/rules/codes.ts'
+import { commandTable } from '../src/ctl/nouns.ts'
 import { defaultConfigFile } from '../src/configuration.ts'
 import { errorTable, families } from '../src/declarations.ts'
 import { createDeclaringServer, declareRooms } from './declaring-server.ts'
 import { hostApi } from './host-api.ts'
-import { manualMarkdown } from './manual.ts'
+import { manualMarkdown, ofHost } from './manual.ts'
 import { collectDocument, finishDocument, type ApiDocument, type Examples } from './openapi.ts'
 import { apiPage, cell, errorPage, metricsPage, withoutAccepts, writeOutputs } from './pages.ts'
 
@@ -125,7 +126,7 @@ writeOutputs({
   }),
   'docs/errors.md': errorPage(errorTable),
   'docs/metrics.md': metricsPage(families),
-  'docs/edgehostctl.md': manualMarkdown(),
+  'docs/edgehostctl.md': manualMarkdown({ table: commandTable, ...ofHost }),
   'systemd/config.yaml': defaultConfigFile(),
   'docs/definition-problems.md': definitionProblemPage(),
   'docs/cluster-events.md': clusterEventPage(),

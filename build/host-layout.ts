@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { bashCompletion } from '../src/ctl/completion.ts'
 import { commandTable } from '../src/ctl/nouns.ts'
 import { changelog, type InstalledFile, type PackageLayout } from './layout.ts'
-import { manualPage } from './manual.ts'
+import { manualPage, ofHost } from './manual.ts'
 import { fetchPamtester, fetchRuntime, type Architecture } from './parts.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -74,7 +74,9 @@ function listHostFiles(architecture: Architecture): InstalledFile[] {
     'lib/systemd/system/edgehostd.socket': read('systemd/edgehostd.socket'),
     'usr/lib/tmpfiles.d/edgehostd.conf': read('systemd/edgehostd.tmpfiles'),
     'usr/share/man/man8/edgehostd.8.gz': gzipSync(read('systemd/edgehostd.8'), { level: 9 }),
-    'usr/share/man/man1/edgehostctl.1.gz': gzipSync(manualPage(), { level: 9 }),
+    'usr/share/man/man1/edgehostctl.1.gz': gzipSync(manualPage({ table: commandTable, ...ofHost }), {
+      level: 9,
+    }),
     'usr/share/bash-completion/completions/edgehostctl': bashCompletion(commandTable),
     'usr/share/doc/edgehostd/copyright': `${read('build/debian/copyright').toString()}\npamtester:\n\n${pamtester.license}`,
     'usr/share/doc/edgehostd/third-party.gz': gzipSync(

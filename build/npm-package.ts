@@ -7,7 +7,8 @@ import { gzipSync } from 'node:zlib'
 import { tarEnd, tarHeader, tarPadding } from '../src/archive/ustar.ts'
 import { readBuildDate } from './build-date.ts'
 import { version } from './layout.ts'
-import { manualPage } from './manual.ts'
+import { commandTable } from '../src/ctl/nouns.ts'
+import { manualPage, ofHost } from './manual.ts'
 import { neededNode } from './needed-node.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -30,7 +31,7 @@ const read = (name: string) => readFileSync(`${root}/dist/${name}`)
 /** What the archive contains, sorted; needs a finished `make build`. */
 const files: Readonly<Record<string, string | Buffer>> = {
   'definition.cjs': read('definition.cjs'),
-  'edgehostctl.1': manualPage(),
+  'edgehostctl.1': manualPage({ table: commandTable, ...ofHost }),
   'edgehostctl.cjs': `#!/usr/bin/env node\n${read('edgehostctl.cjs').toString()}`,
   'package.json': `${JSON.stringify(manifest, null, 2)}\n`,
   're2js.cjs': read('re2js.cjs'),

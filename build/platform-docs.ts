@@ -1,13 +1,15 @@
 /**
  * Writes the documents of the platform: docs/platform-openapi.json, docs/platform-api.md, docs/platform-errors.md,
- * docs/platform-metrics.md and systemd/platform-config.yaml. A process of its own, since the names of the program are a constant of it.
+ * docs/platform-metrics.md, docs/edgeplatformctl.md and systemd/platform-config.yaml. A process of its own, since the names of the program are a constant of it.
  * With --check it writes nothing and fails when one of them is out of date.
  */
 import './as-platform.ts'
 import { createRequire } from 'node:module'
 import { configuration } from '../src/platform-configuration.ts'
 import { errorTable, families, tags } from '../src/platform-declarations.ts'
+import { commandTable } from '../src/ctl/platform-nouns.ts'
 import { createDeclaringServer, declarePlatform } from './declaring-server.ts'
+import { manualMarkdown, ofPlatform } from './manual.ts'
 import { collectDocument, finishDocument, type ApiDocument } from './openapi.ts'
 import { apiPage, errorPage, metricsPage, withoutAccepts, writeOutputs } from './pages.ts'
 
@@ -53,6 +55,7 @@ writeOutputs({
     errorPage: 'platform-errors.md',
   }),
   'docs/platform-errors.md': errorPage(errorTable),
+  'docs/edgeplatformctl.md': manualMarkdown({ table: commandTable, ...ofPlatform }),
   'docs/platform-metrics.md': metricsPage(families),
   'systemd/platform-config.yaml': configuration.defaultConfigFile(),
 })

@@ -1,4 +1,5 @@
 // The files of an installed platform.
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -12,13 +13,20 @@ const configurationPaths = ['etc/edgeplatform/config.yaml'] as const
 function listPlatformFiles(architecture: Architecture): InstalledFile[] {
   const runtime = fetchRuntime(architecture)
   const read = (path: string) => readFileSync(`${root}/${path}`)
+  const texts = JSON.parse(
+    execFileSync(process.execPath, [`${import.meta.dirname}/platform-texts.ts`], { encoding: 'utf8' }),
+  ) as { manual: string; completion: string }
   const contents: Readonly<Record<string, string | Buffer>> = {
     'usr/lib/edgeplatform/node': runtime.program,
     'usr/lib/edgeplatform/edgeplatformd.cjs': read('dist/edgeplatformd.cjs'),
+    'usr/lib/edgeplatform/edgeplatformctl.cjs': read('dist/edgeplatformctl.cjs'),
     'usr/lib/edgeplatform/execa.cjs': read('dist/execa.cjs'),
     'usr/lib/edgeplatform/x509.cjs': read('dist/x509.cjs'),
     'usr/lib/edgeplatform/yaml.cjs': read('dist/yaml.cjs'),
     'usr/sbin/edgeplatformd': read('build/debian-platform/edgeplatformd'),
+    'usr/bin/edgeplatformctl': read('build/debian-platform/edgeplatformctl'),
+    'usr/share/man/man1/edgeplatformctl.1.gz': gzipSync(texts.manual, { level: 9 }),
+    'usr/share/bash-completion/completions/edgeplatformctl': texts.completion,
     'lib/systemd/system/edgeplatformd.service': read('systemd/edgeplatformd.service'),
     'lib/systemd/system/edgeplatformd.socket': read('systemd/edgeplatformd.socket'),
     'usr/lib/sysusers.d/edgeplatform.conf': read('systemd/edgeplatform.sysusers'),

@@ -3,7 +3,10 @@ import { program } from '../base/program.ts'
 /** How the command line ends, for scripts: help, manual page and documentation are made from this table. */
 export const exitCodes = {
   ok: { code: 0, meaning: 'Success.' },
-  failed: { code: 1, meaning: `The command failed, or the ${program.noun} refused it; the message says why.` },
+  failed: {
+    code: 1,
+    meaning: `The command failed, or the ${program.noun} refused it; the message says why.`,
+  },
   usage: { code: 2, meaning: 'The command line is wrong.' },
   unreachable: { code: 3, meaning: `The daemon is not running, or the ${program.noun} does not answer.` },
   notLoggedIn: { code: 4, meaning: 'You are not logged in, or may not open the socket.' },

@@ -7,12 +7,7 @@ import { createSessions } from './session.ts'
 import { parseHost, type HostTarget, type Target } from './target.ts'
 
 /** Ends the session on the host and removes its tokens here, also when the host does not answer. */
-export async function logout({
-  client,
-  output,
-  protocol,
-  target: anyTarget,
-}: Context): Promise<undefined> {
+export async function logout({ client, output, protocol, target: anyTarget }: Context): Promise<undefined> {
   const target = requireHost(anyTarget, 'logout')
   const sessions = createSessions(target, protocol)
   const session = sessions.read()

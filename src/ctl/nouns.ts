@@ -17,20 +17,23 @@ import { hostSessions } from './host-sessions.ts'
 import { status } from './commands/status.ts'
 
 /** All commands of edgehostctl, in the order of the help. A new noun is one line here. */
-export const commandTable = sumCommands([
-  status,
-  login,
-  host,
-  inventory,
-  sessions,
-  config,
-  audit,
-  api,
-  cluster,
-  definition,
-  content,
-  images,
-  registry,
-  support,
-  ofProgram,
-], hostSessions)
+export const commandTable = sumCommands(
+  [
+    status,
+    login,
+    host,
+    inventory,
+    sessions,
+    config,
+    audit,
+    api,
+    cluster,
+    definition,
+    content,
+    images,
+    registry,
+    support,
+    ofProgram,
+  ],
+  hostSessions,
+)

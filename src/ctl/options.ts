@@ -29,8 +29,7 @@ export const globalOptions = {
   },
   host: {
     value: 'HOST[:PORT]',
-    summary:
-      `Talk to this ${program.noun} over HTTPS instead of to this one over its socket; https://HOST:PORT is accepted too. Also: ${environmentNames.host}.`,
+    summary: `Talk to this ${program.noun} over HTTPS instead of to this one over its socket; https://HOST:PORT is accepted too. Also: ${environmentNames.host}.`,
   },
   user: {
     value: 'USER',

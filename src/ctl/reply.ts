@@ -99,11 +99,16 @@ export function toFailure(reply: Reply): Failure {
   const error = errorOf(reply)
   const exitName = reply.status === 401 ? 'notLoggedIn' : 'failed'
   if (!error)
-    return new Failure(exitName, `the ${program.noun} answered with status ${reply.status}${describeRedirect(reply)}`)
+    return new Failure(
+      exitName,
+      `the ${program.noun} answered with status ${reply.status}${describeRedirect(reply)}`,
+    )
   const { code, message, ref } = error
   const wait = reply.status === 429 ? `; wait ${reply.headers['retry-after'] ?? 'a few'} seconds` : ''
   const trace =
-    reply.status >= 500 && ref ? `\nOn the ${program.noun}: journalctl -u ${program.daemon} | grep ${oneLine(ref)}` : ''
+    reply.status >= 500 && ref
+      ? `\nOn the ${program.noun}: journalctl -u ${program.daemon} | grep ${oneLine(ref)}`
+      : ''
   return new Failure(exitName, `${oneLine(message)} (${oneLine(code)})${wait}${trace}`)
 }
 

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { bundleProgram } from './bundle-program.ts'
 
 /** Gives the path of a program that is built from a folder of src, once in a test process. */
-function builtOnce(name: string, source: string): () => string {
+function builtOnce(name: string, source: string, of?: Parameters<typeof bundleProgram>[2]): () => string {
   let built: string | undefined
   return () => {
     if (built !== undefined) return built
     const folder = mkdtempSync(join(tmpdir(), `edgehostd-${name}-`))
     process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
     built = join(folder, `${name}.cjs`)
-    bundleProgram(source, built)
+    bundleProgram(source, built, of)
     return built
   }
 }
@@ -30,5 +30,10 @@ export const prepareProgram = builtOnce('prepare', 'cluster/prepare/program')
 export const keeperProgram = builtOnce('keeper', 'system/lasting')
 /** Path of edgehostctl. */
 export const ctlProgram = builtOnce('edgehostctl', 'ctl')
+/** Path of edgeplatformctl. */
+export const platformCtlProgram = builtOnce('edgeplatformctl', 'ctl', {
+  program: 'edgeplatformd',
+  file: 'platform-main.ts',
+})
 /** Path of the program of `edgehostctl definition` and `content build`. */
 export const authoringProgram = builtOnce('definition', 'authoring')

@@ -13,8 +13,7 @@ export const sessionEnds: Noun = [
     name: 'forget',
     arguments: ['HOST[:PORT]'],
     summary: `Remove the stored public key of a ${program.noun}, and the session there`,
-    details:
-      `For a ${program.noun} that was reinstalled. The next command for it shows its new fingerprint and asks for confirmation.`,
+    details: `For a ${program.noun} that was reinstalled. The next command for it shows its new fingerprint and asks for confirmation.`,
     load: onHost(async () => (await import('../logout.ts')).forget),
   }),
 ]

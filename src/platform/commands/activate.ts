@@ -17,7 +17,12 @@ export const activate: Program<'password-stdin'> = async (line, table) =>
 /** The line with the platform of the link as its target, unless it names one, or root uses the socket. */
 function withHostOfLink(line: Line): Line {
   const { host, socket } = line.options
-  const isNamed = [host, socket, process.env[environmentNames.host], process.env[environmentNames.socket]].some(Boolean)
+  const isNamed = [
+    host,
+    socket,
+    process.env[environmentNames.host],
+    process.env[environmentNames.socket],
+  ].some(Boolean)
   const link = parseLink(line)
   if (isNamed || link.host === '' || process.getuid?.() === 0) return line
   return { ...line, options: { ...line.options, host: link.host } }
@@ -43,7 +48,8 @@ const setPassword: HostProgram<'password-stdin'> = async (context) => {
 
 /** @throws Failure usage for a text that is no such link */
 function parseLink({ arguments: [text = ''] }: Line): { host: string; path: string } {
-  const [, host = '', path] = /^(?:https:\/\/([^/]+))?(\/v1\/auth\/password\/[\w.~-]+\/activate)$/.exec(text) ?? []
+  const [, host = '', path] =
+    /^(?:https:\/\/([^/]+))?(\/v1\/auth\/password\/[\w.~-]+\/activate)$/.exec(text) ?? []
   if (path === undefined)
     throw new Failure(
       'usage',

@@ -38,16 +38,27 @@ interface Named {
 export async function findUid(client: Client, kind: Kind, word: string): Promise<string> {
   if (uidSyntax.test(word)) return word
   const { items } = await client.list<Named>(kind.path, { filters: equals(kind.field, word) }, 0)
-  return onlyOne(kind, word, items.map(({ metadata: { uid } }) => uid))
+  return onlyOne(
+    kind,
+    word,
+    items.map(({ metadata: { uid } }) => uid),
+  )
 }
 
 /** The one uid of those that have a name. @throws Failure */
-export function onlyOne({ noun, list }: Pick<Kind, 'noun' | 'list'>, word: string, uids: readonly string[]): string {
+export function onlyOne(
+  { noun, list }: Pick<Kind, 'noun' | 'list'>,
+  word: string,
+  uids: readonly string[],
+): string {
   const [uid] = uids
   if (uid === undefined)
     throw new Failure('failed', `there is no ${noun} ${printable(word)}; see: ${program.ctl} ${list}`)
   if (uids.length > 1)
-    throw new Failure('failed', `more than one ${noun} has the name ${printable(word)}; name one by its uid: ${uids.join(', ')}`)
+    throw new Failure(
+      'failed',
+      `more than one ${noun} has the name ${printable(word)}; name one by its uid: ${uids.join(', ')}`,
+    )
   return uid
 }
 

@@ -77,14 +77,14 @@ function factsOf(host: EdgeHostDevice, scope: Scope): Fact[] {
       lines: [healthOf(host), ...(status.health?.message ? [status.health.message] : [])],
       mood: status.health?.state === 'healthy' && status.isDuplicate !== true ? 'good' : 'bad',
     },
-    ...(status.health ? [{ label: 'Last heartbeat', lines: [moment(status.health.lastHeartbeatTimestamp)] }] : []),
+    ...(status.health
+      ? [{ label: 'Last heartbeat', lines: [moment(status.health.lastHeartbeatTimestamp)] }]
+      : []),
     { label: 'Registered', lines: [moment(metadata.creationTimestamp)] },
     { label: 'Address', lines: [spec.host.hostAddress] },
     { label: 'System', lines: [systemOf(host) || 'not reported'] },
     ...(cpu?.cores === undefined ? [] : [{ label: 'CPU', lines: [`${cpu.cores} cores`] }]),
-    ...(memory?.sizeInMB === undefined
-      ? []
-      : [{ label: 'Memory', lines: [`${count(memory.sizeInMB)} MB`] }]),
+    ...(memory?.sizeInMB === undefined ? [] : [{ label: 'Memory', lines: [`${count(memory.sizeInMB)} MB`] }]),
     ...(service.version === undefined
       ? []
       : [{ label: 'Service', lines: [`${service.name ?? ''} ${service.version}`.trim()] }]),

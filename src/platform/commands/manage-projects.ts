@@ -15,7 +15,11 @@ const layout: readonly Column<Project>[] = [
   { title: 'UID', read: ({ metadata }) => metadata.uid },
 ]
 
-export async function listProjects({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
+export async function listProjects({
+  client,
+  line,
+  output,
+}: Context<'limit' | 'filter'>): Promise<undefined> {
   const { filter } = line.options
   const query = filter === undefined ? {} : { filters: filter }
   const found = await client.list<Project>(projects.path, query, parseLimit(line, 0))

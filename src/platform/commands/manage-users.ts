@@ -14,7 +14,11 @@ const layout: readonly Column<User>[] = [
   { title: 'E-MAIL', read: ({ spec }) => spec.emailId, isFlexible: true },
   { title: 'ROLES', read: ({ spec }) => spec.roles.join(', '), isFlexible: true },
   { title: 'STATE', read: stateOf, isFlexible: true },
-  { title: 'LAST SIGN-IN', read: ({ status }) => status.lastSignIn && moment(status.lastSignIn), isFlexible: true },
+  {
+    title: 'LAST SIGN-IN',
+    read: ({ status }) => status.lastSignIn && moment(status.lastSignIn),
+    isFlexible: true,
+  },
   { title: 'UID', read: ({ metadata }) => metadata.uid },
 ]
 
@@ -25,7 +29,11 @@ function stateOf({ status: { isActive, isPasswordResetting } }: User): string {
 
 export async function listUsers({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
   const { filter } = line.options
-  const found = await client.list<User>(users.path, filter === undefined ? {} : { filters: filter }, parseLimit(line, 0))
+  const found = await client.list<User>(
+    users.path,
+    filter === undefined ? {} : { filters: filter },
+    parseLimit(line, 0),
+  )
   await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
   return undefined
 }

@@ -29,7 +29,9 @@ function factsOf({
   return [
     {
       label: 'State',
-      lines: isUnready ? [`not ready: ${failing.join(', ')}`, `why: journalctl -u ${program.daemon} -p warning`] : ['ready'],
+      lines: isUnready
+        ? [`not ready: ${failing.join(', ')}`, `why: journalctl -u ${program.daemon} -p warning`]
+        : ['ready'],
       mood: isUnready ? 'bad' : 'good',
     },
     { label: 'Version', lines: [`${program.daemon} ${version}`] },

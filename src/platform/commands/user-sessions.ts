@@ -13,7 +13,8 @@ export const userSessions: SessionProtocol = {
   headers: ({ tokens: { Authorization, apiKey } }) =>
     apiKey === undefined ? { authorization: Authorization ?? '' } : { apiKey },
   // Also where the clock was set back.
-  isDue: ({ tokens, since = 0 }, now) => tokens.apiKey === undefined && !(now - since >= 0 && now - since < oldMs),
+  isDue: ({ tokens, since = 0 }, now) =>
+    tokens.apiKey === undefined && !(now - since >= 0 && now - since < oldMs),
   renewal: ({ tokens: { Authorization } }) =>
     Authorization === undefined
       ? undefined

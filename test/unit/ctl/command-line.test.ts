@@ -3,7 +3,7 @@ import { parseCommandLine } from '../../../src/ctl/command-line.ts'
 import { exitCodes, Failure } from '../../../src/ctl/exit-codes.ts'
 import { helpText } from '../../../src/ctl/help.ts'
 import { commandTable } from '../../../src/ctl/nouns.ts'
-import { manualMarkdown, manualPage } from '../../../build/manual.ts'
+import { manualMarkdown, manualPage, ofHost } from '../../../build/manual.ts'
 
 const parse = (line: string) => parseCommandLine(line.split(' ').filter(Boolean), commandTable)
 const help = (words: readonly string[], columns?: number) => helpText(words, commandTable, columns)
@@ -148,7 +148,8 @@ describe('what is made from the table', () => {
   })
 
   it('manual page and documentation contain every command and option', () => {
-    const [page, markdown] = [manualPage(), manualMarkdown()]
+    const manual = { table: commandTable, ...ofHost }
+    const [page, markdown] = [manualPage(manual), manualMarkdown(manual)]
     for (const { name } of commandTable.commands) {
       expect(page).toContain(`.B ${name.replaceAll('-', '\\-')}`)
       expect(markdown).toContain(`| \`${name}`)

@@ -18,7 +18,10 @@ const named = (name: string, options?: Options): Command =>
 
 it('a new noun is parsed, described and completed', () => {
   const depth = { value: 'N', summary: 'How deep.' }
-  const table = sumCommands([[named('box open', { depth, limit })], [named('box close'), named('help')]], hostSessions)
+  const table = sumCommands(
+    [[named('box open', { depth, limit })], [named('box close'), named('help')]],
+    hostSessions,
+  )
   expect(parseCommandLine(['box', 'open', '--depth=2'], table)).toMatchObject({ options: { depth: '2' } })
   expect(() => parseCommandLine(['box', 'close', '--depth=2'], table)).toThrow('box close takes no --depth')
   expect(helpText(['box', 'open'], table)).toContain('--depth=N  How deep.')
