@@ -16,11 +16,16 @@ export interface FoundInScopes<Item> {
   readonly count: number
 }
 
-/** The scopes of a command: the project of `--project`, or the tenant itself and every project. */
+/**
+ * The scopes of a command: the project of `--project`, or the tenant itself and every project. A user with roles in projects only has these
+ * alone.
+ */
 export async function findScopes(client: Client, project: string | undefined): Promise<Scope[]> {
   if (project !== undefined) return [{ uid: await findUid(client, projects, project), name: project }]
   const { items } = await client.list<Project>(projects.path, {}, 0)
-  return [{ uid: '', name: '' }, ...items.map(({ metadata: { uid, name } }) => ({ uid, name }))]
+  const ofProjects = items.map(({ metadata: { uid, name } }) => ({ uid, name }))
+  const { status } = await client.ask({ method: 'GET', path: '/v1/edgehosts?limit=1' })
+  return status === 403 && ofProjects.length > 0 ? ofProjects : [{ uid: '', name: '' }, ...ofProjects]
 }
 
 /** The query that names a scope. */

@@ -225,6 +225,17 @@ it('hosts register with a token of a command, and are listed, shown, accepted an
     stderr: expect.stringMatching(/there is no host nowhere/),
   })
 
+  await platform.addUser('of-south@plant.example', password)
+  await ok(['projects', 'roles', 'south', 'of-south@plant.example', 'viewer'])
+  const viewer = elsewhere()
+  await ok(['login', 'of-south@plant.example', '--password-stdin'], password, viewer.at)
+  const seen = (await json(['hosts', 'list'], viewer.at)).items as { metadata: { name: string } }[]
+  expect(seen.map(({ metadata: { name } }) => name)).toEqual(['press-7'])
+  expect((await viewer.at(['hosts', 'delete', 'press-7', '--yes'])).exitCode).toBe(1)
+  await ok(['projects', 'roles', 'south', 'of-south@plant.example', 'none'])
+  expect((await viewer.at(['hosts', 'list'])).exitCode).toBe(1)
+  rmSync(viewer.home, { recursive: true })
+
   // Two hosts with one key: the copy logs in with an old generation.
   const copy = press.copy()
   await press.logIn()
