@@ -1,4 +1,5 @@
 import { program } from '../base/program.ts'
+import { networkForm } from '../base/networks.ts'
 import { Type, type Static } from 'typebox'
 import { path, positive, strict } from '../config/schema-parts.ts'
 import { otherResource } from './rate/resource.ts'
@@ -92,6 +93,11 @@ export function apiSection(limited: readonly string[]) {
         },
         strict,
       ),
+      trustedProxies: Type.Array(Type.String({ format: 'network', accepts: networkForm }), {
+        default: [],
+        description:
+          'Proxies whose X-Forwarded-For names the client: its right-most address that is none of them. From other addresses the field is ignored.',
+      }),
       rateLimits: Type.Object(
         {
           enabled: Type.Boolean({ default: true, description: 'Whether requests are limited at all.' }),

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { AddressInfo } from 'node:net'
 import type { Mode } from '../base/role.ts'
 import type { Client, ClientOf } from '../base/client.ts'
+import { createNetworks } from '../base/networks.ts'
 import { sampleEach } from '../base/sample.ts'
 import type { FiguresOf, Room } from '../room.ts'
 import type { Clock } from '../system/clock.ts'
@@ -67,7 +68,10 @@ const drainMs = 10_000
 /** Builds the port; it does not listen yet. */
 export function createApi(options: ApiOptions): Api {
   const { settings, clientOf, log, anonymousLog, clock } = options
-  const https = createHttpsServer({ ...settings, material: options.material, clientOf, log, anonymousLog })
+  const isProxy = createNetworks(settings.trustedProxies)
+  const https = createHttpsServer({
+    ...{ ...settings, material: options.material, clientOf, isProxy, log, anonymousLog },
+  })
   const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, log })
   const { app, routes, requests, endRequests, rateRefusals } = createServer({
     log,
@@ -86,6 +90,7 @@ export function createApi(options: ApiOptions): Api {
     identify: options.identify,
     authorize: options.authorize,
     clientOf,
+    isProxy,
     onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
     isLocal: local.hasAccepted,
     stopping: options.stopping,

@@ -12,6 +12,7 @@ import {
 import type { Logger } from 'pino'
 import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
+import { refusedField } from '../errors/refused-field.ts'
 import type { Lines } from '../system/anonymous-log.ts'
 import { addAudit, type RequestAudit } from './audit-hook.ts'
 import { addErrorReplies, createParserErrorReply, noRoute, toAppError } from './errors.ts'
@@ -43,6 +44,8 @@ export interface ServerOptions extends GuardOptions {
   readonly audit?: RequestAudit
   /** The client that an address belongs to; the default knows no address of this host but loopback. */
   readonly clientOf?: ClientOf
+  /** Whether an address is that of a trusted proxy; the default knows none. */
+  readonly isProxy?: (address: string) => boolean
   /** Whether a connection came over the local socket; the default is no. */
   readonly isLocal?: (socket: Socket) => boolean
   /** How the app replies; the default is the form of the service API. */
@@ -74,6 +77,7 @@ export function createServer({
   rateLimits,
   audit,
   clientOf = clientFromAnywhere,
+  isProxy,
   isLocal = () => false,
   replies = apiReplies,
   slashParameter,
@@ -83,9 +87,10 @@ export function createServer({
   // Leaves out Fastify's own line for each address it listens on.
   const quiet: FastifyBaseLogger = log.child({}, { level: log.isLevelEnabled('warn') ? 'warn' : log.level })
 
-  const peerOf = createPeers(isLocal, clientOf)
+  const peers = createPeers({ isLocal, clientOf, isProxy })
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
-    request.peer = peerOf(request.socket)
+    // A request whose client is unknown counts for the proxy, and is refused.
+    request.peer = peers.ofRequest(request.raw) ?? peers.ofSocket(request.socket)
     reply.headers(replies.headers).header('x-request-id', request.id)
   }
   const rewriteUrl = ({ url = '/' }: IncomingMessage) => routes.encodeSlashes(url)
@@ -101,7 +106,7 @@ export function createServer({
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     clientErrorHandler: createParserErrorReply({
-      ...{ lines: anonymousLog, replies, peerOf },
+      ...{ lines: anonymousLog, replies, peerOf: peers.ofSocket },
       replyOn: (socket) => replyOn(socket),
     }),
     // No hook runs for a path that cannot be routed.
@@ -126,16 +131,18 @@ export function createServer({
     begin(request, reply)
     done(refuseEarly(request, reply))
   })
-  // Refuses requests that match no route or have a bad Host header, with their body unread. They count for the rate limit here,
+  const describeForwarded = (raw: IncomingMessage): AppError | undefined =>
+    peers.ofRequest(raw) === undefined
+      ? refusedField('X-Forwarded-For', 'has no address that can be read at its right end; correct the proxy')
+      : undefined
+  // Refuses requests that match no route or have a bad Host or X-Forwarded-For header, with their body unread. They count for the rate limit here,
   // since the limit of a route does not see them.
   const refuseEarly = (request: FastifyRequest, reply: FastifyReply): AppError | undefined => {
-    const problem = describeHosts(request.raw)
+    const problem = describeHosts(request.raw) ?? describeForwarded(request.raw)
     if (problem === undefined && !request.is404) return undefined
     const overLimit = limiter?.check(request, reply)
     if (overLimit) return overLimit
-    return problem === undefined
-      ? noRoute(routes, request, reply)
-      : new AppError(generalErrors.BadRequest, problem)
+    return problem ?? noRoute(routes, request, reply)
   }
   app.addHook('onRoute', (route) => {
     const { access = 'open' } = route.config ?? {}
@@ -163,12 +170,14 @@ export function createServer({
 }
 
 /** The problem with the Host fields of a request (RFC 9112, 3.2). Node drops all but the first in `headers`. */
-function describeHosts({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
-  if (headers.host === undefined) return httpVersion === '1.1' ? 'the Host header is missing' : undefined
+function describeHosts({ headers, rawHeaders, httpVersion }: IncomingMessage): AppError | undefined {
+  const refused = (problem: string) => new AppError(generalErrors.BadRequest, problem)
+  if (headers.host === undefined)
+    return httpVersion === '1.1' ? refused('the Host header is missing') : undefined
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
     if (name?.length === 4 && name.toLowerCase() === 'host') count += 1
   }
-  return count > 1 ? 'there is more than one Host header' : undefined
+  return count > 1 ? refused('there is more than one Host header') : undefined
 }

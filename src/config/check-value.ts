@@ -1,3 +1,4 @@
+import { parseNetwork } from '../base/networks.ts'
 import { isIP } from 'node:net'
 import { printable } from '../base/printable.ts'
 import type { Key, SchemaNode } from './key.ts'
@@ -52,6 +53,7 @@ function isInRange({ minimum = -Infinity, maximum = Infinity, exclusiveMinimum }
 function isAcceptedText(schema: SchemaNode, text: string): boolean {
   if (text.length < (schema.minLength ?? 0) || text.length > (schema.maxLength ?? Infinity)) return false
   if (schema.format === 'ip' && isIP(text) === 0) return false
+  if (schema.format === 'network' && parseNetwork(text) === undefined) return false
   return schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(text)
 }
 

@@ -21,7 +21,9 @@ export const metricsRoutes: FastifyPluginAsyncTypebox<MetricsRoutesOptions> = as
       config: {
         access: 'admin',
         limited: false,
-        bypass: ({ peer, headers }) => scrapeAccess.admits(peer.address, headers.authorization),
+        // Behind a proxy no client is on the loopback, whatever the proxy says.
+        bypass: ({ peer, headers }) =>
+          scrapeAccess.admits(peer.isProxied ? '' : peer.address, headers.authorization),
       },
       schema: {
         operationId: 'getMetrics',

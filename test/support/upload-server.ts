@@ -31,7 +31,7 @@ export async function startUploadServer(at?: string) {
   const settings: { -readonly [Name in keyof UploadOptions]?: UploadOptions[Name] } = {}
   const outcomes: unknown[] = []
   const app = fastify({ bodyLimit: 1_024, http: { ServerResponse: LingeringResponse } })
-  const peerOf = createPeers(() => false, clientFromAnywhere)
+  const peerOf = createPeers({ isLocal: () => false, clientOf: clientFromAnywhere }).ofSocket
   app.decorateRequest('peer')
   app.addHook('onRequest', async (request) => {
     request.peer = peerOf(request.socket)

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node
 import { Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { canonicalAddress } from '../../base/address.ts'
 import { networkFactor, type Client, type ClientOf } from '../../base/client.ts'
 import type { Logger } from '../../system/log.ts'
 import type { Lines } from '../../system/anonymous-log.ts'
@@ -11,6 +12,8 @@ import type { Caller, IsGone } from '../access.ts'
 
 export type ConnectionLimits = ApiSettings['connections'] & {
   readonly clientOf: ClientOf
+  /** Whether an address is that of a trusted proxy; by default there are none. */
+  readonly isProxy?: ((address: string) => boolean) | undefined
   /** Where the limits are set, for the operator; by default `api.connections`. */
   readonly settingsName?: string
   readonly log: Logger
@@ -41,7 +44,8 @@ interface Connection {
   readonly raw: Socket
   /** The socket of its requests; that of TLS is set after the handshake. */
   socket: Socket | undefined
-  readonly client: Client
+  /** Undefined for a trusted proxy, whose connections are those of many clients: only the limit of all connections applies to them. */
+  readonly client: Client | undefined
   /** The groups in which it counts: its client and the network around that, or its user. */
   groups: readonly Group[]
   readonly key: string
@@ -69,6 +73,7 @@ interface Group {
  *
  * At the limit of a /64 and that of all connections, if no connection is idle, the oldest request without a login is closed, of
  * the client that has most of them. Otherwise a thousand slow bodies from twenty addresses would lock out all other clients.
+ * Connections of a trusted proxy are of no client: idle ones are closed as others at the limit of all connections, those with a request not.
  */
 export function limitConnections(
   server: Server | HttpServer,
@@ -76,6 +81,7 @@ export function limitConnections(
     maximum,
     maximumPerAddress,
     clientOf,
+    isProxy = () => false,
     log,
     anonymousLog = log,
     settingsName = 'api.connections',
@@ -101,7 +107,7 @@ export function limitConnections(
       raw.destroy()
       return
     }
-    const client = clientOf(raw.remoteAddress)
+    const client = isProxy(canonicalAddress(raw.remoteAddress)) ? undefined : clientOf(raw.remoteAddress)
     const fullGroup = groupsOf(client).find(isFull)
     if (fullGroup || count >= maximum) {
       const [victim] = candidates(fullGroup)
@@ -152,10 +158,14 @@ export function limitConnections(
   }
 
   /** The groups of a client: its own, and that of the network around it. */
-  const groupsOf = ({ name, network }: Client): readonly Group[] => [
-    groupOf(`client ${name}`, maximumPerAddress),
-    ...(network === undefined ? [] : [groupOf(`network ${network}`, maximumPerAddress * networkFactor)]),
-  ]
+  function groupsOf(client: Client | undefined): readonly Group[] {
+    if (client === undefined) return []
+    const { name, network } = client
+    return [
+      groupOf(`client ${name}`, maximumPerAddress),
+      ...(network === undefined ? [] : [groupOf(`network ${network}`, maximumPerAddress * networkFactor)]),
+    ]
+  }
 
   const groupOf = (name: string, most: number): Group =>
     groups.get(name) ?? { name, maximum: most, size: 0, evictable: new Set(), busy: new Set() }
@@ -234,7 +244,8 @@ export function limitConnections(
   return {
     markAuthenticated(socket, caller) {
       const connection = bySocket.get(socket)
-      if (!connection?.open) return
+      // The next request of a proxy is that of another user.
+      if (!connection?.open || connection.client === undefined) return
       const name = nameOf(caller)
       if (connection.caller === undefined || nameOf(connection.caller) !== name) {
         const user = groupOf(`user ${name}`, maximumPerAddress)

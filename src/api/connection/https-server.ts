@@ -15,9 +15,11 @@ import { leaveUnreadBodies } from './unread-body.ts'
 
 export interface HttpsServerOptions {
   readonly timeouts: Timeouts
-  readonly connections: Omit<ConnectionLimits, 'clientOf' | 'log' | 'anonymousLog'>
+  readonly connections: Omit<ConnectionLimits, 'clientOf' | 'isProxy' | 'log' | 'anonymousLog'>
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
+  /** Whether an address is that of a trusted proxy; by default there are none. */
+  readonly isProxy?: (address: string) => boolean
   readonly body: BodyRate
   /** Without it the server is one of plain HTTP, which may listen on loopback only. */
   readonly material: TlsMaterial | undefined
@@ -61,6 +63,7 @@ export function createHttpsServer({
   log,
   anonymousLog,
   clientOf,
+  isProxy,
   replies = apiReplies,
 }: HttpsServerOptions): HttpsServer {
   let made: { server: Server | HttpServer; limits: Connections; stopRate: () => void } | undefined
@@ -71,7 +74,7 @@ export function createHttpsServer({
         : createHttpServer(httpOptions, handler)
       applyTimeouts(server, timeouts)
       leaveUnreadBodies(server)
-      const limits = limitConnections(server, { ...connections, clientOf, log, anonymousLog })
+      const limits = limitConnections(server, { ...connections, clientOf, isProxy, log, anonymousLog })
       made = { server, limits, stopRate: watchBodyRate(server, body, replies) }
       return server
     },

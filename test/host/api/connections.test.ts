@@ -91,6 +91,31 @@ describe('limitConnections', () => {
     expect(connections.count()).toBe(3)
   })
 
+  it('connections of a trusted proxy have only the limit of all connections, and stay those of the proxy', async () => {
+    connections.stop()
+    connections = limitConnections(server, {
+      ...{ maximum: 5, maximumPerAddress: 3, clientOf: byAddress, log: logged.log },
+      isProxy: (address) => address === '127.0.0.1' || address === '::1',
+    })
+    const clients: Client[] = []
+    for (let i = 0; i < 5; i++) clients.push(await openTls(port, material.cert))
+    expect(states(...clients)).toEqual([false, false, false, false, false])
+    // Many users, one after the other, on one connection: it counts for none of them.
+    for (user of ['alice', 'bob']) {
+      clients[0]!.received = ''
+      await login(clients[0]!)
+    }
+    const busy = clients[1]!
+    await hold(busy)
+    // The others are idle, the one of a user the shortest.
+    for (let i = 0; i < 3; i++) await openTls(port, material.cert)
+    await vi.waitFor(() => expect(states(...clients)).toEqual([false, false, true, true, true]))
+    await openTls(port, material.cert)
+    await closes(clients[0]!)
+    expect(busy.closed).toBe(false)
+    expect(connections.count()).toBe(5)
+  })
+
   it('a connection without a handshake is closed for a new one', async () => {
     const raw = await openTcp(port)
     const others = [await openTls(port, material.cert), await openTls(port, material.cert)]

@@ -17,7 +17,7 @@ import {
 
 const parserError = {
   replies: apiReplies,
-  peerOf: createPeers(() => false, clientFromAnywhere),
+  peerOf: createPeers({ isLocal: () => false, clientOf: clientFromAnywhere }).ofSocket,
   replyOn: () => undefined,
 }
 

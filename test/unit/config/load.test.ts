@@ -163,7 +163,7 @@ describe('problems', () => {
     ['api:\n  port: 1\n  body:\n  port: 2', '4:3: api.port is given twice; first in line 2'],
     [
       'api: 3',
-      '1:6: api is 3; it must be a section of address, port, socket, tls, timeouts, body, connections, rateLimits',
+      '1:6: api is 3; it must be a section of address, port, socket, tls, timeouts, body, connections, trustedProxies, rateLimits',
     ],
     [
       '- api',
