@@ -1,3 +1,4 @@
+import { parseTime } from '../base/time.ts'
 import { refusedField } from '../errors/refused-field.ts'
 
 const longestLifeMs = 10 * 366 * 86_400_000
@@ -7,8 +8,8 @@ const longestLifeMs = 10 * 366 * 86_400_000
  * @throws AppError BadRequest for a time that is none, is over, or is more than ten years ahead
  */
 export function expiryOf(text: string, now: number): number {
-  const at = Date.parse(text)
-  if (Number.isNaN(at)) throw refusedField('spec.expiry', 'is no time')
+  const at = parseTime(text)
+  if (at === undefined) throw refusedField('spec.expiry', 'is no time')
   if (at <= now) throw refusedField('spec.expiry', 'is over')
   if (at > now + longestLifeMs) throw refusedField('spec.expiry', 'is more than ten years ahead')
   return at

@@ -125,6 +125,7 @@ describe('an API key', () => {
     ['spec.expiry', { metadata: { name: 'x' }, spec: { expiry: '2020-01-01T00:00:00Z' } }],
     ['spec.expiry', { metadata: { name: 'x' }, spec: { expiry: '2099-01-01T00:00:00Z' } }],
     ['spec.expiry', { metadata: { name: 'x' }, spec: { expiry: 'soon' } }],
+    ['spec.expiry', { metadata: { name: 'x' }, spec: { expiry: '2028-02-30T00:00:00Z' } }],
     [
       'spec.userUid',
       {

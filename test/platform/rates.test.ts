@@ -61,3 +61,13 @@ it('paths in no row share one bucket', async () => {
   const filled = Math.ceil(((performance.now() - started) / 1_000) * 10)
   expect([free >= 50, free <= 50 + filled]).toEqual([true, true])
 })
+
+it('limits the probes too, as the row of /v1/health says: more than monitors need', async () => {
+  const address = newAddress()
+  let free = 0
+  while (free < 100 && (await ask('/v1/health/ping', address)) === 200) free += 1
+  expect(free).toBeGreaterThanOrEqual(50)
+  expect(free).toBeLessThan(60)
+  expect(await ask('/v1/health/ready', address)).toBe(429)
+  expect(await ask('/v1/health/ready', newAddress())).toBe(200)
+})

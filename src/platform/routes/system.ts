@@ -47,7 +47,7 @@ export const systemRoutes: FastifyPluginAsyncTypebox<SystemRoutesOptions> = asyn
     app.get(
       url,
       {
-        config: { access: 'open', limited: false },
+        config: { access: 'open' },
         schema: {
           operationId,
           tags: ['system'],
