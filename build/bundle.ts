@@ -3,6 +3,7 @@
 // - main.cjs: loads daemon.cjs with V8's compile cache (docs/adr/0005 says why);
 // - edgehostctl.cjs: the command line;
 // - edgeplatformd.cjs, edgeplatformctl.cjs: the platform and its command line, with a package of their own;
+// - backup.cjs: the program of `edgeplatformctl backup` and `restore`;
 // - support.cjs and definition.cjs: the programs of `edgehostctl support` and `edgehostctl definition`;
 // - examine.cjs: checks definitions for the daemon;
 // - content.cjs: unpacks, checks and publishes bundles for the daemon;
@@ -109,6 +110,7 @@ const files: Record<string, string> = {
     ...startedByUsers('edgeplatformctl', ofPlatform),
     entryPoints: ['src/ctl/platform-main.ts'],
   }),
+  'backup.cjs': await bundle({ ...ofPlatform, entryPoints: ['src/platform-backup.ts'] }),
   'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),

@@ -52,6 +52,10 @@ export const ofPlatform: ManualTexts = {
       'edgeplatformctl --host platform.plant.example tokens create north --project=north > token',
       'Make a token with which hosts are registered.',
     ],
+    [
+      'sudo edgeplatformctl backup /backup/platform.backup',
+      'Write the whole platform into one encrypted file.',
+    ],
   ],
 }
 

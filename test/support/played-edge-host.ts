@@ -31,8 +31,8 @@ export interface PlayedEdgeHost {
   /** Both halves, without storing what it gets, as where the reply is lost. */
   loseLogin(): Promise<HostReply>
   logIn(): Promise<HostReply>
-  /** As after the disk was copied. */
-  copy(): PlayedEdgeHost
+  /** As after the disk was copied. @param on another platform, for example a restored one */
+  copy(on?: TestPlatform): PlayedEdgeHost
 }
 
 /** A host with a key of its own, as it talks to a platform; a copy of it has the same key and the generation of now. */
@@ -86,7 +86,7 @@ export function playEdgeHost(
       }
       return reply
     },
-    copy: () => playEdgeHost(platform, { hostUid, keys, generation: host.generation, uid: host.uid }),
+    copy: (on = platform) => playEdgeHost(on, { hostUid, keys, generation: host.generation, uid: host.uid }),
   }
   return host
 }

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, rm, stat, statfs } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { backup as copyDatabase, DatabaseSync } from 'node:sqlite'
+import { program } from '../base/program.ts'
+import { placeFile } from '../system/place-file.ts'
+import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
+import { syncFolder } from '../system/files.ts'
+import { packMembers, type Source } from './members.ts'
+import { BackupRefused } from './refused.ts'
+import { seal } from './sealed-file.ts'
+
+export interface BackupOptions {
+  readonly file: string
+  readonly passphrase: string
+  readonly stateDirectory: string
+  /** The configuration file; its drop-ins are in `config.d` beside it. */
+  readonly configFile: string
+  /** Files that the configuration names, for example the pair of an administrator. */
+  readonly namedFiles: readonly string[]
+  readonly programVersion: string
+  readonly now: number
+  /** Called with each temporary file before it is made. */
+  readonly onBegin: (temporary: string) => void
+}
+
+export interface BackupMade {
+  readonly members: number
+  readonly sizeBytes: number
+}
+
+/** The file of the database in a state folder. */
+export const databaseName = `${program.folder}.db`
+// Not of the state: the lock of a process, unfinished files, damaged databases that were put aside, and files of SQLite that belong to
+// the database of now.
+const isLeftOut = (path: string) =>
+  path === 'lock' ||
+  [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||
+  path.startsWith(`${databaseName}.corrupt-`) ||
+  /(^|\/)\.[^/]+\.[0-9a-f]{16}\.tmp(-\w+)?$/.test(path)
+// A backup of the database takes that much at most, and the platform needs some too.
+const spareBytes = 64 * 1_048_576
+const allPages = 2 ** 30
+
+/**
+ * Writes a backup while the daemon runs, or while it does not. The database is copied in one read transaction, which does not hold up the
+ * daemon; the copy is in the state folder, which is as private as the database itself, until the backup is made.
+ * @throws BackupRefused, and the system's error, for example `ENOSPC`; a former file at the path is then unchanged
+ */
+export async function makeBackup(options: BackupOptions): Promise<BackupMade> {
+  const { file, stateDirectory, passphrase, programVersion, now, onBegin } = options
+  const database = join(stateDirectory, databaseName)
+  const sizes = await Promise.all(
+    [database, `${database}-wal`].map((path) => stat(path).then(({ size }) => size, absent(0))),
+  )
+  if (sizes[0] === 0)
+    throw new BackupRefused(
+      `${database} does not exist or is empty: the platform has not run here, or its state.directory is another one`,
+    )
+  const needed = sizes.reduce((sum, size) => sum + size, 0) + spareBytes
+  const { bavail, bsize } = await statfs(stateDirectory)
+  if (bavail * bsize < needed)
+    throw new BackupRefused(
+      `the disk of ${stateDirectory} has ${bavail * bsize} bytes free, and a copy of the database needs ${needed} for a while; make room: df -h ${stateDirectory}`,
+    )
+  // The name is one that the daemon removes at its start, should this process be killed.
+  const copy = join(stateDirectory, `.${databaseName}.${randomBytes(8).toString('hex')}.tmp`)
+  for (const suffix of ['', '-journal', '-wal', '-shm']) onBegin(copy + suffix)
+  try {
+    await copyInto(database, copy).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_SQLITE_ERROR') throw error
+      const { message } = error as Error
+      throw new BackupRefused(
+        `the database cannot be copied in ${stateDirectory}: ${message}; see df -h ${stateDirectory}, and dmesg --level=err`,
+      )
+    })
+    const { size: copiedBytes } = await stat(copy)
+    const sources: Source[] = [
+      { place: 'state', path: databaseName, mode: 0o600, from: { file: copy, sizeBytes: copiedBytes } },
+      ...(await filesOfState(stateDirectory)),
+      ...(await filesOfConfiguration(options.configFile)),
+      ...(await namedFiles(options)),
+    ]
+    const about = { program: program.daemon, programVersion, madeAt: new Date(now).toISOString() }
+    let sizeBytes = 0
+    await placeFile({
+      path: file,
+      mode: 0o600,
+      onBegin,
+      async write(handle) {
+        for await (const part of seal(passphrase, about, packMembers(sources))) {
+          await handle.writeFile(part)
+          sizeBytes += part.length
+        }
+        await handle.sync()
+      },
+    })
+    await syncFolder(dirname(resolve(file)))
+    return { members: sources.length, sizeBytes }
+  } finally {
+    for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(copy + suffix, { force: true })
+  }
+}
+
+/** For a file that may be missing. */
+const absent =
+  <T>(instead: T) =>
+  (error: unknown): T => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return instead
+  }
+
+async function copyInto(database: string, copy: string): Promise<void> {
+  const previous = process.umask(0o077)
+  const source = new DatabaseSync(database, { readOnly: true })
+  try {
+    await copyDatabase(source, copy, { rate: allPages })
+  } finally {
+    source.close()
+    process.umask(previous)
+  }
+  const made = new DatabaseSync(copy)
+  try {
+    const check = made.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
+    if (check.quick_check !== 'ok')
+      throw new BackupRefused(
+        `the database is damaged (${check.quick_check}); no backup was made. Check the disk: dmesg --level=err`,
+      )
+    // One file, without a log beside it.
+    made.exec('PRAGMA journal_mode = DELETE')
+  } finally {
+    made.close()
+  }
+}
+
+async function filesOfState(folder: string): Promise<Source[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .filter((path) => !isLeftOut(path))
+    .sort()
+  return Promise.all(paths.map((path) => sourceOf('state', path, join(folder, path))))
+}
+
+async function filesOfConfiguration(configFile: string): Promise<Source[]> {
+  const folder = dirname(configFile)
+  const dropIns = await readdir(join(folder, 'config.d')).catch(absent<string[]>([]))
+  const wanted = [
+    configFile,
+    ...dropIns
+      .filter((name) => name.endsWith('.yaml'))
+      .sort()
+      .map((name) => join(folder, 'config.d', name)),
+  ]
+  const found: Source[] = []
+  for (const file of wanted) {
+    const source = await sourceOf('configuration', relative(folder, file), file).catch(absent(undefined))
+    if (source) found.push(source)
+  }
+  return found
+}
+
+const namedFiles = ({ namedFiles: paths, stateDirectory }: BackupOptions): Promise<Source[]> =>
+  Promise.all(
+    paths
+      .filter((path) => relative(stateDirectory, path).startsWith('..'))
+      .map((path) => sourceOf('path', path, path)),
+  )
+
+async function sourceOf(place: Source['place'], path: string, file: string): Promise<Source> {
+  const { bytes, stats } = await readRegularFile(file, textFileBytes)
+  return { place, path, mode: stats.mode & 0o777, from: bytes }
+}

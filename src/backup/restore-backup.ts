@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto'
+import {
+  chmod,
+  chown,
+  lchown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  type FileHandle,
+} from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Logger } from 'pino'
+import { program } from '../base/program.ts'
+import { systemReason } from '../errors/system-reason.ts'
+import { lockState } from '../store/state-lock.ts'
+import { syncFolder, syncTree } from '../system/files.ts'
+import { openRegularFile } from '../system/regular-file.ts'
+import { databaseName } from './make-backup.ts'
+import { unpackMembers, type Member } from './members.ts'
+import { BackupRefused, RestoredInPart } from './refused.ts'
+import { unseal, type About, type Unsealed } from './sealed-file.ts'
+
+export interface RestoreOptions {
+  readonly file: string
+  readonly passphrase: string
+  readonly stateDirectory: string
+  readonly configFile: string
+  /** How many migrations this program knows. */
+  readonly schemaVersion: number
+  readonly now: number
+  readonly log: Logger
+  /** Called with each temporary file and folder before it is made. */
+  readonly onBegin: (temporary: string) => void
+}
+
+export interface Restored {
+  readonly about: About
+  /** Where the former state is; absent where there was none. */
+  readonly formerState?: string
+  /** Configuration and other files that were replaced, with the name that the former file has now. */
+  readonly replaced: readonly { readonly path: string; readonly former?: string }[]
+}
+
+/** A file outside of the state folder, complete under its temporary name. */
+interface Placed {
+  readonly temporary: string
+  readonly path: string
+  readonly isNew: boolean
+}
+
+/**
+ * Replaces the state by that of a backup. The whole file is checked before anything is written, all is written beside before anything is
+ * moved, and the former state is put aside.
+ * @throws BackupRefused, StateInUse while the daemon runs, and the system's error, for example `ENOSPC`; nothing was changed then
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { file, passphrase, stateDirectory, log } = options
+  const before = await lstat(stateDirectory).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  })
+  if (before && !before.isDirectory())
+    throw new BackupRefused(`${stateDirectory} is not a folder; a link or a mount cannot be put aside`)
+  if (before && (await stat(dirname(stateDirectory))).dev !== before.dev)
+    throw new BackupRefused(
+      `${stateDirectory} is a mount of its own and cannot be put aside; name a folder below it as state.directory`,
+    )
+  const lock = before ? lockState(stateDirectory, log) : undefined
+  const handle = await openRegularFile(file)
+  try {
+    const unsealed = await unseal(handle, passphrase)
+    await checkWhole(unsealed)
+    return await replaceState(options, unsealed, before)
+  } finally {
+    await handle.close()
+    lock?.release()
+  }
+}
+
+/** Reads the file to its end. */
+async function checkWhole({ about, content }: Unsealed): Promise<void> {
+  if (about.program !== program.daemon)
+    throw new BackupRefused(`the file is a backup of ${about.program}, not of ${program.daemon}`)
+  const found: string[] = []
+  await unpackMembers(content(), async ({ place, path }) => {
+    if (place === 'state') found.push(path)
+  })
+  if (!found.includes(databaseName)) throw new BackupRefused('the file has no database')
+}
+
+async function replaceState(
+  options: RestoreOptions,
+  unsealed: Unsealed,
+  before: { readonly uid: number; readonly gid: number } | undefined,
+): Promise<Restored> {
+  const { stateDirectory, configFile, schemaVersion, now, onBegin } = options
+  const suffix = randomBytes(8).toString('hex')
+  const staging = `${stateDirectory}.restore-${suffix}`
+  const stamp = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const placed: Placed[] = []
+  onBegin(staging)
+  try {
+    await mkdir(staging, { mode: 0o700 })
+    await unpackMembers(unsealed.content(), async (member, bytes) => {
+      if (member.place === 'state') {
+        const path = join(staging, member.path)
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await writeMember(path, member, bytes)
+        return
+      }
+      const path = member.place === 'path' ? member.path : join(dirname(configFile), member.path)
+      const temporary = join(dirname(path), `.${basename(path)}.${suffix}.tmp`)
+      onBegin(temporary)
+      await mkdir(dirname(path), { recursive: true, mode: 0o755 })
+      placed.push({ temporary, path, isNew: !(await isPresent(path)) })
+      await writeMember(temporary, member, bytes)
+      if (member.place === 'path' && before) await chown(temporary, before.uid, before.gid)
+    })
+    checkDatabase(join(staging, databaseName), schemaVersion)
+    if (before) await ownTree(staging, before)
+    await syncTree(staging)
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true })
+    for (const { temporary } of placed) await rm(temporary, { force: true })
+    throw error
+  }
+  const former = before ? `${stateDirectory}.before-${stamp}` : undefined
+  await exchange(stateDirectory, staging, former, placed)
+  const replaced = await place(placed, stamp).catch((error: unknown) => {
+    throw new RestoredInPart(
+      `the state is restored${former === undefined ? '' : `, and the former one is in ${former}`}; but a file of the configuration could not be put into place: ${systemReason(error as NodeJS.ErrnoException)}. Complete it by hand: ${placed.map(({ temporary, path }) => `${temporary} is to be ${path}`).join(', ')}`,
+      { cause: error },
+    )
+  })
+  return { about: unsealed.about, replaced, ...(former === undefined ? {} : { formerState: former }) }
+}
+
+/** @param former where the present folder goes, if there is one */
+async function exchange(
+  stateDirectory: string,
+  staging: string,
+  former: string | undefined,
+  placed: readonly Placed[],
+): Promise<void> {
+  try {
+    if (former !== undefined) await rename(stateDirectory, former)
+    try {
+      await rename(staging, stateDirectory)
+    } catch (error) {
+      if (former !== undefined) await rename(former, stateDirectory)
+      throw error
+    }
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true })
+    for (const { temporary } of placed) await rm(temporary, { force: true })
+    throw error
+  }
+  await syncFolder(dirname(stateDirectory))
+}
+
+/** Moves the other files into place; what differs is kept beside under another name. */
+async function place(placed: readonly Placed[], stamp: string): Promise<Restored['replaced']> {
+  const replaced: { path: string; former?: string }[] = []
+  for (const { temporary, path, isNew } of placed) {
+    if (!isNew && (await readFile(path)).equals(await readFile(temporary))) {
+      await rm(temporary)
+      continue
+    }
+    // The daemon reads names that end in .yaml alone.
+    const former = `${path}.before-${stamp}`
+    if (!isNew) await rename(path, former)
+    await rename(temporary, path)
+    await syncFolder(dirname(path))
+    replaced.push({ path, ...(isNew ? {} : { former }) })
+  }
+  return replaced
+}
+
+async function writeMember(path: string, { mode }: Member, bytes: AsyncIterable<Buffer>): Promise<void> {
+  const file: FileHandle = await open(path, 'wx', 0o600)
+  try {
+    for await (const part of bytes) await file.writeFile(part)
+    await file.chmod(mode & 0o755)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** @throws BackupRefused for a database that the daemon would refuse, or put aside as damaged */
+function checkDatabase(path: string, schemaVersion: number): void {
+  const database = new DatabaseSync(path, { readOnly: true })
+  try {
+    const check = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
+    if (check.quick_check !== 'ok')
+      throw new BackupRefused(`the database of the backup is damaged: ${check.quick_check}`)
+    const { user_version: version } = database.prepare('PRAGMA user_version').get() as {
+      user_version: number
+    }
+    if (version > schemaVersion)
+      throw new BackupRefused(
+        `the database of the backup has schema ${version}, and this program knows up to ${schemaVersion}: install the version that made it`,
+      )
+  } finally {
+    database.close()
+  }
+}
+
+async function ownTree(
+  folder: string,
+  { uid, gid }: { readonly uid: number; readonly gid: number },
+): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    await lchown(join(entry.parentPath, entry.name), uid, gid)
+  await lchown(folder, uid, gid)
+  await chmod(folder, 0o700)
+}
+
+const isPresent = (path: string) =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )

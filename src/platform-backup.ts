@@ -1,0 +1,157 @@
+import { parseArgs } from 'node:util'
+import { program } from './base/program.ts'
+import { makeBackup } from './backup/make-backup.ts'
+import { BackupRefused, RestoredInPart } from './backup/refused.ts'
+import { restoreBackup, type Restored } from './backup/restore-backup.ts'
+import { ConfigInvalid } from './config/problem.ts'
+import { amount } from './ctl/amount.ts'
+import { confirm } from './ctl/confirm.ts'
+import { exitCodes, Failure } from './ctl/exit-codes.ts'
+import { readBody } from './ctl/read-body.ts'
+import { createTerminal } from './ctl/terminal.ts'
+import { moment, plural } from './ctl/text.ts'
+import { systemReason } from './errors/system-reason.ts'
+import { StartError } from './errors/start-error.ts'
+import { configuration } from './platform-configuration.ts'
+import { migrations } from './platform/migrations.ts'
+import { removeOnSignal } from './program/remove-on-signal.ts'
+import { OutputFailed, writeError, writeOutput } from './program/standard-output.ts'
+import { createLog } from './system/log.ts'
+
+// Set by the build.
+declare const __VERSION__: string
+
+const fewestCharacters = 12
+
+interface Order {
+  readonly file: string
+  readonly passphraseFile: string | undefined
+  readonly isConfirmed: boolean
+}
+
+/**
+ * The process of `edgeplatformctl backup` and `restore`, which work on files of this machine: a backup is made while the platform runs, and
+ * a restore while it does not.
+ */
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: { file: { type: 'string' }, 'passphrase-file': { type: 'string' }, yes: { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  const order: Order = {
+    file: values.file ?? '',
+    passphraseFile: values['passphrase-file'],
+    isConfirmed: values.yes === true,
+  }
+  const { config, configFile } = await load()
+  if (positionals[0] === 'restore') await restore(order, config.state.directory, configFile)
+  else await backup(order, config, configFile)
+}
+
+async function load() {
+  const commandLine = configuration.parseCommandLine([])
+  const loaded = await configuration.loadConfig({ commandLine, environment: process.env })
+  const named = process.env[`${program.environment}CONFIG`]
+  return { config: loaded.config, configFile: named || `/etc/${program.folder}/config.yaml` }
+}
+
+type Config = Awaited<ReturnType<typeof load>>['config']
+
+async function backup({ file, passphraseFile }: Order, config: Config, configFile: string): Promise<void> {
+  const passphrase = await choosePassphrase(passphraseFile)
+  const { certificateFile, keyFile } = config.api.tls
+  const { members, sizeBytes } = await makeBackup({
+    ...{ file, passphrase, configFile, stateDirectory: config.state.directory },
+    namedFiles: [certificateFile, keyFile, config.metrics.tokenFile].filter((path) => path !== undefined),
+    ...{ programVersion: __VERSION__, now: Date.now(), onBegin: removeOnSignal() },
+  })
+  writeOutput(`The backup is in ${file}: ${plural(members, 'file')}, ${amount(sizeBytes)}.\n`)
+  writeOutput('Keep the passphrase elsewhere: without it the backup cannot be read.\n')
+}
+
+async function restore(
+  { file, passphraseFile, isConfirmed }: Order,
+  stateDirectory: string,
+  configFile: string,
+): Promise<void> {
+  if (!isConfirmed)
+    confirm(createTerminal(), {
+      what: `The state in ${stateDirectory} is put aside, and that of ${file} takes its place.`,
+      ask: 'Restore it?',
+      done: 'changed',
+    })
+  const passphrase = await readPassphrase(passphraseFile, 'Passphrase: ')
+  const restored = await restoreBackup({
+    ...{ file, passphrase, stateDirectory, configFile, schemaVersion: migrations.length },
+    ...{ now: Date.now(), log: createLog('error'), onBegin: removeOnSignal() },
+  })
+  writeOutput(describe(restored))
+}
+
+function describe({ about, formerState, replaced }: Restored): string {
+  const lines = [
+    `The platform of ${moment(about.madeAt)} (version ${about.programVersion}) is restored.`,
+    ...(formerState === undefined
+      ? []
+      : [`The former state is in ${formerState}; remove it when all is well.`]),
+    ...replaced.map(({ path, former }) =>
+      former === undefined ? `New: ${path}` : `Replaced: ${path}; the former one is ${former}`,
+    ),
+    `Next: ${program.daemon} --check-config && systemctl start ${program.daemon}.socket ${program.daemon}.service`,
+    'Hosts log in by themselves. What users changed after the backup has to be done again.',
+  ]
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+async function choosePassphrase(file: string | undefined): Promise<string> {
+  const passphrase = await readPassphrase(file, 'Passphrase for the backup: ')
+  if (passphrase.length < fewestCharacters)
+    throw new Failure(
+      'failed',
+      `the passphrase has fewer than ${fewestCharacters} characters; the backup holds every secret of the platform. No backup was made`,
+    )
+  if (file !== undefined) return passphrase
+  if ((await createTerminal().askSecretly('Repeat the passphrase: ')) !== passphrase)
+    throw new Failure('failed', 'the two passphrases differ; no backup was made')
+  return passphrase
+}
+
+/** The first line of a file, or what is typed. */
+async function readPassphrase(file: string | undefined, question: string): Promise<string> {
+  if (file !== undefined) {
+    const [first = ''] = readBody(file, '--passphrase-file').toString().split('\n')
+    return requirePassphrase(first.replace(/\r$/, ''))
+  }
+  const typed = await createTerminal().askSecretly(question)
+  if (typed === undefined)
+    throw new Failure('usage', 'there is no terminal to ask for the passphrase on; use --passphrase-file')
+  return requirePassphrase(typed)
+}
+
+function requirePassphrase(passphrase: string): string {
+  if (passphrase === '') throw new Failure('failed', 'the passphrase is empty')
+  return passphrase
+}
+
+main().catch((error: unknown) => {
+  const { message, code } = explain(error)
+  if (message !== '') writeError(`${program.ctl}: ${message}\n`)
+  process.exitCode = code
+})
+
+function explain(error: unknown): { message: string; code: number } {
+  if (error instanceof Failure) return { message: error.message, code: exitCodes[error.exitName].code }
+  if (error instanceof ConfigInvalid) return { message: error.message, code: exitCodes.badConfiguration.code }
+  if (error instanceof OutputFailed)
+    return { message: error.isClosed ? '' : error.message, code: error.isClosed ? 0 : exitCodes.failed.code }
+  if (error instanceof BackupRefused || error instanceof StartError)
+    return { message: `${error.message}. Nothing was changed`, code: exitCodes.failed.code }
+  if (error instanceof RestoredInPart) return { message: error.message, code: exitCodes.failed.code }
+  const { code, path } = error as NodeJS.ErrnoException
+  if (code === undefined) throw error
+  const where = path === undefined ? '' : `${path}: `
+  return {
+    message: `${where}${systemReason(error as NodeJS.ErrnoException)}. Nothing was changed`,
+    code: exitCodes.failed.code,
+  }
+}

@@ -1,0 +1,33 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { yes, type Options } from '../../ctl/options.ts'
+
+const passphrase = {
+  'passphrase-file': {
+    value: 'FILE',
+    summary: 'Read the passphrase from the first line of this file; - is standard input.',
+    completes: 'file',
+  },
+} as const satisfies Options
+
+export const backup: Noun = [
+  defineCommand({
+    name: 'backup',
+    arguments: ['FILE'],
+    summary: 'Write the whole platform into one file, encrypted with a passphrase, while it runs',
+    details:
+      'Needs root. The file has the database, the secrets, the certificate with its key, and the configuration; restore reads it, and nothing else does.',
+    options: passphrase,
+    completes: 'file',
+    load: async () => (await import('./run-backup.ts')).runBackup,
+  }),
+  defineCommand({
+    name: 'restore',
+    arguments: ['FILE'],
+    summary: 'Replace the platform of this machine by that of a backup',
+    details:
+      'Needs root, and a platform that does not run: systemctl stop edgeplatformd.socket edgeplatformd.service. The whole file is checked before anything is changed; the former state is put aside, and its folder is named.',
+    options: { ...passphrase, yes },
+    completes: 'file',
+    load: async () => (await import('./run-backup.ts')).runRestore,
+  }),
+]

@@ -1,0 +1,17 @@
+import { become, requireLocalRoot } from '../../ctl/become.ts'
+import type { CommandLine, Program } from '../../ctl/command.ts'
+
+/** `backup FILE`. */
+export const runBackup: Program<'passphrase-file'> = async (line) => run(line, 'backup', [])
+
+/** `restore FILE`. */
+export const runRestore: Program<'passphrase-file' | 'yes'> = async (line) =>
+  run(line, 'restore', line.options.yes === undefined ? [] : ['--yes'])
+
+/** Becomes backup.cjs, which reads and writes files of the platform; a client of the API does neither. */
+function run(line: CommandLine<'passphrase-file'>, action: string, more: readonly string[]): never {
+  requireLocalRoot(line, { does: 'works on', reason: 'the state of the daemon is for root' })
+  const file = line.options['passphrase-file']
+  const passphrase = file === undefined ? [] : [`--passphrase-file=${file}`]
+  become('backup.cjs', [action, `--file=${line.arguments[0] ?? ''}`, ...passphrase, ...more])
+}

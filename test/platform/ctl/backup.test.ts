@@ -1,0 +1,283 @@
+import { randomBytes } from 'node:crypto'
+import { execa } from 'execa'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { bundleProgram } from '../../support/bundle-program.ts'
+import { playEdgeHost } from '../../support/played-edge-host.ts'
+import { createTestPlatform } from '../../support/test-platform.ts'
+
+const password = 'a long password'
+const passphrase = 'correct horse battery staple'
+let programs: string
+let program: string
+/** A machine: its state folder, its configuration, and files of an administrator. */
+let home: string
+let state: string
+let passphraseFile: string
+let platform: Awaited<ReturnType<typeof createTestPlatform>> | undefined
+
+beforeAll(() => {
+  programs = mkdtempSync(join(tmpdir(), 'backup-program-'))
+  program = join(programs, 'backup.cjs')
+  bundleProgram('.', program, { program: 'edgeplatformd', file: 'platform-backup.ts' })
+})
+afterAll(() => rmSync(programs, { recursive: true }))
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'backup-'))
+  state = join(home, 'state')
+  passphraseFile = join(home, 'passphrase')
+  writeFileSync(passphraseFile, `${passphrase}\n`)
+  mkdirSync(join(home, 'etc/config.d'), { recursive: true })
+  writeFileSync(join(home, 'etc/config.yaml'), 'platform: {hostName: platform.example}\n')
+  writeFileSync(join(home, 'etc/config.d/10-site.yaml'), 'log: {level: warn}\n')
+})
+afterEach(async () => {
+  await platform?.close()
+  platform = undefined
+  rmSync(home, { recursive: true, force: true })
+})
+
+const start = async () => (platform = await createTestPlatform({ stateDirectory: state }))
+async function stop() {
+  await platform?.close()
+  platform = undefined
+}
+
+/** @param from the machine whose state and configuration it works on */
+function run(args: readonly string[], { from = home, shell = '' } = {}) {
+  const command = [process.execPath, program, ...args]
+  const options = {
+    reject: false,
+    extendEnv: false,
+    env: {
+      PATH: '/usr/bin:/bin',
+      EDGEPLATFORMD_CONFIG: join(from, 'etc/config.yaml'),
+      EDGEPLATFORMD_STATE_DIRECTORY: join(from, 'state'),
+    },
+  } as const
+  const words = [
+    '--wait',
+    ...(shell === '' ? command : ['bash', '--norc', '-c', `${shell}; exec "$@"`, 'bash', ...command]),
+  ]
+  return execa('setsid', words, options)
+}
+const file = () => join(home, 'platform.backup')
+const backup = (options = {}) =>
+  run(['backup', `--file=${file()}`, `--passphrase-file=${passphraseFile}`], options)
+const restore = (options: Parameters<typeof run>[1] = {}, from = file()) =>
+  run(['restore', `--file=${from}`, `--passphrase-file=${passphraseFile}`, '--yes'], options)
+
+/** Everything below a folder, with modes, as one text. */
+function picture(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name !== 'lock')
+    .sort()
+    .map((name) => {
+      const stats = statSync(join(folder, name))
+      const content = stats.isFile() ? readFileSync(join(folder, name)).toString('base64') : ''
+      return `${name} ${stats.mode} ${content}`
+    })
+    .join('\n')
+}
+
+describe('a backup', () => {
+  it('is made while the platform writes, and brings users, projects and hosts to another machine', async () => {
+    const running = await start()
+    await running.addUser('you@plant.example', password, ['admin'])
+    const admin = await running.signIn('you@plant.example', password)
+    const url = '/v1/edgehosts/tokens'
+    const made = await running.app.inject({
+      method: 'POST',
+      url,
+      headers: admin,
+      payload: { metadata: { name: 't' } },
+    })
+    const host = playEdgeHost(running)
+    await host.register(made.json<{ token: string }>().token, 'press-1')
+    await host.logIn()
+
+    const writing = Array.from({ length: 40 }, async (_, index) =>
+      running.app.inject({
+        ...{ method: 'POST', url: '/v1/projects', headers: admin },
+        payload: { metadata: { name: `project ${index}` } },
+      }),
+    )
+    const [ended] = await Promise.all([backup(), ...writing])
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ended.stdout).toMatch(/^The backup is in \S+: \d+ files, /)
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+    const sealed = readFileSync(file()).toString('latin1')
+    for (const secret of ['you@plant.example', 'PRIVATE KEY', 'platform.example', 'press-1'])
+      expect(sealed).not.toContain(secret)
+    expect(readdirSync(home).filter((name) => name.includes('.part'))).toEqual([])
+    expect(readdirSync(state).filter((name) => name.endsWith('.tmp'))).toEqual([])
+
+    // The host logs in after the backup, so it is ahead of the restored platform.
+    await host.logIn()
+    const fingerprint = running.rooms.certificate.fingerprint()
+    await stop()
+
+    // Another machine, where a platform has run too.
+    const other = join(home, 'other')
+    mkdirSync(join(other, 'etc'), { recursive: true })
+    writeFileSync(join(other, 'etc/config.yaml'), 'platform: {hostName: elsewhere.example}\n')
+    platform = await createTestPlatform({ stateDirectory: join(other, 'state') })
+    await platform.addUser('other@plant.example', password)
+    const busy = await restore({ from: other })
+    expect([busy.exitCode, busy.stderr]).toEqual([
+      1,
+      expect.stringMatching(/is in use by another edgeplatformd: .* stop it first. Nothing was changed$/),
+    ])
+    await stop()
+    const restored = await restore({ from: other })
+    expect(restored.stderr).toBe('')
+    expect(restored.stdout).toMatch(/^The platform of 2.* is restored\.$/m)
+    const former = /^The former state is in (\S+);/m.exec(restored.stdout)?.[1] ?? ''
+    expect(readdirSync(former)).toContain('edgeplatform.db')
+    expect(readFileSync(join(other, 'etc/config.yaml'), 'utf8')).toContain('platform.example')
+    expect(readFileSync(join(other, 'etc/config.d/10-site.yaml'), 'utf8')).toContain('warn')
+    const kept = readdirSync(join(other, 'etc')).find((name) => name.startsWith('config.yaml.before-'))
+    expect(readFileSync(join(other, 'etc', kept ?? ''), 'utf8')).toContain('elsewhere.example')
+    expect(statSync(join(other, 'state')).mode & 0o777).toBe(0o700)
+    expect(statSync(join(other, 'state/secret')).mode & 0o777).toBe(0o600)
+
+    platform = await createTestPlatform({ stateDirectory: join(other, 'state') })
+    const again = platform
+    expect(again.rooms.certificate.fingerprint()).toBe(fingerprint)
+    const headers = await again.signIn('you@plant.example', password)
+    const list = await again.app.inject({ url: '/v1/users', headers })
+    expect(
+      list.json<{ items: { spec: { emailId: string } }[] }>().items.map(({ spec }) => spec.emailId),
+    ).toEqual(['you@plant.example'])
+    expect((await host.copy(again).logIn()).status).toBe(200)
+  })
+
+  it('is refused where there is nothing, or the passphrase is short, and leaves a former backup', async () => {
+    writeFileSync(file(), 'the former backup')
+    expect((await backup()).stderr).toMatch(
+      /state\/edgeplatform\.db does not exist or is empty: .*Nothing was changed$/,
+    )
+    await start()
+    writeFileSync(passphraseFile, 'short')
+    expect((await backup()).stderr).toMatch(/the passphrase has fewer than 12 characters/)
+    const none = await run(['backup', `--file=${file()}`])
+    expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('use --passphrase-file')])
+    writeFileSync(passphraseFile, passphrase)
+    // ulimit counts 1,024 bytes; SIGXFSZ is ignored, so that the write fails as on a full disk.
+    const full = await backup({ shell: "trap '' XFSZ; ulimit -f 16" })
+    expect([full.exitCode, full.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^edgeplatformctl: .*Nothing was changed$/),
+    ])
+    expect(readFileSync(file(), 'utf8')).toBe('the former backup')
+    expect(readdirSync(state).filter((name) => name.endsWith('.tmp'))).toEqual([])
+  })
+})
+
+describe('a restore', () => {
+  let before: string
+  beforeEach(async () => {
+    await start()
+    await platform?.addUser('you@plant.example', password, ['admin'])
+    // More than one piece of the file.
+    writeFileSync(join(state, 'note'), randomBytes(600_000))
+    expect((await backup()).exitCode).toBe(0)
+    await stop()
+    before = picture(state)
+  })
+
+  /** What it is refused with; nothing has changed then. */
+  async function refused(options: Parameters<typeof run>[1] = {}, from = file()): Promise<string> {
+    const names = readdirSync(home)
+    const { exitCode, stderr } = await restore(options, from)
+    expect(exitCode).toBe(1)
+    expect(stderr).toMatch(/Nothing was changed$/)
+    expect(picture(state)).toBe(before)
+    expect(readdirSync(home)).toEqual(names)
+    expect(readdirSync(join(home, 'etc'))).toEqual(['config.d', 'config.yaml'])
+    return stderr
+  }
+
+  it('refuses a wrong passphrase', async () => {
+    writeFileSync(passphraseFile, `${passphrase}.`)
+    expect(await refused()).toMatch(/the passphrase is wrong/)
+  })
+
+  it('refuses a file in which any one byte was changed', async () => {
+    const bytes = readFileSync(file())
+    const places = [
+      0,
+      9,
+      30,
+      200,
+      bytes.length - 300,
+      bytes.length - 1,
+      ...[3, 5, 7].map((part) => Math.floor(bytes.length / part)),
+    ]
+    for (const place of places) {
+      const changed = Buffer.from(bytes)
+      changed[place] = (changed[place] ?? 0) ^ 1
+      writeFileSync(file(), changed)
+      expect(await refused(), `byte ${place}`).toMatch(
+        /damaged|passphrase is wrong|no backup of this program/,
+      )
+    }
+  })
+
+  it('refuses a file that was cut, also between two parts, and one with more at its end', async () => {
+    const bytes = readFileSync(file())
+    const startsAt = 12 + bytes.readUInt32BE(8) + 32
+    const lengths = [
+      0,
+      7,
+      40,
+      startsAt,
+      startsAt + 262_160,
+      startsAt + 2 * 262_160,
+      bytes.length - 1,
+      bytes.length - 17,
+    ]
+    for (const length of lengths) {
+      writeFileSync(file(), bytes.subarray(0, length))
+      expect(await refused(), `${length} bytes`).toMatch(/damaged|no backup of this program/)
+    }
+    writeFileSync(file(), Buffer.concat([bytes, Buffer.alloc(16)]))
+    expect(await refused()).toMatch(/damaged/)
+  })
+
+  it('refuses a newer version of the format, and names the program that made the file', async () => {
+    const bytes = readFileSync(file())
+    const text = bytes.toString('latin1').replace('"version":1', '"version":2')
+    writeFileSync(file(), Buffer.from(text, 'latin1'))
+    expect(await refused()).toMatch(
+      /has version 2 of its format, and this program knows version 1: install .*, test,/,
+    )
+  })
+
+  it('changes nothing on a full disk', async () => {
+    expect(await refused({ shell: "trap '' XFSZ; ulimit -f 16" })).toMatch(/EFBIG/)
+  })
+
+  it('puts what the configuration names outside of the state folder in its place', async () => {
+    const pem = join(home, 'own.pem')
+    writeFileSync(pem, 'a token of scrapers\n')
+    chmodSync(pem, 0o600)
+    writeFileSync(join(home, 'etc/config.d/20-metrics.yaml'), `metrics: {tokenFile: ${pem}}\n`)
+    expect((await backup()).exitCode).toBe(0)
+    rmSync(pem)
+    expect((await restore()).stdout).toContain(`New: ${pem}`)
+    expect([readFileSync(pem, 'utf8'), statSync(pem).mode & 0o777]).toEqual(['a token of scrapers\n', 0o600])
+  })
+})
