@@ -1,4 +1,5 @@
 import { apiKeys } from '../platform/commands/api-keys.ts'
+import { audits } from '../platform/commands/audits.ts'
 import { backup } from '../platform/commands/backup.ts'
 import { events } from '../platform/commands/events.ts'
 import { hosts } from '../platform/commands/hosts.ts'
@@ -14,6 +15,6 @@ import { ofProgram } from './commands/program.ts'
 
 /** All commands of edgeplatformctl, in the order of the help. A new noun is one line here. */
 export const commandTable = sumCommands(
-  [status, login, users, projects, apiKeys, tokens, hosts, events, backup, api, ofProgram],
+  [status, login, users, projects, apiKeys, tokens, hosts, events, audits, backup, api, ofProgram],
   userSessions,
 )

@@ -3,6 +3,7 @@ import type { CommandLine, CommandTable } from './command.ts'
 import type { HostProgram } from './context.ts'
 import type { ExitName } from './exit-codes.ts'
 import { configFolder } from './folder.ts'
+import { warnOfLifecycle } from './lifecycle.ts'
 import { createOutput, type Format, type Output } from './output.ts'
 import { understand } from './reply.ts'
 import { chooseTarget } from './target.ts'
@@ -29,7 +30,8 @@ export async function runOnHost<Name extends string>(
     ask: (question) => terminal.ask(question),
     say: output.note,
   })
-  const client = createClient({ target, transport, user: options.user, protocol })
+  const watched = warnOfLifecycle(transport, output.note)
+  const client = createClient({ target, transport: watched, user: options.user, protocol })
   try {
     return await program({ line, client, output: forReplies(output), target, terminal, protocol, folder })
   } finally {

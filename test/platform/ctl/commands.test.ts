@@ -288,6 +288,23 @@ it('events of all scopes are shown, the newest first', async () => {
   expect(await ok(['events', 'list', '--project=west'])).not.toContain('a-host')
 })
 
+it('the audit trail tells who did what, and can be asked for one user and one project', async () => {
+  await platform.addUser('auditor@plant.example', password, ['admin'])
+  const auditor = elsewhere()
+  await ok(['login', 'auditor@plant.example', '--password-stdin'], password, auditor.at)
+  await ok(['projects', 'create', 'audited'], undefined, auditor.at)
+  const of = (words: readonly string[]) => ok(['audits', 'list', ...words], undefined, auditor.at)
+  await expect
+    .poll(() => of(['--by=auditor@plant.example']))
+    .toMatch(/auditor@plant\.example +127\.0\.0\.1 .* success .*project/)
+  expect(await of(['--by=auditor@plant.example'])).not.toMatch(/^\S+ \S+ +root /m)
+  expect((await of(['--project=audited'])).trim().split('\n')).toHaveLength(1)
+  expect((await of(['--since=+1d'])).trim().split('\n')).toHaveLength(1)
+  expect((await of(['--limit=2'])).trim().split('\n')).toHaveLength(3)
+  expect(await auditor.at(['audits', 'list', '--since=soon'])).toMatchObject({ exitCode: 2 })
+  rmSync(auditor.home, { recursive: true })
+})
+
 it('nothing of a host is a part of the program', () => {
   const file = join(folder, 'ctl.cjs')
   const parts = bundleProgram('ctl', file, { program: 'edgeplatformd', file: 'platform-main.ts' })
