@@ -16,6 +16,7 @@ import { measureImages } from './images.ts'
 import { measureLists } from './lists.ts'
 import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
+import { measurePlatformLists } from './platform-lists.ts'
 import { measureReads } from './reads.ts'
 import { measureRefusals } from './refusals.ts'
 import { measureRegistry } from './registry.ts'
@@ -33,6 +34,7 @@ const figures: Readonly<Record<string, Measure>> = {
   'logins-at-once': measureLoginsAtOnce,
   idle: measureIdle,
   lists: measureLists,
+  'platform-lists': measurePlatformLists,
   'definition-rules': measureDefinitionRules,
   'cluster-plan': measureClusterPlan,
   'cluster-diff': measureClusterDiff,

@@ -68,7 +68,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const systemd = createServiceManager({ runner, environment: edges.environment, pid: process.pid })
 
   // The state folder, the tenant, and the audit trail.
-  const state = await openState({ settings: config.state, migrations, clock, log })
+  // Twenty users who filter at once wait for each other, and none is refused.
+  const state = await openState({ settings: config.state, migrations, maximumWaiting: 64, clock, log })
   const { database, read, secrets } = state
   const tenant = openTenant({ database, clock })
   const listTokens = createContinueTokens(secrets.derive('continue token'))

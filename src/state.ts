@@ -18,6 +18,8 @@ export interface StateOptions {
   readonly settings: { readonly directory: string }
   /** The schema of the database. */
   readonly migrations: Migrations
+  /** How many different reads may wait for the thread that makes them; by default that of the reader. */
+  readonly maximumWaiting?: number
   readonly clock: Clock
   readonly log: Logger
 }
@@ -43,6 +45,7 @@ export interface State {
 export async function openState({
   settings: { directory },
   migrations,
+  maximumWaiting,
   clock,
   log,
 }: StateOptions): Promise<State> {
@@ -56,7 +59,7 @@ export async function openState({
   // SQLite reports a pipe or a folder at this path with the same words.
   requireRegularIfPresent(databaseFile)
   const database = openDatabase(databaseFile, log, migrations)
-  const reader = createReader(database.sql)
+  const reader = createReader(database.sql, maximumWaiting === undefined ? {} : { maximumWaiting })
   const made: SystemEntry[] = []
   const secretPath = join(directory, secretFile)
   const secret = await readOrMakeSecret(secretPath, 32, (isReplaced) => {

@@ -1,4 +1,12 @@
-import { fieldAt, filterPaths, findField, refuse, type FieldType, type FieldValue } from './resource.ts'
+import {
+  familyPart,
+  fieldAt,
+  filterPaths,
+  findField,
+  refuse,
+  type FieldType,
+  type FieldValue,
+} from './resource.ts'
 import type { ListResource } from './resource.ts'
 import { parseTime } from '../base/time.ts'
 
@@ -23,7 +31,7 @@ const maximumConditions = 20
  * @throws AppError BadRequest
  */
 export function parseFilter(text: string, resource: ListResource): Filter {
-  const separator = separatorBefore(filterPaths(resource))
+  const separator = separatorBefore(resource)
   const alternatives: Condition[][] = []
   let word: string | undefined = 'OR'
   let count = 0
@@ -43,8 +51,12 @@ export function parseFilter(text: string, resource: ListResource): Filter {
   return alternatives
 }
 
-const separatorBefore = (paths: readonly string[]) => {
-  const names = paths.map((path) => path.replace(/\W/g, '\\$&')).join('|')
+const separatorBefore = ({ fields, families = [] }: ListResource) => {
+  const literal = (path: string) => path.replace(/\W/g, '\\$&')
+  const names = [
+    ...Object.keys(fields).map(literal),
+    ...families.map(({ prefix }) => literal(prefix) + familyPart),
+  ].join('|')
   return new RegExp(`(?:AND|OR)(?=(?:${names})=)`, 'g')
 }
 

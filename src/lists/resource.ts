@@ -26,12 +26,28 @@ export interface OrderTerm {
   readonly direction: 1 | -1
 }
 
+/** The fields of one prefix. */
+export interface FieldFamily<Field extends ListField = ListField> {
+  /** For example `metadata.labels.`. */
+  readonly prefix: string
+  /** What stands for the last part in messages: `KEY`. */
+  readonly placeholder: string
+  /** The field of a last part; its characters are letters, digits, `.`, `_`, `-` and `/`. */
+  readonly field: (last: string) => Field
+}
+
+/** The characters of the last part of a path in a family. */
+export const familyPart = '[A-Za-z0-9._/-]{1,317}'
+const isFamilyPart = new RegExp(`^${familyPart}$`)
+
 /** What the queries of one list may name. Every item has a value for every field. */
 export interface ListResource<Field extends ListField = ListField> {
   /** Name of the list; a token of one list is refused by another. */
   readonly name: string
   /** Fields by their path on the wire, for example `metadata.name`. */
   readonly fields: Readonly<Record<string, Field>>
+  /** Fields whose last part clients choose, for example the key of a label. They can be filtered by, not ordered by. */
+  readonly families?: readonly FieldFamily<Field>[]
   /** Path of a field that is unique among the items; it is the last term of every order. */
   readonly key: string
   /**
@@ -48,7 +64,10 @@ export function findField<Field extends ListField>(
   resource: ListResource<Field>,
   path: string,
 ): Field | undefined {
-  return Object.hasOwn(resource.fields, path) ? resource.fields[path] : undefined
+  if (Object.hasOwn(resource.fields, path)) return resource.fields[path]
+  const family = resource.families?.find(({ prefix }) => path.startsWith(prefix))
+  const last = family && path.slice(family.prefix.length)
+  return last !== undefined && isFamilyPart.test(last) ? family?.field(last) : undefined
 }
 
 /** The field at a path that has been checked. */
@@ -58,12 +77,15 @@ export function fieldAt<Field extends ListField>(resource: ListResource<Field>, 
   return field
 }
 
-/** Paths that `filters` may name. */
-export const filterPaths = (resource: ListResource): string[] => Object.keys(resource.fields)
+/** Paths that `filters` may name, those of families with their placeholder. */
+export const filterPaths = ({ fields, families = [] }: ListResource): string[] => [
+  ...Object.keys(fields),
+  ...families.map(({ prefix, placeholder }) => prefix + placeholder),
+]
 
 /** Paths that `orderBy` may name. */
 export const orderPaths = (resource: ListResource): string[] =>
-  filterPaths(resource).filter((path) => resource.fields[path]?.isOrdered !== false)
+  Object.keys(resource.fields).filter((path) => resource.fields[path]?.isOrdered !== false)
 
 /** The 400 error for a parameter of the query. */
 export const refuse = (

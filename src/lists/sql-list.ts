@@ -16,10 +16,18 @@ export interface SqlListOptions<Item> extends SqlSource {
   readonly read: (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>
 }
 
+/** A further condition on the rows that the room sets, written in its code. */
+export interface SqlCondition extends SqlText {
+  /**
+   * Number of its rows, where the room keeps it. An index must then begin with the columns of the condition, followed by those of the default
+   * order.
+   */
+  readonly count?: () => number
+}
+
 /** A list of SQLite rows. */
 export interface SqlList<Item> {
-  /** @param condition a further condition on the rows that the room sets, written in its code */
-  page(query: ListQuery, condition?: SqlText): Promise<Page<Item>>
+  page(query: ListQuery, condition?: SqlCondition): Promise<Page<Item>>
 }
 
 // Skipping this many index entries takes half a millisecond, on a small board a few milliseconds.
@@ -39,7 +47,7 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
     async page(query, condition) {
       const { filter, order, after, offset } = query
       const page = statements.page(query, condition)
-      const isWhole = filter.length === 0 && condition === undefined
+      const kept = filter.length > 0 ? undefined : condition === undefined ? count : condition.count
       const isNear = after !== undefined || offset <= nearOffset
       const found = (rows: readonly SqlRow[], total: number) =>
         makePage(query, {
@@ -48,11 +56,11 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
           valuesOf: (row) => statements.valuesOf(query, row),
           toItem,
         })
-      if (isWhole && isNear && JSON.stringify(order) === usual)
-        return found(sql.prepare(page.sql).all(...page.values), count())
-      if (isWhole) {
+      if (kept && isNear && JSON.stringify(order) === usual)
+        return found(sql.prepare(page.sql).all(...page.values), kept())
+      if (kept) {
         const [rows = []] = await read([page])
-        return found(rows, count())
+        return found(rows, kept())
       }
       const [rows = [], [total] = []] = await read([page, statements.count(query, condition)])
       return found(rows, Number(total?.count))

@@ -1,4 +1,4 @@
-import type { Filter } from './filter.ts'
+import type { Condition, Filter } from './filter.ts'
 import type { ListQuery } from './query.ts'
 import { fieldAt, type FieldValue, type ListField, type ListResource, type OrderTerm } from './resource.ts'
 
@@ -6,6 +6,8 @@ import { fieldAt, type FieldValue, type ListField, type ListResource, type Order
 export interface SqlField extends ListField {
   /** A plain name from the code; text from clients never becomes part of a statement. */
   readonly column: string
+  /** For a column that is a text of many values: the part of the text that means a value. The filter then looks for this part. */
+  readonly part?: (value: FieldValue) => string
 }
 
 /** A statement, or a part of one, and the values for its `?`. */
@@ -93,11 +95,14 @@ function compileFilter(filter: Filter, resource: ListResource<SqlField>): SqlTex
   // Alternatives do not use their indexes: where one alternative matches most rows, that takes a hundred times as long
   // as a scan of all rows (sqlite.org/optoverview.html, 3 and 6).
   const sign = filter.length > 1 ? '+' : ''
+  const compare = ({ path }: Condition) => {
+    const { column, part } = fieldAt(resource, path)
+    return part ? `instr(${column}, ?) > 0` : `${sign}${column} = ?`
+  }
+  const valueOf = ({ path, value }: Condition) => fieldAt(resource, path).part?.(value) ?? value
   return {
-    sql: filter
-      .map((all) => all.map(({ path }) => `${sign}${fieldAt(resource, path).column} = ?`).join(' AND '))
-      .join(' OR '),
-    values: filter.flatMap((all) => all.map(({ value }) => value)),
+    sql: filter.map((all) => all.map(compare).join(' AND ')).join(' OR '),
+    values: filter.flatMap((all) => all.map(valueOf)),
   }
 }
 

@@ -231,6 +231,7 @@ const entries: Readonly<Record<string, Entry>> = {
     request: sends(() => ({ edgeHostUid: host.uid })),
   },
   'GET /v1/edgehosts': { rule: 'viewer in the scope', status: 200 },
+  'GET /v1/edgehosts/metadata': { rule: 'viewer in the scope', status: 200 },
   'GET /v1/edgehosts/:uid': {
     ...{ rule: 'viewer in the scope', status: 200 },
     request: async (scope) => ({ parameter: await hostIn(scope) }),

@@ -50,6 +50,7 @@ const columns: Readonly<Record<string, string>> = {
 
 export const sqlThings: ListResource<SqlField> = {
   ...memoryThings,
+  families: [],
   fields: Object.fromEntries(
     Object.entries(memoryThings.fields).map(([path, { type, isOrdered = true }]) => [
       path,

@@ -2,8 +2,8 @@ import { formatTime, parseTime } from '../../base/time.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { Job } from '../../room.ts'
 import type { ListResource } from '../../lists/resource.ts'
-import { createSqlList, type SqlList } from '../../lists/sql-list.ts'
-import type { SqlField, SqlRow, SqlText } from '../../lists/sql.ts'
+import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
+import type { SqlField, SqlRow } from '../../lists/sql.ts'
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -28,7 +28,7 @@ export interface Events {
   add(host: Pick<HostRecord, 'uid' | 'name' | 'projectUid'>, entities: readonly EventEntity[]): string[]
   readonly list: SqlList<Event>
   /** The condition of a list for a scope. */
-  inScope(projectUid: string): SqlText
+  inScope(projectUid: string): SqlCondition
   /** Removes the oldest events. */
   readonly job: Job
 }
@@ -67,7 +67,8 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
     `INSERT INTO event (uid, project_uid, edge_host_uid, edge_host_name, at, received_at, severity, reason, message, component, object_kind, object_name, object_uid)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (edge_host_uid, uid) DO NOTHING`,
   )
-  const count = sql.prepare('SELECT count(*) AS found FROM event')
+  const countAll = sql.prepare('SELECT coalesce(sum(events), 0) AS found FROM event_count')
+  const countIn = sql.prepare('SELECT events AS found FROM event_count WHERE project_uid = ?')
   const trim = sql.prepare(
     'DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= (SELECT max(seq) FROM event) - ? ORDER BY seq LIMIT ?)',
   )
@@ -90,9 +91,12 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
     },
     list: createSqlList({
       ...{ resource: eventList, table: 'event', columns, toItem: toEvent, sql, read },
-      count: () => (count.get() as { found: number }).found,
+      count: () => (countAll.get() as { found: number }).found,
     }),
-    inScope: (projectUid) => ({ sql: 'project_uid = ?', values: [projectUid] }),
+    inScope: (projectUid) => ({
+      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      count: () => (countIn.get(projectUid) as { found: number } | undefined)?.found ?? 0,
+    }),
     job: {
       name: 'old-events',
       schedule: '23 * * * * *',

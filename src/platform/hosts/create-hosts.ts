@@ -1,9 +1,7 @@
 import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
-import { createSqlList, type SqlList } from '../../lists/sql-list.ts'
-import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField, SqlText } from '../../lists/sql.ts'
+import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
 import type { Secrets } from '../../secrets/secrets.ts'
 import type { Database } from '../../store/database.ts'
 import type { Reader } from '../../store/reader.ts'
@@ -12,14 +10,16 @@ import type { Logger } from '../../system/log.ts'
 import { refusedField } from '../../errors/refused-field.ts'
 import type { Job } from '../../room.ts'
 import type { ProjectRecord } from '../projects/project-store.ts'
-import {
+import type {
   EdgeHostDevice,
-  type EdgeHostFacts,
-  type EdgeHostMetaUpdate,
-  type EdgeHostRegistration,
+  EdgeHostMeta,
+  EdgeHostFacts,
+  EdgeHostMetaUpdate,
+  EdgeHostRegistration,
 } from '../schemas/edge-hosts.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import { createHeartbeats, type Heartbeats } from './heartbeats.ts'
+import { hostList, hostMetadataList, metadataColumns, toMetadata } from './host-lists.ts'
 import { createHostLogin, type HostLogin } from './host-login.ts'
 import { createHostStore, hostColumns, toHostRecord, type HostRecord } from './host-store.ts'
 import { createHostTokens } from './host-tokens.ts'
@@ -60,8 +60,10 @@ export interface HostParts {
   readonly jobs: readonly Job[]
   stop(): void
   readonly list: SqlList<EdgeHostDevice>
-  /** The condition of a list for a scope. */
-  inScope(projectUid: string): SqlText
+  /** What the table of hosts of a user interface shows. */
+  readonly metadata: SqlList<EdgeHostMeta>
+  /** The condition of both lists for a scope. */
+  inScope(projectUid: string): SqlCondition
   /** @throws AppError NotFound for a host of another scope too */
   get(uid: string, projectUid: string): HostRecord
   /** @throws AppError NotFound */
@@ -83,7 +85,9 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
   const hostTokens = await createHostTokens({ key: secrets.derive('token of a host'), clock })
   const nonces = createNonces({ key: secrets.derive('nonce of a host'), clock })
   const heartbeats = createHeartbeats({ database, clock, log })
-  const countAll = sql.prepare('SELECT count(*) AS found FROM edge_host')
+  const countAll = sql.prepare('SELECT coalesce(sum(hosts), 0) AS found FROM edge_host_count')
+
+  const count = () => (countAll.get() as { found: number }).found
 
   function get(uid: string, projectUid: string): HostRecord {
     const host = store.find(uid)
@@ -161,12 +165,17 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       })
     },
     list: createSqlList({
-      ...{ resource: hostList, table: 'edge_host', columns: hostColumns, sql },
+      ...{ resource: hostList, table: 'edge_host', columns: hostColumns, count, sql, read },
       toItem: (row) => toDevice(toHostRecord(row)),
-      count: () => (countAll.get() as { found: number }).found,
-      read,
     }),
-    inScope: (projectUid) => ({ sql: 'project_uid = ?', values: [projectUid] }),
+    metadata: createSqlList({
+      ...{ resource: hostMetadataList, table: 'edge_host', columns: metadataColumns, count, sql, read },
+      toItem: toMetadata,
+    }),
+    inScope: (projectUid) => ({
+      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      count: () => store.countIn(projectUid),
+    }),
     remove(uid, projectUid) {
       get(uid, projectUid)
       store.remove(uid, clock.now())
@@ -191,26 +200,3 @@ const healthOf = ({ at, ...health }: NonNullable<HostRecord['health']>) => ({
   ...health,
   lastHeartbeatTimestamp: formatTime(at),
 })
-
-/** What queries of the list of hosts may name. */
-export const hostList: ListResource<SqlField> = {
-  name: 'edge hosts',
-  key: 'metadata.uid',
-  fields: {
-    'metadata.uid': { type: 'text', column: 'uid' },
-    'metadata.name': { type: 'text', column: 'name' },
-    'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
-    'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
-    'spec.device.archType': { type: 'text', column: 'architecture' },
-    'spec.device.cpu.cores': { type: 'integer', column: 'cpu_cores' },
-    'spec.device.memory.sizeInMB': { type: 'integer', column: 'memory_mb' },
-    'spec.device.os.family': { type: 'text', column: 'os_family' },
-    'spec.device.os.version': { type: 'text', column: 'os_version' },
-    'spec.host.hostAddress': { type: 'text', column: 'host_address' },
-    'spec.host.hostUid': { type: 'text', column: 'host_uid' },
-    'spec.service.version': { type: 'text', column: 'service_version' },
-    'status.health.state': { type: 'text', column: 'health_state' },
-  },
-  defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
-  item: EdgeHostDevice,
-}

@@ -33,8 +33,10 @@ export function createHeartbeats({ database, clock, log }: HeartbeatsOptions): H
   const { sql, transaction } = database
   const startedAt = clock.monotonic()
   const write = sql.prepare(
-    'UPDATE edge_host SET seen_at = ?, health_state = ?, health_message = ?, agent_version = ? WHERE uid = ?',
+    'UPDATE edge_host SET seen_at = ?, health_message = ?, agent_version = ? WHERE uid = ?',
   )
+  // It is a part of the index of the list, which is written anew only where it changes.
+  const writeState = sql.prepare('UPDATE edge_host SET health_state = ? WHERE uid = ? AND health_state <> ?')
   const mark = sql.prepare(
     "UPDATE edge_host SET health_state = 'unhealthy', health_message = ? WHERE uid = ?",
   )
@@ -50,8 +52,10 @@ export function createHeartbeats({ database, clock, log }: HeartbeatsOptions): H
     timer = undefined
     try {
       transaction(() => {
-        for (const [uid, { at, health }] of unwritten)
-          write.run(at, health.state, health.message ?? '', health.agentVersion ?? '', uid)
+        for (const [uid, { at, health }] of unwritten) {
+          write.run(at, health.message ?? '', health.agentVersion ?? '', uid)
+          writeState.run(health.state, uid, health.state)
+        }
       })
       unwritten.clear()
       if (isFailing) log.info('heartbeats are written again')

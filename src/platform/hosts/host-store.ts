@@ -83,7 +83,7 @@ export function createHostStore({ sql, transaction }: Database): HostStore {
     'INSERT OR REPLACE INTO removed_host (uid, public_key, removed_at) VALUES (?, ?, ?)',
   )
   const buried = sql.prepare('SELECT public_key FROM removed_host WHERE uid = ?')
-  const count = sql.prepare('SELECT count(*) AS found FROM edge_host WHERE project_uid = ?')
+  const count = sql.prepare('SELECT hosts AS found FROM edge_host_count WHERE project_uid = ?')
   const one = (row: unknown) =>
     row === undefined ? undefined : toHostRecord(row as Readonly<Record<string, unknown>>)
   return {
@@ -104,7 +104,7 @@ export function createHostStore({ sql, transaction }: Database): HostStore {
       })
     },
     removedKey: (uid) => (buried.get(uid) as { public_key: string } | undefined)?.public_key,
-    countIn: (projectUid) => (count.get(projectUid) as { found: number }).found,
+    countIn: (projectUid) => (count.get(projectUid) as { found: number } | undefined)?.found ?? 0,
   }
 }
 

@@ -1,4 +1,8 @@
-/** Registration tokens, edge hosts, and the hosts that were removed. Lists are of one scope, so it is the first column of their indexes. */
+/**
+ * Registration tokens, edge hosts, and the hosts that were removed. Lists are of one scope, so it is the first column of their index. The index
+ * has every column that a filter may name, so that a filter that few or nearly all hosts match reads the index alone: the rows are a hundred
+ * times as slow, since what hosts report is JSON there. The number of hosts of each scope is kept.
+ */
 export const edgeHostTables = `
   CREATE TABLE registration_token (
     uid TEXT PRIMARY KEY,
@@ -44,7 +48,19 @@ export const edgeHostTables = `
     host_address TEXT AS (coalesce(reported ->> '$.hostAddress', '')),
     service_version TEXT AS (coalesce(reported ->> '$.service.version', ''))
   ) STRICT;
-  CREATE INDEX edge_host_scope ON edge_host (project_uid, created_at, uid);
+  CREATE INDEX edge_host_scope ON edge_host (project_uid, created_at, uid, name, labels, architecture, os_family, os_version, memory_mb,
+    cpu_cores, host_address, service_version, health_state);
+  CREATE TABLE edge_host_count (
+    project_uid TEXT PRIMARY KEY,
+    hosts INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER edge_host_is_counted AFTER INSERT ON edge_host
+  BEGIN
+    INSERT INTO edge_host_count (project_uid, hosts) VALUES (NEW.project_uid, 1)
+      ON CONFLICT (project_uid) DO UPDATE SET hosts = hosts + 1;
+  END;
+  CREATE TRIGGER edge_host_is_counted_no_more AFTER DELETE ON edge_host
+  BEGIN UPDATE edge_host_count SET hosts = hosts - 1 WHERE project_uid = OLD.project_uid; END;
   CREATE TABLE removed_host (
     uid TEXT PRIMARY KEY,
     public_key TEXT NOT NULL,

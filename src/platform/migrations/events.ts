@@ -18,4 +18,15 @@ export const eventTables = `
   ) STRICT;
   CREATE UNIQUE INDEX event_of_host ON event (edge_host_uid, uid);
   CREATE INDEX event_scope ON event (project_uid, seq);
+  CREATE TABLE event_count (
+    project_uid TEXT PRIMARY KEY,
+    events INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER event_is_counted AFTER INSERT ON event
+  BEGIN
+    INSERT INTO event_count (project_uid, events) VALUES (NEW.project_uid, 1)
+      ON CONFLICT (project_uid) DO UPDATE SET events = events + 1;
+  END;
+  CREATE TRIGGER event_is_counted_no_more AFTER DELETE ON event
+  BEGIN UPDATE event_count SET events = events - 1 WHERE project_uid = OLD.project_uid; END;
 `

@@ -5,11 +5,13 @@ import { Uid, uidOf } from '../../base/uid.ts'
 import type { ContinueTokens } from '../../lists/continue-token.ts'
 import { listOf } from '../../lists/page.ts'
 import { listParameters, parseListQuery } from '../../lists/query.ts'
-import { hostList, type HostParts } from '../hosts/create-hosts.ts'
+import type { HostParts } from '../hosts/create-hosts.ts'
+import { hostList, hostMetadataList } from '../hosts/host-lists.ts'
 import {
   EdgeHostDevice,
   EdgeHostFacts,
   EdgeHostHealth,
+  EdgeHostMeta,
   EdgeHostMetaUpdate,
   EdgeHostRegistration,
   EdgeLogin,
@@ -107,6 +109,41 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       const projectUid = scopeOf(request)
       const query = parseListQuery(request.query, hostList, { tokens: listTokens, bound: [projectUid] })
       return hosts.list.page(query, hosts.inScope(projectUid))
+    },
+  )
+
+  const metadataPage = listOf(EdgeHostMeta)
+  app.get(
+    '/v1/edgehosts/metadata',
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'listEdgeHostMetadata',
+        tags,
+        summary: 'List what a table of the hosts of the scope shows, the newest first',
+        querystring: Type.Object({
+          ...listParameters(hostMetadataList).properties,
+          type: Type.Optional(
+            Type.Enum(['edge-native', ''], { description: 'Every host has this one type.' }),
+          ),
+        }),
+        response: {
+          200: Type.Object(
+            { edgeHosts: metadataPage.properties.items, listmeta: metadataPage.properties.listmeta },
+            { title: 'EdgeHostsMeta' },
+          ),
+          ...errorReplies(400, 401, 403, 404, 503),
+        },
+      },
+    },
+    async (request) => {
+      const projectUid = scopeOf(request)
+      const query = parseListQuery(request.query, hostMetadataList, {
+        tokens: listTokens,
+        bound: [projectUid],
+      })
+      const { items, listmeta } = await hosts.metadata.page(query, hosts.inScope(projectUid))
+      return { edgeHosts: items, listmeta }
     },
   )
 

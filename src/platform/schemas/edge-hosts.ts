@@ -215,3 +215,19 @@ export const EdgeLoginReply = Type.Object(
   },
   { title: 'EdgeLoginReply' },
 )
+
+/** A host in a table. */
+export const EdgeHostMeta = Type.Object(
+  {
+    archType: Type.Optional(Type.Enum(['amd64', 'arm64'])),
+    edgeHostType: Type.Literal('edge-native'),
+    healthState: Type.Optional(
+      Type.String({ description: 'healthy or unhealthy; absent before the first heartbeat.' }),
+    ),
+    name: Type.String(),
+    state: Type.Literal('ready'),
+    uid: Type.String(),
+  },
+  { title: 'EdgeHostMeta' },
+)
+export type EdgeHostMeta = Static<typeof EdgeHostMeta>

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../../../src/errors/app-error.ts'
 import { parseFilter } from '../../../src/lists/filter.ts'
+import { parseOrder } from '../../../src/lists/order.ts'
 import { memoryThings } from '../../support/list-data.ts'
 
 /** `[[['spec.kind', 'a']]]`: alternatives of conditions. */
@@ -105,5 +106,56 @@ describe('a filter', () => {
     const begin = performance.now()
     expect(read(text)).toEqual([[kind('ANDspec.size'.repeat(165))]])
     expect(performance.now() - begin).toBeLessThan(10)
+  })
+})
+
+describe('a filter by a family of fields', () => {
+  const labelled = {
+    ...memoryThings,
+    families: [
+      {
+        prefix: 'metadata.labels.',
+        placeholder: 'KEY',
+        field: () => ({ type: 'text' as const, isOrdered: false, read: () => '' }),
+      },
+    ],
+  }
+  const parsed = (text: string) =>
+    parseFilter(text, labelled).map((all) => all.map(({ path, value }) => [path, value]))
+
+  it.each([
+    ['metadata.labels.hall=3', [[['metadata.labels.hall', '3']]]],
+    ['metadata.labels.plant.example/hall=', [[['metadata.labels.plant.example/hall', '']]]],
+    [
+      'metadata.labels.a=1ANDmetadata.labels.b=2ORspec.kind=c',
+      [
+        [
+          ['metadata.labels.a', '1'],
+          ['metadata.labels.b', '2'],
+        ],
+        [kind('c')],
+      ],
+    ],
+    [
+      'metadata.labels.AND=xORmetadata.labels.OR=y',
+      [[['metadata.labels.AND', 'x']], [['metadata.labels.OR', 'y']]],
+    ],
+    ['spec.kind=xANDmetadata.labels.=y', [[kind('xANDmetadata.labels.=y')]]],
+  ])('%s is read', (text, filter) => {
+    expect(parsed(text)).toEqual(filter)
+  })
+
+  it.each([
+    'metadata.labels.=x',
+    'metadata.labels=x',
+    'metadata.labels.a b=x',
+    'metadata.labels."=x',
+    "metadata.labels.a'=x",
+  ])('%s is refused', (text) => {
+    expect(() => parsed(text)).toThrow('metadata.labels.KEY')
+  })
+
+  it('is no order', () => {
+    expect(() => parseOrder('metadata.labels.hall=1', labelled)).toThrow('orderBy may only name')
   })
 })

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { createContinueTokens } from '../src/lists/continue-token.ts'
+import { parseListQuery } from '../src/lists/query.ts'
+import { createHostParts } from '../src/platform/hosts/create-hosts.ts'
+import { hostList } from '../src/platform/hosts/host-lists.ts'
+import { migrations } from '../src/platform/migrations.ts'
+import { createSecrets } from '../src/secrets/secrets.ts'
+import { openDatabase } from '../src/store/database.ts'
+import { createReader } from '../src/store/reader.ts'
+import { systemClock } from '../src/system/clock.ts'
+import { createLog } from '../src/system/log.ts'
+import { ratioFigure, type Figure, type Measure } from './figure.ts'
+import { spread } from './numbers.ts'
+
+const size = 100_000
+const project = 'a-project'
+
+// Each is a list of the project, in which nearly all hosts are.
+const filters = {
+  and: 'spec.device.archType=arm64ANDspec.device.os.version=12',
+  or: 'spec.device.archType=arm64ORspec.device.os.version=12',
+  'nearly all': 'spec.device.os.family=debian',
+  label: 'metadata.labels.hall=3',
+  'label of all': 'metadata.labels.site=a',
+} as const
+
+/** Lists of 100,000 hosts of the platform: with and without a project, and with filters. */
+export const measurePlatformLists: Measure = async (rig) => {
+  const rounds = rig.isQuick ? 5 : 25
+  rig.say(`platform-lists: making ${size} hosts`)
+  const log = createLog('fatal')
+  const database = openDatabase(join(rig.folder, 'platform-hosts.db'), log, migrations)
+  database.sql.exec(makeHosts)
+  const reader = createReader(database.sql, { maximumWaiting: 64 })
+  const hosts = await createHostParts({
+    ...{ database, read: reader.read, secrets: createSecrets(randomBytes(32)), tenantUid: 'tenant' },
+    ...{ findProject: () => undefined, clock: systemClock, log },
+  })
+  const tokens = createContinueTokens(randomBytes(32))
+
+  /** Milliseconds that a page takes, also where another thread reads it. */
+  async function duration(projectUid: string, text?: string): Promise<number> {
+    const query = parseListQuery(text === undefined ? {} : { filters: text }, hostList, { tokens })
+    const begin = performance.now()
+    await hosts.list.page(query, hosts.inScope(projectUid))
+    return performance.now() - begin
+  }
+  async function ofMany(work: () => Promise<number>): Promise<number> {
+    const all = []
+    for (let page = 0; page < 20; page += 1) all.push(await work())
+    return spread(all).median
+  }
+  const tenant: number[] = []
+  const first: number[] = []
+  const filtered = Object.entries(filters).map(([name, text]) => ({ name, text, found: [] as number[] }))
+  // Round -1 warms the code and the cache and does not count.
+  for (let round = -1; round < rounds; round += 1) {
+    rig.say(`platform-lists: round ${round + 1} of ${rounds}`)
+    const [own, scoped] = [await ofMany(() => duration('')), await ofMany(() => duration(project))]
+    const each = []
+    for (const { text } of filtered) each.push(await duration(project, text))
+    if (round < 0) continue
+    tenant.push(own)
+    first.push(scoped)
+    for (const [index, { found }] of filtered.entries()) found.push(each[index] ?? Number.NaN)
+  }
+  rig.say('platform-lists: 20 users at once')
+  const begin = performance.now()
+  await Promise.all(
+    Array.from({ length: 20 }, (_, user) => duration(project, `${filters.or}ORmetadata.name=host-${user}`)),
+  )
+  const atOnce = performance.now() - begin
+  hosts.stop()
+  await reader.close()
+  database.close()
+
+  const how = `pages of 50 of ${size} hosts, 90 % of them in the project, ${rounds} rounds; without HTTP`
+  const and = filtered.find(({ name }) => name === 'and')?.found ?? []
+  return [
+    ratioFigure('platform lists: first page in a project ÷ without', first, tenant, {
+      target: '≤ 2',
+      note: how,
+    }),
+    ratioFigure('platform lists: AND filter, 2 % match ÷ first page', and, first, { target: '≤ 3' }),
+    { name: 'platform lists: first page in a project', value: spread(first), unit: 'ms' },
+    ...filtered.map(({ name, found }): Figure => ({
+      ...{ name: `platform lists: filter, ${name}`, value: spread(found), unit: 'ms' },
+      ...(name === 'and' ? {} : { target: '≤ 25 ms' }),
+    })),
+    { name: 'platform lists: 20 users filter at once, the last one', value: spread([atOnce]), unit: 'ms' },
+  ]
+}
+
+const makeHosts = `
+  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${size})
+    INSERT INTO edge_host (uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation, is_used, is_twice,
+      is_next_accepted, created_at, modified_at, seen_at, health_state)
+    SELECT '018bcfe5-6800-7000-8000-' || printf('%012d', i), iif(i % 10 = 0, '', '${project}'), 'edge-' || i, 'host-' || i,
+      json_object('hall', CAST(i / 10 % 20 AS TEXT), 'site', 'a'), '{}', printf('%043d', i),
+      json_object('device', json_object('archType', iif(i / 10 % 20 = 0, 'arm64', 'amd64'), 'cpu', json_object('cores', 4 + i % 8),
+        'memory', json_object('sizeInMB', 8192), 'os', json_object('family', 'debian', 'version', CAST(11 + i / 10 % 3 AS TEXT)),
+        'nics', json_array(json_object('nicName', 'eth0', 'macAddr', '00:11:22:33:44:55', 'ip', '192.0.2.7')),
+        'disks', json_array(json_object('size', 500, 'vendor', 'x'))),
+        'hostAddress', '192.0.2.' || (i % 250), 'service', json_object('name', 'edgehostd', 'version', '1.' || (i % 5))),
+      1, 1, 0, 0, 1700000000000 + i * 1000, 1700000000000, 1, iif(i % 60 = 1, 'unhealthy', 'healthy') FROM n;
+  PRAGMA wal_checkpoint(TRUNCATE)`

@@ -1,0 +1,58 @@
+import type { ListResource } from '../../lists/resource.ts'
+import type { SqlField, SqlRow } from '../../lists/sql.ts'
+import { EdgeHostDevice, EdgeHostMeta } from '../schemas/edge-hosts.ts'
+
+// A text field of a name that a filter may name is in the index of the scope; see the migration.
+const text = (column: string): SqlField => ({ type: 'text', column })
+
+/**
+ * A label. Neither keys nor values have quotes, so `"key":"value"` stands in the JSON of the labels if, and only if, the host has the label.
+ */
+const label = (key: string): SqlField => ({
+  ...{ type: 'text', column: 'labels', isOrdered: false },
+  part: (value) => `${JSON.stringify(key)}:${JSON.stringify(value)}`,
+})
+const families = [{ prefix: 'metadata.labels.', placeholder: 'KEY', field: label }]
+
+/** What queries of the list of hosts may name. */
+export const hostList: ListResource<SqlField> = {
+  name: 'edge hosts',
+  key: 'metadata.uid',
+  fields: {
+    'metadata.uid': text('uid'),
+    'metadata.name': text('name'),
+    'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
+    'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
+    'spec.device.archType': text('architecture'),
+    'spec.device.cpu.cores': { type: 'integer', column: 'cpu_cores' },
+    'spec.device.memory.sizeInMB': { type: 'integer', column: 'memory_mb' },
+    'spec.device.os.family': text('os_family'),
+    'spec.device.os.version': text('os_version'),
+    'spec.host.hostAddress': text('host_address'),
+    'spec.host.hostUid': text('host_uid'),
+    'spec.service.version': text('service_version'),
+    'status.health.state': text('health_state'),
+  },
+  families,
+  defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
+  item: EdgeHostDevice,
+}
+
+/** What queries of the metadata of hosts may name: the paths of the list of hosts, of what the index of the scope has. */
+export const hostMetadataList: ListResource<SqlField> = {
+  ...hostList,
+  name: 'metadata of edge hosts',
+  item: EdgeHostMeta,
+}
+
+/** All of them are in the index of the scope. */
+export const metadataColumns = 'uid, name, architecture, health_state, created_at'
+
+export const toMetadata = (row: SqlRow): EdgeHostMeta => ({
+  ...(row.architecture === '' ? {} : { archType: row.architecture as 'amd64' | 'arm64' }),
+  edgeHostType: 'edge-native',
+  ...(row.health_state === '' ? {} : { healthState: String(row.health_state) }),
+  name: String(row.name),
+  state: 'ready',
+  uid: String(row.uid),
+})

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { playEdgeHost } from '../../support/played-edge-host.ts'
+import { createTestPlatform } from '../../support/test-platform.ts'
+
+type Headers = Readonly<Record<string, string>>
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+interface Reply {
+  readonly uid: string
+  readonly token: string
+  readonly items: readonly { readonly metadata: { readonly name: string } }[]
+  readonly edgeHosts: readonly Readonly<Record<string, unknown>>[]
+  readonly listmeta: { readonly count: number; readonly continue: string }
+  readonly details?: { readonly field?: string }
+}
+
+const password = 'a long password'
+let platform: Awaited<ReturnType<typeof createTestPlatform>>
+let admin: Headers
+let projectUid: string
+const uids = new Map<string, string>()
+
+async function ask(method: Method, url: string, payload?: object, headers: Headers = {}) {
+  const reply = await platform.app.inject({
+    ...{ method, url, headers: { ...admin, ...headers } },
+    ...(payload ? { payload } : {}),
+  })
+  const json = (reply.body === '' || reply.body === 'null' ? {} : reply.json()) as Reply
+  return { status: reply.statusCode, json }
+}
+const inProject = () => ({ projectuid: projectUid })
+const names = async (filters: string, headers: Headers = inProject()) => {
+  const url = `/v1/edgehosts?filters=${encodeURIComponent(filters)}`
+  const { items, listmeta } = (await ask('GET', url, undefined, headers)).json
+  expect(listmeta.count).toBe(items.length)
+  return items.map(({ metadata }) => metadata.name).sort()
+}
+
+async function addHost(name: string, labels: object, defaultProjectUid = projectUid) {
+  const { token } = (
+    await ask('POST', '/v1/edgehosts/tokens', {
+      metadata: { name: `of ${name}` },
+      spec: { defaultProjectUid },
+    })
+  ).json
+  const host = playEdgeHost(platform)
+  await host.register(token, name)
+  uids.set(name, host.uid)
+  const headers = defaultProjectUid === '' ? {} : inProject()
+  await ask('PUT', `/v1/edgehosts/${host.uid}/meta`, { metadata: { labels } }, headers)
+  return host
+}
+
+beforeAll(async () => {
+  platform = await createTestPlatform()
+  await platform.addUser('root@plant.example', password, ['admin'])
+  admin = await platform.signIn('root@plant.example', password)
+  projectUid = (await ask('POST', '/v1/projects', { metadata: { name: 'north' } })).json.uid
+  await addHost('press-1', { hall: '3', 'plant.example/line': 'a' })
+  await addHost('press-2', { hall: '31', line: 'hall' })
+  await addHost('press-3', { hall: '', shall: '3' })
+  await addHost('press-4', {})
+  await addHost('stray', { hall: '3' }, '')
+})
+afterAll(() => platform.close())
+
+describe('a filter by labels', () => {
+  it('finds the hosts of the scope with exactly this label', async () => {
+    expect(await names('metadata.labels.hall=3')).toEqual(['press-1'])
+    expect(await names('metadata.labels.hall=31')).toEqual(['press-2'])
+    expect(await names('metadata.labels.hall=')).toEqual(['press-3'])
+    expect(await names('metadata.labels.hall=hall')).toEqual([])
+    expect(await names('metadata.labels.line=a')).toEqual([])
+    expect(await names('metadata.labels.plant.example/line=a')).toEqual(['press-1'])
+    expect(await names('metadata.labels.hall=3', {})).toEqual(['stray'])
+  })
+
+  it('is combined with others', async () => {
+    expect(await names('metadata.labels.hall=3ANDmetadata.name=press-1')).toEqual(['press-1'])
+    expect(await names('metadata.labels.hall=3ANDmetadata.name=press-2')).toEqual([])
+    expect(await names('metadata.labels.hall=3ORmetadata.labels.line=hall')).toEqual(['press-1', 'press-2'])
+  })
+
+  it('takes a value as it is, whatever its characters', async () => {
+    for (const value of ['3","x":"y', '%', '3"', '\\', "3' OR 1=1 --", '_'])
+      expect(await names(`metadata.labels.hall="${value.replace(/["\\]/g, '\\$&')}"`)).toEqual([])
+  })
+
+  it('follows a change of the labels', async () => {
+    await ask(
+      'PUT',
+      `/v1/edgehosts/${uids.get('press-4')}/meta`,
+      { metadata: { labels: { hall: '4' } } },
+      inProject(),
+    )
+    expect(await names('metadata.labels.hall=4')).toEqual(['press-4'])
+  })
+
+  it('is refused without a key, and is no order', async () => {
+    for (const query of ['filters=metadata.labels.=3', 'orderBy=metadata.labels.hall=1']) {
+      const { status, json } = await ask('GET', `/v1/edgehosts?${query}`)
+      expect([status, json.details?.field]).toEqual([400, query.split('=')[0]])
+    }
+  })
+})
+
+describe('the metadata of hosts', () => {
+  it('is what a table shows, in the scope', async () => {
+    const { edgeHosts, listmeta } = (await ask('GET', '/v1/edgehosts/metadata', undefined, inProject())).json
+    expect(listmeta.count).toBe(4)
+    expect(edgeHosts.at(-1)).toEqual({
+      ...{ archType: 'amd64', edgeHostType: 'edge-native', name: 'press-1', state: 'ready' },
+      uid: uids.get('press-1'),
+    })
+    const { edgeHosts: ofTenant } = (await ask('GET', '/v1/edgehosts/metadata')).json
+    expect(ofTenant.map(({ name }) => name)).toEqual(['stray'])
+  })
+
+  it('has filters, an order, fields and pages', async () => {
+    const get = async (query: string) =>
+      (await ask('GET', `/v1/edgehosts/metadata?${query}`, undefined, inProject())).json
+    const first = await get('limit=2&orderBy=metadata.name=1&fields=name&type=edge-native')
+    expect(first.edgeHosts).toEqual([{ name: 'press-1' }, { name: 'press-2' }])
+    const next = await get(`limit=2&orderBy=metadata.name=1&fields=name&continue=${first.listmeta.continue}`)
+    expect(next.edgeHosts).toEqual([{ name: 'press-3' }, { name: 'press-4' }])
+    expect((await get('filters=metadata.labels.hall=3')).edgeHosts).toHaveLength(1)
+    const refused = await ask('GET', '/v1/edgehosts/metadata?type=vm')
+    expect([refused.status, refused.json.details?.field]).toEqual([400, 'type'])
+  })
+
+  it('shows the last heartbeat', async () => {
+    const host = await addHost('press-5', {})
+    await host.logIn()
+    const url = `/v1/edgehosts/${host.uid}/health`
+    const headers = { authorization: host.token }
+    const states = async () => {
+      platform.rooms.hosts.stop()
+      const { edgeHosts } = (
+        await ask('GET', '/v1/edgehosts/metadata?filters=metadata.name=press-5', undefined, inProject())
+      ).json
+      return edgeHosts.map(({ healthState }) => healthState)
+    }
+    expect(await states()).toEqual([undefined])
+    for (const state of ['healthy', 'unhealthy', 'unhealthy', 'healthy']) {
+      await ask('PATCH', url, { state }, headers)
+      expect(await states()).toEqual([state])
+    }
+    await ask('DELETE', `/v1/edgehosts/${host.uid}`, undefined, inProject())
+    expect(await states()).toEqual([])
+  })
+})
+
+describe('the number of hosts and events of a scope', () => {
+  it('is kept when hosts register, change and are removed', async () => {
+    const count = async (headers: Headers) =>
+      (await ask('GET', '/v1/edgehosts?limit=1', undefined, headers)).json.listmeta.count
+    const rows = () =>
+      Number(
+        platform.rooms.state.database.sql
+          .prepare('SELECT count(*) AS found FROM edge_host WHERE project_uid = ?')
+          .get(projectUid)?.found,
+      )
+    const before = await count(inProject())
+    expect(before).toBe(rows())
+    const host = await addHost('press-6', { a: 'b' })
+    await host.logIn()
+    expect([await count(inProject()), rows()]).toEqual([before + 1, before + 1])
+    await ask('DELETE', `/v1/edgehosts/${host.uid}`, undefined, inProject())
+    expect([await count(inProject()), rows()]).toEqual([before, before])
+    expect(await count({})).toBe(1)
+    const empty = (await ask('POST', '/v1/projects', { metadata: { name: 'empty' } })).json.uid
+    expect(await count({ projectuid: empty })).toBe(0)
+  })
+
+  it('is not held up by twenty users who filter at once', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, async (_, user) =>
+        ask(
+          'GET',
+          `/v1/edgehosts?filters=metadata.name=press-${user}ORmetadata.labels.hall=3`,
+          undefined,
+          inProject(),
+        ),
+      ),
+    )
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200))
+  })
+})
