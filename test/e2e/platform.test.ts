@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bootEdgeplatform, type Edgeplatform } from './host/edgeplatform.ts'
 import { eventually } from './host/eventually.ts'
@@ -7,6 +8,7 @@ const password = 'right canary 1501'
 let platform: Edgeplatform
 let token: string
 
+const ctl = (command: string, ...args: string[]) => platform.sh(command, ...args)
 const signIn = () =>
   platform.ask('POST', '/v1/auth/authenticate', { body: { emailId: 'you@plant.example', password } })
 
@@ -66,20 +68,101 @@ describe('the package of the platform in a minimal Debian', () => {
     expect(await platform.ask('GET', '/v1/health/ping')).toMatchObject({ status: 200 })
   })
 
-  it('root makes the first administrator, who sets a password and signs in', async () => {
-    const spec = { emailId: 'you@plant.example', roles: ['admin'] }
-    const made = await platform.asRoot('POST', '/v1/users', { spec })
-    expect(made.status).toBe(201)
-    const { uid } = JSON.parse(made.text) as { uid: string }
-    const shown = await platform.asRoot('GET', `/v1/users/${uid}`)
-    const link = (JSON.parse(shown.text) as { status: { activationLink: string } }).status.activationLink
+  it('root makes the first administrator by a command; the user sets a password by the link, and logs in', async () => {
+    expect(await platform.output(['edgeplatformctl', 'status'])).toMatch(/State: ready/)
+    const made = await platform.output(['edgeplatformctl', 'users', 'create', '--admin', 'you@plant.example'])
+    const link = made.trim()
     const { pathname } = new URL(link)
     expect(link).toBe(`https://a.example${pathname}`)
-    expect((await platform.ask('PATCH', pathname, { body: { password } })).status).toBe(204)
+    await ctl('printf "%s" "$1" | edgeplatformctl activate "$2" --password-stdin', password, link)
+    expect((await platform.ask('PATCH', pathname, { body: { password } })).status).toBe(400)
     const reply = await signIn()
     expect(reply.status).toBe(200)
     token = reply.json.Authorization as string
     expect((await platform.ask('GET', '/v1/users', { token })).json.listmeta.count).toBe(1)
+  })
+
+  it('the user logs in over HTTPS with the fingerprint that status shows, and may not use the socket', async () => {
+    const status = JSON.parse(await platform.output(['edgeplatformctl', 'status', '-o', 'json'])) as {
+      certificate: { fingerprint: string }
+    }
+    await platform.output(['useradd', '--create-home', 'carol'])
+    const asCarol = (command: string, ...args: string[]) =>
+      platform.run(['su', '-s', '/bin/sh', 'carol', '-c', command, '--', ...args])
+    expect(await asCarol('edgeplatformctl users list')).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining('only root may open /run/edgeplatform/edgeplatform.sock') as string,
+    })
+    const login = `printf '%s' '${password}' | edgeplatformctl --host localhost --fingerprint ${status.certificate.fingerprint} login you@plant.example --password-stdin`
+    expect(await asCarol(login)).toMatchObject({ exitCode: 0 })
+    const list = await asCarol('edgeplatformctl --host localhost users list')
+    expect([list.exitCode, list.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^you@plant\.example +admin +active/m),
+    ])
+    expect(await asCarol('edgeplatformctl backup /tmp/x')).toMatchObject({ exitCode: 4 })
+    await platform.output(['userdel', '--remove', 'carol'])
+  })
+
+  it('the completion of the shell and the manual page are installed', async () => {
+    const words = await platform.sh(
+      'bash -c \'source /usr/share/bash-completion/completions/edgeplatformctl; COMP_WORDS=(edgeplatformctl u); COMP_CWORD=1; _edgeplatformctl; echo "${COMPREPLY[@]}"\'',
+    )
+    expect(words.trim()).toBe('users')
+    expect(await platform.sh('zcat /usr/share/man/man1/edgeplatformctl.1.gz')).toContain('edgeplatformctl')
+  })
+
+  it('a backup is made while it runs, and a restore on a fresh machine has its users and its certificate', async () => {
+    await platform.write('/root/passphrase', 'correct horse battery staple\n')
+    const made = await platform.output([
+      ...['edgeplatformctl', 'backup', '/root/platform.backup', '--passphrase-file', '/root/passphrase'],
+    ])
+    expect(made).toContain('The backup is in /root/platform.backup')
+    expect((await platform.output(['stat', '-c', '%a %U', '/root/platform.backup'])).trim()).toBe('600 root')
+    expect(await platform.property('NRestarts')).toBe('0')
+    const file = await readFile(`/proc/${platform.leader}/root/root/platform.backup`)
+
+    const fresh = await bootEdgeplatform({ lower: 'minbase', wire: false })
+    try {
+      await fresh.write('/root/platform.backup', file)
+      await fresh.write('/root/passphrase', 'correct horse battery staple\n')
+      const restore = [
+        'edgeplatformctl',
+        'restore',
+        '/root/platform.backup',
+        '--yes',
+        '--passphrase-file',
+        '/root/passphrase',
+      ]
+      const running = await fresh.run(restore)
+      expect([running.exitCode, running.stderr]).toEqual([
+        1,
+        expect.stringMatching(/is in use .*Nothing was changed/),
+      ])
+      await fresh.output(['systemctl', 'stop', 'edgeplatformd.socket', 'edgeplatformd.service'])
+      const restored = await fresh.output(restore)
+      expect(restored).toMatch(/^The former state is in \/var\/lib\/edgeplatform\.before-\w+;/m)
+      expect(restored).toContain('New: /etc/edgeplatform/config.d/10-site.yaml')
+      expect(await fresh.output(['edgeplatformd', '--check-config'])).toContain('the configuration is good')
+      await fresh.output(['systemctl', 'start', 'edgeplatformd.socket', 'edgeplatformd.service'])
+      await fresh.trust()
+      const body = { emailId: 'you@plant.example', password }
+      const reply = await fresh.ask('POST', '/v1/auth/authenticate', { body })
+      expect(reply.status).toBe(200)
+      const list = await fresh.ask('GET', '/v1/users', { token: reply.json.Authorization as string })
+      expect(list.json.listmeta.count).toBe(1)
+      const key = 'cat /var/lib/edgeplatform/tls/key.pem | sha256sum'
+      expect(await fresh.sh(key)).toBe(await platform.sh(key))
+      const owners = await fresh.sh(
+        'find /var/lib/edgeplatform ! -user edgeplatform -o ! -group edgeplatform -o -perm /077 ! -name certificate.pem',
+      )
+      expect(owners.trim()).toBe('')
+      expect(
+        (await fresh.sh('find /var/lib -maxdepth 1 -name "edgeplatform*" | sort')).trim().split('\n'),
+      ).toEqual(['/var/lib/edgeplatform', expect.stringMatching(/\.before-/)])
+    } finally {
+      await fresh.unplug()
+    }
   })
 
   it('a kill -9 refuses no connection, and users and tokens stay', async () => {
