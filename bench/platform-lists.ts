@@ -59,7 +59,7 @@ export const measurePlatformLists: Measure = async (rig) => {
     rig.say(`platform-lists: round ${round + 1} of ${rounds}`)
     const [own, scoped] = [await ofMany(() => duration('')), await ofMany(() => duration(project))]
     const each = []
-    for (const { text } of filtered) each.push(await duration(project, text))
+    for (const { text } of filtered) each.push(await ofMany(() => duration(project, text)))
     if (round < 0) continue
     tenant.push(own)
     first.push(scoped)

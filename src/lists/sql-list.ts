@@ -1,9 +1,16 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { defaultOrder } from './order.ts'
 import { makePage, type Page } from './page.ts'
 import type { ListQuery } from './query.ts'
-import type { ListResource } from './resource.ts'
-import { createStatements, type SqlField, type SqlRow, type SqlSource, type SqlText } from './sql.ts'
+import { fieldAt, type ListResource } from './resource.ts'
+import {
+  createStatements,
+  type SqlField,
+  type SqlIndexes,
+  type SqlRow,
+  type SqlSource,
+  type SqlText,
+} from './sql.ts'
 
 export interface SqlListOptions<Item> extends SqlSource {
   readonly resource: ListResource<SqlField>
@@ -12,6 +19,8 @@ export interface SqlListOptions<Item> extends SqlSource {
   /** Number of rows of the table, kept by the room: counting a million rows would block the event loop for too long. */
   readonly count: () => number
   readonly sql: DatabaseSync
+  /** For a list that is read with a condition: the indexes that filters use. Without them, SQLite chooses. */
+  readonly indexes?: SqlIndexes
   /** Reads outside the event loop, all statements from one state of the database; `createReader` of the store. */
   readonly read: (statements: readonly SqlText[]) => Promise<readonly (readonly SqlRow[])[]>
 }
@@ -32,16 +41,56 @@ export interface SqlList<Item> {
 
 // Skipping this many index entries takes half a millisecond, on a small board a few milliseconds.
 const nearOffset = 1_000
+// So many index entries are read in a quarter of a millisecond; of conditions that more rows meet, any one is as good.
+const probedRows = 5_000
+
+interface Chosen {
+  readonly index: string
+  /** Whether few rows meet its condition, so that they are read at once. */
+  readonly isShort: boolean
+}
 
 /**
  * Lists rows without blocking the event loop. A page in the default order, which has an index, is read at once: the
- * last of a million rows takes as long as the first. Other queries (filters, other orders, large offsets and their
+ * last of a million rows takes as long as the first. So is a filter by an index of which few entries match. Other queries (filters, other orders, large offsets and their
  * counts) may have to visit every row and are read in another thread.
  */
 export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item> {
-  const { resource, toItem, count, sql, read } = options
+  const { resource, toItem, count, sql, indexes, read } = options
   const statements = createStatements(resource, options)
   const usual = JSON.stringify(defaultOrder(resource))
+
+  // One for each index and condition of the room; no text of a client is a part of them.
+  const probes = new Map<string, StatementSync>()
+  function prepared(text: string): StatementSync {
+    const known = probes.get(text) ?? sql.prepare(text)
+    probes.set(text, known)
+    return known
+  }
+
+  /** The index of the condition that fewest rows meet, or that of all columns where the filter has alternatives. */
+  function indexFor({ filter }: ListQuery, condition: SqlCondition): Chosen | undefined {
+    if (indexes === undefined || filter.length === 0) return undefined
+    const [all = [], ...others] = filter
+    if (others.length > 0) return { index: indexes.whole, isShort: false }
+    const fields = all.map(({ path, value }) => ({ ...fieldAt(resource, path), value }))
+    const found = fields.flatMap(({ column, value }) => {
+      const index = indexes.narrow[column] ?? indexes.byColumn[column]
+      if (index === undefined) return []
+      const probe = prepared(
+        `SELECT count(*) AS found FROM (SELECT 1 FROM ${options.table} INDEXED BY ${index} WHERE (${condition.sql}) AND ${column} = ? LIMIT ?)`,
+      )
+      return [{ index, rows: Number(probe.get(...condition.values, value, probedRows)?.found) }]
+    })
+    const [first, ...rest] = found
+    if (first === undefined) return { index: indexes.whole, isShort: false }
+    const { index, rows } = rest.reduce((least, each) => (each.rows < least.rows ? each : least), first)
+    // Rows that need a look into the table are read elsewhere.
+    const isCovered = fields.every(
+      ({ column, part }) => part !== undefined || Object.hasOwn(indexes.byColumn, column),
+    )
+    return { index, isShort: rows < probedRows && isCovered }
+  }
 
   return {
     async page(query, condition) {
@@ -62,7 +111,14 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
         const [rows = []] = await read([page])
         return found(rows, kept())
       }
-      const [rows = [], [total] = []] = await read([page, statements.count(query, condition)])
+      const chosen = condition && indexFor(query, condition)
+      const both = [
+        statements.page(query, condition, chosen?.index),
+        statements.count(query, condition, chosen?.index),
+      ] as const
+      const isAtOnce = chosen?.isShort === true && JSON.stringify(order) === usual
+      const readHere = ({ sql: text, values }: SqlText) => sql.prepare(text).all(...values)
+      const [rows = [], [total] = []] = isAtOnce ? both.map(readHere) : await read(both)
       return found(rows, Number(total?.count))
     },
   }

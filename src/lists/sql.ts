@@ -16,6 +16,19 @@ export interface SqlText {
   readonly values: readonly FieldValue[]
 }
 
+/**
+ * Indexes that begin with the columns of the condition of a room. SQLite knows how many values a column has, not how many rows have one
+ * of them, so a list chooses among these indexes itself.
+ */
+export interface SqlIndexes {
+  /** Has every column that filters often name, after those of the default order: for filters that no other index serves. */
+  readonly whole: string
+  /** By column: the index in which this column follows, then those of the default order, then the other columns of this record and of `part`s. */
+  readonly byColumn: Readonly<Record<string, string>>
+  /** By column: the index in which this column follows, and nothing else. Hardly ever do many rows have one value. */
+  readonly narrow: Readonly<Record<string, string>>
+}
+
 /** The table and columns of a resource; all text comes from the code. */
 export interface SqlSource {
   /** The text after FROM. */
@@ -27,9 +40,9 @@ export interface SqlSource {
 /** The statements of one list. `condition` is a further condition on the rows that the room sets. */
 export interface Statements {
   /** Reads one row more than the page holds, to find out whether there is a next page. */
-  page(query: ListQuery, condition?: SqlText): SqlText
+  page(query: ListQuery, condition?: SqlText, index?: string): SqlText
   /** Counts the rows that match the filter, as the one column `count`. */
-  count(query: ListQuery, condition?: SqlText): SqlText
+  count(query: ListQuery, condition?: SqlText, index?: string): SqlText
   /** Values of a row that `page` has read, one for each term of the order. */
   valuesOf(query: ListQuery, row: SqlRow): FieldValue[]
 }
@@ -42,9 +55,10 @@ export function createStatements(
   { table, columns }: SqlSource,
 ): Statements {
   const names = columnNames(columns)
+  const from = (index: string | undefined) => (index === undefined ? table : `${table} INDEXED BY ${index}`)
   const columnOf = ({ path }: OrderTerm) => fieldAt(resource, path).column
   return {
-    page({ filter, order, after, limit, offset }, condition) {
+    page({ filter, order, after, limit, offset }, condition, index) {
       const terms = order.map((term) => ({ column: columnOf(term), isDescending: term.direction === -1 }))
       const where = conjunction([
         condition,
@@ -56,15 +70,15 @@ export function createStatements(
       const skipped = after === undefined && offset > 0
       return {
         sql:
-          `SELECT ${columns}${missing.join('')} FROM ${table}${where.sql} ORDER BY ${by.join(', ')} LIMIT ?` +
+          `SELECT ${columns}${missing.join('')} FROM ${from(index)}${where.sql} ORDER BY ${by.join(', ')} LIMIT ?` +
           (skipped ? ' OFFSET ?' : ''),
         values: [...where.values, limit + 1, ...(skipped ? [offset] : [])],
       }
     },
 
-    count({ filter }, condition) {
+    count({ filter }, condition, index) {
       const where = conjunction([condition, compileFilter(filter, resource)])
-      return { sql: `SELECT count(*) AS count FROM ${table}${where.sql}`, values: where.values }
+      return { sql: `SELECT count(*) AS count FROM ${from(index)}${where.sql}`, values: where.values }
     },
 
     valuesOf: ({ order }, row) =>

@@ -19,7 +19,7 @@ import type {
 } from '../schemas/edge-hosts.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import { createHeartbeats, type Heartbeats } from './heartbeats.ts'
-import { hostList, hostMetadataList, metadataColumns, toMetadata } from './host-lists.ts'
+import { hostIndexes, hostList, hostMetadataList, metadataColumns, toMetadata } from './host-lists.ts'
 import { createHostLogin, type HostLogin } from './host-login.ts'
 import { createHostStore, hostColumns, toHostRecord, type HostRecord } from './host-store.ts'
 import { createHostTokens } from './host-tokens.ts'
@@ -165,11 +165,13 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       })
     },
     list: createSqlList({
-      ...{ resource: hostList, table: 'edge_host', columns: hostColumns, count, sql, read },
+      ...{ resource: hostList, table: 'edge_host', columns: hostColumns, count, sql },
+      ...{ indexes: hostIndexes, read },
       toItem: (row) => toDevice(toHostRecord(row)),
     }),
     metadata: createSqlList({
-      ...{ resource: hostMetadataList, table: 'edge_host', columns: metadataColumns, count, sql, read },
+      ...{ resource: hostMetadataList, table: 'edge_host', columns: metadataColumns, count, sql },
+      ...{ indexes: hostIndexes, read },
       toItem: toMetadata,
     }),
     inScope: (projectUid) => ({

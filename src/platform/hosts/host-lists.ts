@@ -1,5 +1,5 @@
 import type { ListResource } from '../../lists/resource.ts'
-import type { SqlField, SqlRow } from '../../lists/sql.ts'
+import type { SqlField, SqlIndexes, SqlRow } from '../../lists/sql.ts'
 import { EdgeHostDevice, EdgeHostMeta } from '../schemas/edge-hosts.ts'
 
 // A text field of a name that a filter may name is in the index of the scope; see the migration.
@@ -56,3 +56,17 @@ export const toMetadata = (row: SqlRow): EdgeHostMeta => ({
   state: 'ready',
   uid: String(row.uid),
 })
+
+/** The indexes of the table of hosts; see the migration. */
+export const hostIndexes: SqlIndexes = {
+  whole: 'edge_host_scope',
+  narrow: { name: 'edge_host_name', host_address: 'edge_host_address' },
+  byColumn: {
+    architecture: 'edge_host_architecture',
+    os_version: 'edge_host_os_version',
+    memory_mb: 'edge_host_memory_mb',
+    cpu_cores: 'edge_host_cpu_cores',
+    service_version: 'edge_host_service_version',
+    health_state: 'edge_host_health_state',
+  },
+}

@@ -149,6 +149,66 @@ describe('the metadata of hosts', () => {
   })
 })
 
+describe('a filter', () => {
+  it('finds the same hosts whichever index it uses', async () => {
+    const { sql } = platform.rooms.state.database
+    const insert =
+      sql.prepare(`INSERT INTO edge_host (uid, project_uid, host_uid, name, labels, annotations, public_key, reported, generation,
+      is_used, is_twice, is_next_accepted, created_at, modified_at) VALUES (?, ?, ?, ?, '{"a":"b"}', '{}', '', ?, 0, 0, 0, 0, ?, 0)`)
+    const project = (await ask('POST', '/v1/projects', { metadata: { name: 'many' } })).json.uid
+    const all = Array.from({ length: 400 }, (_, number) => ({
+      name: `h-${number}`,
+      archType: number % 40 === 0 ? 'arm64' : 'amd64',
+      version: String(11 + (number % 3)),
+      cores: 2 + (number % 5),
+    }))
+    for (const [number, { name, archType, version, cores }] of all.entries()) {
+      const reported = {
+        device: { archType, os: { family: 'debian', version }, cpu: { cores } },
+        hostAddress: '192.0.2.7',
+        service: {},
+      }
+      insert.run(`uid-${number}`, project, `id-${number}`, name, JSON.stringify(reported), number)
+    }
+    const [arch, os, cores] = ['spec.device.archType', 'spec.device.os.version', 'spec.device.cpu.cores']
+    const queries: [string, (host: (typeof all)[number]) => boolean][] = [
+      [`${arch}=arm64`, (host) => host.archType === 'arm64'],
+      [`${os}=12AND${arch}=arm64`, (host) => host.archType === 'arm64' && host.version === '12'],
+      [
+        `${arch}=arm64AND${os}=12AND${cores}=2`,
+        (host) => host.archType === 'arm64' && host.version === '12' && host.cores === 2,
+      ],
+      [`${arch}=arm64OR${os}=12`, (host) => host.archType === 'arm64' || host.version === '12'],
+      [`${os}=12ANDspec.device.os.family=debian`, (host) => host.version === '12'],
+      [`metadata.name=h-7AND${arch}=amd64`, (host) => host.name === 'h-7'],
+      [`metadata.name=h-7AND${arch}=arm64`, () => false],
+      [`metadata.labels.a=bAND${os}=13`, (host) => host.version === '13'],
+      [`metadata.labels.a=bANDspec.host.hostAddress=192.0.2.7`, () => true],
+      [`metadata.uid=uid-9AND${os}=11`, (host) => host.name === 'h-9'],
+    ]
+    for (const [filters, matches] of queries)
+      for (const order of [
+        '',
+        '&orderBy=metadata.name=1',
+        '&orderBy=spec.device.cpu.cores=-1,metadata.name=1',
+      ]) {
+        const wanted = all.filter(matches).map(({ name }) => name)
+        const found: string[] = []
+        let token = ''
+        do {
+          const url = `/v1/edgehosts?filters=${encodeURIComponent(filters)}${order}&continue=${token}`
+          const { items, listmeta } = (await ask('GET', url, undefined, { projectuid: project })).json
+          expect(listmeta.count, filters).toBe(wanted.length)
+          found.push(...items.map(({ metadata: { name } }) => name))
+          token = listmeta.continue
+        } while (token !== '')
+        expect([...found].sort(), filters + order).toEqual([...wanted].sort())
+        if (order === '') expect(found).toEqual(wanted.toReversed())
+        if (order.startsWith('&orderBy=metadata')) expect(found).toEqual([...wanted].sort())
+      }
+  })
+})
+
 describe('the number of hosts and events of a scope', () => {
   it('is kept when hosts register, change and are removed', async () => {
     const count = async (headers: Headers) =>
