@@ -19,7 +19,7 @@ import type { Logger } from 'pino'
 import { program } from '../base/program.ts'
 import { systemReason } from '../errors/system-reason.ts'
 import { lockState } from '../store/state-lock.ts'
-import { syncFolder, syncTree } from '../system/files.ts'
+import { sweepTemporary, syncFolder, syncTree } from '../system/files.ts'
 import { openRegularFile } from '../system/regular-file.ts'
 import { databaseName } from './make-backup.ts'
 import { unpackMembers, type Member } from './members.ts'
@@ -76,6 +76,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   try {
     const unsealed = await unseal(handle, passphrase)
     await checkWhole(unsealed)
+    await sweepStaging(stateDirectory)
     return await replaceState(options, unsealed, before)
   } finally {
     await handle.close()
@@ -92,6 +93,14 @@ async function checkWhole({ about, content }: Unsealed): Promise<void> {
     if (place === 'state') found.push(path)
   })
   if (!found.includes(databaseName)) throw new BackupRefused('the file has no database')
+}
+
+/** Removes what a restore that was killed has left beside the state folder. */
+async function sweepStaging(stateDirectory: string): Promise<void> {
+  const [folder, name] = [dirname(stateDirectory), `${basename(stateDirectory)}.restore-`]
+  for (const each of await readdir(folder))
+    if (each.startsWith(name) && /^[0-9a-f]{16}$/.test(each.slice(name.length)))
+      await rm(join(folder, each), { recursive: true })
 }
 
 async function replaceState(
@@ -117,6 +126,7 @@ async function replaceState(
       const path = member.place === 'path' ? member.path : join(dirname(configFile), member.path)
       const temporary = join(dirname(path), `.${basename(path)}.${suffix}.tmp`)
       onBegin(temporary)
+      await sweepTemporary(dirname(path), basename(path))
       await mkdir(dirname(path), { recursive: true, mode: 0o755 })
       placed.push({ temporary, path, isNew: !(await isPresent(path)) })
       await writeMember(temporary, member, bytes)

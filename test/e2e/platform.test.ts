@@ -160,6 +160,9 @@ describe('the package of the platform in a minimal Debian', () => {
       expect(
         (await fresh.sh('find /var/lib -maxdepth 1 -name "edgeplatform*" | sort')).trim().split('\n'),
       ).toEqual(['/var/lib/edgeplatform', expect.stringMatching(/\.before-/)])
+      // A purge removes the former state too, which has secrets.
+      await fresh.output(['dpkg', '--purge', 'edgeplatform'], { env: { DEBIAN_FRONTEND: 'noninteractive' } })
+      expect(await fresh.sh('find /var/lib -maxdepth 1 -name "edgeplatform*"')).toBe('')
     } finally {
       await fresh.unplug()
     }

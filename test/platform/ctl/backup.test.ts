@@ -277,7 +277,11 @@ describe('a restore', () => {
     writeFileSync(join(home, 'etc/config.d/20-metrics.yaml'), `metrics: {tokenFile: ${pem}}\n`)
     expect((await backup()).exitCode).toBe(0)
     rmSync(pem)
+    // As a restore leaves it that was killed.
+    const left = ['state.restore-0123456789abcdef', '.own.pem.0123456789abcdef.tmp', 'state.restore-notes']
+    for (const name of left) writeFileSync(join(home, name), 'a secret')
     expect((await restore()).stdout).toContain(`New: ${pem}`)
     expect([readFileSync(pem, 'utf8'), statSync(pem).mode & 0o777]).toEqual(['a token of scrapers\n', 0o600])
+    expect(readdirSync(home).filter((name) => left.includes(name))).toEqual(['state.restore-notes'])
   })
 })
