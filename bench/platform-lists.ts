@@ -21,6 +21,8 @@ const filters = {
   and: 'spec.device.archType=arm64ANDspec.device.os.version=12',
   or: 'spec.device.archType=arm64ORspec.device.os.version=12',
   'nearly all': 'spec.device.os.family=debian',
+  uid: 'metadata.uid=018bcfe5-6800-7000-8000-000000000077',
+  name: 'metadata.name=host-77',
   label: 'metadata.labels.hall=3',
   'label of all': 'metadata.labels.site=a',
 } as const

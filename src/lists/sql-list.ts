@@ -52,8 +52,8 @@ interface Chosen {
 
 /**
  * Lists rows without blocking the event loop. A page in the default order, which has an index, is read at once: the
- * last of a million rows takes as long as the first. So is a filter by an index of which few entries match. Other queries (filters, other orders, large offsets and their
- * counts) may have to visit every row and are read in another thread.
+ * last of a million rows takes as long as the first. So is a filter by an index of which few entries match. Other queries
+ * (filters, other orders, large offsets and their counts) may have to visit every row and are read in another thread.
  */
 export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item> {
   const { resource, toItem, count, sql, indexes, read } = options
@@ -74,6 +74,7 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
     const [all = [], ...others] = filter
     if (others.length > 0) return { index: indexes.whole, isShort: false }
     const fields = all.map(({ path, value }) => ({ ...fieldAt(resource, path), value }))
+    if (fields.some(({ column }) => indexes.unique.includes(column))) return undefined
     const found = fields.flatMap(({ column, value }) => {
       const index = indexes.narrow[column] ?? indexes.byColumn[column]
       if (index === undefined) return []

@@ -25,6 +25,8 @@ export interface SqlIndexes {
   readonly whole: string
   /** By column: the index in which this column follows, then those of the default order, then the other columns of this record and of `part`s. */
   readonly byColumn: Readonly<Record<string, string>>
+  /** Columns with a value of their own in each row: SQLite finds the row by itself. */
+  readonly unique: readonly string[]
   /** By column: the index in which this column follows, and nothing else. Hardly ever do many rows have one value. */
   readonly narrow: Readonly<Record<string, string>>
 }

@@ -60,6 +60,7 @@ export const toMetadata = (row: SqlRow): EdgeHostMeta => ({
 /** The indexes of the table of hosts; see the migration. */
 export const hostIndexes: SqlIndexes = {
   whole: 'edge_host_scope',
+  unique: ['uid', 'host_uid'],
   narrow: { name: 'edge_host_name', host_address: 'edge_host_address' },
   byColumn: {
     architecture: 'edge_host_architecture',
