@@ -19,6 +19,7 @@ const law = {
   certificate: [...ground, 'audit'],
   host: ground,
   credentials: ground,
+  uplink: [...ground, 'secrets', 'audit', 'host'],
   auth: [...ground, 'secrets', 'audit', 'credentials'],
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],

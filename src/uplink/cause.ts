@@ -1,0 +1,207 @@
+/** Why the platform is not reached, or refuses this host. */
+export type CauseKind =
+  | 'name'
+  | 'route'
+  | 'timeout'
+  | 'clock'
+  | 'certificateExpired'
+  | 'certificateName'
+  | 'certificateIssuer'
+  | 'fingerprint'
+  | 'tls'
+  | 'proxy'
+  | 'proxyLogin'
+  | 'proxyOpensTls'
+  | 'tokenRefused'
+  | 'alreadyRegistered'
+  | 'removed'
+  | 'existsTwice'
+  | 'busy'
+  | 'platform'
+  | 'foreign'
+
+/** A cause, with one line for the operator that also says what to do. */
+export interface Cause {
+  readonly kind: CauseKind
+  readonly message: string
+}
+
+/** Where a call goes. */
+export interface Way {
+  /** `https:` URL of the platform. */
+  readonly url: string
+  /** `http://host:port` of the proxy, if there is one. */
+  readonly proxy?: string
+}
+
+/** A proxy answered CONNECT with another status than 200. */
+export class TunnelRefused extends Error {
+  override readonly name = 'TunnelRefused'
+  readonly status: number
+
+  constructor(status: number) {
+    super(`the proxy answered CONNECT with ${status}`)
+    this.status = status
+  }
+}
+
+/** The proxy itself cannot be reached. */
+export class ProxyUnreachable extends Error {
+  override readonly name = 'ProxyUnreachable'
+}
+
+/** The certificate is not the pinned one. */
+export class FingerprintDiffers extends Error {
+  override readonly name = 'FingerprintDiffers'
+  /** `AA:BB:…` of the certificate that was shown. */
+  readonly shown: string
+
+  constructor(shown: string) {
+    super(`the fingerprint is ${shown}`)
+    this.shown = shown
+  }
+}
+
+/** A reply that no platform gives: a redirect, one that is too long, or one that is not JSON. */
+export class ForeignReply extends Error {
+  override readonly name = 'ForeignReply'
+}
+
+/** No reply within the time limit. */
+export class NoReply extends Error {
+  override readonly name = 'NoReply'
+}
+
+const noRoute = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'ENETDOWN', 'EHOSTDOWN']
+const noName = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']
+// X509_verify_cert(3): nothing that this host trusts has signed the certificate.
+const noIssuer = [
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+]
+
+/**
+ * Says why a call failed before there was a reply.
+ * @param now wall clock of this host, milliseconds since 1970
+ */
+export function causeOfError(error: unknown, { url, proxy }: Way, now: number): Cause {
+  const { host, hostname, port } = new URL(url)
+  const code = codeOf(error)
+  const hostClock = `the clock of this host says ${new Date(now).toISOString()}`
+  if (error instanceof TunnelRefused && error.status === 407)
+    return {
+      kind: 'proxyLogin',
+      message: `the proxy ${proxy} asks for a login, which edgehostd does not have; let ${host} through without one`,
+    }
+  if (error instanceof TunnelRefused)
+    return {
+      kind: 'proxy',
+      message: `the proxy ${proxy} refused a connection to ${host} (status ${error.status}); allow CONNECT to port ${port || '443'} there`,
+    }
+  if (error instanceof ProxyUnreachable)
+    return {
+      kind: 'proxy',
+      message: `the proxy ${proxy} cannot be reached (${error.message}); check platform.proxy`,
+    }
+  if (error instanceof FingerprintDiffers)
+    return proxy === undefined
+      ? {
+          kind: 'fingerprint',
+          message: `the certificate of ${host} has the fingerprint ${error.shown}, which is not that of platform.fingerprint`,
+        }
+      : opensTls(host, proxy, `its fingerprint is ${error.shown}`)
+  if (error instanceof ForeignReply)
+    return {
+      kind: 'foreign',
+      message: `${host} answers, but not as a platform does: ${error.message}; check platform.url`,
+    }
+  if (error instanceof NoReply || code === 'ETIMEDOUT')
+    return { kind: 'timeout', message: `${host} did not answer in time; a firewall may drop the packets` }
+  if (noName.includes(code))
+    return { kind: 'name', message: `the name ${hostname} cannot be resolved (${code}); check DNS` }
+  if (noRoute.includes(code))
+    return {
+      kind: 'route',
+      message: `${host} cannot be reached (${code}); check the network and the port, or set platform.proxy`,
+    }
+  if (code === 'CERT_NOT_YET_VALID')
+    return {
+      kind: 'clock',
+      message: `the certificate of ${host} is not valid yet, and ${hostClock}; check NTP, or set platform.fingerprint, which needs no clock`,
+    }
+  if (code === 'CERT_HAS_EXPIRED')
+    return {
+      kind: 'certificateExpired',
+      message: `the certificate of ${host} has expired, and ${hostClock}; renew it there, or set this clock`,
+    }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return {
+      kind: 'certificateName',
+      message: `the certificate of ${host} does not name ${hostname}; use a name that it has in platform.url`,
+    }
+  if (noIssuer.includes(code))
+    return proxy === undefined
+      ? {
+          kind: 'certificateIssuer',
+          message: `this host does not know who issued the certificate of ${host}; set platform.caFile or platform.fingerprint`,
+        }
+      : opensTls(host, proxy, 'this host does not know who issued it')
+  if (/^ERR_(SSL|TLS)_|^EPROTO$/.test(code))
+    return { kind: 'tls', message: `${host} does not speak TLS as it should (${code})` }
+  return {
+    kind: 'route',
+    message: `the connection to ${host} failed (${code || messageOf(error)}); check the network`,
+  }
+}
+
+const opensTls = (host: string, proxy: string, reason: string): Cause => ({
+  kind: 'proxyOpensTls',
+  message: `the certificate that comes through the proxy ${proxy} is not one that this host trusts for ${host}: ${reason}; the proxy may open TLS: exempt ${host} there, or check platform.caFile and platform.fingerprint`,
+})
+
+const byCode: Readonly<Record<string, Cause>> = {
+  RegistrationTokenRefused: {
+    kind: 'tokenRefused',
+    message:
+      'the platform refused the registration token: it is unknown, expired, switched off or used up; make a new one there',
+  },
+  HostAlreadyRegistered: {
+    kind: 'alreadyRegistered',
+    message:
+      'the platform knows this host with another key; an administrator of the platform has to delete the old record',
+  },
+  HostRemoved: {
+    kind: 'removed',
+    message: 'this host was deleted on the platform',
+  },
+  HostExistsTwice: {
+    kind: 'existsTwice',
+    message:
+      'this host exists twice: another machine uses its key, as after a disk was cloned; an administrator of the platform has to choose',
+  },
+}
+
+/**
+ * Says why the platform refused a call.
+ * @param body the reply, `{ code, message }`
+ * @returns undefined for a success
+ */
+export function causeOfReply(status: number, body: unknown): Cause | undefined {
+  if (status >= 200 && status < 300) return undefined
+  const { code, message } = { ...(body as { readonly code?: unknown; readonly message?: unknown } | null) }
+  const known = typeof code === 'string' && Object.hasOwn(byCode, code) ? byCode[code] : undefined
+  if (known !== undefined) return known
+  const said = typeof message === 'string' ? message.slice(0, 200) : 'without a message'
+  if (status === 429 || status === 503)
+    return { kind: 'busy', message: `the platform asks for a later attempt (${status}): ${said}` }
+  return { kind: 'platform', message: `the platform answered ${status}: ${said}` }
+}
+
+const codeOf = (error: unknown): string => {
+  const code = (error as { readonly code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : ''
+}
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,106 @@
+import { request as connectRequest } from 'node:http'
+import { Agent, type AgentOptions } from 'node:https'
+import { isIP } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { connect, getCACertificates, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { FingerprintDiffers, NoReply, ProxyUnreachable, TunnelRefused, type Way } from './cause.ts'
+
+/** Which certificate of the platform is accepted. With neither, one of the authorities of this system has to have signed it. */
+export interface Trust {
+  /** PEM. */
+  readonly ca?: string
+  /** SHA-256 of the certificate as `AA:BB:…`; then neither names nor times count. */
+  readonly fingerprint?: string
+}
+
+/**
+ * An agent with one kept connection, directly or through the proxy. Nothing is sent before the certificate is accepted.
+ * @param timeoutMs for a new connection, with proxy and TLS
+ */
+export function createAgent(way: Way, trust: Trust, timeoutMs: number): Agent {
+  const { hostname, port } = new URL(way.url)
+  const name = hostname.replace(/^\[|\]$/g, '')
+  const target = { host: name, port: Number(port || '443') }
+  const options: ConnectionOptions = {
+    ...target,
+    ...(isIP(name) === 0 ? { servername: name } : {}),
+    ...(trust.fingerprint === undefined
+      ? { ca: trust.ca ?? getCACertificates('system') }
+      : { rejectUnauthorized: false }),
+    minVersion: 'TLSv1.2',
+    ALPNProtocols: ['http/1.1'],
+  }
+  // A connection that is idle between two heartbeats is kept.
+  const settings: AgentOptions = { keepAlive: true, maxSockets: 1, maxCachedSessions: 0 }
+  const agent = new Agent(settings)
+  agent.createConnection = (_, done) => {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const open = async () => {
+      const tunnel = way.proxy === undefined ? undefined : await openTunnel(way.proxy, target, signal)
+      return secure({ ...options, ...(tunnel ? { socket: tunnel } : {}) }, trust, signal)
+    }
+    open().then(
+      (socket) => done?.(null, socket),
+      (error: unknown) => done?.(error as Error, undefined as never),
+    )
+    return undefined
+  }
+  return agent
+}
+
+/** RFC 9110, 9.3.6. */
+function openTunnel(
+  proxy: string,
+  { host, port }: { readonly host: string; readonly port: number },
+  signal: AbortSignal,
+): Promise<Duplex> {
+  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return new Promise((resolve, reject) => {
+    const asked = connectRequest(proxy, {
+      ...{ method: 'CONNECT', path: authority, agent: false, signal },
+      headers: { host: authority },
+    })
+    asked.once('connect', ({ statusCode = 0 }, socket) => {
+      if (statusCode >= 200 && statusCode < 300) {
+        resolve(socket)
+        return
+      }
+      socket.destroy()
+      reject(new TunnelRefused(statusCode))
+    })
+    // Some proxies answer a refusal as if it were no CONNECT.
+    asked.once('response', (reply) => {
+      reply.destroy()
+      reject(new TunnelRefused(reply.statusCode ?? 0))
+    })
+    asked.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new ProxyUnreachable(signal.aborted ? 'no answer in time' : (error.code ?? error.message)))
+    })
+    asked.end()
+  })
+}
+
+function secure(options: ConnectionOptions, { fingerprint }: Trust, signal: AbortSignal): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(options)
+    const end = (error: Error) => {
+      signal.removeEventListener('abort', late)
+      socket.destroy()
+      options.socket?.destroy()
+      reject(error)
+    }
+    const late = () => end(new NoReply('no connection in time'))
+    signal.addEventListener('abort', late)
+    socket.once('error', end)
+    socket.once('secureConnect', () => {
+      const shown = socket.getPeerX509Certificate()?.fingerprint256 ?? 'none'
+      if (fingerprint !== undefined && shown !== fingerprint.toUpperCase()) {
+        end(new FingerprintDiffers(shown))
+        return
+      }
+      signal.removeEventListener('abort', late)
+      socket.off('error', end)
+      resolve(socket)
+    })
+  })
+}
