@@ -89,8 +89,7 @@ export function createServer({
 
   const peers = createPeers({ isLocal, clientOf, isProxy })
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
-    // A request whose client is unknown counts for the proxy, and is refused.
-    request.peer = peers.ofRequest(request.raw) ?? peers.ofSocket(request.socket)
+    request.peer = peers.ofRequest(request.raw)
     reply.headers(replies.headers).header('x-request-id', request.id)
   }
   const rewriteUrl = ({ url = '/' }: IncomingMessage) => routes.encodeSlashes(url)
@@ -131,14 +130,15 @@ export function createServer({
     begin(request, reply)
     done(refuseEarly(request, reply))
   })
-  const describeForwarded = (raw: IncomingMessage): AppError | undefined =>
-    peers.ofRequest(raw) === undefined
+  // It counts for the proxy.
+  const describeForwarded = ({ peer }: FastifyRequest): AppError | undefined =>
+    peer.isUnreadable
       ? refusedField('X-Forwarded-For', 'has no address that can be read at its right end; correct the proxy')
       : undefined
   // Refuses requests that match no route or have a bad Host or X-Forwarded-For header, with their body unread. They count for the rate limit here,
   // since the limit of a route does not see them.
   const refuseEarly = (request: FastifyRequest, reply: FastifyReply): AppError | undefined => {
-    const problem = describeHosts(request.raw) ?? describeForwarded(request.raw)
+    const problem = describeHosts(request.raw) ?? describeForwarded(request)
     if (problem === undefined && !request.is404) return undefined
     const overLimit = limiter?.check(request, reply)
     if (overLimit) return overLimit

@@ -87,24 +87,31 @@ export const boundOf = (wanted: AuditsQuery): (string | undefined)[] =>
     (each) => each || undefined,
   )
 
+/** A condition with one `?`, and the value for it. */
+export type Comparison = readonly [sql: string, value: string | number]
+
+/** The condition that all hold; `undefined` for none. */
+export const allOf = (parts: readonly Comparison[]): SqlText | undefined =>
+  parts.length === 0
+    ? undefined
+    : { sql: parts.map(([text]) => text).join(' AND '), values: parts.map(([, value]) => value) }
+
 function conditionOf(wanted: AuditsQuery): SqlText | undefined {
-  const parts: [string, string | number][] = []
-  parts.push(...betweenTimes(wanted))
+  const parts: Comparison[] = [...betweenTimes(wanted)]
   if (wanted.userUid) parts.push(['actor = ?', wanted.userUid])
   if (wanted.resourceKind) parts.push(['kind = ?', wanted.resourceKind])
   if (wanted.actionType) parts.push(['action = ?', wanted.actionType])
-  if (parts.length === 0) return undefined
-  return { sql: parts.map(([text]) => text).join(' AND '), values: parts.map(([, value]) => value) }
+  return allOf(parts)
 }
 
 /** The conditions of `startTime` and `endTime`. @throws AppError BadRequest */
 export function betweenTimes({
   startTime,
   endTime,
-}: Pick<AuditsQuery, 'startTime' | 'endTime'>): [sql: string, value: number][] {
+}: Pick<AuditsQuery, 'startTime' | 'endTime'>): Comparison[] {
   return [
-    ...(startTime ? [['at >= ?', timeOf('startTime', startTime)] as [string, number]] : []),
-    ...(endTime ? [['at <= ?', timeOf('endTime', endTime)] as [string, number]] : []),
+    ...(startTime ? [['at >= ?', timeOf('startTime', startTime)] as const] : []),
+    ...(endTime ? [['at <= ?', timeOf('endTime', endTime)] as const] : []),
   ]
 }
 

@@ -26,7 +26,6 @@ export function forwardedClient(
     const address = addressOf(field.slice(comma + 1, end))
     if (address === undefined) return undefined
     if (!isLoopback(address)) client = address
-    else if (!isTrusted(address)) return client
     if (!isTrusted(address)) return client
     end = comma
   }

@@ -14,6 +14,8 @@ export interface Peer {
   readonly isLocal: boolean
   /** The connection is that of a trusted proxy: the address is the one that it forwards for, or its own where it forwards for none. */
   readonly isProxied: boolean
+  /** The proxy forwards for an address that cannot be read; the address is then its own. */
+  readonly isUnreadable?: true
 }
 
 declare module 'fastify' {
@@ -51,9 +53,8 @@ export interface Peers {
   ofSocket(socket: Socket): Peer
   /**
    * The client of a request: the other end of its connection, or behind a trusted proxy the one that the proxy forwards for.
-   * @returns undefined where a proxy forwards for an address that cannot be read
    */
-  ofRequest(request: Pick<IncomingMessage, 'socket' | 'headers'>): Peer | undefined
+  ofRequest(request: Pick<IncomingMessage, 'socket' | 'headers'>): Peer
 }
 
 export function createPeers({ isLocal, clientOf, isProxy = () => false }: PeerOptions): Peers {
@@ -85,7 +86,7 @@ export function createPeers({ isLocal, clientOf, isProxy = () => false }: PeerOp
       const field = headers['x-forwarded-for']
       if (field === undefined) return peer
       const address = forwardedClient([field].flat().join(','), peer.address, isProxy)
-      return address === undefined ? undefined : peerOf(address, true)
+      return address === undefined ? { ...peer, isUnreadable: true } : peerOf(address, true)
     },
   }
 }

@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import type { AuditView, VerifyReply } from '../schemas.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, noteRest } from '../../ctl/list.ts'
 import type { Context } from '../../ctl/context.ts'
 import { parsePointInTime } from '../../ctl/point-in-time.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
@@ -24,18 +25,17 @@ export async function listAudits({
   line,
   output,
 }: Context<'limit' | 'filter' | 'since' | 'until'>): Promise<undefined> {
-  const { filter, since, until } = line.options
+  const { since, until } = line.options
   const now = Date.now()
   const query = {
-    ...(filter === undefined ? {} : { filters: filter }),
+    ...filterOf(line),
     ...(since === undefined ? {} : { startTime: parsePointInTime('--since', since, now) }),
     ...(until === undefined ? {} : { endTime: parsePointInTime('--until', until, now) }),
   }
   const found = await client.list<AuditView>(auditsPath, query, parseLimit(line, 50))
   await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
   const { listmeta, items } = found
-  if (listmeta.continue !== '' && output.format === 'table')
-    output.note(`${count(items.length)} of ${count(listmeta.count)}; --limit=0 gives all`)
+  if (listmeta.continue !== '') noteRest(output, items.length, listmeta.count)
   return undefined
 }
 

@@ -1,7 +1,7 @@
 import type { SessionItem } from '../schemas.ts'
-import { parseLimit } from '../../ctl/limit.ts'
+import { showList } from '../../ctl/list.ts'
 import type { Context } from '../../ctl/context.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import type { Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 
 const sessionsPath = '/v1/users/sessions'
@@ -19,17 +19,7 @@ const layout: readonly Column<SessionItem>[] = [
   { title: 'UNTIL', read: ({ expirationTimestamp }) => moment(expirationTimestamp), isFlexible: true },
 ]
 
-export async function listSessions({
-  client,
-  line,
-  output,
-}: Context<'limit' | 'filter'>): Promise<undefined> {
-  const { filter } = line.options
-  const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<SessionItem>(sessionsPath, query, parseLimit(line, 0))
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  return undefined
-}
+export const listSessions = showList<SessionItem>(sessionsPath, layout)
 
 export async function revokeSession({ client, line, output }: Context): Promise<undefined> {
   const [uid = ''] = line.arguments

@@ -1,7 +1,8 @@
 import type { Context } from '../../ctl/context.ts'
 import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, noteRest } from '../../ctl/list.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
-import { count, moment } from '../../ctl/text.ts'
+import { moment } from '../../ctl/text.ts'
 import type { Event, EventSource } from '../events/schemas.ts'
 import { clusterPath } from './read-details.ts'
 
@@ -24,9 +25,9 @@ export async function listEvents({
   line,
   output,
 }: Context<'limit' | 'filter' | 'namespace'>): Promise<undefined> {
-  const { filter, namespace } = line.options
+  const { namespace } = line.options
   const query = {
-    ...(filter === undefined ? {} : { filters: filter }),
+    ...filterOf(line),
     ...(namespace === undefined ? {} : { namespace }),
   }
   const found = await client.list<Event, { kubernetes: EventSource }>(
@@ -39,8 +40,7 @@ export async function listEvents({
   const { kubernetes, listmeta, items } = found
   if (kubernetes.state === 'failed')
     output.note(`The events of Kubernetes could not be read: ${kubernetes.message ?? 'it does not say why'}`)
-  if (listmeta.continue !== '' && output.format === 'table')
-    output.note(`${count(items.length)} of ${count(listmeta.count)}; --limit=0 gives all`)
+  if (listmeta.continue !== '') noteRest(output, items.length, listmeta.count)
   return undefined
 }
 

@@ -2,6 +2,7 @@ import type { Bundle, BundleEntry } from '../schemas.ts'
 import type { Context } from '../../ctl/context.ts'
 import { renderFacts, type Fact } from '../../ctl/facts.ts'
 import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, showList } from '../../ctl/list.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment, plural } from '../../ctl/text.ts'
 import { amount } from '../../ctl/amount.ts'
@@ -32,13 +33,7 @@ const layout: readonly Column<Bundle>[] = [
 ]
 
 /** `edgehostctl content list`. */
-export async function listBundles({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
-  const { filter } = line.options
-  const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<Bundle>(bundlesPath, query, parseLimit(line, 0))
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  return undefined
-}
+export const listBundles = showList<Bundle>(bundlesPath, layout)
 
 type Platform = BundleEntry['platforms'][number]
 
@@ -59,11 +54,9 @@ const entryLayout: readonly Column<BundleEntry>[] = [
 /** `edgehostctl content show`: a bundle and its entries. */
 export async function showBundle({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
   const path = bundlePath(line.arguments[0] ?? '')
-  const { filter } = line.options
-  const query = filter === undefined ? {} : { filters: filter }
   const limit = parseLimit(line, 0)
   const bundle = await client.get<Bundle>(path, ['uid', 'name', 'indexDigest'])
-  const { items: entries } = await client.list<BundleEntry>(`${path}/entries`, query, limit)
+  const { items: entries } = await client.list<BundleEntry>(`${path}/entries`, { ...filterOf(line) }, limit)
   await output.show({ ...bundle, entries }, (paper) => {
     const facts = renderFacts(factsOf(bundle), paper)
     return entries.length > 0 ? `${facts}\n${renderTable(entries, entryLayout, paper.columns)}` : facts

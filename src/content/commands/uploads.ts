@@ -1,7 +1,7 @@
 import type { ContentUpload } from '../schemas.ts'
 import type { Context } from '../../ctl/context.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import { showList } from '../../ctl/list.ts'
+import type { Column } from '../../ctl/table.ts'
 import { moment, span } from '../../ctl/text.ts'
 import { amount } from '../../ctl/amount.ts'
 
@@ -21,13 +21,7 @@ const layout: readonly Column<ContentUpload>[] = [
 ]
 
 /** `edgehostctl content uploads`. */
-export async function listUploads({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
-  const { filter } = line.options
-  const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<ContentUpload>(uploadsPath, query, parseLimit(line, 0))
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  return undefined
-}
+export const listUploads = showList<ContentUpload>(uploadsPath, layout)
 
 /** `edgehostctl content discard`. */
 export async function discardUpload({ client, line, output }: Context): Promise<undefined> {

@@ -1,6 +1,7 @@
 import { amount } from '../../ctl/amount.ts'
 import type { Context } from '../../ctl/context.ts'
 import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf } from '../../ctl/list.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 import type { HostImage, ImageSource } from '../schemas.ts'
@@ -19,11 +20,10 @@ const layout: readonly Column<HostImage>[] = [
 /** `edgehostctl content images`. */
 export async function listImages(context: Context<'limit' | 'filter' | 'refresh'>): Promise<undefined> {
   const { client, line, output } = context
-  const { filter, refresh } = line.options
+  const { refresh } = line.options
   const first = refresh === undefined ? '' : '&refresh=true'
   const { sources } = await client.get<{ sources: ImageSource[] }>(`${path}?limit=1${first}`, ['sources'])
-  const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<HostImage>(path, query, parseLimit(line, 0))
+  const found = await client.list<HostImage>(path, { ...filterOf(line) }, parseLimit(line, 0))
   await output.show({ ...found, sources }, ({ columns }) => renderTable(found.items, layout, columns))
   for (const { runtime, endpoint, message, readAt } of sources)
     if (message !== undefined)

@@ -1,5 +1,5 @@
 import { formatTime } from '../../base/time.ts'
-import { betweenTimes, listColumns } from '../../audit/search.ts'
+import { allOf, betweenTimes, listColumns } from '../../audit/search.ts'
 import type { AuditRecord } from '../../audit/record.ts'
 import type { Page } from '../../lists/page.ts'
 import type { ListQuery } from '../../lists/query.ts'
@@ -79,18 +79,15 @@ const columns = {
 } as const satisfies Partial<Record<keyof AuditsQuery, string>>
 
 function conditionOf(wanted: AuditsQuery, tenantUid: string): SqlText | undefined {
-  const named = Object.entries(columns).map(([name, column]) => {
-    const value = wanted[name as keyof typeof columns]
-    return value ? ([`${column} = ?`, value] as [string, string]) : undefined
-  })
-  const parts: [sql: string, value: string | number][] = [
+  return allOf([
     ...betweenTimes(wanted),
-    ...named.filter((each) => each !== undefined),
+    ...Object.entries(columns).flatMap(([name, column]) => {
+      const value = wanted[name as keyof typeof columns]
+      return value ? [[`${column} = ?`, value] as const] : []
+    }),
     // Every record is of the one tenant.
-    ...(wanted.tenantUid ? [['? = 1', wanted.tenantUid === tenantUid ? 1 : 0] as [string, number]] : []),
-  ]
-  if (parts.length === 0) return undefined
-  return { sql: parts.map(([text]) => text).join(' AND '), values: parts.map(([, value]) => value) }
+    ...(wanted.tenantUid ? [['? = 1', wanted.tenantUid === tenantUid ? 1 : 0] as const] : []),
+  ])
 }
 
 /** The parameters that a page token is bound to. */

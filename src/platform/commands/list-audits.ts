@@ -1,8 +1,9 @@
 import type { Context } from '../../ctl/context.ts'
 import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, noteRest } from '../../ctl/list.ts'
 import { parsePointInTime } from '../../ctl/point-in-time.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
-import { count, moment } from '../../ctl/text.ts'
+import { moment } from '../../ctl/text.ts'
 import type { Audit } from '../schemas/audits.ts'
 import { findUid, projects, users } from './find.ts'
 
@@ -21,10 +22,10 @@ const whoOf = ({ user, serviceName, actorType }: Audit['spec']['actor']): string
 type Names = 'limit' | 'filter' | 'since' | 'until' | 'by' | 'project'
 
 export async function listAudits({ client, line, output }: Context<Names>): Promise<undefined> {
-  const { filter, since, until, by, project } = line.options
+  const { since, until, by, project } = line.options
   const now = Date.now()
   const query = {
-    ...(filter === undefined ? {} : { filters: filter }),
+    ...filterOf(line),
     ...(since === undefined ? {} : { startTime: parsePointInTime('--since', since, now) }),
     ...(until === undefined ? {} : { endTime: parsePointInTime('--until', until, now) }),
     ...(by === undefined ? {} : { userUid: await findUid(client, users, by) }),
@@ -32,7 +33,7 @@ export async function listAudits({ client, line, output }: Context<Names>): Prom
   }
   const found = await client.list<Audit>('/v1/audits', query, parseLimit(line, 50))
   await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  if (found.listmeta.continue !== '' && output.format === 'table')
-    output.note(`${count(found.items.length)} of ${count(found.listmeta.count)}; --limit=0 gives all`)
+  const { listmeta, items } = found
+  if (listmeta.continue !== '') noteRest(output, items.length, listmeta.count)
   return undefined
 }

@@ -1,7 +1,8 @@
 import type { Context } from '../../ctl/context.ts'
 import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, noteRest } from '../../ctl/list.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
-import { count, moment } from '../../ctl/text.ts'
+import { moment } from '../../ctl/text.ts'
 import type { Event } from '../schemas/events.ts'
 import { findScopes, listScopes } from './scopes.ts'
 
@@ -20,11 +21,10 @@ export async function listEvents({
   line,
   output,
 }: Context<'project' | 'limit' | 'filter'>): Promise<undefined> {
-  const { filter, project } = line.options
+  const { project } = line.options
   const limit = parseLimit(line, 50)
-  const query = filter === undefined ? {} : { filters: filter }
   const scopes = await findScopes(client, project)
-  const found = await listScopes<Event>(client, scopes, { path, query, limit })
+  const found = await listScopes<Event>(client, scopes, { path, query: { ...filterOf(line) }, limit })
   // Each list has the newest first; the number is the order in which the platform received them.
   const all = found.items
     .map(({ item }) => item)
@@ -33,7 +33,6 @@ export async function listEvents({
   await output.show({ items, listmeta: { count: found.count, limit: items.length } }, ({ columns }) =>
     renderTable(items, layout, columns),
   )
-  if (items.length < found.count && output.format === 'table')
-    output.note(`${count(items.length)} of ${count(found.count)}; --limit=0 gives all`)
+  if (items.length < found.count) noteRest(output, items.length, found.count)
   return undefined
 }

@@ -1,13 +1,14 @@
 import { confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context, HostProgram } from '../../ctl/context.ts'
+import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { parseLimit } from '../../ctl/limit.ts'
+import { showList } from '../../ctl/list.ts'
 import { parsePointInTime } from '../../ctl/point-in-time.ts'
 import { parseBody } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import type { Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { ApiKey } from '../schemas/api-keys.ts'
 import { apiKeys, findUid, users } from './find.ts'
+import { setStateOf } from './set-state.ts'
 
 const layout: readonly Column<ApiKey>[] = [
   { title: 'NAME', read: ({ metadata }) => metadata.name, isFlexible: true },
@@ -24,13 +25,7 @@ function stateOf({ spec, status }: ApiKey, now: number): string {
   return status.isActive ? 'active' : 'disabled'
 }
 
-export async function listKeys({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
-  const { filter } = line.options
-  const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<ApiKey>(apiKeys.path, query, parseLimit(line, 0))
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  return undefined
-}
+export const listKeys = showList<ApiKey>(apiKeys.path, layout)
 
 export async function createKey({ client, line, output }: Context<'expiry' | 'for'>): Promise<undefined> {
   const [name = ''] = line.arguments
@@ -48,15 +43,7 @@ export async function createKey({ client, line, output }: Context<'expiry' | 'fo
   return undefined
 }
 
-export const setState =
-  (isActive: boolean): HostProgram =>
-  async ({ client, line, output }) => {
-    const [word = ''] = line.arguments
-    const uid = await findUid(client, apiKeys, word)
-    await client.change('PUT', `${apiKeys.path}/${uid}/state`, { isActive })
-    output.note(`The API key ${oneLine(word)} is ${isActive ? 'enabled' : 'disabled'}.`)
-    return undefined
-  }
+export const setState = setStateOf(apiKeys, 'The API key')
 
 export async function deleteKey({ client, line, output, terminal }: Context<'yes'>): Promise<undefined> {
   const [word = ''] = line.arguments

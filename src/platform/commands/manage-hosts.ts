@@ -4,6 +4,7 @@ import type { Context } from '../../ctl/context.ts'
 import type { Fact } from '../../ctl/facts.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, noteRest } from '../../ctl/list.ts'
 import { understand } from '../../ctl/reply.ts'
 import { renderTable, type Column } from '../../ctl/table.ts'
 import { count, moment, oneLine } from '../../ctl/text.ts'
@@ -41,19 +42,17 @@ export async function listHosts({
   line,
   output,
 }: Context<'project' | 'limit' | 'filter'>): Promise<undefined> {
-  const { filter, project } = line.options
+  const { project } = line.options
   const limit = parseLimit(line, 0)
-  const query = filter === undefined ? {} : { filters: filter }
   const found = await listScopes<EdgeHostDevice>(client, await findScopes(client, project), {
-    ...{ path, query, limit },
+    ...{ path, query: { ...filterOf(line) }, limit },
   })
   const rows = limit === 0 ? found.items : found.items.slice(0, limit)
   const items = rows.map(({ item }) => item)
   await output.show({ items, listmeta: { count: found.count, limit: items.length } }, ({ columns }) =>
     renderTable(rows, layout, columns),
   )
-  if (items.length < found.count && output.format === 'table')
-    output.note(`${count(items.length)} of ${count(found.count)}; --limit=0 gives all`)
+  if (items.length < found.count) noteRest(output, items.length, found.count)
   return undefined
 }
 

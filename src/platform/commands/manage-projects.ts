@@ -1,8 +1,8 @@
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
-import { parseLimit } from '../../ctl/limit.ts'
+import { showList } from '../../ctl/list.ts'
 import { parseBody, requireFields, understand } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import type { Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { Project } from '../schemas/projects.ts'
 import { findUid, projects, users } from './find.ts'
@@ -15,17 +15,7 @@ const layout: readonly Column<Project>[] = [
   { title: 'UID', read: ({ metadata }) => metadata.uid },
 ]
 
-export async function listProjects({
-  client,
-  line,
-  output,
-}: Context<'limit' | 'filter'>): Promise<undefined> {
-  const { filter } = line.options
-  const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<Project>(projects.path, query, parseLimit(line, 0))
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  return undefined
-}
+export const listProjects = showList<Project>(projects.path, layout)
 
 export async function createProject({ client, line, output }: Context): Promise<undefined> {
   const [name = ''] = line.arguments

@@ -1,14 +1,15 @@
 import { printable } from '../../base/printable.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context, HostProgram } from '../../ctl/context.ts'
+import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { parseLimit } from '../../ctl/limit.ts'
+import { showList } from '../../ctl/list.ts'
 import { parsePointInTime } from '../../ctl/point-in-time.ts'
 import { parseBody } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import type { Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { EdgeToken } from '../schemas/registration-tokens.ts'
 import { findUid, projects, tokens } from './find.ts'
+import { setStateOf } from './set-state.ts'
 
 const layout: readonly Column<EdgeToken>[] = [
   { title: 'NAME', read: ({ metadata }) => metadata.name, isFlexible: true },
@@ -28,13 +29,7 @@ function stateOf({ spec, status }: EdgeToken, now: number): string {
   return spec.maximumHosts > 0 && status.hosts >= spec.maximumHosts ? 'used up' : 'active'
 }
 
-export async function listTokens({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
-  const { filter } = line.options
-  const query = filter === undefined ? {} : { filters: filter }
-  const found = await client.list<EdgeToken>(tokens.path, query, parseLimit(line, 0))
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  return undefined
-}
+export const listTokens = showList<EdgeToken>(tokens.path, layout)
 
 type CreateOptions = 'project' | 'expiry' | 'maximum-hosts'
 
@@ -58,15 +53,7 @@ export async function createToken({ client, line, output }: Context<CreateOption
   return undefined
 }
 
-export const setState =
-  (isActive: boolean): HostProgram =>
-  async ({ client, line, output }) => {
-    const [word = ''] = line.arguments
-    const uid = await findUid(client, tokens, word)
-    await client.change('PUT', `${tokens.path}/${uid}/state`, { isActive })
-    output.note(`The registration token ${oneLine(word)} is ${isActive ? 'enabled' : 'disabled'}.`)
-    return undefined
-  }
+export const setState = setStateOf(tokens, 'The registration token')
 
 export async function deleteToken({ client, line, output, terminal }: Context<'yes'>): Promise<undefined> {
   const [word = ''] = line.arguments

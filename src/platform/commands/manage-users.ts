@@ -2,9 +2,9 @@ import { program } from '../../base/program.ts'
 import { confirmDeletion } from '../../ctl/confirm.ts'
 import type { Context } from '../../ctl/context.ts'
 import { Failure } from '../../ctl/exit-codes.ts'
-import { parseLimit } from '../../ctl/limit.ts'
+import { showList } from '../../ctl/list.ts'
 import { parseBody, requireFields } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import type { Column } from '../../ctl/table.ts'
 import { moment, oneLine } from '../../ctl/text.ts'
 import type { User } from '../schemas/users.ts'
 import { findUid, users } from './find.ts'
@@ -27,16 +27,7 @@ function stateOf({ status: { isActive, isPasswordResetting } }: User): string {
   return isActive ? 'active' : 'no password yet'
 }
 
-export async function listUsers({ client, line, output }: Context<'limit' | 'filter'>): Promise<undefined> {
-  const { filter } = line.options
-  const found = await client.list<User>(
-    users.path,
-    filter === undefined ? {} : { filters: filter },
-    parseLimit(line, 0),
-  )
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  return undefined
-}
+export const listUsers = showList<User>(users.path, layout)
 
 type CreateOptions = 'admin' | 'role' | 'first-name' | 'last-name'
 

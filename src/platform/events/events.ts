@@ -9,6 +9,7 @@ import type { Reader } from '../../store/reader.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { HostRecord } from '../hosts/host-store.ts'
 import { Event, type EventEntity } from '../schemas/events.ts'
+import { createScopeCounts } from '../scope-counts.ts'
 
 export interface EventsOptions {
   readonly database: Database
@@ -67,8 +68,7 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
     `INSERT INTO event (uid, project_uid, edge_host_uid, edge_host_name, at, received_at, severity, reason, message, component, object_kind, object_name, object_uid)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (edge_host_uid, uid) DO NOTHING`,
   )
-  const countAll = sql.prepare('SELECT coalesce(sum(events), 0) AS found FROM event_count')
-  const countIn = sql.prepare('SELECT events AS found FROM event_count WHERE project_uid = ?')
+  const counts = createScopeCounts(database, 'event')
   const trim = sql.prepare(
     'DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= (SELECT max(seq) FROM event) - ? ORDER BY seq LIMIT ?)',
   )
@@ -91,11 +91,11 @@ export function createEvents({ database, read, clock, kept = mostKept }: EventsO
     },
     list: createSqlList({
       ...{ resource: eventList, table: 'event', columns, toItem: toEvent, sql, read },
-      count: () => (countAll.get() as { found: number }).found,
+      count: counts.all,
     }),
     inScope: (projectUid) => ({
       ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => (countIn.get(projectUid) as { found: number } | undefined)?.found ?? 0,
+      count: () => counts.in(projectUid),
     }),
     job: {
       name: 'old-events',

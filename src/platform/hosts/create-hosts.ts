@@ -85,9 +85,6 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
   const hostTokens = await createHostTokens({ key: secrets.derive('token of a host'), clock })
   const nonces = createNonces({ key: secrets.derive('nonce of a host'), clock })
   const heartbeats = createHeartbeats({ database, clock, log })
-  const countAll = sql.prepare('SELECT coalesce(sum(hosts), 0) AS found FROM edge_host_count')
-
-  const count = () => (countAll.get() as { found: number }).found
 
   function get(uid: string, projectUid: string): HostRecord {
     const host = store.find(uid)
@@ -165,18 +162,24 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       })
     },
     list: createSqlList({
-      ...{ resource: hostList, table: 'edge_host', columns: hostColumns, count, sql },
+      ...{ resource: hostList, table: 'edge_host', columns: hostColumns, count: store.counts.all, sql },
       ...{ indexes: hostIndexes, read },
       toItem: (row) => toDevice(toHostRecord(row)),
     }),
     metadata: createSqlList({
-      ...{ resource: hostMetadataList, table: 'edge_host', columns: metadataColumns, count, sql },
+      ...{
+        resource: hostMetadataList,
+        table: 'edge_host',
+        columns: metadataColumns,
+        count: store.counts.all,
+        sql,
+      },
       ...{ indexes: hostIndexes, read },
       toItem: toMetadata,
     }),
     inScope: (projectUid) => ({
       ...{ sql: 'project_uid = ?', values: [projectUid] },
-      count: () => store.countIn(projectUid),
+      count: () => store.counts.in(projectUid),
     }),
     remove(uid, projectUid) {
       get(uid, projectUid)
@@ -186,7 +189,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
       transaction(() => store.put({ ...get(uid, projectUid), isNextAccepted: true }))
     },
     usesOf(projectUid) {
-      const hosts = store.countIn(projectUid)
+      const hosts = store.counts.in(projectUid)
       const named = tokenStore.all().filter((token) => token.projectUid === projectUid)
       return [
         ...(hosts > 0 ? [`${hosts} edge ${hosts === 1 ? 'host' : 'hosts'}`] : []),

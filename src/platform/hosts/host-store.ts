@@ -1,6 +1,7 @@
 import type { Database } from '../../store/database.ts'
 import type { DeviceSpec, EdgeHostHealth } from '../schemas/edge-hosts.ts'
 import type { Generations } from './generations.ts'
+import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
 
 type Texts = Readonly<Record<string, string>>
 
@@ -40,7 +41,7 @@ export interface HostStore {
   /** Keeps the key, so that the host can be told. */
   remove(uid: string, now: number): void
   removedKey(uid: string): string | undefined
-  countIn(projectUid: string): number
+  readonly counts: ScopeCounts
 }
 
 interface Row {
@@ -69,7 +70,8 @@ const ownColumns =
 /** The columns of a host, for a list. */
 export const hostColumns = `${ownColumns}, seen_at, health_state, health_message, agent_version`
 
-export function createHostStore({ sql, transaction }: Database): HostStore {
+export function createHostStore(database: Database): HostStore {
+  const { sql, transaction } = database
   const byUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE uid = ?`)
   const byHostUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE host_uid = ?`)
   const put = sql.prepare(
@@ -83,7 +85,6 @@ export function createHostStore({ sql, transaction }: Database): HostStore {
     'INSERT OR REPLACE INTO removed_host (uid, public_key, removed_at) VALUES (?, ?, ?)',
   )
   const buried = sql.prepare('SELECT public_key FROM removed_host WHERE uid = ?')
-  const count = sql.prepare('SELECT hosts AS found FROM edge_host_count WHERE project_uid = ?')
   const one = (row: unknown) =>
     row === undefined ? undefined : toHostRecord(row as Readonly<Record<string, unknown>>)
   return {
@@ -104,7 +105,7 @@ export function createHostStore({ sql, transaction }: Database): HostStore {
       })
     },
     removedKey: (uid) => (buried.get(uid) as { public_key: string } | undefined)?.public_key,
-    countIn: (projectUid) => (count.get(projectUid) as { found: number } | undefined)?.found ?? 0,
+    counts: createScopeCounts(database, 'edge_host'),
   }
 }
 

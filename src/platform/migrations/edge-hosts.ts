@@ -1,3 +1,5 @@
+import { scopeCountsOf } from '../scope-counts.ts'
+
 // Columns of which a value may be that of few hosts.
 const filtered = ['architecture', 'os_version', 'memory_mb', 'cpu_cores', 'service_version', 'health_state']
 const all = ['labels', 'os_family', ...filtered]
@@ -60,18 +62,7 @@ export const edgeHostTables = `
     cpu_cores, host_address, service_version, health_state);
   CREATE INDEX edge_host_name ON edge_host (project_uid, name);
   CREATE INDEX edge_host_address ON edge_host (project_uid, host_address);
-${filtered.map(indexOf).join('')}
-  CREATE TABLE edge_host_count (
-    project_uid TEXT PRIMARY KEY,
-    hosts INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TRIGGER edge_host_is_counted AFTER INSERT ON edge_host
-  BEGIN
-    INSERT INTO edge_host_count (project_uid, hosts) VALUES (NEW.project_uid, 1)
-      ON CONFLICT (project_uid) DO UPDATE SET hosts = hosts + 1;
-  END;
-  CREATE TRIGGER edge_host_is_counted_no_more AFTER DELETE ON edge_host
-  BEGIN UPDATE edge_host_count SET hosts = hosts - 1 WHERE project_uid = OLD.project_uid; END;
+${filtered.map(indexOf).join('')}${scopeCountsOf('edge_host')}
   CREATE TABLE removed_host (
     uid TEXT PRIMARY KEY,
     public_key TEXT NOT NULL,

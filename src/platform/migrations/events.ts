@@ -1,3 +1,5 @@
+import { scopeCountsOf } from '../scope-counts.ts'
+
 /** Events that hosts report; a host names each by a uid of its own, so that one that is sent again is known. */
 export const eventTables = `
   CREATE TABLE event (
@@ -17,16 +19,5 @@ export const eventTables = `
     object_uid TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX event_of_host ON event (edge_host_uid, uid);
-  CREATE INDEX event_scope ON event (project_uid, seq);
-  CREATE TABLE event_count (
-    project_uid TEXT PRIMARY KEY,
-    events INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TRIGGER event_is_counted AFTER INSERT ON event
-  BEGIN
-    INSERT INTO event_count (project_uid, events) VALUES (NEW.project_uid, 1)
-      ON CONFLICT (project_uid) DO UPDATE SET events = events + 1;
-  END;
-  CREATE TRIGGER event_is_counted_no_more AFTER DELETE ON event
-  BEGIN UPDATE event_count SET events = events - 1 WHERE project_uid = OLD.project_uid; END;
+  CREATE INDEX event_scope ON event (project_uid, seq);${scopeCountsOf('event')}
 `

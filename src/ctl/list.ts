@@ -1,0 +1,24 @@
+import type { CommandLine } from './command.ts'
+import type { HostProgram } from './context.ts'
+import { parseLimit } from './limit.ts'
+import type { Output } from './output.ts'
+import { renderTable, type Column } from './table.ts'
+import { count } from './text.ts'
+
+/** The part of the query that `--filter` gives. */
+export const filterOf = ({ options: { filter } }: CommandLine<'filter'>): { readonly filters?: string } =>
+  filter === undefined ? {} : { filters: filter }
+
+/** A command that shows a list as a table: all items, or those of `--filter` and `--limit`. */
+export const showList =
+  <Item>(path: string, layout: readonly Column<Item>[]): HostProgram<'limit' | 'filter'> =>
+  async ({ client, line, output }) => {
+    const found = await client.list<Item>(path, { ...filterOf(line) }, parseLimit(line, 0))
+    await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
+    return undefined
+  }
+
+/** Says below a table that it does not have all items. */
+export function noteRest(output: Output, shown: number, all: number): void {
+  if (output.format === 'table') output.note(`${count(shown)} of ${count(all)}; --limit=0 gives all`)
+}

@@ -1,0 +1,33 @@
+import type { Database } from '../store/database.ts'
+
+/** How many rows a table has, without counting them. */
+export interface ScopeCounts {
+  all(): number
+  /** @param projectUid empty for the tenant */
+  in(projectUid: string): number
+}
+
+/**
+ * The part of a migration that keeps the number of rows of each scope for a table with a column `project_uid`. A row must not move to another
+ * scope.
+ */
+export const scopeCountsOf = (table: string) => `
+  CREATE TABLE ${table}_count (
+    project_uid TEXT PRIMARY KEY,
+    number INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER ${table}_is_counted AFTER INSERT ON ${table}
+  BEGIN
+    INSERT INTO ${table}_count (project_uid, number) VALUES (NEW.project_uid, 1)
+      ON CONFLICT (project_uid) DO UPDATE SET number = number + 1;
+  END;
+  CREATE TRIGGER ${table}_is_counted_no_more AFTER DELETE ON ${table}
+  BEGIN UPDATE ${table}_count SET number = number - 1 WHERE project_uid = OLD.project_uid; END;`
+
+/** Reads what `scopeCountsOf` keeps. */
+export function createScopeCounts({ sql }: Pick<Database, 'sql'>, table: string): ScopeCounts {
+  const all = sql.prepare(`SELECT coalesce(sum(number), 0) AS found FROM ${table}_count`)
+  const one = sql.prepare(`SELECT number AS found FROM ${table}_count WHERE project_uid = ?`)
+  const numberOf = (row: unknown) => (row as { readonly found: number } | undefined)?.found ?? 0
+  return { all: () => numberOf(all.get()), in: (projectUid) => numberOf(one.get(projectUid)) }
+}
