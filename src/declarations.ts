@@ -16,11 +16,13 @@ import type { Declaration } from './room.ts'
 import { about as service } from './service/about.ts'
 import { about as store } from './store/about.ts'
 import { checkFilesOf, sumDeclarations, type ConfigOf } from './sum-declarations.ts'
+import { about as uplink } from './uplink/about.ts'
 
 // In the order of the configuration file and of the documents.
 const all = [
   service,
   host,
+  uplink,
   inventory,
   api,
   certificate,

@@ -1,0 +1,62 @@
+import { Type, type Static } from 'typebox'
+
+/** How far the registration of this host is, in `status.registrationStatus` and in the reply of `GET /v1/edge-mgmt/platform`. */
+export const RegistrationStatus = Type.Enum([
+  'not applicable',
+  'pending',
+  'registered',
+  'removed',
+  'duplicate',
+])
+export type RegistrationStatus = Static<typeof RegistrationStatus>
+
+const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+
+/** What `GET /v1/edge-mgmt/platform` answers: this host and the platform that manages it. */
+export const PlatformLink = Type.Object(
+  {
+    mode: Type.Enum(['airgap', 'connected']),
+    url: Type.Optional(Type.String({ description: 'Where the platform is.' })),
+    proxy: Type.Optional(Type.String()),
+    registrationStatus: Type.Unsafe<RegistrationStatus>({
+      ...RegistrationStatus,
+      description:
+        'not applicable in airgap mode, pending until the first registration, registered, removed on the platform, duplicate where another machine uses the key of this host.',
+    }),
+    edgeHostUid: Type.Optional(Type.String({ description: 'Uid of this host on the platform.' })),
+    projectUid: Type.Optional(
+      Type.String({ description: 'Project of this host on the platform; empty for the tenant.' }),
+    ),
+    isConnected: Type.Boolean({ description: 'Whether the last call was answered as it should.' }),
+    since: time('Since when the host is connected, or not.'),
+    lastContactTimestamp: time('When the platform answered a heartbeat last.'),
+    nextAttemptTimestamp: time('When the host tries again, while it is not connected.'),
+    cause: Type.Optional(
+      Type.Object(
+        {
+          kind: Type.String({
+            description:
+              'For example name, route, proxy, certificateIssuer, tokenRefused, removed, existsTwice.',
+          }),
+          message: Type.String({ description: 'What is wrong, and what to do.' }),
+        },
+        { description: 'Why the host is not connected.' },
+      ),
+    ),
+    events: Type.Object(
+      {
+        waiting: Type.Integer({ minimum: 0, description: 'Events that the platform does not have yet.' }),
+        dropped: Type.Integer({
+          minimum: 0,
+          description: 'Events that gave way to newer ones and are told as one gap.',
+        }),
+      },
+      { description: 'Events of this host on their way to the platform.' },
+    ),
+    certificateFingerprint: Type.Optional(
+      Type.String({ description: 'SHA-256 of the certificate that the platform showed last, as AA:BB:...' }),
+    ),
+  },
+  { title: 'PlatformLink' },
+)
+export type PlatformLink = Static<typeof PlatformLink>
