@@ -19,7 +19,7 @@ const law = {
   certificate: [...ground, 'audit'],
   host: ground,
   credentials: ground,
-  uplink: [...ground, 'secrets', 'audit', 'host'],
+  uplink: [...ground, 'audit', 'host', 'platform/schemas'],
   auth: [...ground, 'secrets', 'audit', 'credentials'],
   upload: [...ground, 'archive', 'api', 'audit'],
   definition: [...ground, 'archive', 'program', 'upload', 'audit', 'host'],

@@ -25,6 +25,7 @@ import { serviceRoutes } from './service/routes.ts'
 import { createServiceManager } from './service/systemd.ts'
 import { openState, type State } from './state.ts'
 import { createTransientUnitRunner, type TransientUnitOptions } from './system/transient-unit.ts'
+import { createUplink, type Uplink } from './uplink/room.ts'
 import { parseSigningKey } from './upload/signing.ts'
 
 export interface DaemonOptions extends ProgramOptions<Config> {
@@ -85,7 +86,26 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ config: config.host, record, agentVersion: version, files, runner, privileged, clock, log },
     ...{ follower: edges.follower, facts: edges.facts, supplement: inventory.supplement },
     cluster: () => cluster.hostInCluster(),
+    platform: () => uplink.inHostInfo(),
   })
+  const uplink: Uplink = await createUplink({
+    ...{
+      settings: config.platform,
+      mode,
+      stateDirectory: state.directory,
+      database,
+      hostId: record.id,
+      host,
+    },
+    ...{ configuredName: config.host.name, agentVersion: version, record: audit.record },
+    ...{ client: edges.platformClient, pause: edges.platformPause, stopping, clock, log },
+    failing: () =>
+      observed
+        .flatMap((room) => room.checks ?? [])
+        .filter(({ holds }) => !holds())
+        .map(({ name }) => name),
+  })
+  uplink.onChange(() => void host.refresh())
   const certificate = await createCertificateRoom({
     ...{ settings: config.api.tls, directory: join(state.directory, 'tls'), buildDate, names: host },
     ...{ record: audit.record, lastResource: audit.lastResource, clock, log },
@@ -126,6 +146,11 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     ...{ listTokens, certificate: () => certificate.material().cert, architecture: edges.architecture },
     ...{ cores: edges.cores, asUnits: runtimeDirectory !== undefined, privileged, clock, log },
     programs: { step: edges.stepProgram, keeper: edges.keeperProgram, prepare: edges.prepareProgram },
+    onEvent: ({ severity, reason, message, object, clusterUid }) =>
+      uplink.report({
+        ...{ severity, reason, message, component: 'cluster' },
+        involvedObject: object ?? { kind: 'Cluster', uid: clusterUid },
+      }),
   })
 
   const images = createImagesRoom({
@@ -145,6 +170,7 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
       content,
       cluster,
       images,
+      uplink,
     ],
   ]
   const ground: Ground<Config> = {
@@ -159,13 +185,19 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
     working.flatMap((room) => room.jobs ?? []),
     { log, monotonic: () => clock.monotonic() },
   )
-  const observed = [...working, jobs]
+  const observed: Room[] = [...working, jobs]
   const metrics = await createMetrics({
     ...{ settings: config.metrics, families, build: { version, mode }, clock, log },
     figures: observed.flatMap((room) => room.figures ?? []),
   })
   const service = createService({
-    ...{ console: config.host.console, version, mode, listen: config.api, stateDirectory: state.directory },
+    ...{
+      console: { ...config.host.console, platform: uplink },
+      version,
+      mode,
+      listen: config.api,
+      stateDirectory: state.directory,
+    },
     addRoutes: async (app, { health, status }) => {
       await app.register(serviceRoutes, { health, status: async () => ({ ...(await status()), mode }) })
     },

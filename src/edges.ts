@@ -9,6 +9,7 @@ import { systemClock, type Clock } from './system/clock.ts'
 import { createFollower, type CommandFollower } from './system/follower.ts'
 import type { Logger } from './system/log.ts'
 import { createRunner, type CommandRunner } from './system/runner.ts'
+import type { PlatformClient } from './uplink/client.ts'
 import { createAnonymousLog, type AnonymousLog } from './system/anonymous-log.ts'
 
 /** The machine as the daemon sees it; a test replaces parts of it. */
@@ -47,6 +48,10 @@ export interface Edges {
   readonly runtimeRoot: string
   /** Replaces the profiles of the cluster; they are `undefined` without a cluster. */
   readonly running: (() => readonly ClusterProfileDetail[] | undefined) | undefined
+  /** Replaces the calls to the platform; `undefined` is the network. */
+  readonly platformClient: PlatformClient | undefined
+  /** Replaces the time between these calls. */
+  readonly platformPause: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined
   /** How long a request may last after its session has ended, milliseconds; `undefined` is the default. */
   readonly longRequestMs: number | undefined
 }
@@ -82,5 +87,7 @@ export const hostEdges = (log: Logger): Edges => ({
   keeperProgram: join(import.meta.dirname, 'keeper.cjs'),
   runtimeRoot: '/',
   running: undefined,
+  platformClient: undefined,
+  platformPause: undefined,
   longRequestMs: undefined,
 })

@@ -292,4 +292,20 @@ export const migrations: Migrations = [
   ALTER TABLE audit ADD COLUMN actor_uid TEXT NOT NULL DEFAULT '';
   ALTER TABLE audit ADD COLUMN project_uid TEXT NOT NULL DEFAULT '';
   `,
+  // the events of this host that its platform does not have yet
+  `
+  CREATE TABLE platform_event (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    is_normal INTEGER NOT NULL,
+    entity TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX platform_event_normal ON platform_event (seq) WHERE is_normal = 1;
+  CREATE TABLE platform_event_gap (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    count INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ]

@@ -10,6 +10,7 @@ import type { ContinueTokens } from '../lists/continue-token.ts'
 import type { Logger } from '../system/log.ts'
 import type { CommandRunner } from '../system/runner.ts'
 import type { ClusterSettings } from './config.ts'
+import type { ClusterEvent } from './events/event-log.ts'
 
 /** What the room of the cluster is made of. */
 export interface ClusterOptions {
@@ -23,6 +24,8 @@ export interface ClusterOptions {
   /** Id of this host. */
   readonly hostId: string
   readonly host: Pick<Host, 'hostName' | 'addresses' | 'nics' | 'refresh'>
+  /** Called for each event of the cluster, in the transaction that stores it. */
+  readonly onEvent: (event: Omit<ClusterEvent, 'id'>) => void
   readonly files: HostFiles
   readonly definition: Pick<Definitions, 'archiveOf'>
   readonly content: Pick<

@@ -85,7 +85,9 @@ export async function createCluster(options: ClusterOptions): Promise<ClusterRoo
   const store = createClusterStore(database, sealed)
   const revisions = createRevisionStore(database, sealed)
   const steps = createStepStore(database)
-  const events = createEventLog({ database, limits: settings.events, clock, log })
+  const events = createEventLog({
+    ...{ database, limits: settings.events, onStored: options.onEvent, clock, log },
+  })
 
   const addEvent = createAddEvent(events)
   const client = createKubernetesClient({ kubeconfig: readAdminKubeconfig })

@@ -41,6 +41,7 @@ export interface HostSettings {
   /** As Debian spells it. */
   readonly archType: string
   readonly cluster: HostInCluster
+  readonly platform: PlatformOfHostInfo
 }
 
 /** What this host is in a cluster. */
@@ -52,6 +53,18 @@ export interface HostInCluster {
   /** Whether there is a cluster. */
   readonly isClusterPhase: boolean
 }
+
+/** What this host says of its platform. */
+export interface PlatformOfHostInfo {
+  /** Where it is, in connected mode. */
+  readonly url?: string
+  readonly registrationStatus: string
+  /** Why this host is not connected to it. */
+  readonly problem?: { readonly reason: string; readonly message: string }
+}
+
+/** Of a host in airgap mode. */
+export const notApplicable: PlatformOfHostInfo = { registrationStatus: 'not applicable' }
 
 export const outOfCluster: HostInCluster = {
   ...{ configurationStatus: 'pending', nodeRole: 'unknown', isClusterPhase: false },
@@ -72,6 +85,11 @@ export function toDocument(
   settings: HostSettings,
   failures: readonly Failure[],
 ): HostDocument {
+  const { url, problem, registrationStatus } = settings.platform
+  const conditions = [
+    ...failures.map(toCondition),
+    ...(problem ? [{ ...problem, status: 'False', type: 'Platform' }] : []),
+  ]
   const dns = facts.dns ?? { nameservers: [], options: [], searchDomains: [] }
   return {
     spec: {
@@ -87,6 +105,7 @@ export function toDocument(
       ...(facts.secureBoot === undefined ? {} : { hostInfo: { secureBoot: facts.secureBoot } }),
       managementMode: settingsOf(settings.mode).managementMode,
       nodeRole: settings.cluster.nodeRole,
+      ...(url === undefined ? {} : { platformEndpointURL: url }),
       networkInfo: (facts.network?.nics ?? []).map(({ index, ...nic }) => ({
         ...nic,
         // The servers of the whole host are asked over the default interface, unless that has its own.
@@ -95,14 +114,13 @@ export function toDocument(
     },
     status: {
       agentVersion: settings.agentVersion,
-      ...(failures.length > 0 ? { conditions: failures.map(toCondition) } : {}),
+      ...(conditions.length > 0 ? { conditions } : {}),
       configurationStatus: settings.cluster.configurationStatus,
       dns,
       ...(facts.hostName === undefined ? {} : { hostName: facts.hostName }),
       isClusterPhase: settings.cluster.isClusterPhase,
       ntp: facts.ntp ?? { fallbackNtpServers: [], ntpServers: [] },
-      // Nothing registers a connected host yet.
-      registrationStatus: settings.mode === 'airgap' ? 'not applicable' : 'pending',
+      registrationStatus,
     },
   }
 }

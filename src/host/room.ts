@@ -17,7 +17,19 @@ export interface HostOptions extends SnapshotOptions {
 
 /** What this machine is. */
 export interface Host
-  extends Room, Pick<Snapshot, 'hostName' | 'addresses' | 'nics' | 'onNamesChange' | 'hardware' | 'refresh'> {
+  extends
+    Room,
+    Pick<
+      Snapshot,
+      | 'current'
+      | 'firstReading'
+      | 'hostName'
+      | 'addresses'
+      | 'nics'
+      | 'onNamesChange'
+      | 'hardware'
+      | 'refresh'
+    > {
   /** Says which addresses count as one client, by the present addresses of this host. */
   readonly clientOf: ClientOf
 }
@@ -32,6 +44,8 @@ export async function createHost(options: HostOptions): Promise<Host> {
   const watches = createChangeWatches({ follower, log }, (part) => void snapshot.refresh(part))
 
   return {
+    current: snapshot.current,
+    firstReading: snapshot.firstReading,
     hostName: snapshot.hostName,
     addresses: snapshot.addresses,
     nics: snapshot.nics,

@@ -71,7 +71,9 @@ const Condition = Type.Object({
   message: Type.String(),
   reason: Type.String(),
   status: Type.String(),
-  type: Type.String({ description: 'The fact that could not be read; its value is the last known one.' }),
+  type: Type.String({
+    description: 'The fact that could not be read, whose value is the last known one; or Platform.',
+  }),
 })
 
 /** What `GET /v1/edge-mgmt/edgehosts/current` answers. */
@@ -89,6 +91,7 @@ export const EdgeHostInfo = Type.Object(
       hostInfo: Type.Optional(HostInfo),
       managementMode: Type.String({ description: 'local or central.' }),
       networkInfo: Type.Array(Nic),
+      platformEndpointURL: text('Where the platform is, in connected mode.'),
       nodeRole: Type.String({
         description:
           'init until the control plane of the cluster is set up, then controlplane; unknown without a cluster.',
@@ -96,7 +99,12 @@ export const EdgeHostInfo = Type.Object(
     }),
     status: Type.Object({
       agentVersion: Type.String({ description: 'Version of edgehostd.' }),
-      conditions: Type.Optional(Type.Array(Condition, { description: 'Facts that could not be read.' })),
+      conditions: Type.Optional(
+        Type.Array(Condition, {
+          description:
+            'Facts that could not be read; and Platform, where this host is not connected to its platform.',
+        }),
+      ),
       configurationStatus: Type.String({
         description:
           'pending without a cluster, inprogress until it runs and while it is deleted, configured.',
@@ -117,7 +125,10 @@ export const EdgeHostInfo = Type.Object(
         rootDistanceMaxSec: text('Largest accepted distance to the reference clock, in seconds.'),
         saveIntervalSec: text('Seconds between two saves of the clock to disk.'),
       }),
-      registrationStatus: Type.String({ description: 'not applicable in airgap mode.' }),
+      registrationStatus: Type.String({
+        description:
+          'not applicable in airgap mode; pending, registered, removed, or duplicate, where another machine uses the key of this host.',
+      }),
     }),
   },
   { title: 'EdgeHostInfo' },

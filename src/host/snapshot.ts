@@ -3,7 +3,14 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seeDisk } from '../errors/advice.ts'
 import { archTypeOf } from './cpu.ts'
-import { outOfCluster, toDocument, type HostDocument, type HostInCluster } from './document.ts'
+import {
+  notApplicable,
+  outOfCluster,
+  toDocument,
+  type HostDocument,
+  type HostInCluster,
+  type PlatformOfHostInfo,
+} from './document.ts'
 import type { FactReading } from './fact.ts'
 import { createFacts, type FactsOptions, type HostHardware, type RefreshScope } from './facts.ts'
 import type { HostRecord } from './identity/host-record.ts'
@@ -56,6 +63,8 @@ export interface SnapshotOptions extends FactsOptions {
   readonly agentVersion: string
   /** What this host is in a cluster. */
   readonly cluster?: () => HostInCluster
+  /** What this host says of its platform. */
+  readonly platform?: () => PlatformOfHostInfo
   /** `process.arch` of the machine. */
   readonly arch?: string
 }
@@ -72,7 +81,7 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   }
 
   const facts = createFacts(options)
-  const { cluster = () => outOfCluster } = options
+  const { cluster = () => outOfCluster, platform = () => notApplicable } = options
 
   let reply: SnapshotReply | undefined
   let written = ''
@@ -80,7 +89,11 @@ export function createSnapshot(options: SnapshotOptions): Snapshot {
   const listeners = new Set<() => void>()
 
   const publish = () => {
-    const document = toDocument(facts.values(), { ...settings, cluster: cluster() }, facts.failures())
+    const document = toDocument(
+      facts.values(),
+      { ...settings, cluster: cluster(), platform: platform() },
+      facts.failures(),
+    )
     const text = JSON.stringify(document)
     if (text === written) return
     const lastModified = noteChange(document)

@@ -48,6 +48,11 @@ export const platformErrors = defineErrors({
     meaning: 'A host with this id is registered with another key.',
     action: 'Delete the record of the host on the platform, and connect the host again.',
   },
+  HostNameExists: {
+    status: 409,
+    meaning: 'There is a host with this name in the project.',
+    action: 'Register with another name; hosts then take their id, which is theirs alone.',
+  },
   LoginChallenge: {
     status: 401,
     meaning:

@@ -15,7 +15,11 @@ import type { ServiceManager } from './systemd.ts'
 
 export interface ServiceOptions {
   /** The file that the console shows; without it there is no console. */
-  readonly console?: { readonly issueFile: string }
+  readonly console?: {
+    readonly issueFile: string
+    /** How the platform is, in one line; undefined where there is none. */
+    readonly platform: { consoleLine(): string | undefined; onChange(listener: () => void): void }
+  }
   /** Adds the routes. */
   readonly addRoutes: (app: FastifyInstance, service: ServiceState) => Promise<void>
   readonly version: string
@@ -54,15 +58,18 @@ export function createService(options: ServiceOptions): Room {
     failing: health.failing,
     unwrittenAudits: options.unwrittenAudits,
   })
-  const console = options.console && createConsole({ file: options.console.issueFile, runner, log })
+  const { console: shown } = options
+  const console = shown && createConsole({ file: shown.issueFile, runner, log })
   let bound: OpenPort | undefined
   const show = async () => {
     if (!bound || !console) return
     const fingerprint = certificate.fingerprint()
-    await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint }))
+    const platform = shown?.platform.consoleLine()
+    await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint, platform }))
   }
   names.onNamesChange(() => void show())
   certificate.onChange(() => void show())
+  shown?.platform.onChange(() => void show())
   options.stopping.addEventListener('abort', () => {
     // Not awaited: requests in flight matter more than this notification.
     systemd

@@ -12,8 +12,11 @@ export type CauseKind =
   | 'proxy'
   | 'proxyLogin'
   | 'proxyOpensTls'
+  | 'settings'
+  | 'storage'
   | 'tokenRefused'
   | 'alreadyRegistered'
+  | 'unknownHost'
   | 'removed'
   | 'existsTwice'
   | 'busy'
@@ -25,6 +28,42 @@ export interface Cause {
   readonly kind: CauseKind
   readonly message: string
 }
+
+// What an operator has to decide; all else may pass by itself.
+const standing: ReadonlySet<CauseKind> = new Set([
+  ...['settings', 'tokenRefused', 'alreadyRegistered', 'unknownHost', 'removed', 'existsTwice'],
+] as const)
+
+/** Whether a cause may pass without an operator. */
+export const isPassing = ({ kind }: Cause): boolean => !standing.has(kind)
+
+const words: Readonly<Record<CauseKind, string>> = {
+  name: 'its name cannot be resolved',
+  route: 'it cannot be reached',
+  timeout: 'it does not answer',
+  clock: 'the clock of this host is wrong',
+  certificateExpired: 'its certificate has expired',
+  certificateName: 'its certificate has another name',
+  certificateIssuer: 'the issuer of its certificate is unknown',
+  fingerprint: 'its certificate is not the pinned one',
+  tls: 'it does not speak TLS',
+  proxy: 'the proxy does not let this host through',
+  proxyLogin: 'the proxy asks for a login',
+  proxyOpensTls: 'the proxy opens TLS',
+  settings: 'the settings of this host are not complete',
+  storage: 'this host cannot store its login',
+  tokenRefused: 'the registration token was refused',
+  alreadyRegistered: 'this host is registered with another key',
+  unknownHost: 'it does not know this host',
+  removed: 'this host was removed there',
+  existsTwice: 'this host exists twice',
+  busy: 'it is busy',
+  platform: 'it answers with an error',
+  foreign: 'something else answers there',
+}
+
+/** A cause in a few words, for the console: without text that came over the network. */
+export const causeInWords = ({ kind }: Cause): string => words[kind]
 
 /** Where a call goes. */
 export interface Way {
@@ -173,9 +212,15 @@ const byCode: Readonly<Record<string, Cause>> = {
     message:
       'the platform knows this host with another key; an administrator of the platform has to delete the old record',
   },
+  LoginRefused: {
+    kind: 'unknownHost',
+    message:
+      'the platform does not know this host with this key, as after it was restored from an older backup; connect this host again with a new token',
+  },
   HostRemoved: {
     kind: 'removed',
-    message: 'this host was deleted on the platform',
+    message:
+      'this host was removed on the platform; connect it again with a new token, or disconnect it: edgehostctl platform disconnect',
   },
   HostExistsTwice: {
     kind: 'existsTwice',
@@ -191,13 +236,20 @@ const byCode: Readonly<Record<string, Cause>> = {
  */
 export function causeOfReply(status: number, body: unknown): Cause | undefined {
   if (status >= 200 && status < 300) return undefined
-  const { code, message } = { ...(body as { readonly code?: unknown; readonly message?: unknown } | null) }
-  const known = typeof code === 'string' && Object.hasOwn(byCode, code) ? byCode[code] : undefined
+  const { message } = { ...(body as { readonly message?: unknown } | null) }
+  const code = codeOfReply(body)
+  const known = code !== undefined && Object.hasOwn(byCode, code) ? byCode[code] : undefined
   if (known !== undefined) return known
   const said = typeof message === 'string' ? message.slice(0, 200) : 'without a message'
   if (status === 429 || status === 503)
     return { kind: 'busy', message: `the platform asks for a later attempt (${status}): ${said}` }
   return { kind: 'platform', message: `the platform answered ${status}: ${said}` }
+}
+
+/** The code of a refusal; undefined for any other reply. */
+export function codeOfReply(body: unknown): string | undefined {
+  const { code } = { ...(body as { readonly code?: unknown } | null | undefined) }
+  return typeof code === 'string' ? code : undefined
 }
 
 const codeOf = (error: unknown): string => {

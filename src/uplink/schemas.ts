@@ -53,9 +53,6 @@ export const PlatformLink = Type.Object(
       },
       { description: 'Events of this host on their way to the platform.' },
     ),
-    certificateFingerprint: Type.Optional(
-      Type.String({ description: 'SHA-256 of the certificate that the platform showed last, as AA:BB:...' }),
-    ),
   },
   { title: 'PlatformLink' },
 )

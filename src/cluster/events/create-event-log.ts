@@ -10,6 +10,8 @@ import { reasonOf } from './reasons.ts'
 export interface EventLogOptions {
   readonly database: Database
   readonly limits: EventLimits
+  /** Called for each event, in the transaction that stores it. */
+  readonly onStored?: (event: Omit<ClusterEvent, 'id'>) => void
   readonly clock: Clock
   readonly log: Logger
 }
@@ -40,7 +42,8 @@ const batchLength = 100
 const surplus = 100
 
 /** Opens the events of the cluster. */
-export function createEventLog({ database, limits, clock, log }: EventLogOptions): StoredEventLog {
+export function createEventLog(options: EventLogOptions): StoredEventLog {
+  const { database, limits, onStored = () => undefined, clock, log } = options
   const store = createEventStore(database)
   const waiting = new Set<() => void>()
   let count = store.count()
@@ -62,6 +65,7 @@ export function createEventLog({ database, limits, clock, log }: EventLogOptions
       if (last && isEqual(last, event)) return false
       if (clusterUid !== last?.clusterUid) store.keepConditionsOf(clusterUid)
       store.put(event)
+      onStored(event)
       if (status) store.putCondition(clusterUid, { type, status, reason, message, probeAt: at })
       return true
     })

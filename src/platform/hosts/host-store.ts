@@ -37,6 +37,8 @@ export interface HostRecord extends Generations {
 export interface HostStore {
   find(uid: string): HostRecord | undefined
   findByHostUid(hostUid: string): HostRecord | undefined
+  /** Whether a host of the scope has this name. */
+  hasName(projectUid: string, name: string): boolean
   put(host: HostRecord): void
   /** Keeps the key, so that the host can be told. */
   remove(uid: string, now: number): void
@@ -74,6 +76,7 @@ export function createHostStore(database: Database): HostStore {
   const { sql, transaction } = database
   const byUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE uid = ?`)
   const byHostUid = sql.prepare(`SELECT ${hostColumns} FROM edge_host WHERE host_uid = ?`)
+  const named = sql.prepare('SELECT 1 FROM edge_host WHERE project_uid = ? AND name = ? LIMIT 1')
   const put = sql.prepare(
     `INSERT INTO edge_host (${ownColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (uid) DO UPDATE SET name = excluded.name, labels = excluded.labels, annotations = excluded.annotations,
@@ -90,6 +93,7 @@ export function createHostStore(database: Database): HostStore {
   return {
     find: (uid) => one(byUid.get(uid)),
     findByHostUid: (hostUid) => one(byHostUid.get(hostUid)),
+    hasName: (projectUid, name) => named.get(projectUid, name) !== undefined,
     put(host) {
       put.run(
         ...[host.uid, host.projectUid, host.hostUid, host.name],

@@ -20,7 +20,7 @@ export interface RegistrationOptions {
 /**
  * Registers a host with its key. It may be done again: the same host with the same key gets the record that is there, whatever has become of
  * the token, since it proves nothing that the record does not show.
- * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, BadRequest
+ * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, HostNameExists, BadRequest
  */
 export function createRegistration(options: RegistrationOptions) {
   const { hosts, tokens, tokenStore, transaction, clock } = options
@@ -42,6 +42,12 @@ export function createRegistration(options: RegistrationOptions) {
         throw new AppError(
           platformErrors.HostAlreadyRegistered,
           `${host.hostUid} is registered with another key; an administrator of the platform has to delete ${known.name} first`,
+        )
+      if (hosts.hasName(token.projectUid, metadata.name))
+        throw new AppError(
+          platformErrors.HostNameExists,
+          `there is a host named ${metadata.name} in this project`,
+          { details: { field: 'metadata.name' } },
         )
       const now = clock.now()
       const made: HostRecord = {

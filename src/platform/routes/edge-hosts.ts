@@ -89,7 +89,8 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       const { token, generation, host } = hosts.login.logIn(uid, proof)
       request.auditNote = generation === 1 ? 'for the first time' : ''
       request.auditResource = host
-      return { Authorization: token, generation }
+      const { hostChecksum } = host.reported
+      return { Authorization: token, generation, ...(hostChecksum === undefined ? {} : { hostChecksum }) }
     },
   )
 

@@ -83,8 +83,8 @@ export const EdgeHostHealth = Type.Object(
 export type EdgeHostHealth = Static<typeof EdgeHostHealth>
 
 const HostUid = Type.String({
-  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,126}$',
-  accepts: 'at most 127 letters, digits, dots, dashes and underscores; the first a letter or digit',
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
+  accepts: 'at most 128 letters, digits, dots, dashes and underscores; the first a letter or digit',
   description: 'The id that the host gives itself.',
 })
 const ServiceSpec = Type.Object({ name: text(64), version: text(64) })
@@ -209,12 +209,16 @@ export type EdgeLogin = Static<typeof EdgeLogin>
 export const EdgeLoginReply = Type.Object(
   {
     Authorization: Type.String({ description: 'Valid for 15 minutes.' }),
+    hostChecksum: Type.Optional(
+      Type.String({ description: 'Of what the platform knows of the host; the host reports if it differs.' }),
+    ),
     generation: Type.Integer({
       description: 'To be stored before the token is used, and to be named at the next login.',
     }),
   },
   { title: 'EdgeLoginReply' },
 )
+export type EdgeLoginReply = Static<typeof EdgeLoginReply>
 
 /** A host in a table. */
 export const EdgeHostMeta = Type.Object(

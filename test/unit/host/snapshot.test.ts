@@ -148,12 +148,22 @@ describe('reply', () => {
     const snapshot = await board({
       settings: { identitySources, id: 'kiosk-7' },
       config: { name: 'Kiosk', mode: 'connected' },
+      platform: () => ({
+        ...{ url: 'https://platform.example', registrationStatus: 'removed' },
+        problem: { reason: 'Removed', message: 'this host was removed' },
+      }),
     }).build()
     await snapshot.refresh('all')
     const { metadata, spec, status } = parse(snapshot.current()!.body)
     expect(metadata).toMatchObject({ id: 'kiosk-7', name: 'Kiosk' })
-    expect(spec).toMatchObject({ connectionMode: 'connected', managementMode: 'central' })
-    expect(status.registrationStatus).toBe('pending')
+    expect(spec).toMatchObject({
+      ...{ connectionMode: 'connected', managementMode: 'central' },
+      platformEndpointURL: 'https://platform.example',
+    })
+    expect(status.registrationStatus).toBe('removed')
+    expect(status.conditions).toContainEqual({
+      ...{ type: 'Platform', status: 'False', reason: 'Removed', message: 'this host was removed' },
+    })
   })
 
   it('the reply and its ETag stay the same until a fact changes', async () => {

@@ -2,10 +2,11 @@ import { expect, it } from 'vitest'
 import { causeOfReply } from '../../../src/uplink/cause.ts'
 import { waitAfter } from '../../../src/uplink/wait.ts'
 
-it('doubles from a second to five minutes, half of it by chance', () => {
-  expect([1, 2, 3, 9, 10, 1_000_000].map((failures) => waitAfter(failures, 1))).toEqual([
-    1_000, 2_000, 4_000, 256_000, 300_000, 300_000,
+it('doubles from a second to a minute, half of it by chance, or further where it may', () => {
+  expect([1, 2, 3, 6, 7, 1_000_000].map((failures) => waitAfter(failures, 1))).toEqual([
+    1_000, 2_000, 4_000, 32_000, 60_000, 60_000,
   ])
+  expect(waitAfter(9, 1, undefined, 300_000)).toBe(256_000)
   expect(waitAfter(3, 0)).toBe(2_000)
 })
 
@@ -13,7 +14,7 @@ it('obeys Retry-After up to an hour, never shorter than its own wait, and ignore
   expect(waitAfter(1, 0, '30')).toBe(30_000)
   expect(waitAfter(1, 0.5, '30')).toBe(30_500)
   expect(waitAfter(1, 0, '999999999')).toBe(3_600_000)
-  expect(waitAfter(10, 1, '1')).toBe(300_000)
+  expect(waitAfter(10, 1, '1')).toBe(60_000)
   expect(waitAfter(1, 1, 'Wed, 21 Oct 2015 07:28:00 GMT')).toBe(1_000)
 })
 

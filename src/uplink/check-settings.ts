@@ -1,0 +1,31 @@
+import { isForRoot } from '../errors/unreadable.ts'
+import { systemReason } from '../errors/system-reason.ts'
+import type { Finding, ReferenceCheck } from '../room.ts'
+import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
+
+/** Checks what the section `platform` needs with `host.mode: connected`, and the file of authorities. */
+export async function checkSettings({ value, onUnseen }: ReferenceCheck): Promise<Finding[]> {
+  if (value('host.mode') !== 'connected') return []
+  if (value('platform.url') === undefined)
+    return [{ path: 'platform.url', message: 'platform.url is needed with host.mode: connected' }]
+  const file = value('platform.caFile')
+  if (typeof file !== 'string') return []
+  if (value('platform.fingerprint') !== undefined)
+    return [
+      {
+        path: 'platform.caFile',
+        message: 'platform.caFile has no effect beside platform.fingerprint; remove one of them',
+      },
+    ]
+  try {
+    await readRegularFile(file, textFileBytes)
+    return []
+  } catch (error) {
+    if (isForRoot({ cause: error })) {
+      onUnseen(file)
+      return []
+    }
+    const message = `platform.caFile, ${file}, cannot be read: ${systemReason(error as NodeJS.ErrnoException)}`
+    return [{ path: 'platform.caFile', message }]
+  }
+}

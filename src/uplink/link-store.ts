@@ -1,0 +1,84 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile, syncFolder } from '../system/files.ts'
+import { readRegularFile } from '../system/regular-file.ts'
+import type { Logger } from '../system/log.ts'
+import { platformFolder } from './host-key.ts'
+
+/** The registration of this host. */
+export interface Registration {
+  /** Uid of this host on the platform. */
+  readonly edgeHostUid: string
+  /** Empty for the tenant. */
+  readonly projectUid: string
+  /** The id under which this host was registered. */
+  readonly hostId: string
+  /** What the last login got; 0 before the first one. */
+  readonly generation: number
+  /** Whether the platform said that it has removed this host. */
+  readonly isRemoved: boolean
+}
+
+/**
+ * The registration, in a file beside the key rather than in the database: a host that lost its generation with a damaged database would
+ * look like a second one. Every write is on the disk when its promise is fulfilled, and throws the system's error.
+ */
+export interface LinkStore {
+  current(): Registration | undefined
+  /** Keeps the generation where the record on the platform is the same. */
+  putRegistration(registration: Pick<Registration, 'edgeHostUid' | 'projectUid' | 'hostId'>): Promise<void>
+  putGeneration(generation: number): Promise<void>
+  markRemoved(): Promise<void>
+}
+
+const mostBytes = 4_096
+
+/** Opens the store. A file that cannot be read, or is not as it was written, counts as none: the platform knows this host again by its key. */
+export async function openLinkStore(stateDirectory: string, log: Logger): Promise<LinkStore> {
+  const folder = join(stateDirectory, platformFolder)
+  const file = join(folder, 'registration.json')
+  const found = await readRegularFile(file, mostBytes).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      log.warn({ err: error }, 'the registration on the platform cannot be read; this host asks the platform')
+    return undefined
+  })
+  let current = found && parse(found.bytes.toString())
+
+  async function write(next: Registration): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await replaceFile(file, `${JSON.stringify(next)}\n`, 0o600)
+    await syncFolder(stateDirectory)
+    current = next
+  }
+
+  return {
+    current: () => current,
+    putRegistration({ edgeHostUid, projectUid, hostId }) {
+      const generation = current?.edgeHostUid === edgeHostUid ? current.generation : 0
+      return write({ edgeHostUid, projectUid, hostId, generation, isRemoved: false })
+    },
+    putGeneration: (generation) => write({ ...required(current), generation }),
+    markRemoved: () => write({ ...required(current), isRemoved: true }),
+  }
+}
+
+function required(current: Registration | undefined): Registration {
+  if (!current) throw new Error('this host is not registered')
+  return current
+}
+
+function parse(text: string): Registration | undefined {
+  try {
+    const { edgeHostUid, projectUid, hostId, generation, isRemoved } = JSON.parse(text) as Partial<
+      Record<keyof Registration, unknown>
+    >
+    return typeof edgeHostUid === 'string' &&
+      typeof projectUid === 'string' &&
+      typeof hostId === 'string' &&
+      Number.isSafeInteger(generation)
+      ? { edgeHostUid, projectUid, hostId, generation: generation as number, isRemoved: isRemoved === true }
+      : undefined
+  } catch {
+    return undefined
+  }
+}

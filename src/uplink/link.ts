@@ -1,0 +1,317 @@
+import { formatTime } from '../base/time.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import { isPassing, type Cause } from './cause.ts'
+import type { Answer, PlatformClient } from './client.ts'
+import type { EventQueue, QueuedEvent } from './event-queue.ts'
+import { toEdgeHostFacts, type ReportedFacts } from './facts.ts'
+import type { LinkStore } from './link-store.ts'
+import type { Handshake, Session } from './session.ts'
+import { waitAfter } from './wait.ts'
+
+/** How the link to the platform is. Times are milliseconds since 1970. */
+export interface LinkState {
+  readonly isConnected: boolean
+  /** Since when it is connected, or not. */
+  readonly since: number
+  /** When the platform answered a heartbeat last. */
+  readonly lastContactAt: number | undefined
+  /** When the next attempt is due, while it is not connected. */
+  readonly nextAttemptAt: number | undefined
+  /** Why it is not connected; undefined before the first attempt has ended. */
+  readonly cause: Cause | undefined
+}
+
+/** What the platform is told each minute. */
+export interface HostHealth {
+  readonly state: 'healthy' | 'unhealthy'
+  readonly message: string
+}
+
+export interface LinkOptions {
+  readonly client: Pick<PlatformClient, 'call'>
+  readonly handshake: Handshake
+  readonly store: LinkStore
+  readonly queue: EventQueue
+  readonly hostId: string
+  readonly agentVersion: string
+  /** Name to register with. */
+  readonly name: () => string
+  readonly facts: () => ReportedFacts
+  readonly health: () => HostHealth
+  /** The registration token that an operator has put down for this host, if there is one. */
+  readonly readToken: () => Promise<string | undefined>
+  readonly removeToken: () => Promise<void>
+  /** Called after each change of the state. */
+  readonly onChange: () => void
+  /** Returns after so many milliseconds, or early when the signal is aborted; does not reject. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
+  /** 0 up to 1. */
+  readonly random: () => number
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** This host at the platform: registration, logins, heartbeats, facts, events. */
+export interface Link {
+  /** Keeps this host connected until the daemon stops. */
+  run(): Promise<void>
+  state(): LinkState
+  /** There is an event to send. */
+  wake(): void
+}
+
+/** Why a turn did not succeed. */
+type Refusal = Pick<Answer, 'status' | 'body' | 'retryAfter'> & { readonly cause: Cause }
+
+const beatMs = 60_000
+// A token is valid for 15 minutes; a login takes its time.
+const sessionMs = 14 * 60_000
+const removedMs = 3_600_000
+const refusedMs = 300_000
+// The platform counts three silent minutes too.
+const silenceMs = 180_000
+const logAgainMs = 600_000
+const eventDelayMs = 2_000
+const eventsAtOnce = 100
+
+const tokenMissing: Cause = {
+  kind: 'tokenRefused',
+  message: 'this host is not registered and has no registration token; run: edgehostctl platform connect',
+}
+
+export function createLink(options: LinkOptions): Link {
+  const { client, handshake, store, queue, hostId, random, stopping, clock, log } = options
+  let state: LinkState = {
+    ...{ isConnected: false, since: clock.now(), lastContactAt: undefined },
+    ...{ nextAttemptAt: undefined, cause: undefined },
+  }
+  let session: (Session & { readonly endsAt: number }) | undefined
+  let knownChecksum: string | undefined
+  /** What the platform refused; it is not sent again. */
+  let refusedChecksum: string | undefined
+  let beatDueAt = -Infinity
+  let eventsFrom = -Infinity
+  let failures = 0
+  let lost = { at: clock.monotonic(), since: clock.now() }
+  let told: { readonly kind: Cause['kind']; readonly at: number } | undefined
+  let wasConnected = false
+  /** A token of which the file could not be removed. */
+  let usedToken: string | undefined
+  let rest = new AbortController()
+
+  /** A registration is due with a new token, without a record, and where this host has another id by now. */
+  async function register(): Promise<Refusal | undefined> {
+    const token = await options.readToken()
+    const present = store.current()
+    const hasToken = token !== undefined && token !== usedToken
+    if (!hasToken && present?.hostId === hostId) return undefined
+    const answer = await handshake.register(token ?? '', options.name(), options.facts())
+    if (answer.cause)
+      return refusalOf(
+        !hasToken && answer.cause.kind === 'tokenRefused' ? { ...answer, cause: tokenMissing } : answer,
+      )
+    session = undefined
+    usedToken = token
+    if (hasToken) await options.removeToken()
+    return undefined
+  }
+
+  async function logIn(): Promise<Refusal | undefined> {
+    const uid = store.current()?.edgeHostUid ?? ''
+    const beganAt = clock.monotonic()
+    let answer = await handshake.logIn(uid)
+    if (answer.cause?.kind === 'unknownHost') {
+      // A platform that this host was connected to before knows its key, under another uid.
+      const again = await handshake.register('', options.name(), options.facts())
+      if (!again.cause) answer = await handshake.logIn(store.current()?.edgeHostUid ?? '')
+    }
+    if (answer.cause?.kind === 'removed') await store.markRemoved()
+    if (answer.session) {
+      session = { ...answer.session, endsAt: beganAt + sessionMs }
+      ;({ knownChecksum } = answer.session)
+    }
+    return refusalOf(answer)
+  }
+
+  const send = (call: { method: 'POST' | 'PUT' | 'PATCH'; path: string; body: unknown }) =>
+    client.call({ ...call, ...(session ? { token: session.token } : {}) })
+  const ownPath = (rest = '') => `/v1/edgehosts/${store.current()?.edgeHostUid ?? ''}${rest}`
+
+  async function beat(): Promise<Refusal | undefined> {
+    if (clock.monotonic() < beatDueAt) return undefined
+    const body = { ...options.health(), agentVersion: options.agentVersion }
+    const answer = await send({ method: 'PATCH', path: ownPath('/health'), body })
+    if (answer.cause) return refusalOf(answer)
+    // The first one comes at once, and so gives each host a second of its own.
+    const next = beatDueAt + beatMs
+    const now = clock.monotonic()
+    beatDueAt = next > now ? next : now + (beatDueAt === -Infinity ? beatMs * random() : beatMs)
+    state = { ...state, lastContactAt: clock.now() }
+    return undefined
+  }
+
+  async function report(): Promise<Refusal | undefined> {
+    const facts = options.facts()
+    const { hostChecksum } = facts
+    if (hostChecksum === knownChecksum || hostChecksum === refusedChecksum) return undefined
+    const answer = await send({ method: 'PUT', path: ownPath(), body: toEdgeHostFacts(facts) })
+    if (answer.status === 400 || answer.status === 413) {
+      refusedChecksum = hostChecksum
+      log.error({ cause: answer.cause?.message }, 'the platform refused what this host reported of itself')
+      return undefined
+    }
+    if (!answer.cause) knownChecksum = hostChecksum
+    return refusalOf(answer)
+  }
+
+  async function sendEvents(): Promise<Refusal | undefined> {
+    while (!stopping.aborted && clock.monotonic() >= eventsFrom) {
+      const { waiting, dropped } = queue.counts()
+      if (waiting + dropped === 0) return undefined
+      const refused = await deliver(queue.next(eventsAtOnce))
+      if (refused?.cause.kind !== 'busy') {
+        if (refused) return refused
+        continue
+      }
+      // Only the events wait: the platform answers heartbeats.
+      eventsFrom = clock.monotonic() + waitAfter(1, random(), refused.retryAfter)
+    }
+    return undefined
+  }
+
+  /** Sends events, one by one where the platform takes not all of them, so that one that it refuses holds up no other. */
+  async function deliver(events: readonly QueuedEvent[]): Promise<Refusal | undefined> {
+    const body = events.map(({ entity }) => entity)
+    const answer = await send({ method: 'POST', path: '/v1/events/components/bulk', body })
+    if (answer.status === 400 && events.length > 1) {
+      for (const event of events) {
+        const refused = await deliver([event])
+        if (refused) return refused
+      }
+      return undefined
+    }
+    if (answer.status === 400)
+      log.error(
+        { reason: body[0]?.reason, cause: answer.cause?.message },
+        'the platform refused an event; it is dropped',
+      )
+    else if (answer.cause) return refusalOf(answer)
+    queue.remove(events)
+    return undefined
+  }
+
+  const inOrder = async (
+    ...steps: readonly (() => Promise<Refusal | undefined>)[]
+  ): Promise<Refusal | undefined> => {
+    for (const step of steps) {
+      const refused = await step()
+      if (refused) return refused
+    }
+    return undefined
+  }
+
+  async function turn(): Promise<Refusal | undefined> {
+    const unregistered = await register()
+    if (unregistered) return unregistered
+    for (const isLast of [false, true]) {
+      if (!session || clock.monotonic() >= session.endsAt) {
+        const refused = await logIn()
+        if (refused) return refused
+      }
+      const refused = await inOrder(beat, report, sendEvents)
+      // The platform does not know the token any more: another login came after it, or this host was removed.
+      if (refused?.status !== 401 || isLast) return refused
+      session = undefined
+    }
+    return undefined
+  }
+
+  function succeed(): number {
+    const before = state
+    if (!before.isConnected) {
+      state = {
+        ...{ isConnected: true, since: clock.now(), lastContactAt: clock.now() },
+        ...{ nextAttemptAt: undefined, cause: undefined },
+      }
+      if (told || !wasConnected) log.info('connected to the platform')
+      const minutes = Math.round((clock.monotonic() - lost.at) / 60_000)
+      if (wasConnected && clock.monotonic() - lost.at >= silenceMs)
+        queue.add({
+          ...{ severity: 'Warning', reason: 'PlatformUnreachable', component: 'platform' },
+          message: `this host did not reach the platform for ${minutes} minutes, from ${formatTime(lost.since)} by its clock: ${before.cause?.message ?? ''}`,
+        })
+      told = undefined
+      wasConnected = true
+      options.onChange()
+    }
+    failures = 0
+    const now = clock.monotonic()
+    const { waiting, dropped } = queue.counts()
+    return Math.max(0, Math.min(beatDueAt - now, waiting + dropped > 0 ? eventsFrom - now : Infinity))
+  }
+
+  function fail({ cause, retryAfter }: Refusal): number {
+    if (state.isConnected) lost = { at: clock.monotonic(), since: clock.now() }
+    failures++
+    beatDueAt = -Infinity
+    const ms =
+      cause.kind === 'removed'
+        ? removedMs
+        : waitAfter(failures, random(), retryAfter, isPassing(cause) ? undefined : refusedMs)
+    const isNew = state.isConnected || state.cause?.message !== cause.message
+    state = {
+      ...{ isConnected: false, lastContactAt: state.lastContactAt, cause },
+      since: state.isConnected ? clock.now() : state.since,
+      nextAttemptAt: clock.now() + ms,
+    }
+    tell(cause)
+    if (isNew) options.onChange()
+    return ms
+  }
+
+  /** One line in the journal for what an operator should see: not for a platform that restarts. */
+  function tell(cause: Cause): void {
+    const now = clock.monotonic()
+    if (isPassing(cause) && now - lost.at < silenceMs) return
+    if (told && (told.kind === cause.kind || now - told.at < logAgainMs)) return
+    told = { kind: cause.kind, at: now }
+    log.warn({ cause: cause.kind }, `not connected to the platform: ${cause.message}`)
+  }
+
+  return {
+    async run() {
+      while (!stopping.aborted) {
+        const refused = await turn().catch(unwritten)
+        const ms = refused ? fail(refused) : succeed()
+        rest = new AbortController()
+        if (ms > 0) await options.pause(ms, AbortSignal.any([stopping, rest.signal]))
+        // Events that come together are sent together.
+        if (rest.signal.aborted) await options.pause(eventDelayMs, stopping)
+      }
+    },
+    state: () => state,
+    wake() {
+      // Without a connection the next attempt takes them with it.
+      if (state.isConnected && clock.monotonic() >= eventsFrom) rest.abort()
+    },
+  }
+}
+
+/** What this host has to keep could not be written; it is as before, and the next attempt may succeed. */
+const unwritten = (error: unknown): Refusal => ({
+  cause: {
+    kind: 'storage',
+    message: `this host could not store its registration or login (${error instanceof Error ? error.message : String(error)}); check its disk`,
+  },
+})
+
+const refusalOf = ({ cause, status, body, retryAfter }: Answer): Refusal | undefined =>
+  cause && {
+    cause,
+    ...(status === undefined ? {} : { status }),
+    ...(body === undefined ? {} : { body }),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  }

@@ -1,0 +1,258 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SystemEntry } from '../audit/own-entries.ts'
+import type { Mode } from '../base/role.ts'
+import { inSeconds } from '../base/sample.ts'
+import { formatTime } from '../base/time.ts'
+import { systemReason } from '../errors/system-reason.ts'
+import { notApplicable, type PlatformOfHostInfo } from '../host/document.ts'
+import type { Host } from '../host/room.ts'
+import type { EdgeHostInfo } from '../host/schemas.ts'
+import type { FiguresOf, Room } from '../room.ts'
+import type { Database } from '../store/database.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Logger } from '../system/log.ts'
+import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
+import type { about } from './about.ts'
+import { causeInWords, type Cause } from './cause.ts'
+import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from './client.ts'
+import type { PlatformOfHost } from './config.ts'
+import { createEventQueue, type HostEvent } from './event-queue.ts'
+import { reportedFacts, type ReportedFacts } from './facts.ts'
+import { createHostHealth } from './host-health.ts'
+import { openHostKey } from './host-key.ts'
+import { createLink, type Link } from './link.ts'
+import { openLinkStore, type Registration } from './link-store.ts'
+import { nameFor } from './name.ts'
+import { platformLinkRoutes } from './routes.ts'
+import type { PlatformLink, RegistrationStatus } from './schemas.ts'
+import { createHandshake } from './session.ts'
+import { createTokenFile } from './token-file.ts'
+
+export interface UplinkOptions {
+  readonly settings: PlatformOfHost
+  readonly mode: Mode
+  readonly stateDirectory: string
+  readonly database: Database
+  readonly hostId: string
+  /** `host.name` of the configuration. */
+  readonly configuredName: string | undefined
+  readonly host: Pick<Host, 'current' | 'firstReading' | 'hostName' | 'refresh'>
+  readonly agentVersion: string
+  /** Names of the checks of this host that fail. */
+  readonly failing: () => readonly string[]
+  readonly record: (entry: SystemEntry) => void
+  /** Replaces the calls over the network, in tests. */
+  readonly client?: PlatformClient | undefined
+  /** Replaces the time that passes between calls, in tests. */
+  readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined
+  /** Aborted when a stop of the daemon begins. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The link of this host to its platform, and what other rooms tell it and ask of it. */
+export interface Uplink extends Room {
+  /** Reports an event to the platform; in airgap mode nothing happens. */
+  report(event: HostEvent): void
+  /** What `GET /v1/edge-mgmt/edgehosts/current` says of it. */
+  inHostInfo(): PlatformOfHostInfo
+  /** One line for the console; undefined in airgap mode. */
+  consoleLine(): string | undefined
+  onChange(listener: () => void): void
+}
+
+/** Builds the room. In airgap mode it has nothing but its route. */
+export async function createUplink(options: UplinkOptions): Promise<Uplink> {
+  const { settings, mode, host, hostId, agentVersion, stopping, clock, log } = options
+  if (mode === 'airgap') return airgapped()
+  const { url } = settings
+  const store = await openLinkStore(options.stateDirectory, log)
+  const queue = createEventQueue({ ...options, onEvent: () => link?.wake() })
+  const listeners: (() => void)[] = []
+  let link: Link | undefined
+  /** Why there can be no link with these settings. */
+  let unusable: Cause | undefined = url === undefined ? noUrl : undefined
+  let client: PlatformClient | undefined
+  let running: Promise<void> | undefined
+
+  async function begin(address: string): Promise<void> {
+    client = options.client ?? createPlatformClient(await readTrust(address, settings, clock))
+    const key = await openHostKey(options.stateDirectory)
+    const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
+      options.record({
+        ...{ action: 'create', kind: 'platformRegistration', resourceUid: edgeHostUid },
+        message: `Register this host on the platform ${address}`,
+      })
+    link = createLink({
+      ...{ client, store, queue, hostId, agentVersion, random: Math.random, stopping, clock, log },
+      handshake: createHandshake({ client, key, store, hostId, onRegistered }),
+      name: () => nameFor(options.configuredName, host.hostName(), hostId),
+      facts: createFactsReader(host),
+      health: createHostHealth(options.failing, queue.add),
+      ...createTokenFile(settings.registrationTokenFile, log),
+      onChange: () => listeners.forEach((listener) => listener()),
+      pause: options.pause ?? pause,
+    })
+    // A stop may come before the first reading of the facts.
+    const stopped = new Promise<void>((resolve) =>
+      stopping.addEventListener('abort', () => resolve(), { once: true }),
+    )
+    await Promise.race([host.firstReading(), stopped])
+    if (stopping.aborted) return
+    queue.add({
+      ...{ severity: 'Normal', reason: 'HostStarted', component: 'edgehostd' },
+      message: `edgehostd ${agentVersion} has started`,
+    })
+    await link.run()
+  }
+
+  const cause = () => unusable ?? link?.state().cause
+  const status = () => statusOf(store.current(), hostId, cause())
+
+  function inReply(): PlatformLink {
+    const registration = store.current()
+    const { isConnected = false, since, lastContactAt, nextAttemptAt } = { ...link?.state() }
+    const found = cause()
+    const time = (name: 'since' | 'lastContactTimestamp' | 'nextAttemptTimestamp', at: number | undefined) =>
+      at === undefined ? {} : { [name]: formatTime(at) }
+    return {
+      ...{ mode, registrationStatus: status(), isConnected, events: queue.counts() },
+      ...(url === undefined ? {} : { url }),
+      ...(settings.proxy === undefined ? {} : { proxy: settings.proxy }),
+      ...(registration && {
+        edgeHostUid: registration.edgeHostUid,
+        projectUid: registration.projectUid,
+      }),
+      ...time('since', since),
+      ...time('lastContactTimestamp', lastContactAt),
+      ...time('nextAttemptTimestamp', nextAttemptAt),
+      ...(found && { cause: { ...found } }),
+    }
+  }
+
+  return {
+    report: queue.add,
+    inHostInfo() {
+      const found = cause()
+      return {
+        ...(url === undefined ? {} : { url }),
+        registrationStatus: status(),
+        ...(found && {
+          problem: {
+            reason: found.kind.replace(/^./, (first) => first.toUpperCase()),
+            message: found.message,
+          },
+        }),
+      }
+    },
+    consoleLine() {
+      const found = cause()
+      const how =
+        link?.state().isConnected === true ? 'connected' : found ? causeInWords(found) : 'connecting'
+      return `${url ?? 'no URL'}: ${how}`
+    },
+    onChange: (listener) => void listeners.push(listener),
+    async routes(app) {
+      await app.register(platformLinkRoutes, { link: inReply })
+    },
+    background() {
+      if (url === undefined) {
+        log.warn(`not connected to the platform: ${noUrl.message}`)
+        return
+      }
+      running = begin(url).catch((error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error)
+        unusable = { kind: 'settings', message }
+        log.error({ err: error }, `not connected to the platform: ${message}`)
+        listeners.forEach((listener) => listener())
+      })
+    },
+    figures(): FiguresOf<typeof about.families> {
+      return {
+        edgehostd_platform_silent_seconds: inSeconds(
+          link === undefined || link.state().isConnected ? 0 : clock.now() - link.state().since,
+        ),
+        edgehostd_platform_waiting_events: queue.counts().waiting,
+      }
+    },
+    async stop() {
+      client?.close()
+      await running
+    },
+  }
+}
+
+const airgapped = (): Uplink => ({
+  report: () => undefined,
+  inHostInfo: () => notApplicable,
+  consoleLine: () => undefined,
+  onChange: () => undefined,
+  async routes(app) {
+    await app.register(platformLinkRoutes, {
+      link: () => ({
+        ...{ mode: 'airgap', registrationStatus: 'not applicable', isConnected: false },
+        events: { waiting: 0, dropped: 0 },
+      }),
+    })
+  },
+  figures: (): FiguresOf<typeof about.families> => ({
+    edgehostd_platform_silent_seconds: 0,
+    edgehostd_platform_waiting_events: 0,
+  }),
+})
+
+const noUrl: Cause = {
+  kind: 'settings',
+  message: 'host.mode is connected and platform.url is not set; run: edgehostctl platform connect',
+}
+
+function statusOf(
+  registration: Registration | undefined,
+  hostId: string,
+  cause: Cause | undefined,
+): RegistrationStatus {
+  if (registration?.hostId !== hostId) return 'pending'
+  if (registration.isRemoved) return 'removed'
+  return cause?.kind === 'existsTwice' ? 'duplicate' : 'registered'
+}
+
+/** @throws Error for a file of authorities that cannot be read */
+async function readTrust(
+  url: string,
+  { caFile, fingerprint, proxy }: PlatformOfHost,
+  clock: Clock,
+): Promise<PlatformClientOptions> {
+  const ca =
+    caFile === undefined || fingerprint !== undefined
+      ? undefined
+      : await readRegularFile(caFile, textFileBytes).then(
+          ({ bytes }) => bytes.toString(),
+          (error: unknown) => {
+            const reason = systemReason(error as NodeJS.ErrnoException)
+            throw new Error(`platform.caFile, ${caFile}, cannot be read: ${reason}`, { cause: error })
+          },
+        )
+  return {
+    ...{ url, now: () => clock.now() },
+    ...(proxy === undefined ? {} : { proxy }),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
+    ...(ca === undefined ? {} : { ca }),
+  }
+}
+
+/** Reads the facts from the reply that the host has ready; they are computed again only when that has changed. */
+function createFactsReader(host: Pick<Host, 'current'>): () => ReportedFacts {
+  let known: { readonly etag: string; readonly facts: ReportedFacts } | undefined
+  return () => {
+    const reply = host.current()
+    if (!reply) throw new Error('the facts of this host are not read yet')
+    if (known?.etag !== reply.etag)
+      known = { etag: reply.etag, facts: reportedFacts(JSON.parse(reply.body) as EdgeHostInfo) }
+    return known.facts
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  // The signal ends it early, which is no error.
+  sleep(ms, undefined, { signal, ref: false }).catch(() => undefined)
