@@ -64,7 +64,7 @@ export function createService(options: ServiceOptions): Room {
   const show = async () => {
     if (!bound || !console) return
     const fingerprint = certificate.fingerprint()
-    const platform = shown?.platform.consoleLine()
+    const platform = shown.platform.consoleLine()
     await console.show(consoleText({ bound, addresses: names.addresses(), fingerprint, platform }))
   }
   names.onNamesChange(() => void show())
