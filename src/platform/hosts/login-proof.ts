@@ -10,6 +10,8 @@ export interface LoginProof {
 }
 
 const longestProof = 2_048
+// Far from the numbers that are not exact, which the database gives back no more; the next generations still count up from it.
+const largestGeneration = 2 ** 52
 const header = { alg: 'EdDSA', typ: 'edge-login+jwt' } as const
 const rawKeyBytes = 32
 // RFC 8410, 4: the DER of an Ed25519 key is this and its 32 bytes.
@@ -62,9 +64,8 @@ const isHeader = (value: unknown): boolean =>
 function isProof(value: unknown): value is LoginProof {
   if (!isObject(value)) return false
   const { sub, nonce, gen } = value
-  return (
-    typeof sub === 'string' && typeof nonce === 'string' && Number.isSafeInteger(gen) && (gen as number) >= 0
-  )
+  const isText = typeof sub === 'string' && typeof nonce === 'string'
+  return isText && Number.isInteger(gen) && (gen as number) >= 0 && (gen as number) <= largestGeneration
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

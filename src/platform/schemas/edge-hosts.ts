@@ -4,8 +4,14 @@ import { AnnotationsEntity, LabelsEntity, ObjectMeta } from './metadata.ts'
 // Wire types of hosts, used by the platform and by the hosts that connect to it. Sizes and counts are whole numbers.
 
 const text = (maxLength = 256) => Type.Optional(Type.String({ maxLength }))
+// The database gives back only numbers that are exact.
 const count = (description?: string) =>
-  Type.Optional(Type.Integer({ minimum: 0, ...(description === undefined ? {} : { description }) }))
+  Type.Optional(
+    Type.Integer({
+      ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      ...(description === undefined ? {} : { description }),
+    }),
+  )
 
 const Partition = Type.Object({
   fileSystemType: text(),
