@@ -5,6 +5,7 @@ import { AppError } from '../errors/app-error.ts'
 import { generalErrors } from '../errors/codes.ts'
 import { offBodyRefused, onBodyRefused } from './body-refusal.ts'
 import { connectionEnded } from './errors.ts'
+import { describeForm } from './json-form.ts'
 import { createGrowingBuffer } from '../base/growing-buffer.ts'
 
 /**
@@ -25,10 +26,16 @@ export function acceptJson(
   const parse = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser(types, (request: FastifyRequest, payload: IncomingMessage, done) => {
     readBody(request, payload, (error, text) => {
-      if (error) done(error)
+      const problem = error ?? refusalOf(text)
+      if (problem) done(problem)
       else void parse(request, text, done)
     })
   })
+}
+
+function refusalOf(text: string): AppError | undefined {
+  const problem = describeForm(text)
+  return problem === undefined ? undefined : new AppError(generalErrors.BadRequest, problem)
 }
 
 // A body whose rest does not arrive must not delay a stop of the daemon.
