@@ -8,7 +8,7 @@ export interface HostReply {
   readonly text: string
   readonly json: {
     readonly code?: string
-    readonly details?: { readonly nonce: string; readonly generation: number; readonly field?: string }
+    readonly details?: { readonly nonce: string; readonly field?: string }
     readonly Authorization?: string
     readonly generation?: number
     readonly metadata?: { readonly uid: string }

@@ -83,7 +83,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
   const tokenStore = createTokenStore(database)
   const tokens = createRegistrationTokens({ store: tokenStore, findProject, transaction, clock })
   const hostTokens = await createHostTokens({ key: secrets.derive('token of a host'), clock })
-  const nonces = createNonces({ key: secrets.derive('nonce of a host'), clock })
+  const nonces = createNonces({ clock })
   const heartbeats = createHeartbeats({ database, clock, log })
 
   function get(uid: string, projectUid: string): HostRecord {

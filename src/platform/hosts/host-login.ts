@@ -17,13 +17,12 @@ export interface HostLoginOptions {
 
 export interface HostLogin {
   /**
-   * The first half: a nonce for the host to sign, and the last generation that the platform knows. Every uid gets one, so that uids cannot be
-   * probed.
+   * The first half: a nonce for the host to sign, and nothing else. Every uid gets one, so that uids cannot be probed.
    */
   challenge(uid: string): AppError
   /**
    * The second half. The new generation is on the disk when it returns.
-   * @throws AppError LoginChallenge for a nonce that is too old, LoginRefused, HostRemoved, HostExistsTwice
+   * @throws AppError LoginChallenge for a nonce that is too old or was used, LoginRefused, HostRemoved, HostExistsTwice
    */
   logIn(
     uid: string,
@@ -36,7 +35,7 @@ export function createHostLogin(options: HostLoginOptions): HostLogin {
 
   const challenge = (uid: string) =>
     new AppError(platformErrors.LoginChallenge, 'sign this nonce with the key of the host', {
-      details: { nonce: nonces.make(uid), generation: hosts.find(uid)?.last ?? 0 },
+      details: { nonce: nonces.make(uid) },
     })
 
   const refused = () =>
@@ -59,7 +58,7 @@ export function createHostLogin(options: HostLoginOptions): HostLogin {
       const key = keyText === undefined ? undefined : parseHostKey(keyText)
       const claims = key && readLoginProof(proof, key)
       if (claims?.sub !== uid) throw refused()
-      if (!nonces.isValid(claims.nonce, uid)) throw challenge(uid)
+      if (!nonces.take(claims.nonce, uid)) throw challenge(uid)
       const outcome = transaction(() => {
         const current = hosts.find(uid)
         if (!current) return 'removed'

@@ -2,12 +2,13 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../system/clock.ts'
 
 /**
- * Nonces that need no memory: the time, random bytes, and a code over both and the host they are for. A nonce is valid for a minute. It may be
- * used more than once in that time; what keeps a login from being used again is the generation that it contains.
+ * Nonces that need no memory until they are used: the time, random bytes, and a code over both and the host they are for. A nonce is valid for a
+ * minute, and once: a proof that is sent again would get a token for another one who has read it, or make the host look like two.
  */
 export interface Nonces {
   make(hostUid: string): string
-  isValid(nonce: string, hostUid: string): boolean
+  /** Whether a nonce is valid for a host; from then on it is not. To be called for proofs that the host has signed only, since each is remembered. */
+  take(nonce: string, hostUid: string): boolean
 }
 
 const lifeMs = 60_000
@@ -16,7 +17,19 @@ const randomSize = 16
 const codeSize = 32
 const size = timeBytes + randomSize + codeSize
 
-export function createNonces({ key, clock }: { readonly key: Buffer; readonly clock: Clock }): Nonces {
+export function createNonces({ clock }: { readonly clock: Clock }): Nonces {
+  // A key of this process: what was used before a restart is forgotten, and must not be valid after it.
+  const key = randomBytes(32)
+  /** When each nonce was taken, by the monotonic clock; the oldest first. */
+  const taken = new Map<string, number>()
+
+  function forgetOld(): void {
+    for (const [nonce, at] of taken) {
+      if (clock.monotonic() - at < lifeMs) return
+      taken.delete(nonce)
+    }
+  }
+
   const codeOf = (content: Buffer, hostUid: string) =>
     createHmac('sha256', key).update(content).update(hostUid).digest()
   return {
@@ -26,14 +39,18 @@ export function createNonces({ key, clock }: { readonly key: Buffer; readonly cl
       const content = Buffer.concat([time, randomBytes(randomSize)])
       return Buffer.concat([content, codeOf(content, hostUid)]).toString('base64url')
     },
-    isValid(nonce, hostUid) {
+    take(nonce, hostUid) {
+      forgetOld()
+      if (taken.has(nonce)) return false
       const bytes = Buffer.from(nonce, 'base64url')
       // Base64 has several spellings of some bytes; only ours is accepted.
       if (bytes.length !== size || bytes.toString('base64url') !== nonce) return false
       const content = bytes.subarray(0, timeBytes + randomSize)
       if (!timingSafeEqual(bytes.subarray(timeBytes + randomSize), codeOf(content, hostUid))) return false
       const age = clock.now() - content.readUIntBE(0, timeBytes)
-      return age >= 0 && age < lifeMs
+      if (age < 0 || age >= lifeMs) return false
+      taken.set(nonce, clock.monotonic())
+      return true
     },
   }
 }

@@ -138,10 +138,15 @@ describe('the login of a host', () => {
   it('cannot be used again, nor with the nonce of another host, nor after a minute', async () => {
     const [host, other] = [await registered(), await registered()]
     const nonce = (await host.challenge()).json.details!.nonce
-    expect((await host.answer(nonce, 0)).status).toBe(200)
-    platform.rooms.hosts.authenticate((await host.logIn()).json.Authorization!)
-    // What stood on the wire before is an old generation now.
-    expect((await host.answer(nonce, 0)).json.code).toBe('HostExistsTwice')
+    const answered = await host.answer(nonce, 0)
+    expect(answered.status).toBe(200)
+    // What stood on the wire gets no other token, neither before the host has used its own nor after that.
+    expect((await host.answer(nonce, 0)).json.code).toBe('LoginChallenge')
+    platform.rooms.hosts.authenticate(answered.json.Authorization!)
+    expect((await host.answer(nonce, 0)).json.code).toBe('LoginChallenge')
+    // Nor does it make the host look like two.
+    host.generation = answered.json.generation!
+    expect((await host.logIn()).status).toBe(200)
     expect((await other.answer(nonce)).json.code).toBe('LoginChallenge')
     const late = (await other.challenge()).json.details!.nonce
     platform.clock.turn(minuteMs)
@@ -150,8 +155,12 @@ describe('the login of a host', () => {
 
   it('of an unknown host and of a wrong key are refused alike', async () => {
     const unknown = playEdgeHost(platform, { uid: randomUUID() })
-    expect((await unknown.challenge()).json.code).toBe('LoginChallenge')
     const host = await registered()
+    await host.logIn()
+    for (const challenge of [await unknown.challenge(), await host.challenge()]) {
+      expect(challenge.json.code).toBe('LoginChallenge')
+      expect(Object.keys(challenge.json.details!)).toEqual(['nonce'])
+    }
     const thief = playEdgeHost(platform, { hostUid: host.hostUid, uid: host.uid })
     const replies = [await unknown.loseLogin(), await thief.loseLogin()]
     for (const { json } of replies) expect(json.code).toBe('LoginRefused')

@@ -1,4 +1,4 @@
-import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { judgeGeneration, type Generations } from '../../../src/platform/hosts/generations.ts'
 import { parseHostKey, readLoginProof } from '../../../src/platform/hosts/login-proof.ts'
@@ -61,15 +61,23 @@ describe('the proof of a login', () => {
 
 describe('a nonce', () => {
   const clock = createTurningClock()
-  const nonces = createNonces({ key: randomBytes(32), clock })
+  const nonces = createNonces({ clock })
 
   it('is valid for a minute, for one host', () => {
-    const nonce = nonces.make('one')
-    expect([nonces.isValid(nonce, 'one'), nonces.isValid(nonce, 'two')]).toEqual([true, false])
+    const [early, late, tooLate] = [nonces.make('one'), nonces.make('one'), nonces.make('one')]
+    expect([nonces.take(early, 'two'), nonces.take(early, 'one')]).toEqual([false, true])
     clock.turn(59_999)
-    expect(nonces.isValid(nonce, 'one')).toBe(true)
+    expect(nonces.take(late, 'one')).toBe(true)
     clock.turn(1)
-    expect(nonces.isValid(nonce, 'one')).toBe(false)
+    expect(nonces.take(tooLate, 'one')).toBe(false)
+  })
+
+  it('is valid once, and not for another process', () => {
+    const nonce = nonces.make('one')
+    expect(createNonces({ clock }).take(nonce, 'one')).toBe(false)
+    expect([nonces.take(nonce, 'one'), nonces.take(nonce, 'one')]).toEqual([true, false])
+    clock.turn(59_999)
+    expect(nonces.take(nonce, 'one')).toBe(false)
   })
 
   it('is another one each time, and not valid before its time or when it is altered', () => {
@@ -77,11 +85,11 @@ describe('a nonce', () => {
     expect(nonces.make('one')).not.toBe(nonce)
     for (let index = 0; index < nonce.length; index += 1) {
       const altered = nonce.slice(0, index) + (nonce[index] === 'A' ? 'B' : 'A') + nonce.slice(index + 1)
-      expect(nonces.isValid(altered, 'one')).toBe(false)
+      expect(nonces.take(altered, 'one')).toBe(false)
     }
-    expect(nonces.isValid('', 'one')).toBe(false)
+    expect(nonces.take('', 'one')).toBe(false)
     clock.turn(-1)
-    expect(nonces.isValid(nonce, 'one')).toBe(false)
+    expect(nonces.take(nonce, 'one')).toBe(false)
   })
 })
 
