@@ -1,15 +1,18 @@
 // RFC 3339, section 5.6. Date.parse alone accepts other formats too.
 const timestamp = /^(\d{4}-\d\d-\d\d)T(?!24)\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
 
-/** Parses an RFC 3339 time to milliseconds since 1970; undefined for text that is not a valid time. */
+/**
+ * Parses an RFC 3339 time to milliseconds since 1970; undefined for text that is not a valid time, or that its time zone puts beyond the years
+ * 0000 to 9999, where RFC 3339 has no text for it.
+ */
 export function parseTime(text: string): number | undefined {
   const day = timestamp.exec(text)?.[1]
   if (day === undefined) return undefined
   const time = Date.parse(text.toUpperCase())
   // Date.parse reads the 30th of February as the 2nd of March.
   const midnight = Date.parse(`${day}T00:00:00Z`)
-  const isMoment = !Number.isNaN(time) && new Date(midnight).toISOString().startsWith(day)
-  return isMoment ? time : undefined
+  const isMoment = !Number.isNaN(time) && formatTime(midnight).startsWith(day)
+  return isMoment && timestamp.test(formatTime(time)) ? time : undefined
 }
 
 /** Milliseconds since 1970 as RFC 3339 in UTC. */
