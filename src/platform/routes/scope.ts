@@ -13,7 +13,9 @@ export const scopeOf = (request: FastifyRequest): string => namedProject(request
 export function namedProject({ headers, query }: FastifyRequest): string | undefined {
   const inHeader = headers.projectuid
   const inQuery = (query as Readonly<Record<string, unknown>> | null)?.ProjectUid
-  const named = [...[inHeader ?? []].flat(), ...[inQuery ?? []].flat()]
+  // Node joins the values of a header that is sent more than once.
+  const inHeaders = [inHeader ?? []].flat().flatMap((each) => each.split(','))
+  const named = [...inHeaders.map((each) => each.trim()), ...[inQuery ?? []].flat()]
     .map(String)
     .filter((each) => each !== '')
   const [first] = named

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestPlatform } from '../support/test-platform.ts'
+
+let platform: Awaited<ReturnType<typeof createTestPlatform>>
+let admin: Readonly<Record<string, string>>
+let north: string
+let south: string
+
+beforeAll(async () => {
+  platform = await createTestPlatform()
+  await platform.addUser('root@plant.example', 'a long password', ['admin'])
+  admin = await platform.signIn('root@plant.example', 'a long password')
+  ;[north, south] = [await makeProject('north'), await makeProject('south')]
+})
+afterAll(() => platform.close())
+
+async function makeProject(name: string): Promise<string> {
+  const payload = { metadata: { name } }
+  const reply = await platform.app.inject({ method: 'POST', url: '/v1/projects', headers: admin, payload })
+  return reply.json<{ uid: string }>().uid
+}
+
+it('a header ProjectUid that is sent more than once is refused for different values, and counts once for the same one', async () => {
+  const statusOf = async (inHeader: string) => {
+    // Node gives the values of such a header as one text, with commas between.
+    const headers = { ...admin, ProjectUid: inHeader }
+    return (await platform.app.inject({ url: '/v1/edgehosts', headers })).statusCode
+  }
+  expect(await statusOf(`${north}, ${north}`)).toBe(200)
+  expect(await statusOf(`${north}, `)).toBe(200)
+  expect(await statusOf(`${north}, ${south}`)).toBe(400)
+  expect(await statusOf(`${north} ${north}`)).toBe(404)
+})
