@@ -26,6 +26,8 @@ export interface EdgeHostRoutesOptions {
 }
 
 const Params = Type.Object({ uid: Uid })
+// As at a registration, which is open. Fifty hosts are a page of the list, and it is made at once.
+const largestFacts = 131_072
 const resource = ({ params }: { readonly params: unknown }) => ({
   uid: uidOf((params as { readonly uid?: unknown }).uid),
 })
@@ -185,6 +187,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
   app.put(
     '/v1/edgehosts/:uid',
     {
+      bodyLimit: largestFacts,
       config: { access: 'host', audit: false },
       schema: {
         operationId: 'updateEdgeHost',
