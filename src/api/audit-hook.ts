@@ -22,6 +22,8 @@ export interface AuditWords {
   readonly actor?: (request: FastifyRequest) => string
   /** Whether a request that changes nothing is recorded, asked when its reply is known; without it, each is. */
   readonly when?: (request: FastifyRequest) => boolean
+  /** Whether a request only tries, whatever its outcome: it then has neither intent nor record. The query is checked, the body may not be. */
+  readonly isTrial?: (request: FastifyRequest) => boolean
   /** The request is served even if the trail cannot be written; for logins and the ends of sessions. */
   readonly bestEffort?: boolean
 }
@@ -143,6 +145,10 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
         ...[route.preHandler ?? []].flat(),
         // The last hook, since the handler changes something after it.
         (request, _reply, done) => {
+          if (words.isTrial?.(request) === true) {
+            done()
+            return
+          }
           const begun = audit.begin(describe(request, words, what))
           request.auditBegun = begun ?? ''
           done(begun === undefined ? unwritable() : undefined)
@@ -152,7 +158,7 @@ export function addAudit(app: FastifyInstance, audit: RequestAudit): UnroutedAud
     route.onSend = [
       ...[route.onSend ?? []].flat(),
       async (request, reply) => {
-        if (words.when?.(request) === false) return
+        if (words.isTrial?.(request) === true || words.when?.(request) === false) return
         const begun = request.auditBegun || undefined
         if (reply.statusCode >= 400) isCounted(request)
         name(reply, await audit.end(describe(request, words, what), reply.statusCode, begun))

@@ -11,7 +11,8 @@ export interface HostReply {
     readonly details?: { readonly nonce: string; readonly field?: string }
     readonly Authorization?: string
     readonly generation?: number
-    readonly metadata?: { readonly uid: string }
+    readonly metadata?: { readonly uid: string; readonly name: string }
+    readonly aclmeta?: { readonly projectUid: string }
   }
 }
 
@@ -24,6 +25,8 @@ export interface PlayedEdgeHost {
   generation: number
   token: string
   register(hostAuthToken: string, name?: string): Promise<HostReply>
+  /** The same with a query, for example `?dryRun=true`; the uid of the reply is not stored. */
+  ask(query: string, hostAuthToken: string, name?: string): Promise<HostReply>
   /** The first half of a login. */
   challenge(): Promise<HostReply>
   /** The second half; what it gets is not stored. */
@@ -52,8 +55,8 @@ export function playEdgeHost(
     uid,
     generation,
     token: '',
-    async register(hostAuthToken: string, name = 'press-1') {
-      const reply = await post('/v1/edgehosts/register', {
+    ask: (query: string, hostAuthToken: string, name = 'press-1') =>
+      post(`/v1/edgehosts/register${query}`, {
         metadata: { name },
         spec: {
           device: { archType: 'amd64', memory: { sizeInMB: 2_048 } },
@@ -63,7 +66,9 @@ export function playEdgeHost(
             hostIdentity: { mode: 'signature', publicKey },
           },
         },
-      })
+      }),
+    async register(hostAuthToken: string, name?: string) {
+      const reply = await host.ask('', hostAuthToken, name)
       host.uid = reply.json.metadata?.uid ?? host.uid
       return reply
     },

@@ -15,7 +15,6 @@ import type {
   EdgeHostMeta,
   EdgeHostFacts,
   EdgeHostMetaUpdate,
-  EdgeHostRegistration,
 } from '../schemas/edge-hosts.ts'
 import { requireUnchanged } from '../unchanged.ts'
 import { createHeartbeats, type Heartbeats } from './heartbeats.ts'
@@ -24,7 +23,7 @@ import { createHostLogin, type HostLogin } from './host-login.ts'
 import { createHostStore, hostColumns, toHostRecord, type HostRecord } from './host-store.ts'
 import { createHostTokens } from './host-tokens.ts'
 import { createNonces } from './nonces.ts'
-import { createRegistration } from './registration.ts'
+import { createRegistration, type Registration } from './registration.ts'
 import { createRegistrationTokens, type RegistrationTokens } from './registration-tokens.ts'
 import { createTokenStore } from './token-store.ts'
 
@@ -41,7 +40,7 @@ export interface HostPartsOptions {
 /** Edge hosts: their registration, their logins, and what is known of them. */
 export interface HostParts {
   readonly tokens: RegistrationTokens
-  readonly register: (registration: EdgeHostRegistration) => HostRecord
+  readonly registration: Registration
   readonly login: HostLogin
   /** The host of a token; its first use shows that the host has stored the generation. */
   authenticate(token: string): HostRecord | undefined
@@ -128,7 +127,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
     tokens,
     toDevice,
     get,
-    register: createRegistration({ hosts: store, tokens, tokenStore, transaction, clock }),
+    registration: createRegistration({ hosts: store, tokens, tokenStore, transaction, clock }),
     login: createHostLogin({ hosts: store, nonces, makeToken: hostTokens.make, transaction, clock }),
     authenticate(token) {
       const claims = hostTokens.read(token)

@@ -17,41 +17,54 @@ export interface RegistrationOptions {
   readonly clock: Clock
 }
 
-/**
- * Registers a host with its key. It may be done again: the same host with the same key gets the record that is there, whatever has become of
- * the token, since it proves nothing that the record does not show.
- * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, HostNameExists, BadRequest
- */
-export function createRegistration(options: RegistrationOptions) {
+/** The registration of hosts with their keys. */
+export interface Registration {
+  /**
+   * Registers a host. It may be done again: the same host with the same key gets the record that is there, whatever has become of the
+   * token, since it proves nothing that the record does not show.
+   * @throws AppError RegistrationTokenRefused, HostAlreadyRegistered, HostNameExists, BadRequest
+   */
+  register(registration: EdgeHostRegistration): HostRecord
+  /**
+   * The same checks with the same errors, and nothing is written.
+   * @returns the record that is there, or the one that would be made, which has an empty uid
+   */
+  tryOut(registration: EdgeHostRegistration): HostRecord
+}
+
+export function createRegistration(options: RegistrationOptions): Registration {
   const { hosts, tokens, tokenStore, transaction, clock } = options
-  return ({ metadata, spec }: EdgeHostRegistration): HostRecord => {
+
+  /** @returns the record, and the uid of the token where it is a new one */
+  function plan({ metadata, spec }: EdgeHostRegistration): { host: HostRecord; tokenUid?: string } {
     const { host, device = {}, service = {} } = spec
     const { publicKey } = host.hostIdentity
     if (!parseHostKey(publicKey))
       throw refusedField('spec.host.hostIdentity.publicKey', 'is no Ed25519 key of 32 bytes, as base64url')
-    return transaction(() => {
-      const known = hosts.findByHostUid(host.hostUid)
-      if (known?.publicKey === publicKey) return known
-      const token = tokens.findUsable(host.hostAuthToken)
-      if (!token)
-        throw new AppError(
-          platformErrors.RegistrationTokenRefused,
-          'the registration token is unknown, expired, switched off or used up; ask an administrator of the platform for another one',
-        )
-      if (known)
-        throw new AppError(
-          platformErrors.HostAlreadyRegistered,
-          `${host.hostUid} is registered with another key; an administrator of the platform has to delete ${known.name} first`,
-        )
-      if (hosts.hasName(token.projectUid, metadata.name))
-        throw new AppError(
-          platformErrors.HostNameExists,
-          `there is a host named ${metadata.name} in this project`,
-          { details: { field: 'metadata.name' } },
-        )
-      const now = clock.now()
-      const made: HostRecord = {
-        ...{ uid: uuidAt(now), projectUid: token.projectUid, hostUid: host.hostUid, name: metadata.name },
+    const known = hosts.findByHostUid(host.hostUid)
+    if (known?.publicKey === publicKey) return { host: known }
+    const token = tokens.findUsable(host.hostAuthToken)
+    if (!token)
+      throw new AppError(
+        platformErrors.RegistrationTokenRefused,
+        'the registration token is unknown, expired, switched off or used up; ask an administrator of the platform for another one',
+      )
+    if (known)
+      throw new AppError(
+        platformErrors.HostAlreadyRegistered,
+        `${host.hostUid} is registered with another key; an administrator of the platform has to delete ${known.name} first`,
+      )
+    if (hosts.hasName(token.projectUid, metadata.name))
+      throw new AppError(
+        platformErrors.HostNameExists,
+        `there is a host named ${metadata.name} in this project`,
+        { details: { field: 'metadata.name' } },
+      )
+    const now = clock.now()
+    return {
+      tokenUid: token.uid,
+      host: {
+        ...{ uid: '', projectUid: token.projectUid, hostUid: host.hostUid, name: metadata.name },
         ...{ labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {}, publicKey },
         reported: {
           ...{ device, service, hostAddress: host.hostAddress },
@@ -59,10 +72,20 @@ export function createRegistration(options: RegistrationOptions) {
         },
         ...{ last: 0, isUsed: false, isTwice: false, isNextAccepted: false },
         ...{ createdAt: now, modifiedAt: now },
-      }
-      hosts.put(made)
-      tokenStore.countHost(token.uid)
-      return made
-    })
+      },
+    }
+  }
+
+  return {
+    tryOut: (registration) => plan(registration).host,
+    register: (registration) =>
+      transaction(() => {
+        const { host, tokenUid } = plan(registration)
+        if (tokenUid === undefined) return host
+        const made = { ...host, uid: uuidAt(host.createdAt) }
+        hosts.put(made)
+        tokenStore.countHost(tokenUid)
+        return made
+      }),
   }
 }

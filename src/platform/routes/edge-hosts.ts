@@ -25,6 +25,13 @@ export interface EdgeHostRoutesOptions {
   readonly listTokens: ContinueTokens
 }
 
+// Another name is refused: with `dryrun` the host would be registered.
+const DryRunQuery = Type.Object(
+  { dryRun: Type.Optional(Type.Boolean({ default: false, description: 'Only check.' })) },
+  { additionalProperties: false },
+)
+const isDryRun = (query: unknown) => (query as { readonly dryRun?: unknown } | null)?.dryRun === true
+
 const Params = Type.Object({ uid: Uid })
 // As at a registration, which is open. Fifty hosts are a page of the list, and it is made at once.
 const largestFacts = 131_072
@@ -46,17 +53,24 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
     app.post(
       url,
       {
-        config: { access: 'open', audit: { action: 'create', kind: 'edgeHost' } },
+        config: {
+          access: 'open',
+          audit: { action: 'create', kind: 'edgeHost', isTrial: ({ query }) => isDryRun(query) },
+        },
         schema: {
           operationId,
           tags,
           summary: 'Register a host with a registration token and its key; hosts do this by themselves',
+          description:
+            'With dryRun=true nothing is registered, recorded or counted: the reply is the host that is known, or the one that would be made, with an empty uid; refusals are the same.',
+          querystring: DryRunQuery,
           body: EdgeHostRegistration,
           response: { 200: EdgeHostDevice, ...errorReplies(400, 401, 409) },
         },
       },
       async (request) => {
-        const host = hosts.register(request.body)
+        if (isDryRun(request.query)) return hosts.toDevice(hosts.registration.tryOut(request.body))
+        const host = hosts.registration.register(request.body)
         request.auditResource = host
         return hosts.toDevice(host)
       },

@@ -107,6 +107,45 @@ describe('a registration', () => {
     expect((await other.register(token)).status).toBe(200)
   })
 
+  it('can be tried: the same refusals, the host as it would be, and nothing is written, counted or recorded', async () => {
+    const one = await makeToken({ defaultProjectUid: projectUid, maximumHosts: 1 })
+    const audits = async () => (await ask('GET', '/v1/audits?limit=1')).json.listmeta.count
+    const before = await audits()
+    const host = playEdgeHost(platform)
+    for (const url of ['?dryRun=true', '?dryRun=true']) {
+      const tried = await host.ask(url, one.token, 'mill-9')
+      expect(tried).toMatchObject({
+        status: 200,
+        json: { metadata: { uid: '', name: 'mill-9' }, aclmeta: { projectUid } },
+      })
+      expect(tried.text).not.toContain(one.token)
+    }
+    expect((await host.ask('?dryRun=true', 'unknown')).json.code).toBe('RegistrationTokenRefused')
+    expect(await audits()).toBe(before)
+    expect((await ask('GET', `/v1/edgehosts/tokens/${one.uid}`)).json.status.hosts).toBe(0)
+
+    await host.register(one.token, 'mill-9')
+    expect(await audits()).toBe(before + 1)
+    const known = await host.ask('?dryRun=true', 'unknown', 'other')
+    expect(known.json.metadata).toMatchObject({ uid: host.uid, name: 'mill-9' })
+    expect((await playEdgeHost(platform).ask('?dryRun=true', one.token)).json.code).toBe(
+      'RegistrationTokenRefused',
+    )
+    const { token } = await makeToken()
+    const other = playEdgeHost(platform, { hostUid: host.hostUid })
+    const refused = await other.ask('?dryRun=true', token)
+    expect([refused.status, refused.json.code]).toEqual([409, 'HostAlreadyRegistered'])
+  })
+
+  it.each(['?dryRun=1', '?dryRun=', '?dryRun=TRUE', '?dryRun=true&dryRun=true', '?dryrun=true'])(
+    'registers nothing with %s, which may have been meant as a try',
+    async (query) => {
+      const { uid, token } = await makeToken()
+      expect((await playEdgeHost(platform).ask(query, token)).status).toBe(400)
+      expect((await ask('GET', `/v1/edgehosts/tokens/${uid}`)).json.status.hosts).toBe(0)
+    },
+  )
+
   it('shows no token and no secret, and puts the host where its token says', async () => {
     const { token } = await makeToken({ defaultProjectUid: projectUid })
     const host = playEdgeHost(platform)
