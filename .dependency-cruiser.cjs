@@ -46,6 +46,11 @@ const law = {
   authoring: [
     ...['base', 'errors', 'system', 'config', 'program', 'archive', 'definition', 'content/format', 'ctl'],
   ],
+  // Another one: it writes the configuration of the daemon, and checks with the calls of uplink.
+  connect: [
+    ...['base', 'errors', 'system', 'config', 'program', 'uplink', 'ctl'],
+    ...['host/schemas.ts', 'platform/schemas'],
+  ],
 }
 const names = Object.keys(law)
 for (const [index, [name, mayUse]] of Object.entries(law).entries())
@@ -65,7 +70,7 @@ const pathOf = (name) => (name.endsWith('.ts') ? name.replace('.', '\\.') + '$' 
 const pathsOf = (names) => `^src/(${names.map(pathOf).join('|')})`
 
 // A program that needs the sum of the declarations is a root too.
-const rootProgram = '^src/support/main\\.ts$'
+const rootProgram = '^src/(support|connect)/main\\.ts$'
 
 // What answers requests beside the routes of the service API: an app of its own.
 const apps = ['content/registry']

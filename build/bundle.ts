@@ -5,6 +5,7 @@
 // - edgeplatformd.cjs, edgeplatformctl.cjs: the platform and its command line, with a package of their own;
 // - backup.cjs: the program of `edgeplatformctl backup` and `restore`;
 // - support.cjs and definition.cjs: the programs of `edgehostctl support` and `edgehostctl definition`;
+// - platform.cjs: the program of `edgehostctl platform connect` and `platform disconnect`;
 // - examine.cjs: checks definitions for the daemon;
 // - content.cjs: unpacks, checks and publishes bundles for the daemon;
 // - prepare.cjs: prepares a cluster from a definition for the daemon;
@@ -112,6 +113,7 @@ const files: Record<string, string> = {
   }),
   'backup.cjs': await bundle({ ...ofPlatform, entryPoints: ['src/platform-backup.ts'] }),
   'support.cjs': await bundle({ ...programOptions, entryPoints: ['src/support/main.ts'] }),
+  'platform.cjs': await bundle({ ...programOptions, entryPoints: ['src/connect/main.ts'] }),
   'definition.cjs': await bundle({ ...programOptions, entryPoints: ['src/authoring/main.ts'] }),
   'examine.cjs': await bundle({ ...programOptions, entryPoints: ['src/definition/examination/main.ts'] }),
   'content.cjs': await bundle({ ...programOptions, entryPoints: ['src/content/program/main.ts'] }),

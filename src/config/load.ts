@@ -7,7 +7,7 @@ import { checkValue } from './check-value.ts'
 import type { CommandLine } from './command-line.ts'
 import { listKeys, type Key, type SchemaNode } from './key.ts'
 import { ConfigInvalid, type Problem } from './problem.ts'
-import { listDropIns, readConfigFile } from './read-file.ts'
+import { listDropIns, readConfigFile, sortByBytes } from './read-file.ts'
 import { parseText, type Setting } from './setting.ts'
 
 /** The effective configuration and the source of each value. */
@@ -27,6 +27,8 @@ export interface LoadConfigOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Read when neither `--config` nor `EDGEHOSTD_CONFIG` names a file; may be missing. */
   readonly defaultFile?: string
+  /** A drop-in as it is going to be: its text counts instead of what is on the disk; undefined for one that is going to be removed. */
+  readonly planned?: { readonly file: string; readonly text: string | undefined }
   /** Checks what the schema cannot express: gets the effective value of each key by its dotted path. */
   readonly inspect?: (value: (path: string) => unknown) => Promise<readonly Finding[]>
 }
@@ -61,7 +63,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   const named = commandLine.configFile ?? (environment[fileVariable] || undefined)
   const file = named ?? defaultFile
   await addFile(collected, layers, file, named === undefined)
-  await addDropIns(collected, layers, join(dirname(file), 'config.d'))
+  await addDropIns(collected, layers, join(dirname(file), 'config.d'), options.planned)
   addEnvironment(collected, layers.keys, environment)
   collected.settings.push(...commandLine.settings)
   collected.problems.push(...commandLine.problems)
@@ -77,9 +79,15 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   return { config: complete(schema, '', effective, sources), sources }
 }
 
-async function addFile(collected: Collected, layers: Layers, file: string, mayBeMissing: boolean) {
+async function addFile(
+  collected: Collected,
+  layers: Layers,
+  file: string,
+  mayBeMissing: boolean,
+  planned?: string,
+) {
   const place = escapeInvisible(file)
-  const read = readConfigFile(file)
+  const read = planned === undefined ? readConfigFile(file) : { text: planned }
   if ('reason' in read) {
     if (read.missing && mayBeMissing) return
     collected.understood = false
@@ -103,14 +111,29 @@ function isBlank(text: string): boolean {
   return text.split('\n').every((line) => /^[ \t\r]*(#|$)/.test(line))
 }
 
-async function addDropIns(collected: Collected, layers: Layers, directory: string) {
+async function addDropIns(
+  collected: Collected,
+  layers: Layers,
+  directory: string,
+  planned: LoadConfigOptions['planned'],
+) {
   const found = listDropIns(directory)
-  if ('names' in found) {
-    for (const name of found.names) await addFile(collected, layers, join(directory, name), false)
-  } else if (!found.missing) {
+  if (!('names' in found) && !found.missing) {
     collected.understood = false
     collected.problems.push({ place: escapeInvisible(directory), message: found.reason })
   }
+  const present = 'names' in found ? found.names.map((name) => join(directory, name)) : []
+  const files = planned ? withPlanned(present, planned) : present
+  for (const file of files)
+    await addFile(collected, layers, file, false, file === planned?.file ? planned.text : undefined)
+}
+
+function withPlanned(
+  present: readonly string[],
+  { file, text }: NonNullable<LoadConfigOptions['planned']>,
+): string[] {
+  const others = present.filter((each) => each !== file)
+  return text === undefined ? others : sortByBytes([...others, file])
 }
 
 function addEnvironment(

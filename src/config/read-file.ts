@@ -29,11 +29,15 @@ export function readConfigFile(file: string): { readonly text: string } | Unread
 export function listDropIns(directory: string): { readonly names: string[] } | Unreadable {
   try {
     const names = readdirSync(directory).filter((name) => name.endsWith('.yaml') && !name.startsWith('.'))
-    return { names: names.sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))) }
+    return { names: sortByBytes(names) }
   } catch (error) {
     return describeFailure(error)
   }
 }
+
+/** Names in byte order, as drop-ins count. */
+export const sortByBytes = (names: readonly string[]): string[] =>
+  names.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
 
 /** A newline is never part of a longer UTF-8 sequence, so each line can be checked alone. */
 function findForeignLine(bytes: Buffer): number {

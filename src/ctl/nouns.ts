@@ -8,6 +8,7 @@ import { registry } from '../content/commands/registry.ts'
 import { host } from '../host/commands/host.ts'
 import { images } from '../images/commands/images.ts'
 import { inventory } from '../inventory/commands/inventory.ts'
+import { platform } from '../uplink/commands/platform.ts'
 import { support } from '../support/commands/support.ts'
 import { sumCommands } from './command-table.ts'
 import { api } from './commands/api.ts'
@@ -32,6 +33,7 @@ export const commandTable = sumCommands(
     content,
     images,
     registry,
+    platform,
     support,
     ofProgram,
   ],

@@ -2,6 +2,7 @@ import type { ServiceStatus } from '../service/schemas.ts'
 import type { AuditView } from '../audit/schemas.ts'
 import type { SessionItem } from '../auth/schemas.ts'
 import type { EdgeHostInfo } from '../host/schemas.ts'
+import type { PlatformLink } from '../uplink/schemas.ts'
 import { renderFacts, type Fact, type Paper } from './facts.ts'
 import { moment, plural, span } from './text.ts'
 
@@ -9,6 +10,8 @@ import { moment, plural, span } from './text.ts'
 export interface HostStatus {
   readonly host: EdgeHostInfo
   readonly service: ServiceStatus | undefined
+  /** How it is connected; undefined in airgap mode. */
+  readonly platform: PlatformLink | undefined
   readonly sessions: readonly SessionItem[]
   /** Records without success among the newest 50, newest first. */
   readonly errors: readonly AuditView[] | undefined
@@ -33,6 +36,7 @@ export function renderStatus(found: HostStatus, options: StatusOptions): string 
   return renderFacts(
     [
       ...identity(found),
+      ...platformFacts(found.platform),
       ...(found.service ? serviceFacts(found.service, options) : []),
       factsFact(found.host),
       ...diskFacts(found),
@@ -65,6 +69,19 @@ function identity({ host: { metadata, spec, status }, service }: HostStatus): Fa
       ],
     },
     { label: 'Version', lines: [`edgehostd ${status.agentVersion}`] },
+  ]
+}
+
+function platformFacts(link: PlatformLink | undefined): Fact[] {
+  if (!link) return []
+  const { url = 'unknown', isConnected, since, cause } = link
+  const state = `${isConnected ? 'connected' : 'not connected'}${since === undefined ? '' : ` since ${moment(since)}`}`
+  return [
+    {
+      label: 'Platform',
+      lines: [url, state, ...(cause ? [cause.message] : [])],
+      mood: isConnected ? 'good' : 'bad',
+    },
   ]
 }
 
@@ -149,10 +166,14 @@ function errorFact(errors: readonly AuditView[] | undefined): Fact {
 }
 
 /** What to do next, the most urgent first. */
-function nextSteps({ host, service, errors }: HostStatus, { command, now }: StatusOptions): string[] {
+function nextSteps(
+  { host, service, platform, errors }: HostStatus,
+  { command, now }: StatusOptions,
+): string[] {
   const steps: string[] = []
   if (service && service.failing.length > 0)
     steps.push('why it is not ready: journalctl -u edgehostd -g ready')
+  if (platform?.isConnected === false) steps.push(`how the platform is reached: ${command} platform status`)
   if (isFull(service)) steps.push('make room: df -h /var/lib/edgehostd')
   if (service && service.unwrittenAudits > 0)
     steps.push(`${plural(service.unwrittenAudits, 'audit')} only in the journal: ${command} audit verify`)

@@ -5,25 +5,34 @@ import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { Client, Items } from './client.ts'
 import { Failure } from './exit-codes.ts'
 import type { Context } from './context.ts'
+import type { PlatformLink } from '../uplink/schemas.ts'
 import { understand } from './reply.ts'
 import { renderStatus, type HostStatus } from './status-screen.ts'
 
 const hostPath = '/v1/edge-mgmt/edgehosts/current'
 
-/** Reads four replies of the API and shows them on one screen. */
+/** Reads replies of the API and shows them on one screen. */
 export async function status({ client, output, target }: Context): Promise<undefined> {
   const host = await client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
   const service = await unlessForbidden(() => client.get<ServiceStatus>(`${hostPath}/status`, []))
+  const platform =
+    host.spec.connectionMode === 'connected'
+      ? await client.get<PlatformLink>('/v1/edge-mgmt/platform', ['isConnected'])
+      : undefined
   const audits = await unlessForbidden(() => readAudits(client))
   const sessions = await client.list<SessionItem>('/v1/users/sessions', {}, 0)
   const found: HostStatus = {
     host,
     service,
+    platform,
     sessions: sessions.items,
     errors: audits && understand(() => audits.items.filter(({ spec }) => spec.outcome !== 'success')),
   }
   const prefix = target.kind === 'host' ? `edgehostctl --host ${target.name}` : 'edgehostctl'
-  const value = { host, service: service ?? null, sessions: found.sessions, errors: found.errors ?? null }
+  const value = {
+    ...{ host, service: service ?? null, platform: platform ?? null },
+    ...{ sessions: found.sessions, errors: found.errors ?? null },
+  }
   await output.show(value, (paper) => renderStatus(found, { paper, command: prefix, now: Date.now() }))
   return undefined
 }

@@ -48,8 +48,11 @@ export function createAgent(way: Way, trust: Trust, timeoutMs: number): Agent {
   return agent
 }
 
-/** RFC 9110, 9.3.6. */
-function openTunnel(
+/**
+ * A connection through a proxy, RFC 9110, 9.3.6.
+ * @throws TunnelRefused, ProxyUnreachable
+ */
+export function openTunnel(
   proxy: string,
   { host, port }: { readonly host: string; readonly port: number },
   signal: AbortSignal,

@@ -35,5 +35,7 @@ export const platformCtlProgram = builtOnce('edgeplatformctl', 'ctl', {
   program: 'edgeplatformd',
   file: 'platform-main.ts',
 })
+/** Path of the program of `edgehostctl platform connect` and `platform disconnect`. */
+export const connectProgram = builtOnce('platform', 'connect')
 /** Path of the program of `edgehostctl definition` and `content build`. */
 export const authoringProgram = builtOnce('definition', 'authoring')

@@ -128,6 +128,36 @@ describe('layers', () => {
   })
 })
 
+describe('a drop-in that is going to be', () => {
+  const plan = (name: string, text: string | undefined) =>
+    loadConfig({
+      ...{ commandLine: parseCommandLine([]), environment: {}, defaultFile: file },
+      planned: { file: join(folder, 'config.d', name), text },
+    })
+
+  test('counts in its place among the others, and instead of what is on the disk', async () => {
+    write('config.d/10-a.yaml', 'api: {port: 1001}\n')
+    write('config.d/90-z.yaml', 'log: {level: debug}\n')
+    const { config, sources } = await plan('50-b.yaml', 'api:\n  port: 1002\nlog: {level: warn}\n')
+    expect([config.api.port, config.log.level]).toEqual([1002, 'debug'])
+    expect(sources.get('api.port')).toBe(`${folder}/config.d/50-b.yaml:2`)
+    expect((await plan('10-a.yaml', '# none\n')).config.api.port).toBe(5080)
+    expect((await plan('90-z.yaml', undefined)).config.log.level).toBe('info')
+  })
+
+  test('may be the first one, in a folder that is not there', async () => {
+    rmSync(join(folder, 'config.d'), { recursive: true })
+    expect((await plan('50-b.yaml', 'api: {port: 1002}\n')).config.api.port).toBe(1002)
+    expect((await plan('50-b.yaml', undefined)).config.api.port).toBe(5080)
+  })
+
+  test('is checked as any other', async () => {
+    expect(await problemsOf(plan('50-b.yaml', 'api: {prt: 1}\n'))).toEqual([
+      expect.stringMatching(/^config\.d\/50-b\.yaml:1/),
+    ])
+  })
+})
+
 describe('problems', () => {
   test('problems of all layers are listed at once, also those of values that a later layer replaces', async () => {
     write('config.yaml', 'api:\n  prot: 1\n  port: 70000\nhost:\n  name: 12\n')
@@ -167,7 +197,7 @@ describe('problems', () => {
     ],
     [
       '- api',
-      '1:1: the file is a list; it must be a section of host, api, auth, content, definitions, cluster, audit, metrics, log, state',
+      '1:1: the file is a list; it must be a section of host, platform, api, auth, content, definitions, cluster, audit, metrics, log, state',
     ],
     ['api: {port: }', '1:13: api.port is empty; it must be a whole number from 1 to 65535'],
     ['api: {port: "80"}', '1:13: api.port is "80"; it must be a whole number from 1 to 65535'],

@@ -3,13 +3,14 @@ import type { AuditView } from '../../../src/audit/schemas.ts'
 import { displayWidth } from '../../../src/ctl/text.ts'
 import { renderStatus, type HostStatus } from '../../../src/ctl/status-screen.ts'
 import type { EdgeHostInfo } from '../../../src/host/schemas.ts'
+import type { PlatformLink } from '../../../src/uplink/schemas.ts'
 import { hostBody } from '../../support/host-body.ts'
 import { serviceStatus } from '../../support/test-edge.ts'
 
 const now = Date.parse('2026-01-31T09:30:00Z')
 const host = JSON.parse(await hostBody()) as EdgeHostInfo
 const service = serviceStatus('airgap')
-const well: HostStatus = { host, service, sessions: [], errors: [] }
+const well: HostStatus = { host, service, platform: undefined, sessions: [], errors: [] }
 const narrow = { columns: 80, isColoured: false }
 const piped = { columns: Infinity, isColoured: false }
 const render = (found: Partial<HostStatus>, paper = piped) =>
@@ -44,6 +45,23 @@ describe('the screen', () => {
     expect(text).toContain(`Fingerprint: ${service.certificate.fingerprint}\n`)
     expect(text).toContain('Certificate: until 2028-05-05, 824 days left\n')
     expect(next({})).toBe('nothing to do\n')
+  })
+
+  it('a connected host shows its platform, and why it is not reached', () => {
+    expect(render({})).not.toContain('Platform:')
+    const link: PlatformLink = {
+      ...{ mode: 'connected', url: 'https://platform.example', registrationStatus: 'registered' },
+      ...{ isConnected: true, since: '2026-01-31T08:00:00.123Z', events: { waiting: 0, dropped: 0 } },
+    }
+    const text = render({ platform: link })
+    expect(text).toContain('Platform: https://platform.example\n')
+    expect(text).toContain(' connected since 2026-01-31 08:00:00Z\n')
+    expect(next({ platform: link })).toBe('nothing to do\n')
+    const cause = { kind: 'name', message: 'the name cannot be resolved' }
+    const lost = render({ platform: { ...link, isConnected: false, cause } })
+    expect(lost).toContain(' not connected since 2026-01-31 08:00:00Z\n')
+    expect(lost).toContain(' the name cannot be resolved\n')
+    expect(lost.split('Next: ')[1]).toContain('edgehostctl platform status')
   })
 
   it('the status of a viewer leaves out what only administrators may see', () => {

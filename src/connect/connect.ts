@@ -1,0 +1,145 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Failure } from '../ctl/exit-codes.ts'
+import { oneLine } from '../ctl/text.ts'
+import type { EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
+import { passingHostKey, readHostKey } from '../uplink/host-key.ts'
+import type { PlatformLink } from '../uplink/schemas.ts'
+import { checkPlatform, command, registeredName } from './checks.ts'
+import { dropInText, requireEffective, type PlatformSettings } from './drop-in.ts'
+import { discardStaged, staged, stageFiles } from './files.ts'
+import { effectiveOf, hasCluster, readHost, readLink, restartDaemon, type ThisHost } from './host.ts'
+
+/** What the operator has given. */
+export interface Wish {
+  /** `https://name:port`. */
+  readonly url: string
+  readonly token: string
+  /** PEM. */
+  readonly authorities?: string
+  /** `AA:BB:…` */
+  readonly fingerprint?: string
+  readonly proxy?: string
+}
+
+export interface ConnectOptions extends ThisHost {
+  readonly wish: Wish
+  readonly now: () => number
+  /** For each step of the checks. */
+  readonly timeoutMs?: number
+  /** How long a host may take to be connected after the restart. */
+  readonly waitMs?: number
+}
+
+const defaultWaitMs = 30_000
+const askAgainMs = 500
+
+/**
+ * Connects this host to a platform. All is checked before anything is written; what is written takes effect in one step, so that an
+ * interruption leaves either the old state or the new one. It may be done again.
+ * @returns how the host is connected
+ * @throws Failure, ConfigInvalid
+ */
+export async function connectHost(options: ConnectOptions): Promise<PlatformLink> {
+  const { wish, places, client, load, say } = options
+  const { url, authorities, fingerprint, proxy } = wish
+  const host = await readHost(client)
+  const isConnected = await requireConnectable(options)
+  const settings: PlatformSettings = {
+    url,
+    ...(authorities === undefined ? {} : { caFile: places.authorities }),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
+    registrationTokenFile: places.token,
+    ...(proxy === undefined ? {} : { proxy }),
+  }
+  await discardStaged(places)
+  const text = dropInText(settings)
+  requireEffective(effectiveOf(await load({ file: places.dropIn, text }, false)), settings, places.dropIn)
+
+  await checkPlatform({
+    ...{ url, now: options.now, registration: await registrationOf(host, options) },
+    ...(authorities === undefined ? {} : { ca: authorities }),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
+    ...(proxy === undefined ? {} : { proxy }),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    tell: (check, found, mood) => say(`${check.padStart(6)}: ${found}`, mood),
+  })
+
+  const files = await stageFiles(places, { token: wish.token, authorities, dropIn: text })
+  try {
+    const asStaged = {
+      ...settings,
+      ...(authorities === undefined ? {} : { caFile: staged(places.authorities) }),
+      registrationTokenFile: staged(places.token),
+    }
+    await load({ file: places.dropIn, text: dropInText(asStaged) }, true)
+    await files.commit()
+  } catch (error) {
+    await files.discard()
+    throw error
+  }
+  say(isConnected ? `renewed: ${places.dropIn}` : `written: ${places.dropIn}`)
+  await restartDaemon(options)
+  say('edgehostd is restarted; waiting until it is connected')
+  return waitUntilConnected(options)
+}
+
+/**
+ * Requires that nothing stands against a connection.
+ * @returns whether the host is connected to this platform already
+ */
+async function requireConnectable({ wish, client, load }: ConnectOptions): Promise<boolean> {
+  const effective = effectiveOf(await load(undefined, false))
+  const present = effective('platform.url')?.value
+  if (effective('host.mode')?.value === 'connected' && typeof present === 'string') {
+    if (new URL(present).origin === wish.url) return true
+    throw new Failure(
+      'failed',
+      `this host is connected to ${oneLine(present)}; first: ${command('platform disconnect')}. Nothing was changed`,
+    )
+  }
+  if (await hasCluster(client))
+    throw new Failure(
+      'failed',
+      `this host has a cluster that was made here, and a platform does not take over such clusters; delete it first: ${command('cluster delete --wait')}. Nothing was changed`,
+    )
+  return false
+}
+
+async function registrationOf(
+  { metadata: { id, name }, spec, status }: Awaited<ReturnType<typeof readHost>>,
+  { wish, stateDirectory }: ConnectOptions,
+): Promise<EdgeHostRegistration> {
+  const key = (await readHostKey(stateDirectory)) ?? passingHostKey()
+  const nic = spec.networkInfo.find(({ isDefault }) => isDefault) ?? spec.networkInfo[0]
+  return {
+    metadata: { name: registeredName(name, id) },
+    spec: {
+      host: {
+        ...{ hostUid: id, hostAddress: nic?.ip ?? '', hostAuthToken: wish.token },
+        hostIdentity: { mode: 'signature', publicKey: key.publicKey },
+      },
+      service: { name: 'edgehostd', version: status.agentVersion },
+    },
+  }
+}
+
+async function waitUntilConnected({ client, waitMs = defaultWaitMs }: ConnectOptions): Promise<PlatformLink> {
+  const endsAt = performance.now() + waitMs
+  for (;;) {
+    // The daemon may not listen yet.
+    const link = await readLink(client).catch((error: unknown) => {
+      if (error instanceof Failure) return error
+      throw error
+    })
+    const isFailure = link instanceof Failure
+    if (!isFailure && link.isConnected && link.registrationStatus === 'registered') return link
+    if (performance.now() >= endsAt) {
+      const cause = isFailure ? link.message : (link.cause?.message ?? 'it has not said why')
+      throw new Failure(
+        'failed',
+        `the settings are in place, but this host is not connected yet: ${cause}\nIt goes on trying; look again with: ${command('platform status')}`,
+      )
+    }
+    await pause(askAgainMs)
+  }
+}

@@ -1,0 +1,82 @@
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
+import { platformFolder } from '../uplink/host-key.ts'
+
+/** Where `platform connect` writes what. */
+export interface Places {
+  readonly dropIn: string
+  readonly authorities: string
+  readonly token: string
+}
+
+/** @param configFile the configuration file of the daemon; drop-ins are in `config.d` beside it */
+export const placesOf = (configFile: string, stateDirectory: string): Places => ({
+  dropIn: join(dirname(configFile), 'config.d', '50-platform.yaml'),
+  authorities: join(dirname(configFile), 'platform-ca.pem'),
+  token: join(stateDirectory, platformFolder, 'registration-token'),
+})
+
+/** A file before it is in place. */
+export const staged = (path: string): string => `${path}.new`
+
+export interface Contents {
+  readonly token: string
+  /** PEM; undefined where no authorities are pinned. */
+  readonly authorities: string | undefined
+  readonly dropIn: string
+}
+
+/** Files that are written beside their places, to be checked before they take effect. */
+export interface StagedFiles {
+  /**
+   * Puts all in place. The drop-in is the one step: before it nothing names the other files, and these are on the disk when it comes.
+   */
+  commit(): Promise<void>
+  discard(): Promise<void>
+}
+
+/** Writes token and authorities beside their places; the drop-in is only a text until the commit. */
+export async function stageFiles(places: Places, contents: Contents): Promise<StagedFiles> {
+  const { token, authorities } = places
+  await mkdir(dirname(token), { recursive: true, mode: 0o700 })
+  await syncFolder(dirname(dirname(token)))
+  await replaceFile(staged(token), `${contents.token}\n`, 0o600)
+  if (contents.authorities !== undefined) await replaceFile(staged(authorities), contents.authorities, 0o644)
+  return {
+    async commit() {
+      await moveInto(token)
+      if (contents.authorities !== undefined) await moveInto(authorities)
+      await mkdir(dirname(places.dropIn), { recursive: true, mode: 0o755 })
+      await replaceFile(places.dropIn, contents.dropIn, 0o644)
+      if (contents.authorities === undefined) await rm(authorities, { force: true })
+    },
+    discard: () => discardStaged(places),
+  }
+}
+
+/** Removes what a connect left that was cut off. */
+export async function discardStaged({ token, authorities, dropIn }: Places): Promise<void> {
+  for (const path of [staged(token), staged(authorities), dropIn])
+    await sweepTemporary(dirname(path), basename(path))
+  await rm(staged(token), { force: true })
+  await rm(staged(authorities), { force: true })
+}
+
+/** Takes a connection away; the drop-in first, which is the one step. Key and uid of the host stay in the state folder. */
+export async function removeFiles(places: Places): Promise<void> {
+  await rm(places.dropIn, { force: true })
+  await syncFolder(dirname(places.dropIn)).catch(ignoreMissing)
+  await rm(places.authorities, { force: true })
+  await rm(places.token, { force: true })
+  await discardStaged(places)
+}
+
+async function moveInto(path: string): Promise<void> {
+  await rename(staged(path), path)
+  await syncFolder(dirname(path))
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,90 @@
+import type { Loaded } from '../config/load.ts'
+import type { Client } from '../ctl/client.ts'
+import { Failure } from '../ctl/exit-codes.ts'
+import { parseBody, toFailure } from '../ctl/reply.ts'
+import type { EdgeHostInfo } from '../host/schemas.ts'
+import type { CommandRunner } from '../system/runner.ts'
+import { CommandFailed } from '../system/runner.ts'
+import type { PlatformLink } from '../uplink/schemas.ts'
+import type { Effective } from './drop-in.ts'
+import type { Places } from './files.ts'
+
+/** A drop-in as it is going to be, as `loadConfig` of the room `config` takes it. */
+export interface Plan {
+  readonly file: string
+  /** Undefined for one that is going to be removed. */
+  readonly text: string | undefined
+}
+
+/** What both commands need of the host they run on. */
+export interface ThisHost {
+  readonly places: Places
+  readonly stateDirectory: string
+  /** The daemon over its local socket. */
+  readonly client: Pick<Client, 'ask' | 'get'>
+  readonly runner: CommandRunner
+  /**
+   * The daemon's own reading of its configuration, with a planned drop-in.
+   * @param isWhole whether the files that it names are checked too
+   * @throws ConfigInvalid
+   */
+  load(plan: Plan | undefined, isWhole: boolean): Promise<Pick<Loaded, 'config' | 'sources'>>
+  /** Writes a line for the operator. */
+  readonly say: (text: string, mood?: 'warning') => void
+}
+
+/** The values of a configuration that are set anywhere; a default is not. */
+export const effectiveOf =
+  ({ config, sources }: Pick<Loaded, 'config' | 'sources'>): Effective =>
+  (path) => {
+    const source = sources.get(path)
+    if (source === undefined || source === 'default') return undefined
+    const value = path
+      .split('.')
+      .reduce<unknown>((section, name) => (section as Readonly<Record<string, unknown>>)[name], config)
+    return { value, source }
+  }
+
+const hostPath = '/v1/edge-mgmt/edgehosts/current'
+
+/** @throws Failure that says what to type where the daemon does not answer */
+export const readHost = (client: ThisHost['client']): Promise<EdgeHostInfo> =>
+  client.get<EdgeHostInfo>(hostPath, ['metadata', 'spec', 'status'])
+
+/** @throws Failure */
+export async function hasCluster(client: ThisHost['client']): Promise<boolean> {
+  const reply = await client.ask({ method: 'GET', path: '/v1/edge-mgmt/cluster' })
+  if (reply.status === 404) return false
+  if (reply.status !== 200) throw toFailure(reply)
+  return true
+}
+
+/** How the host is connected. @throws Failure */
+export async function readLink(client: ThisHost['client']): Promise<PlatformLink> {
+  const reply = await client.ask({ method: 'GET', path: '/v1/edge-mgmt/platform' })
+  if (reply.status !== 200) throw toFailure(reply)
+  return parseBody<PlatformLink>(reply, ['mode', 'registrationStatus', 'isConnected'])
+}
+
+const restartMs = 60_000
+
+/**
+ * Restarts the daemon with what is in place, and returns when it has started.
+ * @throws Failure; what is in place stays
+ */
+export async function restartDaemon({ runner }: ThisHost): Promise<void> {
+  const args = ['restart', 'edgehostd.service']
+  const problem = await runner.run('systemctl', args, { timeoutMs: restartMs }).then(
+    ({ exitCode, stderr }) =>
+      exitCode === 0 ? undefined : stderr.trim() || `it ended with ${exitCode ?? 'a signal'}`,
+    (error: unknown) => {
+      if (!(error instanceof CommandFailed)) throw error
+      return error.message
+    },
+  )
+  if (problem !== undefined)
+    throw new Failure(
+      'failed',
+      `the settings are in place, but the daemon did not restart: systemctl restart edgehostd: ${problem}\nThe cause: journalctl -u edgehostd -p warning -n 20`,
+    )
+}

@@ -1,0 +1,117 @@
+import { parseArgs } from 'node:util'
+import { ConfigInvalid } from '../config/problem.ts'
+import { loadConfig, parseCommandLine } from '../configuration.ts'
+import { createClient } from '../ctl/client.ts'
+import { confirm } from '../ctl/confirm.ts'
+import { exitCodes, Failure } from '../ctl/exit-codes.ts'
+import { hostSessions } from '../ctl/host-sessions.ts'
+import { createOutput, outputFailure, type Format, type Output } from '../ctl/output.ts'
+import { createTerminal, readPaper } from '../ctl/terminal.ts'
+import { eachLine } from '../ctl/text.ts'
+import { createTransport } from '../ctl/transport.ts'
+import { OutputFailed, writeError, writeOutput } from '../program/standard-output.ts'
+import { findLaunch } from '../support/running-daemon.ts'
+import { createRunner } from '../system/runner.ts'
+import { connectHost } from './connect.ts'
+import { disconnectHost } from './disconnect.ts'
+import { placesOf } from './files.ts'
+import type { ThisHost } from './host.ts'
+import { parseFingerprint, parsePlatformUrl, parseProxy, readAuthorities, readToken } from './inputs.ts'
+
+/**
+ * The process of `edgehostctl platform connect` and `platform disconnect`, as root on the host: it reads and writes the configuration
+ * of the daemon and restarts it. edgehostctl has already checked the command line.
+ */
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: {
+      socket: { type: 'string', default: '' },
+      'token-file': { type: 'string', default: '' },
+      'ca-file': { type: 'string' },
+      fingerprint: { type: 'string' },
+      proxy: { type: 'string' },
+      yes: { type: 'boolean', default: false },
+      output: { type: 'string', default: 'table' },
+      'no-color': { type: 'boolean', default: false },
+    },
+    allowPositionals: true,
+  })
+  const [action, url = ''] = positionals
+  const format = values.output as Format
+  const output = createOutput({ format, paper: readPaper(process.env, values['no-color']) })
+  const terminal = createTerminal()
+  const transport = createTransport(
+    { kind: 'socket', path: values.socket },
+    { expected: undefined, ask: terminal.ask, say: output.note },
+  )
+  try {
+    const client = createClient({
+      ...{ target: { kind: 'socket', path: values.socket }, transport, user: undefined },
+      protocol: hostSessions,
+    })
+    const host = await lookAtHost(client, output)
+    if (action === 'disconnect') {
+      await disconnectHost({
+        ...host,
+        confirm(what) {
+          if (!values.yes) confirm(terminal, { what, ask: 'Disconnect it?', done: 'changed' })
+        },
+      })
+      return
+    }
+    const { fingerprint, proxy, 'ca-file': caFile } = values
+    const link = await connectHost({
+      ...host,
+      now: () => Date.now(),
+      wish: {
+        ...{ url: parsePlatformUrl(url), token: readToken(values['token-file']) },
+        ...(caFile === undefined ? {} : { authorities: readAuthorities(caFile) }),
+        ...(fingerprint === undefined ? {} : { fingerprint: parseFingerprint(fingerprint) }),
+        ...(proxy === undefined ? {} : { proxy: parseProxy(proxy) }),
+      },
+    })
+    await output.show(link, () => `This host is connected to ${link.url ?? ''}.\n`)
+  } finally {
+    transport.close()
+  }
+}
+
+/** Reads how the daemon was started, since flags and environment count more than files. */
+async function lookAtHost(client: ThisHost['client'], { format, note }: Output): Promise<ThisHost> {
+  const runner = createRunner()
+  const launch = await findLaunch(runner)
+  const commandLine = parseCommandLine(launch?.args ?? [])
+  const environment = launch?.environment ?? process.env
+  const load: ThisHost['load'] = (planned, isWhole) =>
+    loadConfig({
+      ...{ commandLine, environment },
+      ...(planned ? { planned } : {}),
+      // Root sees every file.
+      ...(isWhole ? { onUnseen: () => undefined } : {}),
+    })
+  const { config } = (await load(undefined, false)) as Awaited<ReturnType<typeof loadConfig>>
+  const configFile = commandLine.configFile ?? (environment.EDGEHOSTD_CONFIG || '/etc/edgehostd/config.yaml')
+  const stateDirectory = config.state.directory
+  return {
+    ...{ places: placesOf(configFile, stateDirectory), stateDirectory, client, runner, load },
+    // With -o json only the reply is on standard output.
+    say: (text, mood) => {
+      const line = mood === 'warning' ? `warning: ${text}` : text
+      if (format === 'table') writeOutput(`${eachLine(line)}\n`)
+      else note(eachLine(line))
+    },
+  }
+}
+
+main().catch((error: unknown) => {
+  const failure = error instanceof OutputFailed ? outputFailure(error) : error
+  const { message, code } = failure as NodeJS.ErrnoException
+  const isConfiguration = failure instanceof ConfigInvalid
+  // A bug of this program is thrown with its stack.
+  if (!(failure instanceof Failure) && !isConfiguration && code === undefined) throw failure
+  if (message !== '') writeError(`edgehostctl: ${eachLine(message)}\n`)
+  process.exitCode =
+    exitCodes[
+      isConfiguration ? 'badConfiguration' : failure instanceof Failure ? failure.exitName : 'failed'
+    ].code
+})

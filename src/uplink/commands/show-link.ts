@@ -1,0 +1,50 @@
+import type { Context } from '../../ctl/context.ts'
+import type { ExitName } from '../../ctl/exit-codes.ts'
+import { renderFacts, type Fact, type Paper } from '../../ctl/facts.ts'
+import { count, moment, plural } from '../../ctl/text.ts'
+import type { PlatformLink } from '../schemas.ts'
+
+/** `platform status`: how the host is connected. */
+export async function showLink({ client, output }: Context): Promise<ExitName | undefined> {
+  const link = await client.get<PlatformLink>('/v1/edge-mgmt/platform', [
+    ...(['mode', 'registrationStatus', 'isConnected', 'events'] as const),
+  ])
+  await output.show(link, (paper) => renderLink(link, paper))
+  return link.mode === 'connected' && !link.isConnected ? 'failed' : undefined
+}
+
+function renderLink(link: PlatformLink, paper: Paper): string {
+  if (link.mode === 'airgap')
+    return renderFacts(
+      [
+        { label: 'Mode', lines: ['airgap: this host is managed here'] },
+        { label: 'Connect it', lines: ['sudo edgehostctl platform connect URL --token-file FILE'] },
+      ],
+      paper,
+    )
+  const { url, proxy, isConnected, since, registrationStatus, edgeHostUid, projectUid, events } = link
+  const fact = (label: string, text: string | undefined): Fact[] =>
+    text === undefined || text === '' ? [] : [{ label, lines: [text] }]
+  const time = (timestamp: string | undefined) => timestamp && moment(timestamp)
+  const state = `${isConnected ? 'connected' : 'not connected'}${since === undefined ? '' : ` since ${moment(since)}`}`
+  return renderFacts(
+    [
+      ...fact('Platform', url),
+      ...fact('Proxy', proxy),
+      { label: 'State', lines: [state], mood: isConnected ? 'good' : 'bad' },
+      ...(link.cause ? [{ label: 'Cause', lines: [link.cause.message], mood: 'bad' } as const] : []),
+      ...fact('Next attempt', time(link.nextAttemptTimestamp)),
+      ...fact('Last contact', time(link.lastContactTimestamp)),
+      ...fact('Registration', registrationStatus),
+      ...fact('UID there', edgeHostUid),
+      ...fact('Project', edgeHostUid === undefined ? undefined : projectUid || 'none'),
+      {
+        label: 'Events',
+        lines: [
+          `${count(events.waiting)} waiting${events.dropped > 0 ? `, ${plural(events.dropped, 'event')} lost` : ''}`,
+        ],
+      },
+    ],
+    paper,
+  )
+}
