@@ -79,6 +79,8 @@ const secretFiles = (stateDirectory: string, config: Config | undefined): string
   [
     join(stateDirectory, 'secret'),
     join(stateDirectory, 'tls', 'key.pem'),
+    join(stateDirectory, 'platform', 'host-key.pem'),
+    config?.platform.registrationTokenFile,
     config?.api.tls.keyFile,
     config?.metrics.tokenFile,
   ].filter((file) => file !== undefined)
