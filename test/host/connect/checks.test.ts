@@ -93,6 +93,34 @@ async function check(options: Pick<ChecksOptions, 'url' | 'ca' | 'fingerprint' |
   return { passed, message: error?.message ?? '' }
 }
 
+it('a name that another host has gives way to the id, as when the host registers', async () => {
+  const names: string[] = []
+  const { url, ca } = await platform(undefined, (request, reply) => {
+    let text = ''
+    request.on('data', (part) => (text += String(part)))
+    request.on('end', () => {
+      if (request.url === '/v1/health/ping') return void reply.end('{"msg":"pong"}')
+      expect([request.method, request.url]).toEqual(['POST', '/v1/edgehosts/register?dryRun=true'])
+      const { metadata } = JSON.parse(text) as { metadata: { name: string } }
+      names.push(metadata.name)
+      if (metadata.name === 'hall')
+        return void reply.writeHead(409).end('{"code":"HostNameExists","message":"taken"}')
+      reply.end(JSON.stringify({ metadata: { ...metadata, uid: '' }, aclmeta: { projectUid: 'p' } }))
+    })
+  })
+  const told: string[] = []
+  const hostIdentity = { mode: 'signature', publicKey: passingHostKey().publicKey } as const
+  await checkPlatform({
+    ...{ url, ca, now: () => Date.now(), tell: (_, text) => void told.push(text) },
+    registration: {
+      metadata: { name: 'hall' },
+      spec: { host: { hostUid: 'press-3', hostAddress: '', hostAuthToken: 'token', hostIdentity } },
+    },
+  })
+  expect(names).toEqual(['hall', 'press-3'])
+  expect(told.at(-1)).toBe('is accepted; this host will be press-3, in the project p')
+})
+
 describe('the checks end at', () => {
   it('a name that does not exist', async () => {
     const { passed, message } = await check({ url: 'https://no-such-platform.invalid' })
