@@ -147,11 +147,5 @@ const inOptions = (message: string): string =>
     .replaceAll('platform.proxy', '--proxy')
     .replaceAll('platform.url', 'the URL')
 
-/** Name under which a host registers: its own where the platform accepts that, otherwise with dashes, or its id. */
-export function registeredName(name: string, id: string): string {
-  const plain = name.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[^A-Za-z0-9]+/, '')
-  return plain.slice(0, 253).replace(/[^A-Za-z0-9]+$/, '') || id
-}
-
 /** `edgehostctl` and the words of a command of this program. */
 export const command = (words: string): string => `sudo ${program.ctl} ${words}`

@@ -4,7 +4,8 @@ import { oneLine } from '../ctl/text.ts'
 import type { EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
 import { passingHostKey, readHostKey } from '../uplink/host-key.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
-import { checkPlatform, command, registeredName } from './checks.ts'
+import { registeredName } from '../uplink/name.ts'
+import { checkPlatform, command } from './checks.ts'
 import { dropInText, requireEffective, type PlatformSettings } from './drop-in.ts'
 import { discardStaged, staged, stageFiles } from './files.ts'
 import { effectiveOf, hasCluster, readHost, readLink, restartDaemon, type ThisHost } from './host.ts'
@@ -112,7 +113,7 @@ async function registrationOf(
   const key = (await readHostKey(stateDirectory)) ?? passingHostKey()
   const nic = spec.networkInfo.find(({ isDefault }) => isDefault) ?? spec.networkInfo[0]
   return {
-    metadata: { name: registeredName(name, id) },
+    metadata: { name: registeredName(name, status.hostName ?? '', id) },
     spec: {
       host: {
         ...{ hostUid: id, hostAddress: nic?.ip ?? '', hostAuthToken: wish.token },

@@ -22,7 +22,7 @@ import { createHostHealth } from './host-health.ts'
 import { openHostKey } from './host-key.ts'
 import { createLink, type Link } from './link.ts'
 import { openLinkStore, type Registration } from './link-store.ts'
-import { nameFor } from './name.ts'
+import { registeredName } from './name.ts'
 import { platformLinkRoutes } from './routes.ts'
 import type { PlatformLink, RegistrationStatus } from './schemas.ts'
 import { createHandshake } from './session.ts'
@@ -87,7 +87,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
     link = createLink({
       ...{ client, store, queue, hostId, agentVersion, random: Math.random, stopping, clock, log },
       handshake: createHandshake({ client, key, store, hostId, onRegistered }),
-      name: () => nameFor(options.configuredName, host.hostName(), hostId),
+      name: () => registeredName(options.configuredName ?? hostId, host.hostName(), hostId),
       facts: createFactsReader(host),
       health: createHostHealth(options.failing, queue.add),
       ...createTokenFile(settings.registrationTokenFile, log),

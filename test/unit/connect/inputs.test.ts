@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { registeredName } from '../../../src/connect/checks.ts'
 import {
   parseFingerprint,
   parsePlatformUrl,
@@ -92,15 +91,4 @@ it('a proxy is http, without a login', () => {
   expect(parseProxy('proxy.example:3128')).toBe('http://proxy.example:3128')
   for (const given of ['https://proxy.example', 'http://u:p@proxy.example:3128', 'http://proxy.example/x'])
     expect(() => parseProxy(given)).toThrow(/--proxy: .*http:\/\/proxy\.plant\.example:3128/)
-})
-
-it.each([
-  ['press-3', 'press-3'],
-  ['Press 3, hall B', 'Press-3-hall-B'],
-  [' -x_', 'x'],
-  ['机器', 'the-id'],
-  ['é'.repeat(300) + 'a', 'a'],
-  ['a'.repeat(252) + '-b', 'a'.repeat(252)],
-])('a host named %j registers as %j', (name, registered) => {
-  expect(registeredName(name, 'the-id')).toBe(registered)
 })
