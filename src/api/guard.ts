@@ -1,3 +1,4 @@
+import { program } from '../base/program.ts'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
 import { apiErrors } from './codes.ts'
@@ -113,7 +114,7 @@ export function mayUse({ kind, role }: Caller, access: Access): boolean {
 }
 
 const needed: Readonly<Record<Role | 'host', string>> = {
-  admin: 'this needs an administrator of the host',
+  admin: `this needs an administrator of the ${program.noun}`,
   operator: 'this needs an operator',
   viewer: 'this needs a user',
   host: 'this needs the token of an edge host',
