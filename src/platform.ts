@@ -14,6 +14,7 @@ import { createAuthorize, createIdentify } from './platform/routes/identify.ts'
 import { createOwnNames } from './platform/own-names.ts'
 import { createEvents } from './platform/events/events.ts'
 import { createHostParts, type HostParts } from './platform/hosts/create-hosts.ts'
+import { keptHosts } from './platform/hosts/kept-hosts.ts'
 import { createKeyStore } from './platform/keys/key-store.ts'
 import { createKeys } from './platform/keys/keys.ts'
 import { createProjects } from './platform/projects/projects.ts'
@@ -128,6 +129,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       holderOf: () => undefined,
       isKnownClient: () => false,
       rateRows,
+      keptConnections: keptHosts(config.platform.keptConnections),
     },
     ...{ clientOf: clientOfAddress, anonymousLog, stopping, clock, log },
   })

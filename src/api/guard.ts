@@ -1,5 +1,6 @@
 import { program } from '../base/program.ts'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
 import { apiErrors } from './codes.ts'
 import { generalErrors } from '../errors/codes.ts'
@@ -23,7 +24,7 @@ export interface GuardOptions {
   readonly authorize?: Authorize | undefined
   readonly mode: Mode
   /** Called for each accepted request, so that its connection is kept when connections run out. */
-  readonly onAuthenticated: (request: FastifyRequest, caller: Caller) => void
+  readonly onAuthenticated: (request: FastifyRequest, caller: Caller, reply: FastifyReply) => void
   /** How long a request or a reply may last when its session has ended; milliseconds from its start. */
   readonly longRequestMs?: number
 }
@@ -82,7 +83,7 @@ export function addGuard(
       }
       request.caller = caller
       requests.add(request, reply, caller)
-      onAuthenticated(request, caller)
+      onAuthenticated(request, caller, reply)
       done()
     }
     route.onRequest = [guard, ...[route.onRequest ?? []].flat()]

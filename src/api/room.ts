@@ -14,6 +14,7 @@ import type { Authorize, Identify, IsGone } from './access.ts'
 import type { RequestAudit } from './audit-hook.ts'
 import type { ApiSettings } from './config.ts'
 import { createHttpsServer } from './connection/https-server.ts'
+import type { KeptSettings } from './connection/kept-connections.ts'
 import { listen } from './connection/listen.ts'
 import { createLocalServer } from './connection/local-server.ts'
 import type { RouteTable } from './route-table.ts'
@@ -34,6 +35,8 @@ export interface ApiOptions {
   readonly isKnownClient: (client: Client) => boolean
   /** A table of paths with their rates, in place of rates by resource. */
   readonly rateRows?: readonly RateRow[] | undefined
+  /** Connections that stay open between rare requests; by default there are none. */
+  readonly keptConnections?: KeptSettings | undefined
   /** The client that an address belongs to. */
   readonly clientOf: ClientOf
   /** Aborted when a stop begins, which ends long replies. */
@@ -71,6 +74,7 @@ export function createApi(options: ApiOptions): Api {
   const isProxy = createNetworks(settings.trustedProxies)
   const https = createHttpsServer({
     ...{ ...settings, material: options.material, clientOf, isProxy, log, anonymousLog },
+    connections: { ...settings.connections, kept: options.keptConnections },
   })
   const local = createLocalServer({ path: settings.socket.path, timeouts: settings.timeouts, log })
   const { app, routes, requests, endRequests, rateRefusals } = createServer({
@@ -91,7 +95,7 @@ export function createApi(options: ApiOptions): Api {
     authorize: options.authorize,
     clientOf,
     isProxy,
-    onAuthenticated: (request, caller) => https.markAuthenticated(request.socket, caller),
+    onAuthenticated: (request, caller, reply) => https.markAuthenticated(request.socket, caller, reply.raw),
     isLocal: local.hasAccepted,
     stopping: options.stopping,
     ...(options.longRequestMs === undefined ? {} : { longRequestMs: options.longRequestMs }),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { strict } from '../config/schema-parts.ts'
+import { positive, strict } from '../config/schema-parts.ts'
 import { Guard } from '../credentials/config.ts'
 
 /** What the platform is called by those who use it. */
@@ -14,6 +14,11 @@ export const PlatformSection = Type.Object(
         description:
           'The name under which hosts and users reach the platform. Its own certificate has this name; without it, the name of the machine.',
       }),
+    ),
+    keptConnections: positive(
+      2_000,
+      10_000,
+      'Connections of hosts that stay open between two heartbeats, one of each host; those of further hosts are closed after each reply.',
     ),
     guard: Guard,
   },

@@ -15,6 +15,8 @@ export interface TestPlatformOptions {
   readonly stateDirectory?: string
   /** Path of root's socket; by default there is no socket. */
   readonly socket?: string
+  /** After this time an idle connection is closed; by default after a minute. */
+  readonly idleMs?: number
   /** By default requests are not limited. */
   readonly rateLimits?: Partial<PlatformConfig['api']['rateLimits']>
   /** More settings, as flags: `--platform.hostName=platform.example`. */
@@ -45,7 +47,7 @@ export async function createTestPlatform(options: TestPlatformOptions = {}) {
       ...config,
       api: {
         ...config.api,
-        timeouts: generous,
+        timeouts: { ...generous, idleMs: options.idleMs ?? generous.idleMs },
         // A free port of the kernel; the configuration does not accept 0.
         port: 0,
         rateLimits: { ...config.api.rateLimits, enabled: false, ...options.rateLimits },

@@ -9,11 +9,14 @@ import type { Logger } from '../../system/log.ts'
 import type { Lines } from '../../system/anonymous-log.ts'
 import { createTally } from '../../base/tally.ts'
 import type { Caller, IsGone } from '../access.ts'
+import { createKeptConnections, type KeptSettings } from './kept-connections.ts'
 
 export type ConnectionLimits = ApiSettings['connections'] & {
   readonly clientOf: ClientOf
   /** Whether an address is that of a trusted proxy; by default there are none. */
   readonly isProxy?: ((address: string) => boolean) | undefined
+  /** Connections that stay open between rare requests; by default there are none. */
+  readonly kept?: KeptSettings | undefined
   /** Where the limits are set, for the operator; by default `api.connections`. */
   readonly settingsName?: string
   readonly log: Logger
@@ -26,8 +29,9 @@ export interface Connections {
   /**
    * Called for a request with a valid token. While that is valid, the connection counts for its user instead of its
    * client, and is not closed in favour of others. A user at the maximum gets no more such connections.
+   * @param response its reply, which has not begun
    */
-  markAuthenticated(socket: Socket, caller: Caller): void
+  markAuthenticated(socket: Socket, caller: Caller, response: ServerResponse): void
   /** Connections of callers that are gone count as connections without a login again. */
   markUnauthenticated(isGone: IsGone): void
   count(): number
@@ -74,6 +78,9 @@ interface Group {
  * At the limit of a /64 and that of all connections, if no connection is idle, the oldest request without a login is closed, of
  * the client that has most of them. Otherwise a thousand slow bodies from twenty addresses would lock out all other clients.
  * Connections of a trusted proxy are of no client: idle ones are closed as others at the limit of all connections, those with a request not.
+ *
+ * Kept connections (`kept`) are beside the limit of all connections and have one of their own. A connection is kept from a request of its caller
+ * on until one without a valid token.
  */
 export function limitConnections(
   server: Server | HttpServer,
@@ -82,6 +89,7 @@ export function limitConnections(
     maximumPerAddress,
     clientOf,
     isProxy = () => false,
+    kept: keptSettings,
     log,
     anonymousLog = log,
     settingsName = 'api.connections',
@@ -91,6 +99,7 @@ export function limitConnections(
   const evictable = new Set<Connection>()
   const byTuple = new Map<string, Connection>()
   const bySocket = new WeakMap<Socket, Connection>()
+  const kept = keptSettings && createKeptConnections(keptSettings)
   let count = 0
   let port = 0
   let isClosing = false
@@ -109,7 +118,7 @@ export function limitConnections(
     }
     const client = isProxy(canonicalAddress(raw.remoteAddress)) ? undefined : clientOf(raw.remoteAddress)
     const fullGroup = groupsOf(client).find(isFull)
-    if (fullGroup || count >= maximum) {
+    if (fullGroup || count - (kept?.count() ?? 0) >= maximum) {
       const [victim] = candidates(fullGroup)
       if (!victim) {
         closed.add('refused')
@@ -137,6 +146,7 @@ export function limitConnections(
     connection.open = false
     withhold(connection)
     countIn([], connection)
+    if (connection.socket) kept?.release(connection.socket)
     count -= 1
     if (byTuple.get(connection.key) === connection) byTuple.delete(connection.key)
   }
@@ -147,6 +157,14 @@ export function limitConnections(
     if (connection.requests === 0) evictable.add(connection)
     for (const { busy, evictable } of connection.groups)
       (connection.requests > 0 ? busy : evictable).add(connection)
+  }
+
+  /** From now on it counts for its client again. */
+  function forgetCaller(connection: Connection): void {
+    connection.caller = undefined
+    if (connection.socket) kept?.release(connection.socket)
+    countIn(groupsOf(connection.client), connection)
+    offer(connection)
   }
 
   function withhold(connection: Connection): void {
@@ -221,6 +239,7 @@ export function limitConnections(
     if (connection.requests === 1) move(connection)
     response.once('close', () => {
       connection.requests -= 1
+      if (connection.open && kept?.isOver(request.socket, response)) forgetCaller(connection)
       if (connection.requests > 0) return
       move(connection)
       if (isClosing) connection.socket?.destroySoon()
@@ -242,11 +261,12 @@ export function limitConnections(
   server.on('request', onRequest)
   server.on('tlsClientError', onTlsClientError)
   return {
-    markAuthenticated(socket, caller) {
+    markAuthenticated(socket, caller, response) {
       const connection = bySocket.get(socket)
       // The next request of a proxy is that of another user.
       if (!connection?.open || connection.client === undefined) return
       const name = nameOf(caller)
+      if (keptSettings?.isFor(caller)) kept?.answer(socket, name, response)
       if (connection.caller === undefined || nameOf(connection.caller) !== name) {
         const user = groupOf(`user ${name}`, maximumPerAddress)
         if (isFull(user)) return
@@ -258,9 +278,7 @@ export function limitConnections(
     markUnauthenticated(isGone) {
       for (const connection of byTuple.values()) {
         if (!connection.caller || !isGone(connection.caller)) continue
-        connection.caller = undefined
-        countIn(groupsOf(connection.client), connection)
-        offer(connection)
+        forgetCaller(connection)
       }
     },
     count: () => count,

@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
+import { createServer as createHttpServer, type Server as HttpServer, type ServerResponse } from 'node:http'
 import { createServer, Server } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyServerFactory } from 'fastify'
@@ -36,7 +36,7 @@ export interface HttpsServer {
   /** Sets the certificate for new connections; open ones stay open. */
   useCertificate(material: TlsMaterial): void
   /** Keeps the connection of a logged-in user from being closed in favour of others. */
-  markAuthenticated(socket: Socket, caller: Caller): void
+  markAuthenticated(socket: Socket, caller: Caller, response: ServerResponse): void
   /** Reverts `markAuthenticated` for connections whose caller is gone. */
   markUnauthenticated(isGone: IsGone): void
   /** Open connections, from the accepted TCP connection on. */
@@ -81,7 +81,7 @@ export function createHttpsServer({
     useCertificate(next) {
       if (made?.server instanceof Server) made.server.setSecureContext(tlsOptions(next))
     },
-    markAuthenticated: (socket, caller) => made?.limits.markAuthenticated(socket, caller),
+    markAuthenticated: (socket, caller, response) => made?.limits.markAuthenticated(socket, caller, response),
     markUnauthenticated: (isGone) => made?.limits.markUnauthenticated(isGone),
     connections: () => made?.limits.count() ?? 0,
     closeIdle() {

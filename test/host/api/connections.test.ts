@@ -40,7 +40,7 @@ beforeEach(async () => {
   waiting = []
   logged = captureLog()
   ;({ server, port, stop } = await startServer(material, (request, response) => {
-    if (request.url === '/login') connections.markAuthenticated(request.socket, callerOf(user))
+    if (request.url === '/login') connections.markAuthenticated(request.socket, callerOf(user), response)
     if (request.url === '/wait') waiting.push(response)
     else response.end('done')
   }))
