@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeAccounts, type Account, type Accounts } from './accounts.ts'
 import { createClient, type Client } from './client.ts'
-import { findPort, startServer, type ServerProcess } from './server-process.ts'
+import { findPort, startServer, type ServerOrder, type ServerProcess } from './server-process.ts'
 
 /** How thorough a run is. */
 export interface Pace {
@@ -40,7 +40,9 @@ export interface Rig extends Pace {
   }): Promise<ServerProcess>
   /** Starts bare Fastify with the daemon's certificate. */
   startBare(options?: { readonly core?: number | undefined; readonly body?: Buffer }): Promise<ServerProcess>
-  /** A client of such a server. */
+  /** Starts any other server, which ends with the rig at the latest. */
+  start(order: ServerOrder): Promise<ServerProcess>
+  /** A client of a server with the daemon's certificate. */
   client(server: ServerProcess): Client
   /** Certificate that clients trust, a PEM file. */
   readonly certificate: string
@@ -122,6 +124,7 @@ export async function createRig({ entry, isQuick, megabytes, say }: RigOptions):
           }),
         )
       },
+      start: (order) => track(startServer(order)),
       client: ({ port }) => createClient({ port, ca: readFileSync(certificate, 'utf8') }),
       dispose,
     }
@@ -164,8 +167,8 @@ function settingsOf(directory: string, service: string, program: string): Settin
   }
 }
 
-/** V8's flags as the unit gives them. */
-function readUnitFlags(unit: string): string[] {
+/** V8's flags as a unit gives them. */
+export function readUnitFlags(unit: string): string[] {
   const [, command] = /^ExecStart=(.+)$/m.exec(readFileSync(unit, 'utf8')) ?? []
   if (command === undefined) throw new Error(`${unit} has no ExecStart`)
   const [, ...words] = command.split(/\s+/)

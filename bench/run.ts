@@ -16,7 +16,10 @@ import { measureImages } from './images.ts'
 import { measureLists } from './lists.ts'
 import { measureLogin } from './login.ts'
 import { measureLoginsAtOnce } from './logins-at-once.ts'
+import { measurePlatformConnections } from './platform-connections.ts'
+import { measurePlatformHeartbeats } from './platform-heartbeats.ts'
 import { measurePlatformLists } from './platform-lists.ts'
+import { measurePlatformLogins } from './platform-logins.ts'
 import { measureReads } from './reads.ts'
 import { measureRefusals } from './refusals.ts'
 import { measureRegistry } from './registry.ts'
@@ -35,6 +38,9 @@ const figures: Readonly<Record<string, Measure>> = {
   idle: measureIdle,
   lists: measureLists,
   'platform-lists': measurePlatformLists,
+  'platform-heartbeats': measurePlatformHeartbeats,
+  'platform-connections': measurePlatformConnections,
+  'platform-logins': measurePlatformLogins,
   'definition-rules': measureDefinitionRules,
   'cluster-plan': measureClusterPlan,
   'cluster-diff': measureClusterDiff,

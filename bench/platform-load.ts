@@ -1,0 +1,85 @@
+import { execFileSync, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+export interface HostLoadArgs {
+  /** File of the certificate that the hosts trust, PEM. */
+  readonly certificate: string
+  /** The one key of all hosts, PEM. */
+  readonly privateKey: string
+  readonly count: number
+}
+
+/**
+ * What the first hosts shall do.
+ * - `logIn`: log in, so many at once, and close their connections.
+ * - `comeBack`: all at the same moment, log in and send a heartbeat, until it is accepted; the connections stay open.
+ * - `beatOnce`: a heartbeat each on a new connection, at a random moment of the period; one of a hundred also sends its facts.
+ * - `beatKept`: a heartbeat each on the connection that is open, or a new one that stays open.
+ * - `close`: all connections are closed.
+ */
+export interface HostLoadOrder {
+  readonly name: 'logIn' | 'comeBack' | 'beatOnce' | 'beatKept' | 'close'
+  readonly port: number
+  readonly hostCount: number
+  readonly atOnce: number
+  readonly periodMs: number
+  /** Which hosts send facts, and which. */
+  readonly change: number
+}
+
+export interface HostLoadResult {
+  readonly durationMs: number
+  /** How often each status or error was the end of a try; ` again` behind a status for a connection that was open before. */
+  readonly outcomes: Readonly<Record<string, number>>
+}
+
+/** The process of the hosts. */
+export interface HostLoad {
+  run(
+    name: HostLoadOrder['name'],
+    order: Partial<HostLoadOrder> & { readonly port: number },
+  ): Promise<HostLoadResult>
+  stop(): Promise<void>
+}
+
+/** @param core the only processor that it may use; undefined for all */
+export async function startHostLoad(args: HostLoadArgs, core: number | undefined): Promise<HostLoad> {
+  const child = fork(join(import.meta.dirname, 'host-load.ts'), [JSON.stringify(args)], { execArgv: [] })
+  await once(child, 'message')
+  if (core !== undefined)
+    execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', String(core), String(child.pid)], {
+      stdio: 'pipe',
+    })
+  const ended = once(child, 'exit').then(() => {
+    throw new Error('the process of the hosts has ended')
+  })
+  // The order that is running then is told.
+  ended.catch(() => undefined)
+  return {
+    async run(name, order) {
+      const answer = once(child, 'message')
+      child.send({
+        hostCount: args.count,
+        atOnce: 1,
+        periodMs: 0,
+        change: 0,
+        ...order,
+        name,
+      } satisfies HostLoadOrder)
+      const [result] = (await Promise.race([answer, ended])) as [HostLoadResult]
+      return result
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.disconnect()
+      await once(child, 'exit')
+    },
+  }
+}
+
+/** @throws Error when a try ended otherwise */
+export function requireAll({ outcomes }: HostLoadResult, wanted: string): void {
+  const others = Object.keys(outcomes).filter((outcome) => outcome !== wanted)
+  if (others.length > 0) throw new Error(`not all replies are ${wanted}: ${JSON.stringify(outcomes)}`)
+}
