@@ -43,6 +43,8 @@ export interface SqlList<Item> {
 const nearOffset = 1_000
 // So many index entries are read in a quarter of a millisecond; of conditions that more rows meet, any one is as good.
 const probedRows = 5_000
+// Where one condition is met by few rows, another one is only looked at as far as it may be met by so many times fewer.
+const worthProbing = 4
 
 interface Chosen {
   readonly index: string
@@ -75,22 +77,24 @@ export function createSqlList<Item>(options: SqlListOptions<Item>): SqlList<Item
     if (others.length > 0) return { index: indexes.whole, isShort: false }
     const fields = all.map(({ path, value }) => ({ ...fieldAt(resource, path), value }))
     if (fields.some(({ column }) => indexes.unique.includes(column))) return undefined
-    const found = fields.flatMap(({ column, value }) => {
+    let least: { readonly index: string; readonly rows: number } | undefined
+    for (const { column, value } of fields) {
       const index = indexes.narrow[column] ?? indexes.byColumn[column]
-      if (index === undefined) return []
+      if (index === undefined) continue
       const probe = prepared(
         `SELECT count(*) AS found FROM (SELECT 1 FROM ${options.table} INDEXED BY ${index} WHERE (${condition.sql}) AND ${column} = ? LIMIT ?)`,
       )
-      return [{ index, rows: Number(probe.get(...condition.values, value, probedRows)?.found) }]
-    })
-    const [first, ...rest] = found
-    if (first === undefined) return { index: indexes.whole, isShort: false }
-    const { index, rows } = rest.reduce((least, each) => (each.rows < least.rows ? each : least), first)
+      const isFew = least !== undefined && least.rows < probedRows
+      const limit = isFew ? Math.ceil((least?.rows ?? 0) / worthProbing) : probedRows
+      const rows = Number(probe.get(...condition.values, value, limit)?.found)
+      if (least === undefined || rows < limit) least = { index, rows }
+    }
+    if (least === undefined) return { index: indexes.whole, isShort: false }
     // Rows that need a look into the table are read elsewhere.
     const isCovered = fields.every(
       ({ column, part }) => part !== undefined || Object.hasOwn(indexes.byColumn, column),
     )
-    return { index, isShort: rows < probedRows && isCovered }
+    return { index: least.index, isShort: least.rows < probedRows && isCovered }
   }
 
   return {
