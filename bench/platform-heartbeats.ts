@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { measurePair } from './calm.ts'
 import { ratioFigure, type Measure } from './figure.ts'
 import { quantile, single, spread } from './numbers.ts'
 import { createPlatformRig } from './platform-rig.ts'
@@ -31,10 +30,11 @@ export const measurePlatformHeartbeats: Measure = async (rig) => {
 
   let change = 0
   let failed = 0
-  const period = async ({ pid, port }: ServerProcess): Promise<Period> => {
+  const period = async ({ pid, port }: ServerProcess, part = 1): Promise<Period> => {
     change += 1
     const before = readCpuMs(pid)
-    const { durationMs, outcomes } = await hosts.run('beatOnce', { port, periodMs, change })
+    const order = { port, hostCount: Math.ceil(count * part), periodMs: periodMs * part, change }
+    const { durationMs, outcomes } = await hosts.run('beatOnce', order)
     const cpuMs = readCpuMs(pid) - before
     const accepted = outcomes['204'] ?? 0
     failed += sum(Object.values(outcomes)) - accepted
@@ -42,17 +42,14 @@ export const measurePlatformHeartbeats: Measure = async (rig) => {
   }
   const base: Period[] = []
   const used: Period[] = []
-  // Round -1 warms the code of both and does not count.
-  for (let round = -1; round < rounds; round += 1) {
+  // The code of both is hot before the first period counts.
+  for (const server of [bare, own]) await period(server, 0.2)
+  failed = 0
+  for (let round = 0; round < rounds; round += 1) {
     rig.say(`platform-heartbeats: round ${round + 1} of ${rounds}`)
-    const pair = await measurePair(
-      round + 1,
-      () => period(bare),
-      () => period(own),
-    )
-    if (round < 0) continue
-    base.push(pair.base)
-    used.push(pair.own)
+    if (round % 2 === 0) base.push(await period(bare))
+    used.push(await period(own))
+    if (round % 2 === 1) base.push(await period(bare))
   }
 
   rig.say('platform-heartbeats: pages of a user')
