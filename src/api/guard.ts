@@ -1,5 +1,4 @@
 import { program } from '../base/program.ts'
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../errors/app-error.ts'
 import { apiErrors } from './codes.ts'
