@@ -135,8 +135,16 @@ const clientLaw = [
     name: 'commands-are-of-the-client',
     comment: 'the commands/ of a room may use ctl and what that may, and of the room only its schemas.ts',
     severity: 'error',
-    from: { path: '^src/([^/]+)/commands/' },
+    from: { path: '^src/([^/]+)/commands/', pathNot: '^src/platform/commands/' },
     to: { path: '^src/', pathNot: `^src/($1/commands/|${ofClients})` },
+  },
+  {
+    name: 'commands-of-the-platform',
+    comment:
+      'src/platform/commands may use what the commands/ of a room may, and those of the audit trail, which both programs have',
+    severity: 'error',
+    from: { path: '^src/platform/commands/' },
+    to: { path: '^src/', pathNot: `^src/((platform|audit)/commands/|${ofClients})` },
   },
   {
     name: 'base-is-pure',

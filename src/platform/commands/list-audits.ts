@@ -1,8 +1,7 @@
-import type { Context } from '../../ctl/context.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { filterOf, noteRest } from '../../ctl/list.ts'
-import { parsePointInTime } from '../../ctl/point-in-time.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import { showRecords } from '../../audit/commands/show-records.ts'
+import type { RecordOption } from '../../audit/commands/trail-commands.ts'
+import type { HostProgram } from '../../ctl/context.ts'
+import type { Column } from '../../ctl/table.ts'
 import { moment } from '../../ctl/text.ts'
 import type { Audit } from '../schemas/audits.ts'
 import { findUid, projects, users } from './find.ts'
@@ -19,21 +18,15 @@ const layout: readonly Column<Audit>[] = [
 const whoOf = ({ user, serviceName, actorType }: Audit['spec']['actor']): string =>
   (user?.emailId ?? serviceName) || actorType
 
-type Names = 'limit' | 'filter' | 'since' | 'until' | 'by' | 'project'
-
-export async function listAudits({ client, line, output }: Context<Names>): Promise<undefined> {
-  const { since, until, by, project } = line.options
-  const now = Date.now()
-  const query = {
-    ...filterOf(line),
-    ...(since === undefined ? {} : { startTime: parsePointInTime('--since', since, now) }),
-    ...(until === undefined ? {} : { endTime: parsePointInTime('--until', until, now) }),
-    ...(by === undefined ? {} : { userUid: await findUid(client, users, by) }),
-    ...(project === undefined ? {} : { projectUid: await findUid(client, projects, project) }),
+/** `audits list`. */
+export const listAudits =
+  (path: string): HostProgram<RecordOption | 'by' | 'project'> =>
+  async (context) => {
+    const { client, line } = context
+    const { by, project } = line.options
+    const query = {
+      ...(by === undefined ? {} : { userUid: await findUid(client, users, by) }),
+      ...(project === undefined ? {} : { projectUid: await findUid(client, projects, project) }),
+    }
+    return showRecords(context, { path, layout, query })
   }
-  const found = await client.list<Audit>('/v1/audits', query, parseLimit(line, 50))
-  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
-  const { listmeta, items } = found
-  if (listmeta.continue !== '') noteRest(output, items.length, listmeta.count)
-  return undefined
-}

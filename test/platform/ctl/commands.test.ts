@@ -305,12 +305,53 @@ it('the audit trail tells who did what, and can be asked for one user and one pr
   rmSync(auditor.home, { recursive: true })
 })
 
+it('the audit trail is verified against an earlier head, and saved', async () => {
+  const { head, isIntact } = await json(['audits', 'verify'])
+  expect(isIntact).toBe(true)
+  await ok(['projects', 'create', 'later'])
+  const earlier = `--head=${head.number}:${head.hash}`
+  expect(await ok(['audits', 'verify', earlier])).toContain('Trail: whole and unaltered')
+  const other = await run([
+    'audits',
+    'verify',
+    earlier.replace(/.{4}$/, (end) => (end === '0000' ? 'ffff' : '0000')),
+  ])
+  expect(other).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining(`record ${head.number}: the record is not the one whose hash was given`),
+  })
+
+  const file = join(folder, 'trail.tar')
+  expect(await run(['audits', 'download', `--file=${file}`])).toMatchObject({
+    exitCode: 0,
+    stderr: `The audit trail is in ${file}.\n`,
+  })
+  expect(readFileSync(file, 'utf8')).toContain(head.hash)
+  const viewer = elsewhere()
+  await platform.addUser('reader@plant.example', password, ['viewer'])
+  await ok(['login', 'reader@plant.example', '--password-stdin'], password, viewer.at)
+  for (const action of ['verify', 'download'])
+    expect(await viewer.at(['audits', action])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('Forbidden'),
+    })
+  rmSync(viewer.home, { recursive: true })
+
+  platform.rooms.state.database.sql.exec(
+    `DROP TRIGGER audit_is_not_altered; UPDATE audit SET message = 'nothing' WHERE seq = ${head.number}`,
+  )
+  expect(await run(['audits', 'verify'])).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining(`record ${head.number}: the record was altered`),
+  })
+})
+
 it('nothing of a host is a part of the program', () => {
   const file = join(folder, 'ctl.cjs')
   const parts = bundleProgram('ctl', file, { program: 'edgeplatformd', file: 'platform-main.ts' })
   const rooms = new Set(parts.flatMap((path) => /^src\/([^/]+)\//.exec(path)?.[1] ?? []))
-  expect([...rooms].sort()).toEqual(['base', 'ctl', 'errors', 'platform', 'program', 'system'])
-  expect(parts.filter((path) => /^src\/platform\/(?!commands\/)/.test(path))).toEqual([])
+  expect([...rooms].sort()).toEqual(['audit', 'base', 'ctl', 'errors', 'platform', 'program', 'system'])
+  expect(parts.filter((path) => /^src\/(audit|platform)\/(?!commands\/)/.test(path))).toEqual([])
   // Messages name this program.
   const sources = parts.filter((path) => path.startsWith('src/') && path !== 'src/base/program.ts')
   const named = sources.filter((path) =>

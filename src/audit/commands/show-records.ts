@@ -1,0 +1,34 @@
+import type { Context } from '../../ctl/context.ts'
+import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, noteRest } from '../../ctl/list.ts'
+import { parsePointInTime } from '../../ctl/point-in-time.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
+import type { RecordOption } from './trail-commands.ts'
+
+export interface RecordList<Item> {
+  /** Of the list of the trail in the API. */
+  readonly path: string
+  readonly layout: readonly Column<Item>[]
+  /** What the query has beside that of `recordOptions`. */
+  readonly query?: Readonly<Record<string, string>>
+}
+
+/** Shows records of the trail as a table, the newest first: 50, or as many as `--limit` says. */
+export async function showRecords<Item>(
+  { client, line, output }: Context<RecordOption>,
+  { path, layout, query }: RecordList<Item>,
+): Promise<undefined> {
+  const { since, until } = line.options
+  const now = Date.now()
+  const asked = {
+    ...filterOf(line),
+    ...(since === undefined ? {} : { startTime: parsePointInTime('--since', since, now) }),
+    ...(until === undefined ? {} : { endTime: parsePointInTime('--until', until, now) }),
+    ...query,
+  }
+  const found = await client.list<Item>(path, asked, parseLimit(line, 50))
+  await output.show(found, ({ columns }) => renderTable(found.items, layout, columns))
+  const { listmeta, items } = found
+  if (listmeta.continue !== '') noteRest(output, items.length, listmeta.count)
+  return undefined
+}
