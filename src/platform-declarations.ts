@@ -1,4 +1,4 @@
-import { about as api } from './api/about.ts'
+import { aboutByTable as api } from './api/about.ts'
 import { about as audit } from './audit/about.ts'
 import { about as certificate } from './certificate/about.ts'
 import { about as credentials } from './credentials/about.ts'

@@ -1,12 +1,10 @@
 import { generalErrors } from '../errors/codes.ts'
 import type { Declaration } from '../room.ts'
 import { apiErrors } from './codes.ts'
-import { apiSection } from './config.ts'
+import { apiSection, apiSectionByTable } from './config.ts'
 
-/** The HTTPS port and root's socket. */
-export const about = {
+const common = {
   errors: { ...generalErrors, ...apiErrors },
-  config: { api: ({ limited }: { readonly limited: readonly string[] }) => apiSection(limited) },
   families: {
     edgehostd_http_requests_total: {
       type: 'counter',
@@ -25,6 +23,15 @@ export const about = {
       labels: ['resource'],
     },
   },
+} as const satisfies Declaration
+
+/** The HTTPS port and root's socket. */
+export const about = {
+  ...common,
+  config: { api: ({ limited }: { readonly limited: readonly string[] }) => apiSection(limited) },
   // Resources of the published API. A configuration may name them before a room serves them.
   limited: ['cluster', 'clusters', 'events', 'network'],
 } as const satisfies Declaration
+
+/** The same for a program that has a table with the rates of paths. */
+export const aboutByTable = { ...common, config: { api: apiSectionByTable() } } as const satisfies Declaration

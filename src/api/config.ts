@@ -1,6 +1,6 @@
 import { program } from '../base/program.ts'
 import { networkForm } from '../base/networks.ts'
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { path, positive, strict } from '../config/schema-parts.ts'
 import { otherResource } from './rate/resource.ts'
 
@@ -9,12 +9,57 @@ const rate = (requestsPerSecond: number, burst: number, of: string) => ({
   burst: positive(burst, 3_600, 'Seconds of that rate that may be sent at once after a pause.'),
 })
 
+const commonRates = (of: string) => ({
+  enabled: Type.Boolean({ default: true, description: 'Whether requests are limited at all.' }),
+  ...rate(10, 5, of),
+})
+const trackedKeys = positive(
+  65_536,
+  10_000_000,
+  'Counters kept in memory; beyond that, those with most tokens left are removed.',
+)
+
+/** @param limited names of the resources whose rates may be set */
+function ratesByResource(limited: readonly string[]) {
+  const resources = [...limited, otherResource]
+  return Type.Object(
+    {
+      ...commonRates('to one resource, the first name after /v1/ or /v1/edge-mgmt/'),
+      login: Type.Object(rate(2, 5, 'to login and password reset together'), strict),
+      blobs: Type.Object(rate(500, 5, 'that send the blobs of a bundle of content'), strict),
+      resources: Type.Array(
+        Type.String({
+          pattern: `^(${resources.join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
+          accepts: `<resource>=<requests a second>/<burst>, the resource one of ${resources.join(', ')}`,
+        }),
+        { default: [], description: 'Resources with their own rate, for example clusters=50/5.' },
+      ),
+      trackedKeys,
+    },
+    strict,
+  )
+}
+
+const whyByTable =
+  'the rates of paths are fixed, and those of all other paths are api.rateLimits.requestsPerSecond and burst'
+
+/** Where a table has the rates of paths. */
+const ratesByTable = () =>
+  Type.Object(
+    { ...commonRates('to all paths that have no rate of their own'), trackedKeys },
+    { ...strict, absent: { login: whyByTable, blobs: whyByTable, resources: whyByTable } },
+  )
+
 /**
- * The HTTPS port and its limits.
+ * The HTTPS port and its limits, with a rate for each resource.
  * @param limited names of the resources whose rates may be set
  */
-export function apiSection(limited: readonly string[]) {
-  const resources = [...limited, otherResource]
+export const apiSection = (limited: readonly string[]) => sectionWith(ratesByResource(limited))
+
+/** The HTTPS port and its limits, where a table of paths has their rates. */
+export const apiSectionByTable = () => sectionWith(ratesByTable())
+
+function sectionWith<Rates extends TSchema>(rateLimits: Rates) {
   return Type.Object(
     {
       address: Type.String({
@@ -98,31 +143,13 @@ export function apiSection(limited: readonly string[]) {
         description:
           'Proxies whose X-Forwarded-For names the client: its right-most address that is none of them. From other addresses the field is ignored.',
       }),
-      rateLimits: Type.Object(
-        {
-          enabled: Type.Boolean({ default: true, description: 'Whether requests are limited at all.' }),
-          ...rate(10, 5, 'to one resource, the first name after /v1/ or /v1/edge-mgmt/'),
-          login: Type.Object(rate(2, 5, 'to login and password reset together'), strict),
-          blobs: Type.Object(rate(500, 5, 'that send the blobs of a bundle of content'), strict),
-          resources: Type.Array(
-            Type.String({
-              pattern: `^(${resources.join('|')})=[1-9][0-9]{0,4}/[1-9][0-9]{0,2}$`,
-              accepts: `<resource>=<requests a second>/<burst>, the resource one of ${resources.join(', ')}`,
-            }),
-            { default: [], description: 'Resources with their own rate, for example clusters=50/5.' },
-          ),
-          trackedKeys: positive(
-            65_536,
-            10_000_000,
-            'Counters kept in memory; beyond that, those with most tokens left are removed.',
-          ),
-        },
-        strict,
-      ),
+      rateLimits,
     },
     strict,
   )
 }
 
-/** The section `api` of the configuration. */
-export type ApiSettings = Static<ReturnType<typeof apiSection>>
+type Rates = Static<ReturnType<typeof ratesByTable>> & Partial<Static<ReturnType<typeof ratesByResource>>>
+
+/** The section `api` of the configuration, of either form. */
+export type ApiSettings = Omit<Static<ReturnType<typeof apiSection>>, 'rateLimits'> & { rateLimits: Rates }

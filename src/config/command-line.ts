@@ -2,7 +2,7 @@ import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { nearestName } from '../base/nearest-name.ts'
 import { printable } from '../base/printable.ts'
 import { checkValue } from './check-value.ts'
-import { listKeys, type SchemaNode } from './key.ts'
+import { listKeys, whyAbsent, type SchemaNode } from './key.ts'
 import type { Problem } from './problem.ts'
 import { parseText, type Setting } from './setting.ts'
 
@@ -48,7 +48,7 @@ export function parseCommandLine(argv: readonly string[], schema: SchemaNode): C
     const isAction = (actions as readonly string[]).includes(name) && name !== 'run'
     if (isAction && value !== undefined) refuse('takes no value')
     else if (isAction) asked.add(name)
-    else if (key === undefined && name !== 'config') refuse(describeUnknown(name, [...keys.keys()]))
+    else if (key === undefined && name !== 'config') refuse(describeUnknown(name, [...keys.keys()], schema))
     else if (value === undefined && key?.schema.type !== 'boolean') refuse('needs a value')
     else if (value?.startsWith('-') && !inlineValue)
       refuse(`needs a value; write ${token.rawName}=${printable(value)} if this is the value`)
@@ -74,7 +74,9 @@ function parseTokens(argv: readonly string[], keys: ReadonlyMap<string, { schema
   return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens
 }
 
-function describeUnknown(name: string, paths: readonly string[]): string {
+function describeUnknown(name: string, paths: readonly string[], schema: SchemaNode): string {
+  const reason = whyAbsent(name, schema)
+  if (reason !== undefined) return `unknown flag; ${reason}`
   const near = nearestName(name, ['config', ...actions.slice(1), ...paths])
   return near === undefined ? 'unknown flag; see --help' : `unknown flag; did you mean --${near}?`
 }

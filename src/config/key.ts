@@ -25,6 +25,8 @@ export interface SchemaNode {
   readonly accepts?: string
   /** The value is never shown. */
   readonly secret?: boolean
+  /** Keys that another of our programs has in this section → why this one has none. */
+  readonly absent?: Readonly<Record<string, string>>
 }
 
 /** A value that an operator can set, with all its names. */
@@ -62,6 +64,27 @@ export function toKey(segments: readonly string[], schema: SchemaNode): Key {
     schema,
     secret: schema.secret === true || (holdsText && secretName.test(name)),
   }
+}
+
+/**
+ * Why this program does not have a key that another of our programs has.
+ * @param name a dotted path, or the name of a variable of the environment
+ */
+export function whyAbsent(
+  name: string,
+  schema: SchemaNode,
+  segments: readonly string[] = [],
+): string | undefined {
+  const own = Object.entries(schema.absent ?? {}).find(([last]) => {
+    const { path, environment } = toKey([...segments, last], {})
+    return `${name}.`.startsWith(`${path}.`) || `${name}_`.startsWith(`${environment}_`)
+  })
+  if (own) return own[1]
+  for (const [inner, child] of Object.entries(schema.properties ?? {})) {
+    const reason = whyAbsent(name, child, [...segments, inner])
+    if (reason !== undefined) return reason
+  }
+  return undefined
 }
 
 /** `lockMinutes` → `LOCK_MINUTES` */

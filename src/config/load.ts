@@ -5,7 +5,7 @@ import { escapeInvisible, printable } from '../base/printable.ts'
 import type { Finding } from '../room.ts'
 import { checkValue } from './check-value.ts'
 import type { CommandLine } from './command-line.ts'
-import { listKeys, type Key, type SchemaNode } from './key.ts'
+import { listKeys, whyAbsent, type Key, type SchemaNode } from './key.ts'
 import { ConfigInvalid, type Problem } from './problem.ts'
 import { listDropIns, readConfigFile, sortByBytes } from './read-file.ts'
 import { parseText, type Setting } from './setting.ts'
@@ -64,7 +64,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Loaded> {
   const file = named ?? defaultFile
   await addFile(collected, layers, file, named === undefined)
   await addDropIns(collected, layers, join(dirname(file), 'config.d'), options.planned)
-  addEnvironment(collected, layers.keys, environment)
+  addEnvironment(collected, layers, environment)
   collected.settings.push(...commandLine.settings)
   collected.problems.push(...commandLine.problems)
   for (const [path, place] of commandLine.mentioned) collected.mentioned.set(path, place)
@@ -138,7 +138,7 @@ function withPlanned(
 
 function addEnvironment(
   collected: Collected,
-  keys: readonly Key[],
+  { schema, keys }: Layers,
   environment: LoadConfigOptions['environment'],
 ) {
   const byName = new Map(keys.map((key) => [key.environment, key]))
@@ -159,7 +159,9 @@ function addEnvironment(
     } else {
       const near = nearestName(name, [fileVariable, ...byName.keys()])
       const suggestion = near === undefined ? '' : `; did you mean ${near}?`
-      collected.problems.push({ place: source, message: `unknown variable${suggestion}` })
+      const reason = whyAbsent(name, schema)
+      const more = reason === undefined ? suggestion : `; ${reason}`
+      collected.problems.push({ place: source, message: `unknown variable${more}` })
     }
   }
 }

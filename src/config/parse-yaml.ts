@@ -130,6 +130,11 @@ class Walk {
   }
 
   #unknown(node: Node, path: string, schema: SchemaNode, segments: readonly string[]): void {
+    const reason = schema.absent?.[path.slice(path.lastIndexOf('.') + 1)]
+    if (reason !== undefined) {
+      this.#report(node, `unknown key ${path}; ${reason}`)
+      return
+    }
     const siblings = Object.keys(schema.properties ?? {}).map((name) => [...segments, name].join('.'))
     // Typing errors are compared with the sibling keys by their last part, so that a long section name does not make
     // all keys of the section look alike.

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
-import type { RateLimitSettings } from '../../src/api/rate/limit.ts'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import type { GuessLimits } from '../../src/credentials/config.ts'
 import { deriveKeys } from '../../src/auth/keys.ts'
@@ -34,7 +33,7 @@ export interface TestEdgeOptions {
   readonly refusalDelayMs?: number
   readonly guard?: Partial<GuessLimits>
   /** By default requests are not limited. */
-  readonly rateLimits?: RateLimitSettings
+  readonly rateLimits?: Config['api']['rateLimits']
   /** Monotonic milliseconds, for a clock that does not run with that of the machine. */
   readonly monotonic?: () => number
   readonly cores?: number

@@ -91,7 +91,7 @@ interface Resource {
 export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   const { settings, rows, monotonic, holderOf, isKnownClient, log } = options
   const counters = createRateCounters(settings.trackedKeys)
-  const own = new Map(settings.resources.map(parseResourceRate))
+  const own = new Map((settings.resources ?? []).map(parseResourceRate))
   const resources = new Map<string, Resource>()
   const refusals = new Map<string, number>()
   const refused = createTally((counts) =>
@@ -102,7 +102,7 @@ export function createRateLimiter(options: RateLimitOptions): RateLimiter {
   )
 
   function open(name: string): Resource {
-    return resources.get(name) ?? add(name, isOwnBucket(name) ? settings[name] : (own.get(name) ?? settings))
+    return resources.get(name) ?? add(name, (isOwnBucket(name) ? settings[name] : own.get(name)) ?? settings)
   }
 
   function add(name: string, rate: Rate): Resource {

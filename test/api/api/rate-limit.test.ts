@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { loadConfig, parseCommandLine } from '../../../src/configuration.ts'
 import { identifyByToken } from '../../../src/api/guard.ts'
 import { createServer } from '../../../src/api/server.ts'
-import type { RateLimitSettings } from '../../../src/api/rate/limit.ts'
+import type { Config } from '../../../src/declarations.ts'
 import { captureLog } from '../../support/https-server.ts'
 import {
   createTestEdge,
@@ -19,7 +19,7 @@ const { config } = await loadConfig({
   environment: {},
   defaultFile: '/nonexistent',
 })
-const defaults: RateLimitSettings = config.api.rateLimits
+const defaults = config.api.rateLimits
 
 const opened: (() => unknown)[] = []
 afterEach(async () => {
@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 
 /** A server with a few routes and a constant clock. */
-function createEdge(settings: Partial<RateLimitSettings> = {}) {
+function createEdge(settings: Partial<Config['api']['rateLimits']> = {}) {
   const clock = createTurningClock()
   const { log, lines } = captureLog()
   const looks: string[] = []
@@ -227,7 +227,7 @@ describe('a reply', () => {
 describe('the routes of the daemon', () => {
   // One request leaves nothing in these buckets, so that its reply has the fields.
   const tight = { requestsPerSecond: 1, burst: 1, login: { requestsPerSecond: 1, burst: 1 } }
-  const createLimited = async (settings: Partial<RateLimitSettings> = tight) => {
+  const createLimited = async (settings: Partial<Config['api']['rateLimits']> = tight) => {
     const rateLimits = { ...defaults, ...settings }
     const edge = await createTestEdge({ rateLimits, refusalDelayMs: 0 })
     opened.push(() => edge.stop())
