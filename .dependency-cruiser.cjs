@@ -195,7 +195,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/[^/]+/', pathNot: rootProgram },
       to: {
-        path: '^src/(main|daemon|platform|state|edges|migrations|run-program|[a-z-]*(configuration|declarations)|platform-[a-z]+)\\.ts$',
+        path: '^src/(main|daemon|platform|phases|state|edges|migrations|run-program|[a-z-]*(configuration|declarations)|platform-[a-z]+)\\.ts$',
       },
     },
   ],

@@ -18,6 +18,7 @@ import { createJobs } from './jobs/jobs.ts'
 import { createContinueTokens } from './lists/continue-token.ts'
 import { createMetrics } from './metrics/room.ts'
 import { migrations } from './migrations.ts'
+import { createPhases } from './phases.ts'
 import type { Ground, Room } from './room.ts'
 import type { Daemon as Program, DaemonOptions as ProgramOptions } from './run-program.ts'
 import { createService } from './service/room.ts'
@@ -47,9 +48,6 @@ export interface Daemon extends Program {
     readonly jobs: Room
   }
 }
-
-// Background work waits, so that the first requests are answered fast. A request for host facts starts their first reading itself.
-const backgroundAfterMs = 1_000
 
 /** Builds every room in start order. Only this file knows all rooms. */
 export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
@@ -207,27 +205,9 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const rooms: readonly Room[] = [...observed, metrics, service]
   for (const room of rooms) await room.routes?.(api.app)
 
-  let background: NodeJS.Timeout | undefined
   return {
     app: api.app,
     rooms: { state, audit, auth, api, definition, content, cluster, jobs },
-    async start() {
-      for (const room of rooms) await room.prepare?.()
-      const port = await api.listen(systemd.listenFds)
-      for (const room of rooms) await room.start?.(port)
-      background = setTimeout(() => rooms.forEach((room) => room.background?.()), backgroundAfterMs)
-    },
-    async stop() {
-      stop.abort()
-      clearTimeout(background)
-      await api.close()
-      for (const room of rooms.toReversed()) await room.stop?.()
-      anonymousLog.stop()
-      await state.close()
-      log.info('stopped')
-    },
-    async reload() {
-      for (const room of rooms) await room.reload?.()
-    },
+    ...createPhases({ rooms, api, inherited: systemd.listenFds, state, stop, anonymousLog, log }),
   }
 }

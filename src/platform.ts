@@ -32,6 +32,7 @@ import { userRoutes } from './platform/routes/users.ts'
 import { rateRows } from './platform/routes/rates.ts'
 import { openTenant } from './platform/tenant.ts'
 import { createUserParts, type UserParts } from './platform/users/create-users.ts'
+import { createPhases } from './phases.ts'
 import type { Room } from './room.ts'
 import type { Daemon, DaemonOptions } from './run-program.ts'
 import { createService } from './service/room.ts'
@@ -55,9 +56,6 @@ export interface Platform extends Daemon {
     readonly api: Api
   }
 }
-
-// Background work waits, so that the first requests are answered fast.
-const backgroundAfterMs = 1_000
 
 /** Builds every room of the platform in start order, as `daemon.ts` does for a host. Nothing of `host` or PAM is a part of it. */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
@@ -177,27 +175,9 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const rooms: readonly Room[] = [...observed, metrics, service]
   for (const room of rooms) await room.routes?.(api.app)
 
-  let background: NodeJS.Timeout | undefined
   return {
     app: api.app,
     rooms: { state, audit, people, hosts, certificate, api },
-    async start() {
-      for (const room of rooms) await room.prepare?.()
-      const port = await api.listen(systemd.listenFds)
-      for (const room of rooms) await room.start?.(port)
-      background = setTimeout(() => rooms.forEach((room) => room.background?.()), backgroundAfterMs)
-    },
-    async stop() {
-      stop.abort()
-      clearTimeout(background)
-      await api.close()
-      for (const room of rooms.toReversed()) await room.stop?.()
-      anonymousLog.stop()
-      await state.close()
-      log.info('stopped')
-    },
-    async reload() {
-      for (const room of rooms) await room.reload?.()
-    },
+    ...createPhases({ rooms, api, inherited: systemd.listenFds, state, stop, anonymousLog, log }),
   }
 }

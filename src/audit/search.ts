@@ -1,3 +1,4 @@
+import type { TSchema } from 'typebox'
 import type { Page } from '../lists/page.ts'
 import { refuse, type ListResource } from '../lists/resource.ts'
 import type { ListQuery } from '../lists/query.ts'
@@ -9,22 +10,37 @@ import type { AuditRecord } from './record.ts'
 import { Audit, timeForm, type AuditsQuery, type AuditView } from './schemas.ts'
 import { auditColumns, type TrailStore } from './trail-store.ts'
 
-/** The fields by which clients may filter and order audits. */
-export const auditList: ListResource<SqlField> = {
+/**
+ * What queries of the list of the trail may name.
+ * @param fields those that are not the same in each program
+ * @param item schema of a record
+ */
+export const auditListOf = (
+  fields: ListResource<SqlField>['fields'],
+  item: TSchema,
+): ListResource<SqlField> => ({
   name: 'audits',
   fields: {
     'metadata.number': { type: 'integer', column: 'seq' },
     'metadata.uid': { type: 'text', column: 'uid' },
-    'metadata.createTimestamp': { type: 'time', column: 'at' },
     'spec.actionType': { type: 'text', column: 'action' },
-    'spec.actor.uid': { type: 'text', column: 'actor' },
     'spec.resource.kind': { type: 'text', column: 'kind' },
+    ...fields,
   },
   key: 'metadata.number',
   // Newest first, by number instead of time: a clock may be set back.
   defaultOrder: [{ path: 'metadata.number', direction: -1 }],
-  item: Audit,
-}
+  item,
+})
+
+/** The fields by which clients may filter and order audits. */
+export const auditList = auditListOf(
+  {
+    'metadata.createTimestamp': { type: 'time', column: 'at' },
+    'spec.actor.uid': { type: 'text', column: 'actor' },
+  },
+  Audit,
+)
 
 export interface Search {
   /** A page of the records. */
@@ -73,19 +89,13 @@ export function createSearch({ database: { sql }, store, read, head, edgeHostId 
   }
   const [users, kinds, actions] = [values('actor'), values('kind'), values('action')]
   return {
-    page: async (query, wanted) => list.page(query, conditionOf(wanted)),
+    page: async (query, wanted) => list.page(query, allOf(conditionsOf(wanted))),
     filters: () => ({ userUid: users(), resourceKind: kinds(), actionType: actions() }),
   }
 }
 
 /** How many records there are: their numbers have no gaps. */
 export const countOf = (head: number, first: number): number => (head === 0 ? 0 : head - first + 1)
-
-/** The parameters that a page token is bound to. */
-export const boundOf = (wanted: AuditsQuery): (string | undefined)[] =>
-  [wanted.startTime, wanted.endTime, wanted.userUid, wanted.resourceKind, wanted.actionType].map(
-    (each) => each || undefined,
-  )
 
 /** A condition with one `?`, and the value for it. */
 export type Comparison = readonly [sql: string, value: string | number]
@@ -96,24 +106,45 @@ export const allOf = (parts: readonly Comparison[]): SqlText | undefined =>
     ? undefined
     : { sql: parts.map(([text]) => text).join(' AND '), values: parts.map(([, value]) => value) }
 
-function conditionOf(wanted: AuditsQuery): SqlText | undefined {
-  const parts: Comparison[] = [...betweenTimes(wanted)]
-  if (wanted.userUid) parts.push(['actor = ?', wanted.userUid])
-  if (wanted.resourceKind) parts.push(['kind = ?', wanted.resourceKind])
-  if (wanted.actionType) parts.push(['action = ?', wanted.actionType])
-  return allOf(parts)
+type Times = Pick<AuditsQuery, 'startTime' | 'endTime'>
+
+/** How parameters of the query select records. */
+export interface Selection<Query> {
+  /** @throws AppError BadRequest */
+  conditionsOf(wanted: Query): Comparison[]
+  /** The values that a page token is bound to. */
+  boundOf(wanted: Query): (string | undefined)[]
 }
 
-/** The conditions of `startTime` and `endTime`. @throws AppError BadRequest */
-export function betweenTimes({
-  startTime,
-  endTime,
-}: Pick<AuditsQuery, 'startTime' | 'endTime'>): Comparison[] {
-  return [
-    ...(startTime ? [['at >= ?', timeOf('startTime', startTime)] as const] : []),
-    ...(endTime ? [['at <= ?', timeOf('endTime', endTime)] as const] : []),
-  ]
+/**
+ * Selects by `startTime` and `endTime`, and by parameters that are each compared with a column. One that is empty is not set.
+ * @param columns of these parameters
+ */
+export function selectBy<Name extends string>(
+  columns: Readonly<Record<Name, string>>,
+): Selection<Times & Partial<Readonly<Record<Name, string>>>> {
+  const names = Object.keys(columns) as Name[]
+  return {
+    conditionsOf(wanted) {
+      const { startTime, endTime } = wanted
+      return [
+        ...(startTime ? [['at >= ?', timeOf('startTime', startTime)] as const] : []),
+        ...(endTime ? [['at <= ?', timeOf('endTime', endTime)] as const] : []),
+        ...names.flatMap((name) => {
+          const value: string | undefined = wanted[name]
+          return value ? [[`${columns[name]} = ?`, value] as const] : []
+        }),
+      ]
+    },
+    boundOf: (wanted) =>
+      [wanted.startTime, wanted.endTime, ...names.map((name) => wanted[name])].map(
+        (each) => each || undefined,
+      ),
+  }
 }
+
+const { conditionsOf, boundOf } = selectBy({ userUid: 'actor', resourceKind: 'kind', actionType: 'action' })
+export { boundOf }
 
 function timeOf(name: string, text: string): number {
   const time = parseTime(text)

@@ -22,10 +22,13 @@ export function confirm(terminal: Terminal, { what, ask, done }: Question): void
   if (!/^\s*y(es)?\s*$/i.test(answer)) throw new Failure('failed', `nothing was ${done}`)
 }
 
+/** The question of a deletion. @param what what goes */
+export const deletion = (what: string): Question => ({ what, ask: 'Delete it?', done: 'deleted' })
+
 /**
  * Asks whether something shall be deleted.
  * @param question what goes
  * @throws Failure without a yes
  */
 export const confirmDeletion = (terminal: Terminal, question: string): void =>
-  confirm(terminal, { what: question, ask: 'Delete it?', done: 'deleted' })
+  confirm(terminal, deletion(question))

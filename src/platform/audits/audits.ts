@@ -1,11 +1,10 @@
 import { formatTime } from '../../base/time.ts'
-import { allOf, betweenTimes, listColumns } from '../../audit/search.ts'
+import { allOf, auditListOf, listColumns, selectBy } from '../../audit/search.ts'
 import type { AuditRecord } from '../../audit/record.ts'
 import type { Page } from '../../lists/page.ts'
 import type { ListQuery } from '../../lists/query.ts'
-import type { ListResource } from '../../lists/resource.ts'
 import { createSqlList, type SqlListOptions } from '../../lists/sql-list.ts'
-import type { SqlField, SqlText } from '../../lists/sql.ts'
+import type { SqlText } from '../../lists/sql.ts'
 import type { Database } from '../../store/database.ts'
 import { Audit, type AuditsQuery } from '../schemas/audits.ts'
 import type { ProjectRecord } from '../projects/project-store.ts'
@@ -70,50 +69,34 @@ export function createAudits(options: AuditsOptions): Audits {
   }
 }
 
-const columns = {
+const selection = selectBy({
   userUid: 'actor_uid',
   projectUid: 'project_uid',
   resourceKind: 'kind',
   resourceUid: 'resource_uid',
   actionType: 'action',
-} as const satisfies Partial<Record<keyof AuditsQuery, string>>
+})
 
-function conditionOf(wanted: AuditsQuery, tenantUid: string): SqlText | undefined {
-  return allOf([
-    ...betweenTimes(wanted),
-    ...Object.entries(columns).flatMap(([name, column]) => {
-      const value = wanted[name as keyof typeof columns]
-      return value ? [[`${column} = ?`, value] as const] : []
-    }),
+const conditionOf = (wanted: AuditsQuery, tenantUid: string): SqlText | undefined =>
+  allOf([
+    ...selection.conditionsOf(wanted),
     // Every record is of the one tenant.
     ...(wanted.tenantUid ? [['? = 1', wanted.tenantUid === tenantUid ? 1 : 0] as const] : []),
   ])
-}
 
 /** The parameters that a page token is bound to. */
-export const boundOf = (wanted: AuditsQuery): (string | undefined)[] =>
-  [
-    wanted.startTime,
-    wanted.endTime,
-    wanted.tenantUid,
-    ...Object.keys(columns).map((each) => wanted[each as keyof typeof columns]),
-  ].map((each) => each || undefined)
+export const boundOf = (wanted: AuditsQuery): (string | undefined)[] => [
+  ...selection.boundOf(wanted),
+  wanted.tenantUid || undefined,
+]
 
 /** What queries of the list of audits may name. */
-export const auditList: ListResource<SqlField> = {
-  name: 'audits',
-  key: 'metadata.number',
-  fields: {
-    'metadata.number': { type: 'integer', column: 'seq' },
-    'metadata.uid': { type: 'text', column: 'uid' },
+export const auditList = auditListOf(
+  {
     'metadata.creationTimestamp': { type: 'time', column: 'at' },
-    'spec.actionType': { type: 'text', column: 'action' },
     'spec.actor.project.uid': { type: 'text', column: 'project_uid' },
     'spec.actor.user.uid': { type: 'text', column: 'actor_uid' },
-    'spec.resource.kind': { type: 'text', column: 'kind' },
     'spec.resource.uid': { type: 'text', column: 'resource_uid' },
   },
-  // By number instead of time: a clock may be set back.
-  defaultOrder: [{ path: 'metadata.number', direction: -1 }],
-  item: Audit,
-}
+  Audit,
+)

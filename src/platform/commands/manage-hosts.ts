@@ -1,6 +1,6 @@
 import type { Client } from '../../ctl/client.ts'
-import { confirm, confirmDeletion } from '../../ctl/confirm.ts'
-import type { Context } from '../../ctl/context.ts'
+import { confirm, deletion, type Question } from '../../ctl/confirm.ts'
+import type { Context, HostProgram } from '../../ctl/context.ts'
 import type { Fact } from '../../ctl/facts.ts'
 import { renderFacts } from '../../ctl/facts.ts'
 import { parseLimit } from '../../ctl/limit.ts'
@@ -91,42 +91,44 @@ function factsOf(host: EdgeHostDevice, scope: Scope): Fact[] {
   ]
 }
 
-export async function acceptHost({
-  client,
-  line,
-  output,
-  terminal,
-}: Context<'project' | 'yes'>): Promise<undefined> {
-  const { scope, item } = await findHost(client, line.arguments[0] ?? '', line.options.project)
-  const name = understand(() => oneLine(item.metadata.name))
-  if (line.options.yes === undefined)
-    confirm(terminal, {
-      what: `Of the hosts with the key of ${name}, the one that logs in next is accepted; the other is refused from then on.`,
-      ask: 'Go on?',
-      done: 'changed',
-    })
-  await client.change('PUT', pathOf(item, scope, '/duplicate'), { action: 'acceptNext' })
-  output.note(`The next login of ${name} is accepted.`)
-  return undefined
+interface Change {
+  /** What is asked without `--yes`. */
+  readonly question: (name: string) => Question
+  readonly send: (client: Client, host: Row) => Promise<unknown>
+  readonly done: (name: string) => string
 }
 
-export async function deleteHost({
-  client,
-  line,
-  output,
-  terminal,
-}: Context<'project' | 'yes'>): Promise<undefined> {
-  const { scope, item } = await findHost(client, line.arguments[0] ?? '', line.options.project)
-  const name = understand(() => oneLine(item.metadata.name))
-  if (line.options.yes === undefined)
-    confirmDeletion(terminal, `The host ${name} will be removed from the platform and refused from then on.`)
-  await client.change('DELETE', pathOf(item, scope))
-  output.note(`The host ${name} is removed from the platform.`)
-  return undefined
-}
+/** A command that changes the host that its word names. */
+const change =
+  ({ question, send, done }: Change): HostProgram<'project' | 'yes'> =>
+  async ({ client, line, output, terminal }) => {
+    const host = await findHost(client, line.arguments[0] ?? '', line.options.project)
+    const name = understand(() => oneLine(host.item.metadata.name))
+    if (line.options.yes === undefined) confirm(terminal, question(name))
+    await send(client, host)
+    output.note(done(name))
+    return undefined
+  }
 
-const pathOf = ({ metadata: { uid } }: EdgeHostDevice, scope: Scope, rest = '') =>
-  `${path}/${encodeURIComponent(uid)}${rest}?${new URLSearchParams(queryOf(scope)).toString()}`
+export const acceptHost = change({
+  question: (name) => ({
+    what: `Of the hosts with the key of ${name}, the one that logs in next is accepted; the other is refused from then on.`,
+    ask: 'Go on?',
+    done: 'changed',
+  }),
+  send: (client, host) => client.change('PUT', pathOf(host, '/duplicate'), { action: 'acceptNext' }),
+  done: (name) => `The next login of ${name} is accepted.`,
+})
+
+export const deleteHost = change({
+  question: (name) =>
+    deletion(`The host ${name} will be removed from the platform and refused from then on.`),
+  send: (client, host) => client.change('DELETE', pathOf(host)),
+  done: (name) => `The host ${name} is removed from the platform.`,
+})
+
+const pathOf = ({ scope, item }: Row, rest = '') =>
+  `${path}/${encodeURIComponent(item.metadata.uid)}${rest}?${new URLSearchParams(queryOf(scope)).toString()}`
 
 /** The host that a word names, by its uid or its name, and where it is. */
 async function findHost(client: Client, word: string, project: string | undefined): Promise<Row> {
