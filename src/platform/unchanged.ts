@@ -1,3 +1,4 @@
+import { parseTime } from '../base/time.ts'
 import { refusedField } from '../errors/refused-field.ts'
 
 /** What a body may contain and may not change. */
@@ -22,11 +23,16 @@ export function requireUnchanged(given: Resource, current?: Resource): void {
     throw refusedField('metadata.uid', 'is generated and cannot be changed')
   if (
     metadata.creationTimestamp !== undefined &&
-    Date.parse(metadata.creationTimestamp) !== Date.parse(of?.creationTimestamp ?? '')
+    !isSameTime(metadata.creationTimestamp, of?.creationTimestamp)
   )
     throw refusedField('metadata.creationTimestamp', 'cannot be changed')
   if (current && metadata.name !== undefined && metadata.name !== of?.name)
     throw refusedField('metadata.name', `cannot be changed; it is ${of?.name ?? ''}`)
   if (status !== undefined && JSON.stringify(status) !== JSON.stringify(current?.status))
     throw refusedField('status', 'cannot be set')
+}
+
+function isSameTime(given: string, current: string | undefined): boolean {
+  const at = parseTime(given)
+  return at !== undefined && current !== undefined && at === parseTime(current)
 }
