@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { join } from 'node:path'
 import { createApi, type Api } from './api/room.ts'
 import { createAudit, type Audit } from './audit/audit.ts'
+import { requireFinishedRestore } from './backup/unfinished-restore.ts'
 import { clientOfAddress } from './base/client.ts'
 import { createCertificateRoom, type CertificateRoom } from './certificate/room.ts'
 import { createJobs } from './jobs/jobs.ts'
@@ -67,6 +68,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const systemd = createServiceManager({ runner, environment: edges.environment, pid: process.pid })
 
   // The state folder, the tenant, and the audit trail.
+  await requireFinishedRestore(config.state.directory)
   // Twenty users who filter at once wait for each other, and none is refused.
   const state = await openState({ settings: config.state, migrations, maximumWaiting: 64, clock, log })
   const { database, read, secrets } = state

@@ -9,6 +9,7 @@ import { syncFolder } from '../system/files.ts'
 import { packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
 import { seal } from './sealed-file.ts'
+import { databaseName, markName } from './unfinished-restore.ts'
 
 export interface BackupOptions {
   readonly file: string
@@ -29,12 +30,11 @@ export interface BackupMade {
   readonly sizeBytes: number
 }
 
-/** The file of the database in a state folder. */
-export const databaseName = `${program.folder}.db`
-// Not of the state: the lock of a process, unfinished files, damaged databases that were put aside, and files of SQLite that belong to
+// Not of the state: the lock of a process, the mark of a restore, unfinished files, damaged databases that were put aside, and files of SQLite that belong to
 // the database of now.
 const isLeftOut = (path: string) =>
   path === 'lock' ||
+  path === markName ||
   [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||
   path.startsWith(`${databaseName}.corrupt-`) ||
   /(^|\/)\.[^/]+\.[0-9a-f]{16}\.tmp(-\w+)?$/.test(path)

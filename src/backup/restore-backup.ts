@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { renameSync } from 'node:fs'
 import {
   chmod,
   chown,
   lchown,
+  link,
   lstat,
   mkdir,
   open,
@@ -11,6 +13,7 @@ import {
   rename,
   rm,
   stat,
+  writeFile,
   type FileHandle,
 } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -21,10 +24,10 @@ import { systemReason } from '../errors/system-reason.ts'
 import { lockState } from '../store/state-lock.ts'
 import { sweepTemporary, syncFolder, syncTree } from '../system/files.ts'
 import { openRegularFile } from '../system/regular-file.ts'
-import { databaseName } from './make-backup.ts'
 import { unpackMembers, type Member } from './members.ts'
 import { BackupRefused, RestoredInPart } from './refused.ts'
 import { unseal, type About, type Unsealed } from './sealed-file.ts'
+import { databaseName, markName, newStaging, undoUnfinishedRestore } from './unfinished-restore.ts'
 
 export interface RestoreOptions {
   readonly file: string
@@ -61,6 +64,8 @@ interface Placed {
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { file, passphrase, stateDirectory, log } = options
+  const begun = (await isPresent(stateDirectory)) ? lockState(stateDirectory, log) : undefined
+  await undoUnfinishedRestore(stateDirectory).finally(() => begun?.release())
   const before = await lstat(stateDirectory).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
@@ -76,7 +81,6 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   try {
     const unsealed = await unseal(handle, passphrase)
     await checkWhole(unsealed)
-    await sweepStaging(stateDirectory)
     return await replaceState(options, unsealed, before)
   } finally {
     await handle.close()
@@ -95,14 +99,6 @@ async function checkWhole({ about, content }: Unsealed): Promise<void> {
   if (!found.includes(databaseName)) throw new BackupRefused('the file has no database')
 }
 
-/** Removes what a restore that was killed has left beside the state folder. */
-async function sweepStaging(stateDirectory: string): Promise<void> {
-  const [folder, name] = [dirname(stateDirectory), `${basename(stateDirectory)}.restore-`]
-  for (const each of await readdir(folder))
-    if (each.startsWith(name) && /^[0-9a-f]{16}$/.test(each.slice(name.length)))
-      await rm(join(folder, each), { recursive: true })
-}
-
 async function replaceState(
   options: RestoreOptions,
   unsealed: Unsealed,
@@ -110,8 +106,9 @@ async function replaceState(
 ): Promise<Restored> {
   const { stateDirectory, configFile, schemaVersion, now, onBegin } = options
   const suffix = randomBytes(8).toString('hex')
-  const staging = `${stateDirectory}.restore-${suffix}`
+  const staging = newStaging(stateDirectory)
   const stamp = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const former = before ? `${stateDirectory}.before-${stamp}` : undefined
   const placed: Placed[] = []
   onBegin(staging)
   try {
@@ -133,6 +130,7 @@ async function replaceState(
       if (member.place === 'path' && before) await chown(temporary, before.uid, before.gid)
     })
     checkDatabase(join(staging, databaseName), schemaVersion)
+    await writeFile(join(staging, markName), former ?? '', { mode: 0o600 })
     if (before) await ownTree(staging, before)
     await syncTree(staging)
   } catch (error) {
@@ -140,9 +138,14 @@ async function replaceState(
     for (const { temporary } of placed) await rm(temporary, { force: true })
     throw error
   }
-  const former = before ? `${stateDirectory}.before-${stamp}` : undefined
   await exchange(stateDirectory, staging, former, placed)
-  const replaced = await place(placed, stamp).catch((error: unknown) => {
+  const finish = async () => {
+    await rm(join(stateDirectory, markName), { force: true })
+    await syncFolder(stateDirectory)
+  }
+  // Also where a file could not be put into place: it is completed by hand then.
+  const placing = place(placed, stamp).finally(finish)
+  const replaced = await placing.catch((error: unknown) => {
     throw new RestoredInPart(
       `the state is restored${former === undefined ? '' : `, and the former one is in ${former}`}; but a file of the configuration could not be put into place: ${systemReason(error as NodeJS.ErrnoException)}. Complete it by hand: ${placed.map(({ temporary, path }) => `${temporary} is to be ${path}`).join(', ')}`,
       { cause: error },
@@ -151,7 +154,10 @@ async function replaceState(
   return { about: unsealed.about, replaced, ...(former === undefined ? {} : { formerState: former }) }
 }
 
-/** @param former where the present folder goes, if there is one */
+/**
+ * Both moves are made at once: a signal between them would have the new folder removed.
+ * @param former where the present folder goes, if there is one
+ */
 async function exchange(
   stateDirectory: string,
   staging: string,
@@ -159,11 +165,11 @@ async function exchange(
   placed: readonly Placed[],
 ): Promise<void> {
   try {
-    if (former !== undefined) await rename(stateDirectory, former)
+    if (former !== undefined) renameSync(stateDirectory, former)
     try {
-      await rename(staging, stateDirectory)
+      renameSync(staging, stateDirectory)
     } catch (error) {
-      if (former !== undefined) await rename(former, stateDirectory)
+      if (former !== undefined) renameSync(former, stateDirectory)
       throw error
     }
   } catch (error) {
@@ -184,7 +190,8 @@ async function place(placed: readonly Placed[], stamp: string): Promise<Restored
     }
     // The daemon reads names that end in .yaml alone.
     const former = `${path}.before-${stamp}`
-    if (!isNew) await rename(path, former)
+    // There is a file at the path at any time: without its configuration, the daemon would take the defaults.
+    if (!isNew) await link(path, former)
     await rename(temporary, path)
     await syncFolder(dirname(path))
     replaced.push({ path, ...(isNew ? {} : { former }) })

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { execa } from 'execa'
+import { execa, execaSync } from 'execa'
 import {
   chmodSync,
+  cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -12,7 +14,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { requireFinishedRestore } from '../../../src/backup/unfinished-restore.ts'
 import { bundleProgram } from '../../support/bundle-program.ts'
 import { playEdgeHost } from '../../support/played-edge-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
@@ -56,8 +60,8 @@ async function stop() {
 }
 
 /** @param from the machine whose state and configuration it works on */
-function run(args: readonly string[], { from = home, shell = '' } = {}) {
-  const command = [process.execPath, program, ...args]
+function run(args: readonly string[], { from = home, shell = '', node = [] as string[], step = 0 } = {}) {
+  const command = [process.execPath, ...node, program, ...args]
   const options = {
     reject: false,
     extendEnv: false,
@@ -65,6 +69,8 @@ function run(args: readonly string[], { from = home, shell = '' } = {}) {
       PATH: '/usr/bin:/bin',
       EDGEPLATFORMD_CONFIG: join(from, 'etc/config.yaml'),
       EDGEPLATFORMD_STATE_DIRECTORY: join(from, 'state'),
+      // Of the program below alone.
+      STEP: String(step),
     },
   } as const
   const words = [
@@ -78,6 +84,22 @@ const backup = (options = {}) =>
   run(['backup', `--file=${file()}`, `--passphrase-file=${passphraseFile}`], options)
 const restore = (options: Parameters<typeof run>[1] = {}, from = file()) =>
   run(['restore', `--file=${from}`, `--passphrase-file=${passphraseFile}`, '--yes'], options)
+
+/** Kills the process right before its STEPth change of the file system. */
+const cutProgram = `
+const fs = require('node:fs')
+let left = Number(process.env.STEP)
+function cutBefore(object, name) {
+  const original = object[name]
+  object[name] = (...args) => {
+    left -= 1
+    if (left === 0) process.kill(process.pid, 'SIGKILL')
+    return original(...args)
+  }
+}
+for (const name of ['link', 'rename', 'rm', 'writeFile']) cutBefore(fs.promises, name)
+cutBefore(fs, 'renameSync')
+`
 
 /** Everything below a folder, with modes, as one text. */
 function picture(folder: string): string {
@@ -268,6 +290,111 @@ describe('a restore', () => {
 
   it('changes nothing on a full disk', async () => {
     expect(await refused({ shell: "trap '' XFSZ; ulimit -f 16" })).toMatch(/EFBIG/)
+  })
+
+  it('changes nothing on a disk that is really full', async (context) => {
+    if (process.getuid?.() !== 0) context.skip()
+    const small = join(home, 'small')
+    mkdirSync(small)
+    execaSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'edgeplatform-test', small])
+    try {
+      // The state is on the small disk, and has less room than it takes.
+      const from = { from: small }
+      mkdirSync(join(small, 'etc'))
+      writeFileSync(join(small, 'etc/config.yaml'), '')
+      platform = await createTestPlatform({ stateDirectory: join(small, 'state') })
+      await stop()
+      const here = picture(small)
+      const full = await restore(from)
+      expect([full.exitCode, full.stderr]).toEqual([
+        1,
+        expect.stringMatching(/no space left.*Nothing was changed$/i),
+      ])
+      expect(picture(small)).toBe(here)
+      // A backup needs room for a copy of the database, and for its file.
+      expect((await backup(from)).stderr).toMatch(
+        /a copy of the database needs \d+ for a while; .*Nothing was changed$/,
+      )
+      const there = await run(['backup', `--file=${join(small, 'b')}`, `--passphrase-file=${passphraseFile}`])
+      expect([there.exitCode, there.stderr]).toEqual([
+        1,
+        expect.stringMatching(/no space left.*Nothing was changed$/i),
+      ])
+      expect(picture(small)).toBe(here)
+    } finally {
+      await stop()
+      execaSync('umount', [small])
+    }
+  })
+
+  describe('that is killed', () => {
+    /** The machine as it is before the restore: another platform, with another configuration. */
+    let machine: string
+    beforeEach(async () => {
+      machine = join(home, 'machine')
+      mkdirSync(join(machine, 'etc/config.d'), { recursive: true })
+      writeFileSync(join(machine, 'etc/config.yaml'), 'platform: {hostName: elsewhere.example}\n')
+      platform = await createTestPlatform({ stateDirectory: join(machine, 'state') })
+      await platform.addUser('other@plant.example', password)
+      await stop()
+    })
+
+    const usersOf = (folder: string) => {
+      const sql = new DatabaseSync(join(folder, 'edgeplatform.db'), { readOnly: true })
+      const users = sql.prepare('SELECT email FROM user').all()
+      sql.close()
+      return users.map(({ email }) => email)
+    }
+    const configOf = (folder: string) => readFileSync(join(folder, 'etc/config.yaml'), 'utf8')
+    const isRestored = (folder: string) =>
+      configOf(folder).includes('platform.example') && existsSync(join(folder, 'etc/config.d/10-site.yaml'))
+
+    it('at any step leaves a state that starts as it was, or none that starts; and a second one completes it', async () => {
+      const preload = join(home, 'cut.cjs')
+      writeFileSync(preload, cutProgram)
+      const outcomes: string[] = []
+      for (let step = 1; ; step += 1) {
+        const here = join(home, `cut-${step}`)
+        cpSync(machine, here, { recursive: true, preserveTimestamps: true })
+        const { exitCode } = await restore({ from: here, node: [`--require=${preload}`], step })
+        if (exitCode === 0) {
+          expect(isRestored(here)).toBe(true)
+          break
+        }
+        const state = join(here, 'state')
+        // systemd makes the folder before the daemon starts.
+        mkdirSync(state, { recursive: true })
+        const refusal = await requireFinishedRestore(state).then(
+          () => '',
+          (error: unknown) => (error as Error).message,
+        )
+        outcomes.push(refusal === '' ? 'starts' : 'refuses')
+        if (refusal === '') {
+          const isNew = usersOf(state).includes('you@plant.example')
+          expect(isNew, `step ${step}`).toBe(isRestored(here))
+          expect(usersOf(state), `step ${step}`).toEqual([
+            isNew ? 'you@plant.example' : 'other@plant.example',
+          ])
+        } else expect(refusal).toMatch(/was interrupted: run it again with edgeplatformctl restore/)
+
+        if (refusal === '') continue
+
+        const again = await restore({ from: here })
+        expect([again.exitCode, again.stderr], `step ${step}`).toEqual([0, ''])
+        await requireFinishedRestore(state)
+        expect(usersOf(state)).toEqual(['you@plant.example'])
+        expect(isRestored(here)).toBe(true)
+        const left = readdirSync(here).filter((name) => name.startsWith('state.restore-'))
+        expect([left, readdirSync(join(here, 'etc')).filter((name) => name.endsWith('.tmp'))]).toEqual([
+          [],
+          [],
+        ])
+        const former = /^The former state is in (\S+);/m.exec(again.stdout)?.[1] ?? ''
+        expect(usersOf(former), `step ${step}`).toEqual(['other@plant.example'])
+      }
+      // As before at first; then between the steps; restored at the end.
+      expect(outcomes.join(' ')).toMatch(/^(starts ){2,}(refuses ?){5,}$/)
+    }, 180_000)
   })
 
   it('puts what the configuration names outside of the state folder in its place', async () => {
