@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { lifecycleHeaders, type Lifecycle } from '../src/api/lifecycle.ts'
 import { ErrorBody } from '../src/api/schemas.ts'
 import type { ErrorTable } from '../src/errors/define-errors.ts'
+import type { TSchema } from 'typebox'
 
 export interface Schema {
   $ref?: string
@@ -49,7 +50,7 @@ export interface Operation {
   'x-access': string
   'x-airgap-only'?: boolean
   'x-limited'?: boolean
-  'x-audited'?: boolean
+  'x-audited'?: boolean | 'sometimes'
   'x-lifecycle'?: Stage
   security?: unknown[]
   parameters?: Parameter[]
@@ -92,6 +93,13 @@ export interface DescribedApi {
   readonly tags: Readonly<Record<string, string>>
   /** Ways to authenticate, by name; an operation that is not open accepts each. */
   readonly securitySchemes: Readonly<Record<string, object>>
+  /** What the check of callers adds to every operation that is not open. */
+  readonly scoped?: {
+    /** Header fields that it reads. */
+    readonly headers: TSchema
+    /** Statuses of its refusals, beside 401. */
+    readonly statuses: readonly number[]
+  }
 }
 
 /** Adds the plugin that collects the routes. Must be called before the rooms add theirs. */
@@ -106,7 +114,7 @@ export async function collectDocument(app: FastifyInstance, api: DescribedApi): 
       tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
       components: { securitySchemes: { ...securitySchemes } as Record<string, never> },
     },
-    transform: ({ schema, url, route }) => ({ url, schema: declare(schema, route, security) }),
+    transform: ({ schema, url, route }) => ({ url, schema: declare(schema, route, security, api.scoped) }),
   })
 }
 
@@ -115,6 +123,7 @@ function declare(
   schema: FastifySchema,
   route: RouteOptions,
   token: readonly Record<string, never[]>[],
+  scoped: DescribedApi['scoped'],
 ): FastifySchema {
   const { access = 'viewer', optionalSession, airgapOnly, lifecycle, limited, audit } = route.config ?? {}
   const isOpen = access === 'open'
@@ -122,7 +131,7 @@ function declare(
   const isChange = route.method !== 'GET'
   const statuses = [
     ...(schema.querystring || isChange ? [400] : []),
-    ...(isOpen ? [] : [401]),
+    ...(isOpen ? [] : [401, ...(scoped?.statuses ?? [])]),
     ...(access === 'admin' || airgapOnly || (isChange && !isOpen) ? [403] : []),
     ...(isChange ? [408, 413, 415] : []),
     ...(schema.params ? [414] : []),
@@ -136,13 +145,14 @@ function declare(
   const stage = lifecycle && lifecycle.phase !== 'production' ? lifecycle : undefined
   return {
     ...schema,
+    ...(isOpen || !scoped ? {} : { headers: scoped.headers }),
     response: { ...implied, ...(schema.response as object) },
     security: isOpen ? (optionalSession ? [{}, ...token] : []) : token,
     ...(stage ? { deprecated: true, 'x-lifecycle': stage } : {}),
     ...(airgapOnly ? { 'x-airgap-only': true } : {}),
     ...(limited === false ? {} : { 'x-limited': true }),
     // A reply that is recorded only sometimes has the header only then.
-    ...(audit && !audit.when ? { 'x-audited': true } : {}),
+    ...(audit ? { 'x-audited': audit.when ? 'sometimes' : true } : {}),
     'x-access': access,
   } as FastifySchema
 }
@@ -210,7 +220,9 @@ const isUnread = (status: number) => status === 431
 /** Header fields that the room `api` adds to a reply of an operation. */
 const commonHeaders = (status: number, operation: Operation) => ({
   'X-Request-Id': headerRef('RequestId'),
-  ...(operation['x-audited'] && !isUnread(status) ? { AuditUid: headerRef('AuditUid') } : {}),
+  ...(operation['x-audited'] && !isUnread(status)
+    ? { AuditUid: headerRef(operation['x-audited'] === 'sometimes' ? 'OwnAuditUid' : 'AuditUid') }
+    : {}),
   ...(status === 416 ? { 'Upload-Offset': headerRef('UploadOffset') } : {}),
   ...(operation['x-limited'] && !isUnread(status)
     ? { RateLimit: headerRef('RateLimit'), 'RateLimit-Policy': headerRef('RateLimitPolicy') }
@@ -240,6 +252,10 @@ const headers = {
     'The record of this request in the audit trail.',
     '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44',
     true,
+  ),
+  OwnAuditUid: header(
+    'The record of this request in the audit trail, where it has one.',
+    '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44',
   ),
   RateLimit: header(
     'Name of the limit, requests left (`r`), and seconds in which as many are refilled (`t`); sent once less than half is left.',

@@ -5,6 +5,7 @@
  */
 import './as-platform.ts'
 import { createRequire } from 'node:module'
+import { Type } from 'typebox'
 import { configuration } from '../src/platform-configuration.ts'
 import { errorTable, families, tags } from '../src/platform-declarations.ts'
 import { commandTable } from '../src/ctl/platform-nouns.ts'
@@ -38,6 +39,17 @@ await collectDocument(app, {
       description: 'The token of a login, with or without `Bearer` before it.',
     },
     apiKey: { type: 'apiKey', in: 'header', name: 'apiKey', description: 'An API key of a user.' },
+  },
+  scoped: {
+    headers: Type.Object({
+      ProjectUid: Type.Optional(
+        Type.String({
+          description:
+            'Uid of the project in which the request is made; without it, the tenant. Also as a parameter of the query.',
+        }),
+      ),
+    }),
+    statuses: [400, 403, 404],
   },
 })
 await declarePlatform(app)

@@ -1,5 +1,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readDocument } from '../support/api-document.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { minuteMs } from '../support/turning-clock.ts'
@@ -281,6 +284,10 @@ const entries: Readonly<Record<string, Entry>> = {
   'GET /v1/audits/download': { rule: 'admin of the tenant', status: 200 },
 }
 
+const { operations: documented, problemsOf } = readDocument(
+  readFileSync(join(import.meta.dirname, '../../docs/platform-openapi.json'), 'utf8'),
+)
+
 const ranks: readonly string[] = ['viewer', 'operator', 'admin']
 
 /** The answer that a caller has to get, as `200` or `403 Forbidden`, from the rule alone. */
@@ -381,32 +388,45 @@ it('every caller is a part of the matrix', () => {
 })
 
 describe('an operation', () => {
-  it.each(Object.entries(entries))('%s is open to the right callers', async (operation, entry) => {
-    const [method = '', path = ''] = operation.split(' ')
-    const { routes } = platform.rooms.api.table
-    const methods = routes.filter(
-      ({ url, method: each }) => url === path && (each === method || each === 'HEAD'),
-    )
-    const wanted: Record<string, string> = {}
-    const found: Record<string, string> = {}
-    for (const scope of scopes)
-      for (const caller of callers)
-        for (const { method: each } of method === 'GET' ? methods : [{ method }]) {
-          const what = `${each} in ${scope} by ${caller}`
-          const right = expected(entry, path, caller, scope)
-          wanted[what] = each === 'HEAD' ? right.slice(0, 3) : right
-          const { parameter = '', payload } = (await entry.request?.(scope)) ?? {}
-          const named: Headers = scope === 'the project' ? { projectuid: projectUid } : {}
-          const reply = await ask(
-            each as Method,
-            path.replace(/:[A-Za-z]+/, parameter),
-            { ...headersOf.get(caller), ...named },
-            payload,
-          )
-          const isRefused = reply.statusCode >= 400 && reply.statusCode !== entry.status && each !== 'HEAD'
-          const code = isRefused ? ` ${reply.json<{ code: string }>().code}` : ''
-          found[what] = `${reply.statusCode}${code}`
-        }
-    expect(found).toEqual(wanted)
-  })
+  it.each(Object.entries(entries))(
+    '%s is open to the right callers, and answers each as documented',
+    async (operation, entry) => {
+      const [method = '', path = ''] = operation.split(' ')
+      const { routes } = platform.rooms.api.table
+      const methods = routes.filter(
+        ({ url, method: each }) => url === path && (each === method || each === 'HEAD'),
+      )
+      const spelled = path.replaceAll(/:([A-Za-z]+)/g, '{$1}')
+      const document = documented.find((each) => each.method === method && each.path === spelled)
+      if (!document) throw new Error(`${operation} is not documented`)
+      const undocumented: string[] = []
+      const wanted: Record<string, string> = {}
+      const found: Record<string, string> = {}
+      for (const scope of scopes)
+        for (const caller of callers)
+          for (const { method: each } of method === 'GET' ? methods : [{ method }]) {
+            const what = `${each} in ${scope} by ${caller}`
+            const right = expected(entry, path, caller, scope)
+            wanted[what] = each === 'HEAD' ? right.slice(0, 3) : right
+            const { parameter = '', payload } = (await entry.request?.(scope)) ?? {}
+            const named: Headers = scope === 'the project' ? { projectuid: projectUid } : {}
+            const reply = await ask(
+              each as Method,
+              path.replace(/:[A-Za-z]+/, parameter),
+              { ...headersOf.get(caller), ...named },
+              payload,
+            )
+            const isRefused = reply.statusCode >= 400 && reply.statusCode !== entry.status && each !== 'HEAD'
+            const code = isRefused ? ` ${reply.json<{ code: string }>().code}` : ''
+            found[what] = `${reply.statusCode}${code}`
+            if (each === 'HEAD') continue
+            const { statusCode: status, headers, body } = reply
+            undocumented.push(
+              ...problemsOf(document, { status, headers, body }).map((problem) => `${what}: ${problem}`),
+            )
+          }
+      expect(found).toEqual(wanted)
+      expect(undocumented).toEqual([])
+    },
+  )
 })
