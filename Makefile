@@ -39,7 +39,7 @@ run-platform: dist/main.cjs ## run the platform in the foreground on https://0.0
 	@exec build/run-platform
 
 test: $(DEPENDENCIES) ## unit, API and host tests
-	@build/debian-packages pamtester openssl curl zstd iproute2 iptables nftables || echo "make test: without these packages the tests that need them are skipped"
+	@build/debian-packages pamtester openssl curl zstd iproute2 iptables nftables nginx-light || echo "make test: without these packages the tests that need them are skipped"
 	vitest run --project unit --project platform
 
 check: $(DEPENDENCIES) ## types, lint, import law, formatting, generated documents
