@@ -38,6 +38,9 @@ const origin = (request: FastifyRequest) => ({
   hasOwnRecord: () => request.hasOwnRecord(),
 })
 
+const noCookie =
+  'The platform sets no cookie: setCookie, a parameter of the published API, is accepted and has no effect.'
+
 /** Sign-in of users, and their tokens and passwords: `/v1/auth…`. Tokens in paths are in no log, record or error. */
 export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (app, { signIn, tokens }) => {
   const tags = ['auth']
@@ -50,6 +53,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         operationId: 'authenticate',
         tags,
         summary: 'Sign in; the token is valid for 15 minutes',
+        description: noCookie,
         body: AuthLogin,
         response: { 200: UserToken, ...errorReplies(400, 401, 429, 503) },
       },
@@ -73,6 +77,7 @@ export const authRoutes: FastifyPluginAsyncTypebox<AuthRoutesOptions> = async (a
         operationId: 'refreshToken',
         tags,
         summary: 'Exchange a token that is still valid for a new one; the old one ends',
+        description: noCookie,
         params: Type.Object({ token: Type.String() }),
         response: { 200: UserToken, ...errorReplies(401) },
       },
