@@ -37,6 +37,9 @@ async function ask(method: Method, url: string, payload?: object, headers = admi
 const make = async (name: string, more: object = {}) =>
   (await ask('POST', '/v1/projects', { metadata: { name, ...more } })).json.uid
 
+const annotate = (uid: string, annotations: object) =>
+  ask('PUT', `/v1/projects/${uid}`, { metadata: { name: 'north', annotations }, spec: {} })
+
 describe('a project', () => {
   it('is made, shown, listed and deleted', async () => {
     const uid = await make('north', { labels: { plant: 'a' }, annotations: { 'note/x': '1' } })
@@ -47,6 +50,16 @@ describe('a project', () => {
     expect(json).toMatchObject({
       metadata: { name: 'north', uid, labels: { plant: 'b' }, annotations: { 'note/x': '1', other: '2' } },
       spec: { users },
+    })
+    // An empty value removes an annotation, and there are at most 64.
+    expect((await annotate(uid, { other: '' })).status).toBe(204)
+    const many = Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`key-${index}`, 'x']))
+    expect((await annotate(uid, many)).json).toMatchObject({
+      code: 'BadRequest',
+      details: { field: 'metadata.annotations' },
+    })
+    expect((await ask('GET', `/v1/projects/${uid}`)).json).toMatchObject({
+      metadata: { annotations: { 'note/x': '1' } },
     })
     // What a reply gave may be sent back.
     expect((await ask('PUT', `/v1/projects/${uid}`, json)).status).toBe(204)

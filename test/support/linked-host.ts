@@ -116,7 +116,7 @@ export async function startLinkedHost(platform: TestPlatform, options: LinkedHos
     host: {
       current: () => ({ body: JSON.stringify(facts), etag: JSON.stringify(facts) }),
       firstReading: () => Promise.resolve(),
-      hostName: () => 'press-1',
+      hostName: () => options.name ?? 'press-1',
       refresh: () => Promise.resolve(),
     },
     failing: () => failing,

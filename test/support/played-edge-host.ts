@@ -55,7 +55,7 @@ export function playEdgeHost(
     uid,
     generation,
     token: '',
-    ask: (query: string, hostAuthToken: string, name = 'press-1') =>
+    ask: (query: string, hostAuthToken: string, name = hostUid) =>
       post(`/v1/edgehosts/register${query}`, {
         metadata: { name },
         spec: {

@@ -1,3 +1,4 @@
+import { changedAnnotations } from '../annotations.ts'
 import { formatTime } from '../../base/time.ts'
 import { AppError } from '../../errors/app-error.ts'
 import { generalErrors } from '../../errors/codes.ts'
@@ -157,7 +158,7 @@ export async function createHostParts(options: HostPartsOptions): Promise<HostPa
         const host = get(uid, projectUid)
         requireUnchanged({ metadata }, toDevice(host))
         const { labels = host.labels, annotations } = metadata
-        change(host, { labels, annotations: { ...host.annotations, ...annotations } })
+        change(host, { labels, annotations: changedAnnotations(host.annotations, annotations) })
       })
     },
     list: createSqlList({

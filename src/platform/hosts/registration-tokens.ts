@@ -1,3 +1,4 @@
+import { changedAnnotations } from '../annotations.ts'
 import { hash, randomBytes } from 'node:crypto'
 import { uuidAt } from '../../base/uid.ts'
 import { formatTime } from '../../base/time.ts'
@@ -112,7 +113,7 @@ export function createRegistrationTokens(options: RegistrationTokensOptions): Re
         store.put({
           ...before,
           labels: metadata.labels ?? before.labels,
-          annotations: { ...before.annotations, ...metadata.annotations },
+          annotations: changedAnnotations(before.annotations, metadata.annotations),
           projectUid: projectOf(spec.defaultProjectUid ?? before.projectUid),
           expiresAt: spec.expiry === undefined ? before.expiresAt : expiryOf(spec.expiry, now),
           maximumHosts: spec.maximumHosts ?? before.maximumHosts,

@@ -1,3 +1,4 @@
+import { changedAnnotations } from '../annotations.ts'
 import { hash, randomBytes } from 'node:crypto'
 import { uuidAt } from '../../base/uid.ts'
 import { formatTime } from '../../base/time.ts'
@@ -107,7 +108,7 @@ export function createKeys({ store, findUser, transaction, clock }: KeysOptions)
         store.put({
           ...before,
           labels: metadata.labels ?? before.labels,
-          annotations: { ...before.annotations, ...metadata.annotations },
+          annotations: changedAnnotations(before.annotations, metadata.annotations),
           expiresAt: spec?.expiry === undefined ? before.expiresAt : expiryOf(spec.expiry, clock.now()),
           modifiedAt: clock.now(),
         })

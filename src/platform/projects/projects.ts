@@ -1,3 +1,4 @@
+import { changedAnnotations } from '../annotations.ts'
 import type { Role } from '../../base/role.ts'
 import { uuidAt } from '../../base/uid.ts'
 import { formatTime } from '../../base/time.ts'
@@ -95,7 +96,7 @@ export function createProjects(options: ProjectsOptions): Projects {
         store.put({
           ...before,
           labels: metadata.labels ?? before.labels,
-          annotations: { ...before.annotations, ...metadata.annotations },
+          annotations: changedAnnotations(before.annotations, metadata.annotations),
           users: spec?.users ?? before.users,
           modifiedAt: clock.now(),
         })

@@ -5,7 +5,9 @@ const Texts = (description: string) => Type.Record(Type.String(), Type.String(),
 /** Attributes of every resource of the platform, in replies. */
 export const ObjectMeta = Type.Object(
   {
-    annotations: Texts('Set by other programs; kept when a change does not name them, and not filtered by.'),
+    annotations: Texts(
+      'Set by other programs, at most 64; kept when a change does not name them, removed by an empty value, and not filtered by.',
+    ),
     creationTimestamp: Type.String({ format: 'date-time' }),
     labels: Texts('To organise and select; replaced when they are sent.'),
     lastModifiedTimestamp: Type.String({ format: 'date-time' }),

@@ -15,7 +15,11 @@ beforeAll(async () => {
 })
 afterAll(() => platform.close())
 
-async function ask(method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload?: object): Promise<unknown> {
+async function ask(
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  url: string,
+  payload?: object,
+): Promise<unknown> {
   const headers = await platform.signIn('root@plant.example', password)
   const reply = await platform.app.inject({ method, url, headers, ...(payload ? { payload } : {}) })
   return reply.body === '' || reply.body === 'null' ? undefined : reply.json<unknown>()
@@ -201,6 +205,8 @@ describe('a host that is cut off', () => {
     let attempts = 0
     for (let added = 0; host.clock.monotonic() - begin < 30 * dayMs; attempts++) {
       await host.step()
+      // The machine sleeps in between: the test need not live through each minute.
+      host.clock.turn(15 * minuteMs)
       const due = Math.floor((host.clock.monotonic() - begin) / (2 * minuteMs))
       for (; added < due; added++)
         host.uplink.report({
@@ -209,7 +215,7 @@ describe('a host that is cut off', () => {
         })
     }
     await host.rest()
-    expect(attempts).toBeLessThan(2.1 * 30 * 24 * 60)
+    expect(attempts).toBeLessThan(30 * 24 * 4)
     const { events, cause, isConnected } = host.link()
     expect([isConnected, cause?.kind]).toEqual([false, 'route'])
     expect(events.waiting).toBeLessThanOrEqual(10_000)
@@ -229,10 +235,10 @@ describe('a host that is cut off', () => {
       /^\d{5} events of this host from .* gave way/,
     )
     expect(warnings.items.find(({ reason }) => reason === 'PlatformUnreachable')?.message).toMatch(
-      /for 432\d\d minutes, from /,
+      /for 43\d{3} minutes, from /,
     )
     await host.close()
-  }, 120_000)
+  }, 60_000)
 
   it('is unhealthy on the platform after three minutes, and healthy with its next heartbeat', async () => {
     const host = await connected()
