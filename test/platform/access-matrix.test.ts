@@ -94,7 +94,10 @@ const newToken = (defaultProjectUid = '') =>
 
 async function newHost(defaultProjectUid: string) {
   const played = playEdgeHost(platform)
-  const { status, text } = await played.register((await newToken(defaultProjectUid)).token)
+  const { status, text } = await played.register(
+    (await newToken(defaultProjectUid)).token,
+    `h-${randomUUID()}`,
+  )
   if (status !== 200) throw new Error(text)
   return played
 }
@@ -108,7 +111,7 @@ async function registration(): Promise<Sent> {
     service: { name: 'edgehostd', version: '1.2.3' },
     host: { hostUid: randomUUID(), hostAddress: '192.0.2.9', hostAuthToken, hostIdentity: identity },
   }
-  return { payload: { metadata: { name: 'press' }, spec } }
+  return { payload: { metadata: { name: `h-${randomUUID()}` }, spec } }
 }
 
 const scopeUid = (scope: string) => (scope === 'the project' ? projectUid : '')
