@@ -17,6 +17,10 @@ export interface PlatformRig {
   /** Starts bare Fastify that writes heartbeats as the platform does, with its certificate. @param keepAliveMs for idle connections */
   startBare(keepAliveMs: number): Promise<ServerProcess>
   readonly hosts: HostLoad
+  /** The private key of all its hosts, PEM. */
+  readonly hostKey: string
+  /** Its certificate, a PEM file. */
+  readonly certificate: string
   /** The token of an administrator who has just signed in. */
   signIn(server: ServerProcess): Promise<string>
   client(server: ServerProcess): Client
@@ -85,8 +89,7 @@ export async function createPlatformRig(rig: Rig, name: string, count: number): 
   const hosts = await startHostLoad({ certificate, privateKey, count }, rig.cores?.load)
 
   return {
-    start,
-    hosts,
+    ...{ start, hosts, certificate, hostKey: privateKey },
     async startBare(keepAliveMs) {
       const port = await findPort()
       const database = join(folder, `bare-${(bares += 1)}.db`)

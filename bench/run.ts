@@ -5,6 +5,7 @@ import { measureCluster } from './cluster.ts'
 import { measureClusterChange } from './cluster-change.ts'
 import { measureClusterDiff } from './cluster-diff.ts'
 import { measureClusterPlan } from './cluster-plan.ts'
+import { measureConnectedHour } from './connected-hour.ts'
 import { measureContentBlobs } from './content-blobs.ts'
 import { measureContentFile } from './content-file.ts'
 import { measureContentMany } from './content-many.ts'
@@ -41,6 +42,7 @@ const figures: Readonly<Record<string, Measure>> = {
   'platform-heartbeats': measurePlatformHeartbeats,
   'platform-connections': measurePlatformConnections,
   'platform-logins': measurePlatformLogins,
+  'connected-hour': measureConnectedHour,
   'definition-rules': measureDefinitionRules,
   'cluster-plan': measureClusterPlan,
   'cluster-diff': measureClusterDiff,
