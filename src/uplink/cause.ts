@@ -188,6 +188,12 @@ export function causeOfError(error: unknown, { url, proxy }: Way, now: number): 
           message: `this host does not know who issued the certificate of ${host}; set platform.caFile or platform.fingerprint`,
         }
       : opensTls(host, proxy, 'this host does not know who issued it')
+  // The parser of HTTP does not understand it, or it is larger than the parser takes.
+  if (code.startsWith('HPE_'))
+    return {
+      kind: 'foreign',
+      message: `${host} answers, but not in HTTP as a platform does (${code}); check platform.url`,
+    }
   if (/^ERR_(SSL|TLS)_|^EPROTO$/.test(code))
     return { kind: 'tls', message: `${host} does not speak TLS as it should (${code})` }
   return {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
+import { createGrowingBuffer } from '../base/growing-buffer.ts'
 import { causeOfError, causeOfReply, ForeignReply, NoReply, type Cause, type Way } from './cause.ts'
 import { createAgent, type Trust } from './connection.ts'
 
@@ -17,7 +18,7 @@ export interface Call {
 export interface Answer {
   /** HTTP status; undefined where there was no reply. */
   readonly status?: number
-  /** The JSON of the reply; undefined for none. */
+  /** The JSON object of the reply; undefined for none. A list is read and left out, since no call of a host needs one. */
   readonly body?: unknown
   /** Headers of the reply. */
   readonly retryAfter?: string
@@ -41,7 +42,10 @@ export interface PlatformClient {
   close(): void
 }
 
-const longestReply = 1_048_576
+// A platform repeats to a host what the host has told it; JSON of a megabyte can hold up this process for a second.
+const longestReply = 262_144
+const longestRefusal = 65_536
+const mostHints = 16
 const defaultTimeoutMs = 20_000
 
 export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
@@ -61,22 +65,50 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
             ...(body ? { 'content-type': 'application/json', 'content-length': body.length } : {}),
           },
         })
-        sent.once('response', resolve)
+        let isOpen = true
+        const fail = (error: Error) => {
+          isOpen = false
+          reject(error)
+        }
+        sent.once('response', (reply) => {
+          isOpen = false
+          resolve(reply)
+        })
+        sent.once('upgrade', (_, socket) => {
+          socket.destroy()
+          fail(new ForeignReply('it changes to another protocol'))
+        })
+        let hints = 0
+        sent.on('information', () => {
+          if (++hints > mostHints) sent.destroy(new ForeignReply('it sends hints without end'))
+        })
         sent.on('error', (error: NodeJS.ErrnoException) => {
+          // An error after the reply began is one of the reply too.
+          if (!isOpen) return
+          isOpen = false
           // The platform may close a kept connection while the next call is sent; all calls may be repeated.
           const isClosed = sent.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
           if (isClosed && !signal.aborted) open().then(resolve, reject)
           else reject(signal.aborted ? new NoReply('no reply in time') : error)
         })
+        // A call ends whatever the other side does.
+        sent.once('close', () => {
+          if (isOpen) fail(new ForeignReply('it closes the connection without a reply'))
+        })
         sent.end(body)
       })
     const reply = await open()
     const { statusCode: status = 0, headers } = reply
+    if (status < 200 || status > 599) {
+      reply.destroy()
+      throw new ForeignReply(`its status is ${status}`)
+    }
     if (status >= 300 && status < 400) {
       reply.destroy()
       throw new ForeignReply(`it redirects (status ${status})`)
     }
-    const text = await read(reply).catch((error: unknown) => {
+    const longest = status < 300 ? longestReply + 2 * (body?.length ?? 0) : longestRefusal
+    const text = await read(reply, longest).catch((error: unknown) => {
       throw signal.aborted ? new NoReply('no whole reply in time') : error
     })
     const parsed = parse(text, status)
@@ -95,24 +127,27 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   }
 }
 
-async function read(reply: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of reply as AsyncIterable<Buffer>) {
-    bytes += part.length
-    if (bytes > longestReply) throw new ForeignReply('its reply is longer than 1 MiB')
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString()
+async function read(reply: IncomingMessage, longest: number): Promise<string> {
+  const text = createGrowingBuffer(longest)
+  for await (const part of reply as AsyncIterable<Buffer>)
+    if (!text.add(part)) throw new ForeignReply(`its reply is longer than ${longest} bytes`)
+  return text.bytes().toString()
 }
 
 /** A busy server between may answer an error without JSON. */
-function parse(text: string, status: number): unknown {
+function parse(text: string, status: number): object | undefined {
   if (text === '') return undefined
+  const value = parseJson(text)
+  if (typeof value === 'object') return value === null || Array.isArray(value) ? undefined : value
+  if (status >= 400) return undefined
+  throw new ForeignReply('its reply is not JSON')
+}
+
+/** @returns undefined for what is not JSON */
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    if (status >= 400) return undefined
-    throw new ForeignReply('its reply is not JSON')
+    return undefined
   }
 }
