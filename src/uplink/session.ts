@@ -1,4 +1,3 @@
-import type { EdgeHostDevice, EdgeLoginReply } from '../platform/schemas/edge-hosts.ts'
 import { codeOfReply, type Cause } from './cause.ts'
 import type { Answer, PlatformClient } from './client.ts'
 import type { ReportedFacts } from './facts.ts'
@@ -57,37 +56,84 @@ export function createHandshake({ client, key, store, hostId, onRegistered }: Ha
       const isTaken = codeOfReply(asked.body) === 'HostNameExists' && name !== hostId
       const answer = isTaken ? await ask(hostId, token, facts) : asked
       if (answer.cause) return answer
-      const { metadata, aclmeta } = answer.body as EdgeHostDevice
-      const isNew = store.current()?.edgeHostUid !== metadata.uid
-      await store.putRegistration({ edgeHostUid: metadata.uid, projectUid: aclmeta.projectUid, hostId })
-      if (isNew) onRegistered({ edgeHostUid: metadata.uid })
+      const record = recordOf(answer)
+      if (!record) return { ...answer, cause: notAsPlatform('registration') }
+      const isNew = store.current()?.edgeHostUid !== record.edgeHostUid
+      await store.putRegistration({ ...record, hostId })
+      if (isNew) onRegistered(record)
       return answer
     },
     async logIn(edgeHostUid) {
       const challenge = await client.call({ method: 'POST', path: loginPath, body: { edgeHostUid } })
       const nonce = nonceOf(challenge)
-      if (nonce === undefined) return challenge.cause ? challenge : { ...challenge, cause: noChallenge }
-      const edgeAuthToken = key.prove({ sub: edgeHostUid, nonce, gen: store.current()?.generation ?? 0 })
+      if (nonce === undefined)
+        return challenge.cause ? challenge : { ...challenge, cause: notAsPlatform('login') }
+      const gen = store.current()?.generation ?? 0
+      const edgeAuthToken = key.prove({ sub: edgeHostUid, nonce, gen })
       const answer = await client.call({
         ...{ method: 'POST', path: loginPath },
         body: { edgeHostUid, edgeAuthToken },
       })
       if (answer.cause) return answer
-      const { Authorization: token, generation, hostChecksum } = answer.body as EdgeLoginReply
+      const accepted = loginOf(answer)
+      if (!accepted || accepted.generation <= gen) return { ...answer, cause: notAsPlatform('login') }
+      const { generation, ...session } = accepted
       // Before the token is used: its use tells the platform that this host has the generation.
       await store.putGeneration(generation)
-      return { ...answer, session: { token, knownChecksum: hostChecksum } }
+      return { ...answer, session }
     },
   }
 }
 
-const noChallenge: Cause = {
+const notAsPlatform = (what: string): Cause => ({
   kind: 'foreign',
-  message: 'the platform did not answer the login as a platform does; check platform.url',
+  message: `the platform did not answer the ${what} as a platform does; check platform.url`,
+})
+
+// What a reply says is stored, and is a part of later calls: nothing is taken that no platform says.
+const uid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+const longestNonce = 1_024
+const longestToken = 4_096
+const longestChecksum = 128
+// The platform refuses a larger one.
+const largestGeneration = 2 ** 52
+
+type Unknown<Keys extends string> = Readonly<Partial<Record<Keys, unknown>>>
+
+const isText = (value: unknown, longest: number): value is string =>
+  typeof value === 'string' && value.length <= longest
+
+function recordOf({ body }: Answer): Pick<Registration, 'edgeHostUid' | 'projectUid'> | undefined {
+  const { metadata, aclmeta } = { ...(body as Unknown<'metadata' | 'aclmeta'> | undefined) }
+  const { uid: edgeHostUid } = { ...(metadata as Unknown<'uid'> | null | undefined) }
+  const { projectUid } = { ...(aclmeta as Unknown<'projectUid'> | null | undefined) }
+  return typeof edgeHostUid === 'string' &&
+    uid.test(edgeHostUid) &&
+    typeof projectUid === 'string' &&
+    (projectUid === '' || uid.test(projectUid))
+    ? { edgeHostUid, projectUid }
+    : undefined
+}
+
+function loginOf({ body }: Answer): (Session & { readonly generation: number }) | undefined {
+  const {
+    Authorization: token,
+    generation,
+    hostChecksum,
+  } = { ...(body as Unknown<'Authorization' | 'generation' | 'hostChecksum'> | undefined) }
+  if (!isText(token, longestToken) || !/^[\x21-\x7e]+$/.test(token)) return undefined
+  if (typeof generation !== 'number' || !Number.isInteger(generation) || generation > largestGeneration)
+    return undefined
+  return {
+    token,
+    generation,
+    knownChecksum: isText(hostChecksum, longestChecksum) ? hostChecksum : undefined,
+  }
 }
 
 function nonceOf({ status, body }: Answer): string | undefined {
-  const { details } = { ...(body as { readonly details?: { readonly nonce?: unknown } } | undefined) }
+  const { details } = { ...(body as Unknown<'details'> | undefined) }
+  const { nonce } = { ...(details as Unknown<'nonce'> | null | undefined) }
   const isChallenge = status === 401 && codeOfReply(body) === 'LoginChallenge'
-  return isChallenge && typeof details?.nonce === 'string' ? details.nonce : undefined
+  return isChallenge && isText(nonce, longestNonce) ? nonce : undefined
 }
