@@ -94,6 +94,11 @@ export function createLink(options: LinkOptions): Link {
   let refusedChecksum: string | undefined
   let beatDueAt = -Infinity
   let eventsFrom = -Infinity
+  /** How often in a row the platform had no time for events. */
+  let deferrals = 0
+  /** Events that were refused since the last line about them. */
+  let refusedEvents = 0
+  let refusedToldAt = -Infinity
   let failures = 0
   let lost = { at: clock.monotonic(), since: clock.now() }
   let told: { readonly kind: Cause['kind']; readonly at: number } | undefined
@@ -168,39 +173,58 @@ export function createLink(options: LinkOptions): Link {
   }
 
   async function sendEvents(): Promise<Refusal | undefined> {
-    while (!stopping.aborted && clock.monotonic() >= eventsFrom) {
+    while (mayGoOn() && clock.monotonic() >= eventsFrom) {
       const { waiting, dropped } = queue.counts()
       if (waiting + dropped === 0) return undefined
-      const refused = await deliver(queue.next(eventsAtOnce))
+      const events = queue.next(eventsAtOnce)
+      // The count was too high.
+      if (events.length === 0) return undefined
+      const refused = await deliver(events)
       if (refused?.cause.kind !== 'busy') {
         if (refused) return refused
+        deferrals = 0
         continue
       }
       // Only the events wait: the platform answers heartbeats.
-      eventsFrom = clock.monotonic() + waitAfter(1, random(), refused.retryAfter)
+      deferrals++
+      eventsFrom = clock.monotonic() + waitAfter(deferrals, random(), refused.retryAfter)
     }
     return undefined
   }
+
+  /** Events do not hold up a heartbeat, however many there are and however slow the platform is. */
+  const mayGoOn = () => !stopping.aborted && clock.monotonic() < beatDueAt
 
   /** Sends events, one by one where the platform takes not all of them, so that one that it refuses holds up no other. */
   async function deliver(events: readonly QueuedEvent[]): Promise<Refusal | undefined> {
     const body = events.map(({ entity }) => entity)
     const answer = await send({ method: 'POST', path: '/v1/events/components/bulk', body })
-    if (answer.status === 400 && events.length > 1) {
+    const isRefused = answer.status === 400 || answer.status === 413
+    if (isRefused && events.length > 1) {
       for (const event of events) {
+        if (!mayGoOn()) return undefined
         const refused = await deliver([event])
         if (refused) return refused
       }
       return undefined
     }
-    if (answer.status === 400)
-      log.error(
-        { reason: body[0]?.reason, cause: answer.cause?.message },
-        'the platform refused an event; it is dropped',
-      )
+    if (isRefused) tellRefused(body[0]?.reason, answer.cause)
     else if (answer.cause) return refusalOf(answer)
     queue.remove(events)
     return undefined
+  }
+
+  /** One line in ten minutes: a platform may refuse each of ten thousand. */
+  function tellRefused(reason: string | undefined, cause: Cause | undefined): void {
+    refusedEvents++
+    const now = clock.monotonic()
+    if (now - refusedToldAt < logAgainMs) return
+    log.error(
+      { reason, cause: cause?.message, events: refusedEvents },
+      'the platform refused events; they are dropped',
+    )
+    refusedToldAt = now
+    refusedEvents = 0
   }
 
   const inOrder = async (
