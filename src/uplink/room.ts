@@ -75,8 +75,30 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
   let unusable: Cause | undefined = url === undefined ? noUrl : undefined
   let client: PlatformClient | undefined
   let running: Promise<void> | undefined
+  let hasStarted = false
+  const wait = options.pause ?? pause
+  const changed = () => listeners.forEach((listener) => listener())
+
+  /** What is in the way may pass: a disk that is full, or a file on one that is not mounted yet. */
+  async function keepGoing(address: string): Promise<void> {
+    while (!stopping.aborted) {
+      try {
+        await begin(address)
+        return
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error)
+        if (unusable?.message !== message) {
+          unusable = { kind: 'settings', message }
+          log.error({ err: error }, `not connected to the platform: ${message}`)
+          changed()
+        }
+        await wait(againMs, stopping)
+      }
+    }
+  }
 
   async function begin(address: string): Promise<void> {
+    client?.close()
     client = options.client ?? createPlatformClient(await readTrust(address, settings, clock))
     const key = await openHostKey(options.stateDirectory)
     const onRegistered = ({ edgeHostUid }: Pick<Registration, 'edgeHostUid'>) =>
@@ -91,19 +113,25 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
       facts: createFactsReader(host),
       health: createHostHealth(options.failing, queue.add),
       ...createTokenFile(settings.registrationTokenFile, log),
-      onChange: () => listeners.forEach((listener) => listener()),
-      pause: options.pause ?? pause,
+      onChange: changed,
+      pause: wait,
     })
+    if (unusable) {
+      unusable = undefined
+      changed()
+    }
     // A stop may come before the first reading of the facts.
     const stopped = new Promise<void>((resolve) =>
       stopping.addEventListener('abort', () => resolve(), { once: true }),
     )
     await Promise.race([host.firstReading(), stopped])
     if (stopping.aborted) return
-    queue.add({
-      ...{ severity: 'Normal', reason: 'HostStarted', component: 'edgehostd' },
-      message: `edgehostd ${agentVersion} has started`,
-    })
+    if (!hasStarted)
+      queue.add({
+        ...{ severity: 'Normal', reason: 'HostStarted', component: 'edgehostd' },
+        message: `edgehostd ${agentVersion} has started`,
+      })
+    hasStarted = true
     await link.run()
   }
 
@@ -161,12 +189,7 @@ export async function createUplink(options: UplinkOptions): Promise<Uplink> {
         log.warn(`not connected to the platform: ${noUrl.message}`)
         return
       }
-      running = begin(url).catch((error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error)
-        unusable = { kind: 'settings', message }
-        log.error({ err: error }, `not connected to the platform: ${message}`)
-        listeners.forEach((listener) => listener())
-      })
+      running = keepGoing(url)
     },
     figures(): FiguresOf<typeof about.families> {
       return {
@@ -201,6 +224,9 @@ const airgapped = (): Uplink => ({
     edgehostd_platform_waiting_events: 0,
   }),
 })
+
+// The time of a heartbeat: an operator who has repaired something looks for a minute.
+const againMs = 60_000
 
 const noUrl: Cause = {
   kind: 'settings',
