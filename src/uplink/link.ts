@@ -100,7 +100,10 @@ export function createLink(options: LinkOptions): Link {
   let refusedEvents = 0
   let refusedToldAt = -Infinity
   let failures = 0
-  let lost = { at: clock.monotonic(), since: clock.now() }
+  /** When the platform answered a heartbeat last; both sides count the silence from it. */
+  let contact = { at: clock.monotonic(), since: clock.now() }
+  /** The last contact before the connection was lost. */
+  let lost = contact
   let told: { readonly kind: Cause['kind']; readonly at: number } | undefined
   let wasConnected = false
   /** A token of which the file could not be removed. */
@@ -154,7 +157,8 @@ export function createLink(options: LinkOptions): Link {
     const next = beatDueAt + beatMs
     const now = clock.monotonic()
     beatDueAt = next > now ? next : now + (beatDueAt === -Infinity ? beatMs * random() : beatMs)
-    state = { ...state, lastContactAt: clock.now() }
+    contact = { at: now, since: clock.now() }
+    state = { ...state, lastContactAt: contact.since }
     return undefined
   }
 
@@ -278,7 +282,7 @@ export function createLink(options: LinkOptions): Link {
   }
 
   function fail({ cause, retryAfter }: Refusal): number {
-    if (state.isConnected) lost = { at: clock.monotonic(), since: clock.now() }
+    if (state.isConnected) lost = contact
     failures++
     beatDueAt = -Infinity
     const ms =

@@ -1,6 +1,6 @@
 import { cp, mkdtemp, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { memory, startLinkedHost, type LinkedHostOptions } from '../../support/linked-host.ts'
 import { createTestPlatform } from '../../support/test-platform.ts'
 import { createTurningClock, dayMs, minuteMs } from '../../support/turning-clock.ts'
@@ -250,6 +250,24 @@ describe('a host that is cut off', () => {
     await host.step()
     await host.rest()
     expect(deviceOf(host.uid).status.health?.state).toBe('healthy')
+    await host.close()
+  })
+
+  it('reports three minutes without the platform, counted from its last heartbeat as the platform counts them', async () => {
+    // The attempts are 60, 61, 63, 67, 75, 91, 123 and 183 seconds after it.
+    vi.spyOn(Math, 'random').mockReturnValue(0.999)
+    const host = await connected()
+    const begin = host.clock.monotonic()
+    host.cut()
+    while (host.clock.monotonic() - begin < 2 * minuteMs) await host.step()
+    await host.rest()
+    host.mend()
+    await host.until(() => host.link().isConnected && host.link().events.waiting === 0)
+    expect(host.clock.monotonic() - begin).toBeLessThan(200_000)
+    const { items } = await eventsOf(host.uid)
+    expect(items.find(({ reason }) => reason === 'PlatformUnreachable')?.message).toMatch(
+      /did not reach the platform for 3 minutes, from /,
+    )
     await host.close()
   })
 
