@@ -5,6 +5,8 @@ import { output, run } from './process.ts'
 export interface Bridge {
   /** Address of each host on it, in the order they were given. */
   readonly addresses: readonly string[]
+  /** Pulls the cable of a host, or plugs it in again. */
+  plug(index: number, isIn: boolean): Promise<void>
   cut(): Promise<void>
 }
 
@@ -33,6 +35,9 @@ export async function layBridge(leaders: readonly number[]): Promise<Bridge> {
   }
   return {
     addresses,
+    plug: async (index, isIn) => {
+      await inside(holder.pid!, ['link', 'set', `port${index}`, isIn ? 'up' : 'down'])
+    },
     async cut() {
       const ended = new Promise<void>((resolve) => holder.once('exit', () => resolve()))
       holder.kill('SIGKILL')

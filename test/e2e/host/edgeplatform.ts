@@ -2,8 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { inject } from 'vitest'
 import { bootHost, type Host, type HostOptions } from './host.ts'
-import { curl, type Ask, type Reply } from './http.ts'
-import { output } from './process.ts'
+import { askSocket, curl, type Ask, type Reply } from './http.ts'
 import './global-setup.ts'
 
 /** A booted machine with the package of the platform installed. */
@@ -41,18 +40,8 @@ export async function bootEdgeplatform(options: HostOptions): Promise<Edgeplatfo
     },
     ask: (method, path, ask) =>
       curl(host.leader, method, `https://localhost${path}`, { cacert: host.cacert, ...ask }),
-    async asRoot(method, path, body) {
-      const socket = `/proc/${host.leader}/root/run/edgeplatform/edgeplatform.sock`
-      const text = await output('curl', [
-        ...['--silent', '--show-error', '--unix-socket', socket, '--request', method],
-        ...(body === undefined
-          ? []
-          : ['--header', 'Content-Type: application/json', '--data-binary', JSON.stringify(body)]),
-        ...['--write-out', '\n%{http_code}', `http://localhost${path}`],
-      ])
-      const end = text.lastIndexOf('\n')
-      return { status: Number(text.slice(end + 1)), text: text.slice(0, end) }
-    },
+    asRoot: (method, path, body) =>
+      askSocket(`/proc/${host.leader}/root/run/edgeplatform/edgeplatform.sock`, method, path, body),
     property: async (name) =>
       (await host.output(['systemctl', 'show', '--property', name, '--value', 'edgeplatformd'])).trim(),
   }

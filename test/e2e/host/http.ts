@@ -1,4 +1,4 @@
-import { run } from './process.ts'
+import { output, run } from './process.ts'
 
 /** A request of a client. */
 export interface Ask {
@@ -76,6 +76,24 @@ export async function curl(
     { ...(payload === undefined ? {} : { input: payload }), timeoutMs: timeoutMs + 10_000 },
   )
   return toReply(ended.stdout, ended.stderr)
+}
+
+/** Sends a request of root over the local socket of a daemon; gives status and body. @param socket path on the test machine */
+export async function askSocket(
+  socket: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const text = await output('curl', [
+    ...['--silent', '--show-error', '--unix-socket', socket, '--request', method],
+    ...(body === undefined
+      ? []
+      : ['--header', 'Content-Type: application/json', '--data-binary', JSON.stringify(body)]),
+    ...['--write-out', '\n%{http_code}', `http://localhost${path}`],
+  ])
+  const end = text.lastIndexOf('\n')
+  return { status: Number(text.slice(end + 1)), text: text.slice(0, end) }
 }
 
 function toReply(received: string, metrics: string): Reply {
