@@ -93,7 +93,7 @@ async function tryRegistration(
   const { metadata, spec } = registration
   const ask = (name: string) =>
     client.call({
-      ...{ method: 'POST', path: '/v1/edgehosts/register?dryRun=true' },
+      ...{ method: 'POST', path: '/v1/edgehosts/register?dryRun=true', secrets: [spec.host.hostAuthToken] },
       body: { metadata: { ...metadata, name }, spec },
     })
   const asked = await ask(metadata.name)

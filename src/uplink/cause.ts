@@ -238,15 +238,22 @@ const byCode: Readonly<Record<string, Cause>> = {
 /**
  * Says why the platform refused a call.
  * @param body the reply, `{ code, message }`
+ * @param secrets what the call contained and no message shows: a platform or a proxy that opens TLS may repeat it
  * @returns undefined for a success
  */
-export function causeOfReply(status: number, body: unknown): Cause | undefined {
+export function causeOfReply(
+  status: number,
+  body: unknown,
+  secrets: readonly string[] = [],
+): Cause | undefined {
   if (status >= 200 && status < 300) return undefined
   const { message } = { ...(body as { readonly message?: unknown } | null) }
   const code = codeOfReply(body)
   const known = code !== undefined && Object.hasOwn(byCode, code) ? byCode[code] : undefined
   if (known !== undefined) return known
-  const said = typeof message === 'string' ? message.slice(0, 200) : 'without a message'
+  const masked = (text: string) =>
+    secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '(secret)')), text)
+  const said = typeof message === 'string' ? masked(message).slice(0, 200) : 'without a message'
   if (status === 429 || status === 503)
     return { kind: 'busy', message: `the platform asks for a later attempt (${status}): ${said}` }
   return { kind: 'platform', message: `the platform answered ${status}: ${said}` }

@@ -12,6 +12,8 @@ export interface Call {
   readonly body?: unknown
   /** The token of this host. */
   readonly token?: string
+  /** Parts of the body that no cause shows, though the reply repeats them; nor does it show the token. */
+  readonly secrets?: readonly string[]
 }
 
 /** What came of a call. */
@@ -112,7 +114,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       throw signal.aborted ? new NoReply('no whole reply in time') : error
     })
     const parsed = parse(text, status)
-    const cause = causeOfReply(status, parsed)
+    const cause = causeOfReply(status, parsed, [call.token ?? '', ...(call.secrets ?? [])])
     return {
       ...{ status, body: parsed },
       ...(headers['retry-after'] === undefined ? {} : { retryAfter: headers['retry-after'] }),

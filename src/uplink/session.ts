@@ -36,7 +36,7 @@ const loginPath = '/v1/auth/services/edge/login'
 export function createHandshake({ client, key, store, hostId, onRegistered }: HandshakeOptions): Handshake {
   const ask = (name: string, hostAuthToken: string, { device, service, ...host }: ReportedFacts) =>
     client.call({
-      ...{ method: 'POST', path: '/v1/edgehosts/register' },
+      ...{ method: 'POST', path: '/v1/edgehosts/register', secrets: [hostAuthToken] },
       body: {
         metadata: { name },
         spec: {
@@ -71,7 +71,7 @@ export function createHandshake({ client, key, store, hostId, onRegistered }: Ha
       const gen = store.current()?.generation ?? 0
       const edgeAuthToken = key.prove({ sub: edgeHostUid, nonce, gen })
       const answer = await client.call({
-        ...{ method: 'POST', path: loginPath },
+        ...{ method: 'POST', path: loginPath, secrets: [edgeAuthToken] },
         body: { edgeHostUid, edgeAuthToken },
       })
       if (answer.cause) return answer

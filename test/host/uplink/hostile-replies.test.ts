@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { generateKey, signCertificate } from '../../../src/certificate/certificate.ts'
-import { createPlatformClient } from '../../../src/uplink/client.ts'
+import { createPlatformClient, type Call } from '../../../src/uplink/client.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -32,7 +32,8 @@ async function clientOf(answer: (socket: TLSSocket) => void) {
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
   const client = createPlatformClient({ url, ca: cert, now: () => Date.now(), timeoutMs: 10_000 })
   ends.push(client.close)
-  return () => client.call({ method: 'GET', path: '/v1/x' })
+  return (secrets: Pick<Call, 'token' | 'secrets'> = {}) =>
+    client.call({ method: 'GET', path: '/v1/x', ...secrets })
 }
 
 const withBody = (status: number, body: string) =>
@@ -68,5 +69,14 @@ describe('an error', () => {
       cause: { message: expect.stringContaining('500') as string },
     })
     expect(answer.body).toBeUndefined()
+  })
+})
+
+describe('a refusal', () => {
+  it('that repeats the secrets of the call does not bring them into a message', async () => {
+    const body = '{"code":"X","message":"you sent T0KEN and PR00F"}'
+    const call = await clientOf((socket) => void socket.write(withBody(400, body)))
+    const { cause } = await call({ token: 'T0KEN', secrets: ['PR00F', ''] })
+    expect(cause?.message).toBe('the platform answered 400: you sent (secret) and (secret)')
   })
 })
