@@ -3,7 +3,7 @@ const MiB = 2 ** 20
 /** Limits of one use of archives, which protect the host from an archive whose author is not trusted. */
 export interface ArchiveLimits {
   /** What the archive is, in refusals. */
-  readonly noun: 'definition' | 'bundle' | 'chart' | 'archive of images'
+  readonly noun: 'definition' | 'bundle' | 'chart' | 'archive of images' | 'pack'
   /** Whether the archive may be a tar without compression. */
   readonly isPlainAllowed: boolean
   /** Whether it may have links; a reader that allows them resolves them itself. */
@@ -76,6 +76,9 @@ export const bundleArchiveLimits: ArchiveLimits = {
   frames: 1_000_000,
   zstdWindowLog: 27,
 }
+
+/** The limits of a pack alone: those of a definition, of which it becomes a part. A tar is accepted as tar(1) writes it by default. */
+export const packArchiveLimits: ArchiveLimits = { ...defaultLimits, noun: 'pack', isPlainAllowed: true }
 
 /** The limits with some of them replaced. */
 export const withDefaults = (given: Partial<ArchiveLimits> = {}): ArchiveLimits => ({

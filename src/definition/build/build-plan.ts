@@ -1,15 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { existsSync, lstatSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isNeverOfAPack } from '../../base/never-of-a-pack.ts'
 import { FileRefused, readRegularFileSync } from '../../system/regular-file.ts'
 import type { Problem } from '../definition.ts'
 import { pathPart, pathPartForm } from '../format/format.ts'
 import { defaultLimits, type ArchiveLimits } from '../../archive/limits.ts'
 import { createMemberNames } from '../../archive/member-names.ts'
-import { parseYaml } from '../format/parse-yaml.ts'
 import { applyPresets, type PresetFolder } from './presets.ts'
 import { parsePackFile, parsePresets } from '../read/read-pack.ts'
-import { parseProfile, type ExportedProfile, type Text } from '../read/read-profile.ts'
+import { parseExport } from '../read/read-export.ts'
+import type { ExportedProfile } from '../read/read-profile.ts'
 
 /** A file as it will be packed. */
 export interface PlannedMember {
@@ -48,9 +49,6 @@ export interface PlanOptions {
   readonly limits: ArchiveLimits
 }
 
-// Files of version control and of desktops, never of a pack.
-const leftOut = new Set(['.git', '.svn', '.hg', '.DS_Store'])
-
 /**
  * Reads the files to be packed. Every problem has the place where the author finds it: paths as they were given.
  * It is synchronous, since no other work waits in that process and ten thousand small files then take a fifth of the time.
@@ -80,8 +78,7 @@ export function planBuild({ profiles: files, packs: folders, presets = [], limit
     const content = readText(file, report)
     if (content === undefined) return []
     const text = { place: file, content: textOf(content) }
-    const isYaml = !isJson(text)
-    const { profile, exported, problems: found } = parseProfile(text, isYaml ? { parse: parseYaml } : {})
+    const { profile, exported, isYaml, problems: found } = parseExport(text)
     problems.push(...found)
     if (profile === undefined) return []
     const earlier = uids.get(profile.uid)
@@ -165,10 +162,6 @@ function sortByName(members: readonly PlannedMember[]): PlannedMember[] {
     .map(({ member }) => member)
 }
 
-/** Decided by the file name; if that has no known extension, by the first character of the content. */
-const isJson = ({ place, content }: Text): boolean =>
-  /\.json$/i.test(place) || (!/\.ya?ml$/i.test(place) && /^\s*[{[]/.test(content))
-
 // Public repositories keep packs in folders by name: packs/<name>/<name>-<version>.
 const packDepth = 3
 
@@ -177,7 +170,7 @@ function findPacks(given: string, report: Report): string[] {
   const search = (folder: string, depth: number): string[] => {
     if (existsSync(join(folder, 'pack.json'))) return [folder]
     return readdirSync(folder, { withFileTypes: true })
-      .filter(({ name }) => !leftOut.has(name))
+      .filter(({ name }) => !isNeverOfAPack(name))
       .flatMap((entry) => {
         const path = join(folder, entry.name)
         if (entry.isDirectory()) return depth < packDepth ? search(path, depth + 1) : []
@@ -236,7 +229,7 @@ const textOf = (content: Buffer) => new TextDecoder().decode(content)
 /** Regular files below a folder and their sizes; everything else is reported. */
 function* listFolder(folder: string, report: Report, below = ''): Generator<[path: string, size: number]> {
   for (const name of readdirSync(join(folder, below))) {
-    if (leftOut.has(name)) continue
+    if (isNeverOfAPack(name)) continue
     const path = below === '' ? name : `${below}/${name}`
     const stat = lstatSync(join(folder, path))
     if (stat.isDirectory()) yield* listFolder(folder, report, path)

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError } from '../../errors/app-error.ts'
 import { definitionErrors } from '../codes.ts'
 import type { DiskRoom } from '../../archive/disk-room.ts'
 import { createDiskRoom } from '../../upload/disk-room.ts'
@@ -10,7 +9,7 @@ import { replaceFile } from '../../system/files.ts'
 import { extractDefinition, type ExtractedDefinition } from '../read/extract-definition.ts'
 import { readDefinition } from '../read/read-definition.ts'
 import { isReadWhole } from '../read/read-pack.ts'
-import type { Definition, Pack, Problem } from '../definition.ts'
+import type { Definition, Pack } from '../definition.ts'
 import { checkDefinition } from '../rules/check.ts'
 import { createImageFinder } from '../rules/images.ts'
 import { createPatterns, type Patterns } from '../rules/pattern.ts'
@@ -18,6 +17,7 @@ import type { ClusterProfileDetail } from '../schemas.ts'
 import { detailsOf } from '../slots/details.ts'
 import { logoText } from '../slots/logo.ts'
 import { readGrowing } from './growing-file.ts'
+import { refuseErrors } from './refuse-problems.ts'
 import {
   detailsFile,
   profilesFile,
@@ -25,9 +25,6 @@ import {
   type Examined,
   type ExaminationOrder,
 } from './protocol.ts'
-
-// More than a person reads in one reply.
-const problemLimit = 100
 
 /**
  * Reads an archive while it arrives, checks form and content, and writes what the daemon needs to the folder, synced to
@@ -53,7 +50,7 @@ export async function examine(
     const { onDocument, imagesOf } = createImageFinder()
     const patterns = createPatterns()
     const problems = [...ofForm, ...checkDefinition(definition, { onDocument, patterns })]
-    refuseErrors(problems)
+    refuseErrors(definitionErrors.DefinitionInvalid, problems)
     const details = detailsOf(definition, { images: imagesOf, logo: (pack) => readLogo(extracted, pack) })
     await writeResults({ folder, room }, definition, patterns, details)
     const { name, version } = definition
@@ -61,16 +58,6 @@ export async function examine(
   } finally {
     await rm(content, { recursive: true, force: true })
   }
-}
-
-function refuseErrors(problems: readonly Problem[]): void {
-  const errors = problems.filter(({ severity }) => severity === 'error')
-  const [first] = errors
-  if (!first) return
-  const more = errors.length > 1 ? `; ${errors.length - 1} more in details.problems` : ''
-  throw new AppError(definitionErrors.DefinitionInvalid, `${first.place}: ${first.message}${more}`, {
-    details: { count: errors.length, problems: errors.slice(0, problemLimit) },
-  })
 }
 
 async function writeResults(

@@ -1,11 +1,15 @@
 import { createInterface } from 'node:readline'
 import { answerDaemon, yieldToOthers } from '../../program/worker.ts'
 import { examine } from './examine.ts'
+import { examineExport } from './examine-export.ts'
+import { examinePack } from './examine-pack.ts'
 import { judge } from './judge.ts'
-import type { ExaminationOrder, Finding, JudgementOrder } from './protocol.ts'
+import type { ExaminationOrder, ExportOrder, Finding, JudgementOrder, PackOrder } from './protocol.ts'
+
+type Order = ExaminationOrder | JudgementOrder | PackOrder | ExportOrder
 
 /**
- * The program with which the daemon examines archives, and judges values by their patterns. Archives may come from any
+ * The program with which the daemon examines archives, packs and profiles, and judges values by their patterns. Archives may come from any
  * author, and checking one takes seconds that would block the event loop of the daemon. If this process needs too much
  * memory, it is killed instead of the daemon.
  */
@@ -14,16 +18,15 @@ async function main(): Promise<void> {
   const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })[
     Symbol.asyncIterator
   ]()
-  const order = JSON.parse(String((await lines.next()).value)) as ExaminationOrder | JudgementOrder
+  const order = JSON.parse(String((await lines.next()).value)) as Order
   await answerDaemon(carryOut(order, lines))
   // A refusal does not wait for the rest of the upload.
   process.stdin.destroy()
 }
 
-async function carryOut(
-  order: ExaminationOrder | JudgementOrder,
-  lines: AsyncIterable<string>,
-): Promise<Finding> {
+async function carryOut(order: Order, lines: AsyncIterable<string>): Promise<Finding> {
+  if ('pack' in order) return { pack: await examinePack(order) }
+  if ('profile' in order) return { profile: await examineExport(order, lines) }
   if ('given' in order) return { judged: await judge(order) }
   return { examined: await examine(order, lines) }
 }

@@ -2,6 +2,7 @@ import type { ArchiveLimits } from '../../archive/limits.ts'
 import type { DeclaringProfile, Problem } from '../definition.ts'
 import type { Verdict } from '../rules/pattern.ts'
 import type { GivenVariable, ValidatedVariable } from '../rules/variables.ts'
+import type { Variable } from '../schemas.ts'
 import type { Refused } from '../../program/worker.ts'
 
 /**
@@ -28,6 +29,30 @@ export interface JudgementOrder {
   readonly given: readonly GivenVariable[]
 }
 
+/** An order to examine one pack in its own folder, as a platform takes it; the archive is complete. */
+export interface PackOrder {
+  readonly pack: {
+    /** The archive. */
+    readonly file: string
+    /** Where the results go: `packContent`, and `packReply`. It exists, and is empty but for the archive. */
+    readonly folder: string
+    /** The uid that the pack will have. */
+    readonly uid: string
+    readonly limits: Partial<ArchiveLimits>
+    readonly reserveBytes: number
+  }
+}
+
+/** An order to examine an exported profile. Further lines follow: its bytes in base64, in pieces, and `end`. */
+export interface ExportOrder {
+  readonly profile: {
+    /** Where the results go: `exportFiles`, and `profilePacks`. It exists, and is empty. */
+    readonly folder: string
+    readonly limits: Partial<ArchiveLimits>
+    readonly reserveBytes: number
+  }
+}
+
 /** The line after the last number. */
 export const endLine = 'end'
 
@@ -35,6 +60,18 @@ export const endLine = 'end'
 export const detailsFile = 'details.json'
 /** What a validation of variables needs, with defaults in plain text: `StoredProfiles`. */
 export const profilesFile = 'profiles.json'
+
+/** The folder of an examined pack, with its files as they are packed into a definition. */
+export const packContent = 'content'
+/** What a platform replies about a pack: `PackTagEntity`, JSON. */
+export const packReply = 'reply.json'
+/**
+ * The parts of an exported profile that stand between its metadata and its variables, for each format. Metadata and variables are small and
+ * change, and variables are secret, so they are kept elsewhere.
+ */
+export const exportFiles = { json: 'export.json', yaml: 'export.yaml' } as const
+/** What a platform replies about the packs of a profile: two lines of JSON for each, the pack without its values, and its values. */
+export const profilePacks = 'packs.jsonl'
 
 /** Up to version 0.1 the file held the profiles alone, without the sizes of their patterns. */
 export type StoredProfiles = CountedProfiles | readonly DeclaringProfile[]
@@ -62,5 +99,59 @@ export interface Judgement {
   readonly patterns: CountedProfiles['patterns']
 }
 
+/** A pack that can be packed into a definition. */
+export interface ExaminedPack {
+  readonly name: string
+  readonly version: string
+  readonly displayName: string
+  readonly layer: string
+  /** Of pack.json; empty where it has none. */
+  readonly addonType: string
+  readonly addonSubType: string
+  readonly group: string
+  readonly eol: string
+  readonly cloudTypes: readonly string[]
+  readonly annotations: Readonly<Record<string, string>>
+  /** Names of its files with Kubernetes YAML. */
+  readonly manifests: readonly string[]
+  /** SHA-256, hex, of the sums of its files in the format of sha256sum(1), sorted: the same however the folder was packed. */
+  readonly digest: string
+  /** Bytes of its files. */
+  readonly sizeBytes: number
+}
+
+/** A pack of a profile. Empty where the export has none. */
+export interface ExaminedReference {
+  readonly name: string
+  readonly tag: string
+  readonly version: string
+  readonly layer: string
+  readonly type: string
+  /** Bytes of its two lines in `profilePacks`, without the line ends. */
+  readonly lineBytes: readonly [pack: number, values: number]
+}
+
+/** A profile that can be a part of a definition. */
+export interface ExaminedExport {
+  readonly name: string
+  readonly version: string
+  readonly type: string
+  readonly cloudType: string
+  readonly description: string
+  /** As it was exported, without uid and times; JSON. */
+  readonly metadata: string
+  /** As they were exported, JSON, secrets included; absent where the export has none. */
+  readonly variables?: string
+  /** As a reply shows them, secrets masked. */
+  readonly shownVariables: readonly Variable[]
+  readonly packs: readonly ExaminedReference[]
+  /** Whether a pack uses a macro of a project or tenant. */
+  readonly hasUserMacros: boolean
+}
+
 export type Finding =
-  { readonly examined: Examined } | { readonly judged: Judgement } | { readonly refused: Refused }
+  | { readonly examined: Examined }
+  | { readonly judged: Judgement }
+  | { readonly pack: ExaminedPack }
+  | { readonly profile: ExaminedExport }
+  | { readonly refused: Refused }

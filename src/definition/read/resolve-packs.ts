@@ -3,6 +3,7 @@ import type { Pack, Profile, ProfilePack } from '../definition.ts'
 import { findMacros } from '../rules/macro.ts'
 import { textOf } from '../rules/pack-values.ts'
 import { readYaml } from '../rules/yaml-text.ts'
+import { chooseVersion } from './choose-version.ts'
 import { displayNameKey, type ExportedPack, type ReadProfile } from './read-profile.ts'
 
 /** The profiles, each pack with the version of the folder that it refers to and with its display name. */
@@ -24,16 +25,6 @@ function resolve({ version, ...pack }: ExportedPack, folders: readonly Pack[]): 
   const folder = folders.find((each) => each.version === tag)
   const values = pack.values.trim() === '' ? (folder?.values ?? '') : pack.values
   return { ...pack, tag, displayName: pack.displayName || displayNameIn(values) }
-}
-
-/** A tag such as `1.25.x` floats: the platform takes the newest version, and the export names it beside the tag. */
-function chooseVersion(tag: string, version: string, present: readonly string[]): string {
-  if (present.includes(tag)) return tag
-  const start = tag.endsWith('.x') ? tag.slice(0, -1) : ''
-  if (tag !== '' && start === '') return tag
-  if (version !== '' && (present.includes(version) || tag === '')) return version
-  const [one, another] = present.filter((each) => each.startsWith(start))
-  return one !== undefined && another === undefined ? one : tag
 }
 
 /** `pack."spectrocloud.com/display-name"` of values; the documentation of the platform also writes it without `pack`. */

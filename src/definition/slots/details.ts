@@ -68,7 +68,8 @@ const showPreset = ({ name, displayName, group, remove, add }: Preset, hide: (te
 
 type Option = NonNullable<DefinitionVariable['options']>[number]
 
-function variableDetails({ options = [], ...variable }: DefinitionVariable): Variable {
+/** A variable as replies show it: the default and the options of a sensitive one are masked. */
+export function variableDetails({ options = [], ...variable }: DefinitionVariable): Variable {
   const isSensitive = variable.isSensitive === true
   const isUnset = isSensitive && isMask(variable.defaultValue ?? '')
   const shown = options.map((option) => optionDetails(option, isSensitive))

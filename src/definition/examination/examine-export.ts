@@ -1,0 +1,168 @@
+import { isUtf8 } from 'node:buffer'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { createDiskRoom } from '../../upload/disk-room.ts'
+import { replaceFile } from '../../system/files.ts'
+import type { Problem } from '../definition.ts'
+import { checkShape } from '../format/check-shape.ts'
+import { definitionFile } from '../format/definition-file.ts'
+import { DefinitionFile, formatVersion } from '../format/format.ts'
+import { parseExport } from '../read/read-export.ts'
+import { displayNameKey, type ExportedProfile, type ReadProfile } from '../read/read-profile.ts'
+import { resolvePacks } from '../read/resolve-packs.ts'
+import { checkComposition } from '../rules/composition.ts'
+import { variableDetails } from '../slots/details.ts'
+import { createHide } from '../slots/secrets.ts'
+import { importErrors } from './codes.ts'
+import {
+  endLine,
+  exportFiles,
+  profilePacks,
+  type ExaminedExport,
+  type ExaminedReference,
+  type ExportOrder,
+} from './protocol.ts'
+import { refuseErrors } from './refuse-problems.ts'
+
+const place = 'profile'
+// Each of them is a row of a reply, and of the platform's database.
+const mostPacks = 1_000
+// Metadata and variables are held in memory by the platform, and are a part of what this program answers.
+const mostBesideBytes = 1_048_576
+// Set by the platform anew.
+const ownFields = new Set(['uid', 'creationTimestamp', 'lastModifiedTimestamp'])
+
+/**
+ * Reads an exported profile, checks its form as `definition build` does, and writes what a platform gives back of it, synced to the disk:
+ * no secret of a variable is in these files.
+ * @param lines its bytes, as `ExportOrder` says
+ * @throws AppError why it is refused; the system's errors as they are
+ */
+export async function examineExport(
+  { profile: { folder, reserveBytes } }: ExportOrder,
+  lines: AsyncIterable<string>,
+): Promise<ExaminedExport> {
+  const bytes = await readBytes(lines)
+  if (!isUtf8(bytes)) refuseOne('NotUtf8', 'is not UTF-8; save it as UTF-8')
+  const { profile, exported, problems } = parseExport({ place, content: new TextDecoder().decode(bytes) })
+  refuseErrors(importErrors.ProfileInvalid, [...problems, ...(profile ? checkProfile(profile) : [])])
+  if (!profile || !exported) throw new Error('a profile without a problem was not read')
+
+  const parts = partsOf(exported)
+  const packs = packLines(profile, exported)
+  const room = createDiskRoom({ folder, reserveBytes })
+  for (const [name, text] of [
+    [exportFiles.json, parts.json],
+    [exportFiles.yaml, parts.yaml],
+    [profilePacks, packs.text],
+  ] as const) {
+    const content = Buffer.from(text)
+    await room.take(content.length)
+    await replaceFile(join(folder, name), content, 0o600)
+  }
+  return {
+    ...{ name: profile.name, version: profile.version, type: profile.type },
+    ...{ cloudType: exported.spec.template.cloudType ?? '', description: profile.description },
+    metadata: parts.metadata,
+    ...(parts.variables === undefined ? {} : { variables: parts.variables }),
+    shownVariables: profile.variables.map(variableDetails),
+    packs: packs.references,
+    hasUserMacros: profile.packs.some(({ values, manifests }) =>
+      [values, ...manifests.map(({ content }) => content)].some((text) => text.includes('.spectro.macro.')),
+    ),
+  }
+}
+
+async function readBytes(lines: AsyncIterable<string>): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const line of lines) {
+    if (line === endLine) return Buffer.concat(pieces)
+    pieces.push(Buffer.from(line, 'base64'))
+  }
+  throw new Error('the profile ended before its last line')
+}
+
+/** What `definition build` checks of a profile that is the only one. */
+function checkProfile(profile: ReadProfile): Problem[] {
+  const { uid, name, version, description } = profile
+  const head = {
+    ...{ formatVersion, name, version, description, sha256: '' },
+    profiles: [{ uid, name, version }],
+  }
+  // Its version has a stricter rule.
+  const problems = checkShape(place, head, DefinitionFile)
+    .filter((each) => each.place !== `${place}#version`)
+    .map((each) => ({ ...each, place: each.place.replace(/#(name|description)/, '#metadata.$1') }))
+  const definition = {
+    ...{ formatVersion, name, version, description, packs: [] },
+    profiles: resolvePacks([profile], []),
+  }
+  checkComposition(definition, (code, at, message) => {
+    // The version of the definition is that of its profile.
+    if (code === 'VersionInvalid' && !at.startsWith(definitionFile))
+      problems.push({ code, severity: 'error', place: at, message })
+  })
+  if (profile.packs.length > mostPacks)
+    problems.push(
+      errorAt('spec.template.packs', `has ${profile.packs.length} packs; ${mostPacks} are allowed`),
+    )
+  return problems
+}
+
+/** The texts of a profile that are stored apart. */
+function partsOf({ metadata, spec, ...rest }: ExportedProfile) {
+  const { variables, ...ofSpec } = spec
+  const kept = Object.fromEntries(Object.entries(metadata).filter(([name]) => !ownFields.has(name)))
+  try {
+    const beside = {
+      metadata: JSON.stringify(kept),
+      variables: (variables ?? undefined) && JSON.stringify(variables),
+    }
+    const besideBytes = Buffer.byteLength(beside.metadata) + Buffer.byteLength(beside.variables ?? '')
+    if (besideBytes > mostBesideBytes)
+      refuseErrors(importErrors.ProfileInvalid, [
+        errorAt(
+          'spec.variables',
+          `has ${besideBytes} bytes with the metadata; ${mostBesideBytes} are allowed`,
+        ),
+      ])
+    // The end of `spec` is left open for its variables.
+    const others = JSON.stringify(rest).slice(1, -1)
+    const json = `${others === '' ? '' : `${others},`}"spec":${JSON.stringify(ofSpec).slice(0, -1)}`
+    const yaml = stringify({ ...rest, spec: ofSpec }, { lineWidth: 0, aliasDuplicateObjects: false })
+    return { ...beside, json, yaml }
+  } catch (error) {
+    if (error instanceof RangeError) refuseOne('JsonInvalid', 'nests too deep')
+    throw error
+  }
+}
+
+function packLines(profile: ReadProfile, { spec: { template } }: ExportedProfile) {
+  const hide = createHide([profile])
+  const lines: string[] = []
+  const references = profile.packs.map((pack, index): ExaminedReference => {
+    const { registryUid } = template.packs[index] ?? {}
+    const { name, tag, version, layer, type } = pack
+    const shown = JSON.stringify({
+      ...{ name, tag, layer: layer || 'addon', type: type || 'spectro' },
+      ...(version === '' ? {} : { version }),
+      ...(registryUid ? { registryUid } : {}),
+      ...(pack.displayName === '' ? {} : { annotations: { [displayNameKey]: hide(pack.displayName) } }),
+      manifests: pack.manifests.map((manifest) => ({ kind: 'manifest', name: hide(manifest.name) })),
+    })
+    const values = JSON.stringify(hide(pack.values))
+    lines.push(shown, values)
+    return {
+      ...{ name, tag, version, layer, type },
+      lineBytes: [Buffer.byteLength(shown), Buffer.byteLength(values)],
+    }
+  })
+  return { references, text: lines.map((line) => `${line}\n`).join('') }
+}
+
+const errorAt = (field: string, message: string): Problem => ({
+  ...{ code: 'FieldInvalid', severity: 'error', place: `${place}#${field}`, message },
+})
+
+const refuseOne = (code: string, message: string) =>
+  refuseErrors(importErrors.ProfileInvalid, [{ code, severity: 'error', place, message }])
