@@ -6,7 +6,7 @@ import { program } from '../base/program.ts'
 import { placeFile } from '../system/place-file.ts'
 import { readRegularFile, textFileBytes } from '../system/regular-file.ts'
 import { syncFolder } from '../system/files.ts'
-import { packMembers, type Source } from './members.ts'
+import { gone, packMembers, type Source } from './members.ts'
 import { BackupRefused } from './refused.ts'
 import { seal } from './sealed-file.ts'
 import { databaseName, markName } from './unfinished-restore.ts'
@@ -30,14 +30,18 @@ export interface BackupMade {
   readonly sizeBytes: number
 }
 
-// Not of the state: the lock of a process, the mark of a restore, unfinished files, damaged databases that were put aside, and files of SQLite that belong to
-// the database of now.
+// These may be larger than memory. Their folders are moved into place whole and never change, but one may be deleted.
+const isKeptFile = (path: string) => /^(packs|profiles)\/(?!staging\/)/.test(path)
+// Not of the state: the lock of a process, the mark of a restore, what is being received, unfinished files, damaged databases that were put
+// aside, and files of SQLite that belong to the database of now. A pack may have a file with any name.
 const isLeftOut = (path: string) =>
-  path === 'lock' ||
-  path === markName ||
-  [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||
-  path.startsWith(`${databaseName}.corrupt-`) ||
-  /(^|\/)\.[^/]+\.[0-9a-f]{16}\.tmp(-\w+)?$/.test(path)
+  !isKeptFile(path) &&
+  (path === 'lock' ||
+    path === markName ||
+    /^(packs|profiles)\/staging\//.test(path) ||
+    [databaseName, `${databaseName}-wal`, `${databaseName}-shm`, `${databaseName}-journal`].includes(path) ||
+    path.startsWith(`${databaseName}.corrupt-`) ||
+    /(^|\/)\.[^/]+\.[0-9a-f]{16}\.tmp(-\w+)?$/.test(path))
 // A backup of the database takes that much at most, and the platform needs some too.
 const spareBytes = 64 * 1_048_576
 const allPages = 2 ** 30
@@ -134,13 +138,23 @@ async function copyInto(database: string, copy: string): Promise<void> {
 }
 
 async function filesOfState(folder: string): Promise<Source[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(gone)
   const paths = entries
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .filter((path) => !isLeftOut(path))
     .sort()
-  return Promise.all(paths.map((path) => sourceOf('state', path, join(folder, path))))
+  return Promise.all(
+    paths.map((path) =>
+      isKeptFile(path) ? keptSource(path, join(folder, path)) : sourceOf('state', path, join(folder, path)),
+    ),
+  )
+}
+
+/** A file that is read while it is packed. */
+async function keptSource(path: string, file: string): Promise<Source> {
+  const { size, mode } = await stat(file).catch(gone)
+  return { place: 'state', path, mode: mode & 0o777, from: { file, sizeBytes: size } }
 }
 
 async function filesOfConfiguration(configFile: string): Promise<Source[]> {

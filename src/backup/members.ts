@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { BackupRefused } from './refused.ts'
 
 /** A file in a backup. */
@@ -18,6 +18,12 @@ export type Source = Omit<Member, 'sizeBytes'> & {
 
 const longestHead = 65_536
 
+/** For a file that was there when the backup began. @throws BackupRefused, or the error if it is another one */
+export function gone(error: NodeJS.ErrnoException): never {
+  if (error.code !== 'ENOENT') throw error
+  throw new BackupRefused(`${error.path ?? 'a file'} was deleted while the backup was made; try again`)
+}
+
 function headOf(value: object): Buffer {
   const json = Buffer.from(JSON.stringify(value))
   const length = Buffer.alloc(4)
@@ -33,14 +39,14 @@ export async function* packMembers(sources: readonly Source[]): AsyncGenerator<B
     if (Buffer.isBuffer(from)) yield from
     else {
       let left = sizeBytes
-      if (left > 0)
-        for await (const part of createReadStream(from.file, {
-          end: left - 1,
-          highWaterMark: 262_144,
-        }) as AsyncIterable<Buffer>) {
+      if (left > 0) {
+        const file = await open(from.file).catch(gone)
+        const stream = file.createReadStream({ end: left - 1, highWaterMark: 262_144 })
+        for await (const part of stream as AsyncIterable<Buffer>) {
           left -= part.length
           yield part
         }
+      }
       if (left !== 0) throw new BackupRefused(`${from.file} became shorter while it was read; try again`)
     }
   }
