@@ -40,7 +40,13 @@ const law = {
   images: [...ground, 'content/format', 'content/reads/stored-images.ts'],
   inventory: [...ground, 'host', 'program'],
   service: [...ground, 'certificate'],
-  platform: [...ground, 'secrets', 'audit', 'credentials'],
+  platform: [
+    ...[...ground, 'secrets', 'audit', 'credentials', 'upload', 'program/run-worker.ts'],
+    // What users send is read by examine.cjs alone: the platform knows what that is asked, and what it answers.
+    ...['archive/limits.ts', 'archive/refusal.ts', 'archive/codes.ts'],
+    ...['definition/examination/protocol.ts', 'definition/examination/codes.ts'],
+    'definition/read/choose-version.ts',
+  ],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.
   authoring: [
@@ -111,6 +117,9 @@ const forPrograms = [
   // Bundles are read as the host reads them.
   'archive/compression',
   'archive/limits',
+  // The folder of a pack is sent as a tar.
+  'archive/tar-member',
+  'archive/ustar',
 ]
 const forClients = [...pureForClients, ...forPrograms]
 

@@ -4,6 +4,8 @@ import { backup } from '../platform/commands/backup.ts'
 import { events } from '../platform/commands/events.ts'
 import { hosts } from '../platform/commands/hosts.ts'
 import { login } from '../platform/commands/login.ts'
+import { packs } from '../platform/commands/packs.ts'
+import { profiles } from '../platform/commands/profiles.ts'
 import { projects } from '../platform/commands/projects.ts'
 import { status } from '../platform/commands/status.ts'
 import { tokens } from '../platform/commands/tokens.ts'
@@ -15,6 +17,21 @@ import { ofProgram } from './commands/program.ts'
 
 /** All commands of edgeplatformctl, in the order of the help. A new noun is one line here. */
 export const commandTable = sumCommands(
-  [status, login, users, projects, apiKeys, tokens, hosts, events, audits, backup, api, ofProgram],
+  [
+    status,
+    login,
+    users,
+    projects,
+    apiKeys,
+    tokens,
+    hosts,
+    packs,
+    profiles,
+    events,
+    audits,
+    backup,
+    api,
+    ofProgram,
+  ],
   userSessions,
 )

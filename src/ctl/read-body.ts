@@ -5,15 +5,16 @@ import { systemReason } from '../errors/system-reason.ts'
 import { Failure } from './exit-codes.ts'
 
 // Far larger than any body that a daemon accepts as JSON.
-const limitBytes = 16_777_216
+const usualLimitBytes = 16_777_216
 
 /**
  * Reads a file that the user has named, or a pipe, such as <(…) of a shell; a device without an end is refused at the limit.
  * @param file - is standard input
  * @param name of the option or argument that names the file, for messages
+ * @param limitBytes most bytes that are read
  * @throws Failure usage
  */
-export function readBody(file: string, name: string): Buffer {
+export function readBody(file: string, name: string, limitBytes = usualLimitBytes): Buffer {
   const body = createGrowingBuffer(limitBytes)
   const part = Buffer.allocUnsafe(65_536)
   try {

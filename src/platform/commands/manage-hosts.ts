@@ -3,21 +3,16 @@ import { confirm, deletion, type Question } from '../../ctl/confirm.ts'
 import type { Context, HostProgram } from '../../ctl/context.ts'
 import type { Fact } from '../../ctl/facts.ts'
 import { renderFacts } from '../../ctl/facts.ts'
-import { parseLimit } from '../../ctl/limit.ts'
-import { filterOf, noteRest } from '../../ctl/list.ts'
 import { understand } from '../../ctl/reply.ts'
-import { renderTable, type Column } from '../../ctl/table.ts'
+import type { Column } from '../../ctl/table.ts'
 import { count, moment, oneLine } from '../../ctl/text.ts'
 import type { EdgeHostDevice } from '../schemas/edge-hosts.ts'
 import { equals, onlyOne } from './find.ts'
-import { findScopes, listScopes, queryOf, type Scope } from './scopes.ts'
+import { findScopes, listScopes, queryOf, showScopes, type Scope, type ScopeRow } from './scopes.ts'
 
 const path = '/v1/edgehosts'
 
-interface Row {
-  readonly scope: Scope
-  readonly item: EdgeHostDevice
-}
+type Row = ScopeRow<EdgeHostDevice>
 
 const layout: readonly Column<Row>[] = [
   { title: 'NAME', read: ({ item }) => item.metadata.name, isFlexible: true },
@@ -37,24 +32,7 @@ function healthOf({ status: { health, isDuplicate } }: EdgeHostDevice): string {
   return health?.state ?? 'never seen'
 }
 
-export async function listHosts({
-  client,
-  line,
-  output,
-}: Context<'project' | 'limit' | 'filter'>): Promise<undefined> {
-  const { project } = line.options
-  const limit = parseLimit(line, 0)
-  const found = await listScopes<EdgeHostDevice>(client, await findScopes(client, project), {
-    ...{ path, query: { ...filterOf(line) }, limit },
-  })
-  const rows = limit === 0 ? found.items : found.items.slice(0, limit)
-  const items = rows.map(({ item }) => item)
-  await output.show({ items, listmeta: { count: found.count, limit: items.length } }, ({ columns }) =>
-    renderTable(rows, layout, columns),
-  )
-  if (items.length < found.count) noteRest(output, items.length, found.count)
-  return undefined
-}
+export const listHosts = showScopes<EdgeHostDevice>(path, layout)
 
 export async function showHost({ client, line, output }: Context<'project'>): Promise<undefined> {
   const { scope, item } = await findHost(client, line.arguments[0] ?? '', line.options.project)

@@ -1,17 +1,27 @@
 import type { Client } from '../../ctl/client.ts'
+import type { HostProgram } from '../../ctl/context.ts'
+import { parseLimit } from '../../ctl/limit.ts'
+import { filterOf, noteRest } from '../../ctl/list.ts'
+import { renderTable, type Column } from '../../ctl/table.ts'
 import { findUid, projects } from './find.ts'
 import type { Project } from '../schemas/projects.ts'
 
-/** A place where hosts and their events are. */
+/** A place where hosts, their events, packs and profiles are. */
 export interface Scope {
   /** Empty for the tenant itself. */
   readonly uid: string
   readonly name: string
 }
 
+/** An item, and where it is. */
+export interface ScopeRow<Item> {
+  readonly scope: Scope
+  readonly item: Item
+}
+
 /** Items of several scopes. */
 export interface FoundInScopes<Item> {
-  readonly items: readonly { readonly scope: Scope; readonly item: Item }[]
+  readonly items: readonly ScopeRow<Item>[]
   /** How many there are in all scopes. */
   readonly count: number
 }
@@ -41,7 +51,7 @@ export async function listScopes<Item>(
   scopes: readonly Scope[],
   list: { readonly path: string; readonly query: Readonly<Record<string, string>>; readonly limit: number },
 ): Promise<FoundInScopes<Item>> {
-  const items: { scope: Scope; item: Item }[] = []
+  const items: ScopeRow<Item>[] = []
   let count = 0
   for (const scope of scopes) {
     const found = await client.list<Item>(list.path, { ...list.query, ...queryOf(scope) }, list.limit)
@@ -50,3 +60,23 @@ export async function listScopes<Item>(
   }
   return { items, count }
 }
+
+/** A command that shows the items of the scopes of `--project` as a table: all, or those of `--filter` and `--limit`. */
+export const showScopes =
+  <Item>(
+    path: string,
+    layout: readonly Column<ScopeRow<Item>>[],
+  ): HostProgram<'project' | 'limit' | 'filter'> =>
+  async ({ client, line, output }) => {
+    const limit = parseLimit(line, 0)
+    const found = await listScopes<Item>(client, await findScopes(client, line.options.project), {
+      ...{ path, query: { ...filterOf(line) }, limit },
+    })
+    const rows = limit === 0 ? found.items : found.items.slice(0, limit)
+    const items = rows.map(({ item }) => item)
+    await output.show({ items, listmeta: { count: found.count, limit: items.length } }, ({ columns }) =>
+      renderTable(rows, layout, columns),
+    )
+    if (items.length < found.count) noteRest(output, items.length, found.count)
+    return undefined
+  }

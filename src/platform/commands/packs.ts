@@ -1,0 +1,38 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { filter, limit, yes } from '../../ctl/options.ts'
+import { project } from './shared-options.ts'
+
+export const packs: Noun = [
+  defineCommand({
+    name: 'packs list',
+    summary: 'List the packs, those of every project without --project',
+    details: 'For example --filter spec.layer=addon, or --filter spec.name=web.',
+    options: { project, limit, filter },
+    load: onHost(async () => (await import('./manage-packs.ts')).listPacks),
+  }),
+  defineCommand({
+    name: 'packs show',
+    arguments: ['PACK'],
+    summary: 'Show a pack, named by NAME, NAME@VERSION or its uid',
+    options: { project },
+    load: onHost(async () => (await import('./manage-packs.ts')).showPack),
+  }),
+  defineCommand({
+    name: 'packs upload',
+    arguments: ['FOLDER'],
+    summary: 'Upload a pack: its folder, or an archive of it (.tar, .tar.gz, .tar.zst); print its uid',
+    details:
+      'Without --project it is for the whole tenant: profiles of each project may use it. A name with a version exists once.',
+    options: { project },
+    completes: 'file',
+    load: onHost(async () => (await import('./upload-pack.ts')).uploadPack),
+  }),
+  defineCommand({
+    name: 'packs delete',
+    arguments: ['PACK'],
+    summary: 'Delete a pack that no profile uses',
+    options: { project, yes },
+    load: onHost(async () => (await import('./manage-packs.ts')).deletePack),
+  }),
+]

@@ -1,0 +1,62 @@
+import { defineCommand, type Noun } from '../../ctl/command.ts'
+import { onHost } from '../../ctl/on-host.ts'
+import { filter, limit, yes } from '../../ctl/options.ts'
+import { project } from './shared-options.ts'
+
+export const profiles: Noun = [
+  defineCommand({
+    name: 'profiles list',
+    summary: 'List the cluster profiles, those of every project without --project',
+    details: 'For example --filter status.isPublished=true.',
+    options: { project, limit, filter },
+    load: onHost(async () => (await import('./manage-profiles.ts')).listProfiles),
+  }),
+  defineCommand({
+    name: 'profiles show',
+    arguments: ['PROFILE'],
+    summary: 'Show a cluster profile, named by NAME, NAME@VERSION or its uid',
+    options: { project },
+    load: onHost(async () => (await import('./manage-profiles.ts')).showProfile),
+  }),
+  defineCommand({
+    name: 'profiles import',
+    arguments: ['FILE'],
+    summary: 'Import a cluster profile as a platform exports it, JSON or YAML; print its uid',
+    details:
+      '- is standard input. Without --project it is for the whole tenant. A name with a version exists once; a published version never changes.',
+    options: { project, publish: { summary: 'Publish the version.' } },
+    completes: 'file',
+    load: onHost(async () => (await import('./move-profiles.ts')).importProfile),
+  }),
+  defineCommand({
+    name: 'profiles export',
+    arguments: ['PROFILE'],
+    summary: 'Print a cluster profile as it was imported, with its sensitive values',
+    details: 'As JSON, or with --output yaml as YAML. Each export is in the audit trail.',
+    options: { project },
+    load: onHost(async () => (await import('./move-profiles.ts')).exportProfile),
+  }),
+  defineCommand({
+    name: 'profiles variables',
+    arguments: ['PROFILE'],
+    summary: 'Show the variables of a cluster profile, or replace them with --set-from',
+    details:
+      'Sensitive values are ********; such a mask in FILE keeps the stored value. --output json prints what --set-from reads.',
+    options: {
+      project,
+      'set-from': {
+        value: 'FILE',
+        summary: 'Replace all variables by those of this file, JSON; - is standard input.',
+        completes: 'file',
+      },
+    },
+    load: onHost(async () => (await import('./manage-profiles.ts')).profileVariables),
+  }),
+  defineCommand({
+    name: 'profiles delete',
+    arguments: ['PROFILE'],
+    summary: 'Delete a cluster profile that no cluster uses',
+    options: { project, yes },
+    load: onHost(async () => (await import('./manage-profiles.ts')).deleteProfile),
+  }),
+]

@@ -1,0 +1,139 @@
+import { Type, type Static } from 'typebox'
+import { ObjectMeta } from './metadata.ts'
+
+const text = (description: string) => Type.String({ description })
+const maybe = (description: string) => Type.Optional(Type.String({ description }))
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+
+/** A variable of a profile, in requests and in replies. */
+export const Variable = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 253 }),
+    displayName: maybe('For people.'),
+    description: maybe('For people.'),
+    format: maybe('string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64, in any case.'),
+    inputType: Type.Optional(Type.Enum(['text', 'dropdown', 'multiline'])),
+    regex: maybe('RE2.'),
+    required: flag('The value may not be empty.'),
+    hidden: flag('The variable is not shown.'),
+    immutable: flag('The variable keeps its default.'),
+    isSensitive: flag('The value is never shown.'),
+    defaultValue: maybe(
+      'Text, whatever the format is. ******** in replies if the variable is sensitive; sent back, it keeps the stored one.',
+    ),
+    options: Type.Optional(
+      Type.Array(
+        Type.Object({
+          value: text('The value of the option.'),
+          label: maybe('What is shown; if absent, the value.'),
+          description: maybe('For people.'),
+          default: flag('Whether it is the preselected option.'),
+        }),
+      ),
+    ),
+  },
+  { title: 'Variable' },
+)
+export type Variable = Static<typeof Variable>
+
+export const Variables = Type.Object(
+  { variables: Type.Optional(Type.Array(Variable, { maxItems: 1_000 })) },
+  { title: 'Variables' },
+)
+
+/** A profile as it is imported; for the document alone, since it is examined in a process of its own. */
+export const ClusterProfileImportEntity = Type.Object(
+  {
+    metadata: Type.Object({
+      name: Type.String(),
+      description: Type.Optional(Type.String()),
+      labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+    }),
+    spec: Type.Object({
+      version: Type.String(),
+      template: Type.Object({
+        type: Type.Enum(['cluster', 'infra', 'add-on', 'system']),
+        cloudType: Type.Optional(Type.String()),
+        packs: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            layer: Type.Optional(Type.String()),
+            tag: Type.Optional(Type.String()),
+            type: Type.Optional(Type.String()),
+            values: Type.Optional(Type.String()),
+            version: Type.Optional(Type.String()),
+            manifests: Type.Optional(
+              Type.Array(
+                Type.Object({
+                  name: Type.Optional(Type.String()),
+                  content: Type.Optional(Type.String()),
+                }),
+              ),
+            ),
+          }),
+        ),
+      }),
+      variables: Type.Optional(Type.Array(Variable)),
+    }),
+  },
+  {
+    title: 'ClusterProfileImportEntity',
+    description: 'A profile as a platform exports it; docs/definition-format.md has all its fields.',
+  },
+)
+
+const PackRef = Type.Object({
+  annotations: Type.Optional(Type.Record(Type.String(), Type.String())),
+  layer: Type.String(),
+  manifests: Type.Optional(Type.Array(Type.Object({ kind: Type.String(), name: Type.String() }))),
+  name: Type.String(),
+  packUid: text('The pack of this platform that it means; empty where there is none yet.'),
+  registryUid: Type.Optional(Type.String()),
+  tag: Type.String(),
+  type: Type.String(),
+  values: maybe('For operators and administrators, of one profile only; sensitive values are masked.'),
+  version: maybe('The version that a tag such as 1.25.x meant at the export.'),
+})
+
+const Template = Type.Object({
+  cloudType: Type.String(),
+  name: Type.String(),
+  packs: Type.Array(PackRef),
+  profileVersion: Type.String(),
+  type: text('cluster, infra, add-on or system.'),
+  uid: Type.String(),
+})
+
+/** A cluster profile in replies. */
+export const ClusterProfile = Type.Object(
+  {
+    apiVersion: Type.Literal('v1'),
+    kind: Type.Literal('ClusterProfile'),
+    metadata: ObjectMeta,
+    spec: Type.Object({
+      draft: Type.Optional(Template),
+      published: Type.Optional(Template),
+      version: Type.String(),
+      versions: Type.Optional(
+        Type.Array(Type.Object({ uid: Type.String(), version: Type.String() }), {
+          description: 'Of the profiles of this name in the scope; not in lists.',
+        }),
+      ),
+    }),
+    status: Type.Object({
+      hasUserMacros: Type.Boolean(),
+      inUseClusterUids: Type.Array(Type.String()),
+      inUseClusters: Type.Array(
+        Type.Object({
+          kind: Type.String(),
+          name: Type.String(),
+          projectUid: Type.String(),
+          uid: Type.String(),
+        }),
+      ),
+      isPublished: Type.Boolean(),
+    }),
+  },
+  { title: 'ClusterProfile' },
+)
+export type ClusterProfile = Static<typeof ClusterProfile>
