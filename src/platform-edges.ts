@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createAnonymousLog, type AnonymousLog } from './system/anonymous-log.ts'
 import { systemClock, type Clock } from './system/clock.ts'
 import type { Logger } from './system/log.ts'
@@ -9,6 +10,8 @@ export interface PlatformEdges {
   readonly clock: Clock
   /** Log for lines that callers without a session cause; it bounds their number. */
   readonly anonymousLog: AnonymousLog
+  /** Path of `examine.cjs`. */
+  readonly examineProgram: string
   /** Environment variables of systemd. */
   readonly environment: Readonly<Record<string, string | undefined>>
 }
@@ -18,5 +21,6 @@ export const platformEdges = (log: Logger): PlatformEdges => ({
   runner: createRunner(log),
   clock: systemClock,
   anonymousLog: createAnonymousLog(log, () => systemClock.monotonic()),
+  examineProgram: join(import.meta.dirname, 'examine.cjs'),
   environment: process.env,
 })

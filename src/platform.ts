@@ -18,6 +18,7 @@ import { createHostParts, type HostParts } from './platform/hosts/create-hosts.t
 import { keptHosts } from './platform/hosts/kept-hosts.ts'
 import { createKeyStore } from './platform/keys/key-store.ts'
 import { createKeys } from './platform/keys/keys.ts'
+import { createPackParts, type PackParts } from './platform/packs/create-packs.ts'
 import { createProjects } from './platform/projects/projects.ts'
 import { createProjectStore } from './platform/projects/project-store.ts'
 import { createAudits } from './platform/audits/audits.ts'
@@ -26,6 +27,8 @@ import { auditRoutes } from './platform/routes/audits.ts'
 import { authRoutes } from './platform/routes/auth.ts'
 import { edgeHostRoutes } from './platform/routes/edge-hosts.ts'
 import { eventRoutes } from './platform/routes/events.ts'
+import { packRoutes } from './platform/routes/packs.ts'
+import { profileRoutes } from './platform/routes/profiles.ts'
 import { projectRoutes } from './platform/routes/projects.ts'
 import { registrationTokenRoutes } from './platform/routes/registration-tokens.ts'
 import { systemRoutes } from './platform/routes/system.ts'
@@ -53,6 +56,7 @@ export interface Platform extends Daemon {
     readonly audit: Audit
     readonly people: UserParts
     readonly hosts: HostParts
+    readonly packs: PackParts
     readonly certificate: CertificateRoom
     readonly api: Api
   }
@@ -103,6 +107,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const hosts = await createHostParts({
     ...{ database, read, secrets, tenantUid: tenant.uid, findProject: projectStore.find, clock, log },
   })
+  const packs = await createPackParts({
+    ...{ stateDirectory: state.directory, settings: config.platform.packs, database, read, secrets },
+    ...{ worker: { runner, program: edges.examineProgram, log }, usesOf: () => [], stopping, clock, log },
+  })
   const events = createEvents({ database, read, clock })
   const keys = createKeys({
     ...{ store: createKeyStore(database), findUser: people.find, transaction: database.transaction, clock },
@@ -116,7 +124,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       store: projectStore,
       isUser: people.isUser,
       roleOf: people.roleOf,
-      usesOf: hosts.usesOf,
+      usesOf: (uid) => [...hosts.usesOf(uid), ...packs.usesOf(uid)],
       transaction: database.transaction,
       clock,
     },
@@ -139,9 +147,10 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   const trail: Room = Object.fromEntries(Object.entries(audit).filter(([name]) => name !== 'routes'))
   const platform: Room = {
     jobs: [names.job, ...people.jobs, ...hosts.jobs, events.job],
-    stop() {
+    async stop() {
       hosts.stop()
       people.stop()
+      await packs.stop()
     },
     async routes(app) {
       await app.register(authRoutes, people)
@@ -149,6 +158,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await app.register(registrationTokenRoutes, { tokens: hosts.tokens, listTokens })
       await app.register(edgeHostRoutes, { hosts, listTokens })
       await app.register(eventRoutes, { events, findHost: hosts.find, listTokens })
+      await app.register(packRoutes, { packs: packs.packs, listTokens })
+      await app.register(profileRoutes, { ...packs, listTokens })
       await app.register(auditRoutes, { audits, access: audit.access, listTokens, now: () => clock.now() })
       await app.register(projectRoutes, { projects, listTokens })
       await app.register(userRoutes, { ...people, tenantUid: tenant.uid, listTokens })
@@ -179,7 +190,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   return {
     app: api.app,
-    rooms: { state, audit, people, hosts, certificate, api },
+    rooms: { state, audit, people, hosts, packs, certificate, api },
     ...createPhases({ rooms, api, inherited: systemd.listenFds, state, stop, anonymousLog, log }),
   }
 }

@@ -1,11 +1,21 @@
+import { archiveErrors } from '../archive/codes.ts'
 import { passwordErrors } from '../credentials/codes.ts'
+import { importErrors } from '../definition/examination/codes.ts'
 import type { Declaration } from '../room.ts'
+import { uploadErrors } from '../upload/codes.ts'
 import { platformErrors } from './codes.ts'
 import { PlatformSection } from './config.ts'
 
 /** The platform that edge hosts connect to. */
 export const about = {
-  errors: { ...passwordErrors, ...platformErrors },
+  errors: {
+    ...passwordErrors,
+    ...platformErrors,
+    ...importErrors,
+    ...archiveErrors,
+    // Of the errors of uploads, since nothing is signed here.
+    TooManyUploads: uploadErrors.TooManyUploads,
+  },
   config: { platform: PlatformSection },
   tags: {
     auth: 'Sign-in of users, and their tokens and passwords.',
@@ -13,6 +23,8 @@ export const about = {
     apiKeys: 'API keys of users.',
     edgehosts: 'Edge hosts, their registration tokens, and their registration.',
     events: 'Events of the hosts.',
+    packs: 'Packs, of which cluster profiles are made.',
+    clusterprofiles: 'Cluster profiles: what clusters run.',
     projects: 'Projects of the tenant, and roles of users in them.',
     system: 'The platform itself: whether it answers, and its state.',
   },

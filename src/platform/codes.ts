@@ -74,9 +74,40 @@ export const platformErrors = defineErrors({
     meaning: 'Two hosts log in with one key: a disk was copied, or put back from a backup.',
     action: 'Switch one of them off, then let the other one in with PUT /v1/edgehosts/{uid}/duplicate.',
   },
+  PackExists: {
+    status: 409,
+    meaning: 'There is a pack with this name and version in the scope.',
+    action: 'Use that pack, delete it, or give the new one another version.',
+  },
+  PackInUse: {
+    status: 409,
+    meaning: 'Profiles use the pack.',
+    action: 'Delete them first; the message names them.',
+  },
+  ProfileExists: {
+    status: 409,
+    meaning: 'There is a cluster profile with this name and version in the scope.',
+    action: 'Use that profile, delete it, or give the new one another version.',
+  },
+  ProfilePublished: {
+    status: 409,
+    meaning: 'The version of the profile is published, and a published version never changes.',
+    action: 'Export it, change the version, and import it as another one.',
+  },
+  ProfileInUse: {
+    status: 409,
+    meaning: 'Clusters use the profile.',
+    action: 'Delete them or give them another profile first; the message names them.',
+  },
+  SecretReplaced: {
+    status: 409,
+    meaning:
+      'The secret of the state folder was replaced, so that the sensitive values of the profile cannot be read any more.',
+    action: 'Import the profile again, or restore a backup that has the secret.',
+  },
   ProjectInUse: {
     status: 409,
-    meaning: 'The project still has hosts or registration tokens.',
+    meaning: 'The project still has hosts, registration tokens, packs or cluster profiles.',
     action: 'Delete them first; the message names them.',
   },
   LastAdministrator: {

@@ -1,8 +1,11 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { positive, strict } from '../config/schema-parts.ts'
 import { Guard } from '../credentials/config.ts'
 
-/** What the platform is called by those who use it. */
+const tebibyte = 1_099_511_627_776
+const bytes = (fallback: number, description: string) => positive(fallback, tebibyte, description)
+
+/** The platform: what it is called by those who use it, and what it takes from them. */
 export const PlatformSection = Type.Object(
   {
     hostName: Type.Optional(
@@ -21,6 +24,17 @@ export const PlatformSection = Type.Object(
       'Connections of hosts that stay open between two heartbeats, one of each host; those of further hosts are closed after each reply.',
     ),
     guard: Guard,
+    packs: Type.Object(
+      {
+        limitBytes: bytes(4_294_967_296, 'Largest archive of a pack.'),
+        reserveBytes: bytes(536_870_912, 'Space that stays free on the disk of the state folder.'),
+        maximum: positive(2, 100, 'Packs that are received at the same time.'),
+      },
+      strict,
+    ),
   },
   strict,
 )
+
+/** The section `platform` of the configuration. */
+export type PlatformSettings = Static<typeof PlatformSection>

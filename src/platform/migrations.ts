@@ -4,6 +4,8 @@ import { auditTables } from './migrations/audit.ts'
 import { edgeHostTables } from './migrations/edge-hosts.ts'
 import { eventTables } from './migrations/events.ts'
 import { guessTables } from './migrations/guess.ts'
+import { packTables } from './migrations/packs.ts'
+import { profileTables } from './migrations/profiles.ts'
 import { projectTables } from './migrations/projects.ts'
 import { tenantTables } from './migrations/tenant.ts'
 import { userTables } from './migrations/users.ts'
@@ -23,4 +25,5 @@ export const migrations: Migrations = [
     edgeHostTables,
     eventTables,
   ].join('\n'),
+  [packTables, profileTables].join('\n'),
 ]

@@ -6,13 +6,17 @@ import { connectionEnded } from '../api/errors.ts'
 import type { AppError } from '../errors/app-error.ts'
 
 /**
- * Adds routes that accept only `application/octet-stream`. Their handler gets the body unread and reads it with `readBody`.
+ * Adds routes that accept only some media types. Their handler gets the body unread and reads it with `readBody`.
  * @param addRoutes the plugin with these routes
  */
-export async function addRawBodies(app: FastifyInstance, addRoutes: FastifyPluginAsync): Promise<void> {
+export async function addRawBodies(
+  app: FastifyInstance,
+  addRoutes: FastifyPluginAsync,
+  types: string | string[] = 'application/octet-stream',
+): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null))
+    scope.addContentTypeParser(types, (_request, _payload, done) => done(null))
     await scope.register(addRoutes)
   })
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readDocument } from '../support/api-document.ts'
 import { playEdgeHost, type PlayedEdgeHost } from '../support/played-edge-host.ts'
+import { newPack, newProfile, packUpload, smallPack, smallProfile, tarOf } from '../support/platform-packs.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { minuteMs } from '../support/turning-clock.ts'
 
@@ -53,6 +54,8 @@ interface Sent {
   /** For the parameter of the path. */
   readonly parameter?: string
   readonly payload?: object
+  /** Of a payload that is no JSON. */
+  readonly headers?: Headers
 }
 
 const password = 'a long password'
@@ -113,6 +116,11 @@ async function registration(): Promise<Sent> {
   }
   return { payload: { metadata: { name: `h-${randomUUID()}` }, spec } }
 }
+
+const scopeHeaders = (scope: string): Headers =>
+  scope === 'the project' ? { ...adminHeaders, projectuid: projectUid } : adminHeaders
+const packIn = async (scope: string) => ({ parameter: await newPack(platform, scopeHeaders(scope)) })
+const profileIn = async (scope: string) => ({ parameter: await newProfile(platform, scopeHeaders(scope)) })
 
 const scopeUid = (scope: string) => (scope === 'the project' ? projectUid : '')
 const hostIn = async (scope: string) => (await newHost(scopeUid(scope))).uid
@@ -282,6 +290,29 @@ const entries: Readonly<Record<string, Entry>> = {
   },
   'GET /v1/events/components': { rule: 'viewer in the scope', status: 200 },
 
+  'POST /v1/packs': {
+    ...{ rule: 'operator in the scope', status: 201 },
+    request: async () => packUpload(tarOf(smallPack(`p-${randomUUID()}`))),
+  },
+  'GET /v1/packs': { rule: 'viewer in the scope', status: 200 },
+  'GET /v1/packs/:uid': { rule: 'viewer in the scope', status: 200, request: packIn },
+  'DELETE /v1/packs/:uid': { rule: 'admin in the scope', status: 204, request: packIn },
+
+  'POST /v1/clusterprofiles/import': {
+    ...{ rule: 'operator in the scope', status: 201 },
+    request: sends(() => smallProfile(`n-${randomUUID()}`)),
+  },
+  'GET /v1/clusterprofiles': { rule: 'viewer in the scope', status: 200 },
+  'GET /v1/clusterprofiles/:uid': { rule: 'viewer in the scope', status: 200, request: profileIn },
+  'DELETE /v1/clusterprofiles/:uid': { rule: 'admin in the scope', status: 204, request: profileIn },
+  // Its reply has sensitive values.
+  'GET /v1/clusterprofiles/:uid/export': { rule: 'operator in the scope', status: 200, request: profileIn },
+  'GET /v1/clusterprofiles/:uid/variables': { rule: 'viewer in the scope', status: 200, request: profileIn },
+  'PUT /v1/clusterprofiles/:uid/variables': {
+    ...{ rule: 'operator in the scope', status: 204 },
+    request: async (scope) => ({ ...(await profileIn(scope)), payload: { variables: [{ name: 'A' }] } }),
+  },
+
   'GET /v1/audits': { rule: 'admin of the tenant', status: 200 },
   'GET /v1/audits/verify': { rule: 'admin of the tenant', status: 200 },
   'GET /v1/audits/download': { rule: 'admin of the tenant', status: 200 },
@@ -411,12 +442,12 @@ describe('an operation', () => {
             const what = `${each} in ${scope} by ${caller}`
             const right = expected(entry, path, caller, scope)
             wanted[what] = each === 'HEAD' ? right.slice(0, 3) : right
-            const { parameter = '', payload } = (await entry.request?.(scope)) ?? {}
+            const { parameter = '', payload, headers: own = {} } = (await entry.request?.(scope)) ?? {}
             const named: Headers = scope === 'the project' ? { projectuid: projectUid } : {}
             const reply = await ask(
               each as Method,
               path.replace(/:[A-Za-z]+/, parameter),
-              { ...headersOf.get(caller), ...named },
+              { ...own, ...headersOf.get(caller), ...named },
               payload,
             )
             const isRefused = reply.statusCode >= 400 && reply.statusCode !== entry.status && each !== 'HEAD'

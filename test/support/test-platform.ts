@@ -7,6 +7,7 @@ import type { PlatformConfig } from '../../src/platform-declarations.ts'
 import type { UserEntity } from '../../src/platform/schemas/users.ts'
 import { createPlatform } from '../../src/platform.ts'
 import { createRunner } from '../../src/system/runner.ts'
+import { createExaminingRunner } from './examining-runner.ts'
 import { captureLog, generous } from './https-server.ts'
 import { createRunningClock } from './turning-clock.ts'
 
@@ -19,6 +20,8 @@ export interface TestPlatformOptions {
   readonly idleMs?: number
   /** By default requests are not limited. */
   readonly rateLimits?: Partial<PlatformConfig['api']['rateLimits']>
+  /** For platforms that accept packs and profiles: `examineProgram` of programs.ts; by default they are examined in this process. */
+  readonly examineProgram?: string
   /** More settings, as flags: `--platform.hostName=platform.example`. */
   readonly flags?: readonly string[]
 }
@@ -57,8 +60,9 @@ export async function createTestPlatform(options: TestPlatformOptions = {}) {
     version: '1.2.3',
     buildDate: Date.UTC(2026, 0, 1),
     edges: {
-      runner: createRunner(log),
+      runner: options.examineProgram === undefined ? createExaminingRunner() : createRunner(log),
       clock,
+      examineProgram: options.examineProgram ?? '/nowhere/examine.cjs',
       // All lines, so that a test may check each.
       anonymousLog: Object.assign(log, { reserve: () => undefined, stop: () => undefined }),
       environment: {},

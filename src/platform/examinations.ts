@@ -1,0 +1,90 @@
+import { createLock } from '../base/lock.ts'
+import type {
+  ExaminedExport,
+  ExaminedPack,
+  ExportOrder,
+  Finding,
+  PackOrder,
+} from '../definition/examination/protocol.ts'
+import { endLine } from '../definition/examination/protocol.ts'
+import { refuse } from '../archive/refusal.ts'
+import { AppError } from '../errors/app-error.ts'
+import { generalErrors } from '../errors/codes.ts'
+import { stoppingError } from '../errors/stopping.ts'
+import { runWorker, type WorkerOptions } from '../program/run-worker.ts'
+import { CommandFailed } from '../system/runner.ts'
+
+/** Examines what users send, in a process of its own: `examine.cjs`, src/definition/examination. */
+export interface Examinations {
+  /** @throws AppError why the pack is refused; NotReady if too many wait */
+  pack(order: PackOrder['pack'], signal: AbortSignal): Promise<ExaminedPack>
+  /** @param text the profile as it was sent. @throws AppError why it is refused; NotReady if too many wait */
+  profile(order: ExportOrder['profile'], text: Buffer, signal: AbortSignal): Promise<ExaminedExport>
+  /** Ends all; resolves when no process writes any more. */
+  stop(): Promise<void>
+}
+
+// One at a time: two would exceed the memory of the unit.
+const memoryMiB = 384
+const semiSpaceMiB = 4
+const timeoutMs = 300_000
+// Names of files and variables; `examine-export.ts` bounds the latter.
+const maxOutputBytes = 16_777_216
+const mostWaiting = 8
+const pieceBytes = 786_432
+
+export function createExaminations(worker: WorkerOptions): Examinations {
+  const inTurn = createLock()
+  const stopping = new AbortController()
+  let waiting = 0
+
+  async function run(input: AsyncIterable<string>, given: AbortSignal): Promise<Finding> {
+    if (waiting >= mostWaiting)
+      throw new AppError(generalErrors.NotReady, 'too many uploads are being examined; try again', {
+        retryAfterSec: 10,
+      })
+    waiting += 1
+    const signal = AbortSignal.any([given, stopping.signal])
+    return inTurn(async () => {
+      signal.throwIfAborted()
+      return runWorker<Finding>(worker, {
+        ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes, signal, input },
+        tooMuch: () => refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be checked`),
+      }).catch((error: unknown) => {
+        if (!(error instanceof CommandFailed)) throw error
+        if (error.reason === 'timed-out')
+          throw refuse('TimeLimit', undefined, `takes longer than ${timeoutMs / 1_000} s to check`)
+        if (error.reason === 'output-too-large')
+          throw refuse('TooLarge', undefined, 'has more names and variables than can be kept')
+        throw error
+      })
+    }).finally(() => (waiting -= 1))
+  }
+
+  return {
+    async pack(order, signal) {
+      const finding = await run(lines({ pack: order }), signal)
+      if ('pack' in finding) return finding.pack
+      throw otherOrder()
+    },
+    async profile(order, text, signal) {
+      const finding = await run(lines({ profile: order }, text), signal)
+      if ('profile' in finding) return finding.profile
+      throw otherOrder()
+    },
+    async stop() {
+      stopping.abort(stoppingError())
+      await inTurn(async () => undefined)
+    },
+  }
+}
+
+async function* lines(order: PackOrder | ExportOrder, text?: Buffer): AsyncGenerator<string> {
+  yield `${JSON.stringify(order)}\n`
+  if (text === undefined) return
+  for (let at = 0; at < text.length; at += pieceBytes)
+    yield `${text.toString('base64', at, Math.min(text.length, at + pieceBytes))}\n`
+  yield `${endLine}\n`
+}
+
+const otherOrder = () => new Error('examine.cjs answered a different order')

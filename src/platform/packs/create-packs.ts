@@ -1,0 +1,90 @@
+import { join } from 'node:path'
+import type { Secrets } from '../../secrets/secrets.ts'
+import { createSeal } from '../../secrets/seal.ts'
+import type { Database } from '../../store/database.ts'
+import type { Reader } from '../../store/reader.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Logger } from '../../system/log.ts'
+import type { WorkerOptions } from '../../program/run-worker.ts'
+import { createRunningUploads, type RunningUploads } from '../../upload/running.ts'
+import type { PlatformSettings } from '../config.ts'
+import { createExaminations } from '../examinations.ts'
+import { openKeptFolders } from '../kept-folders.ts'
+import { createProfiles, type Profiles } from '../profiles/profiles.ts'
+import type { UsingCluster } from '../profiles/profile-list.ts'
+import { createProfileStore } from '../profiles/profile-store.ts'
+import { createPackStore } from './pack-store.ts'
+import { createPacks, type Packs } from './packs.ts'
+
+export interface PackPartsOptions {
+  readonly stateDirectory: string
+  readonly settings: PlatformSettings['packs']
+  readonly database: Database
+  readonly read: Reader['read']
+  readonly secrets: Secrets
+  /** Of `examine.cjs`. */
+  readonly worker: WorkerOptions
+  /** The clusters that use a profile. */
+  readonly usesOf: (profileUid: string) => readonly UsingCluster[]
+  /** Ends what is being received. */
+  readonly stopping: AbortSignal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Packs, and the profiles that are made of them. */
+export interface PackParts {
+  readonly packs: Packs
+  readonly profiles: Profiles
+  readonly imports: RunningUploads
+  /** Names of what keeps a project from being deleted. */
+  usesOf(projectUid: string): readonly string[]
+  stop(): Promise<void>
+}
+
+// Each is held in memory, up to 32 MiB.
+const mostImports = 2
+
+/** Creates the parts in the order of their dependencies, and removes what a killed daemon left. */
+export async function createPackParts(options: PackPartsOptions): Promise<PackParts> {
+  const { stateDirectory, settings, database, read, secrets, worker, usesOf, stopping, clock, log } = options
+  const examinations = createExaminations(worker)
+  const packStore = createPackStore(database)
+  const profileStore = createProfileStore(database)
+  const profileFolders = await openKeptFolders({
+    folder: join(stateDirectory, 'profiles'),
+    named: profileStore.filesUids().map(({ filesUid }) => filesUid),
+    onMissing(filesUid) {
+      const { uid = '' } = profileStore.filesUids().find((each) => each.filesUid === filesUid) ?? {}
+      const { name, version } = profileStore.find(uid) ?? {}
+      profileStore.remove(uid)
+      log.error({ name, version }, 'the files of a cluster profile are missing; import it again')
+    },
+  })
+  const packFolders = await openKeptFolders({
+    folder: join(stateDirectory, 'packs'),
+    named: packStore.uids(),
+    onMissing(uid) {
+      const { name, version } = packStore.find(uid) ?? {}
+      packStore.remove(uid)
+      log.error({ name, version }, 'the files of a pack are missing; upload it again')
+    },
+  })
+  const profiles = createProfiles({
+    ...{ store: profileStore, folders: profileFolders, packs: packStore, database, read, examinations },
+    ...{ settings, usesOf, clock, seal: createSeal(secrets.derive('sensitive values of cluster profiles')) },
+  })
+  const packs = createPacks({
+    ...{ store: packStore, folders: packFolders, database, read, examinations, settings, clock },
+    usesOf: profiles.usesOfPack,
+  })
+  const imports = createRunningUploads({ maximum: mostImports, what: 'profiles' })
+  const stop = async () => {
+    await Promise.all([packs.stop(), imports.stop(), examinations.stop()])
+  }
+  stopping.addEventListener('abort', () => void stop(), { once: true })
+  return {
+    ...{ packs, profiles, imports, stop },
+    usesOf: (projectUid) => [...packs.usesOfProject(projectUid), ...profiles.usesOfProject(projectUid)],
+  }
+}

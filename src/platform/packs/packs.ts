@@ -1,0 +1,159 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { packArchiveLimits } from '../../archive/limits.ts'
+import { packContent, packReply } from '../../definition/examination/protocol.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
+import type { Database } from '../../store/database.ts'
+import type { Reader } from '../../store/reader.ts'
+import type { Clock } from '../../system/clock.ts'
+import { spaceOf } from '../../system/file-sizes.ts'
+import { receiveUpload, type UploadPart } from '../../upload/receive.ts'
+import { createRunningUploads } from '../../upload/running.ts'
+import type { Staged } from '../../upload/staging.ts'
+import { platformErrors } from '../codes.ts'
+import type { PlatformSettings } from '../config.ts'
+import type { Examinations } from '../examinations.ts'
+import type { KeptFolders } from '../kept-folders.ts'
+import type { PackSummary } from '../schemas/packs.ts'
+import { packList, toPackSummary } from './pack-list.ts'
+import { packColumns, toPackRecord, type PackRecord, type PackStore } from './pack-store.ts'
+
+export interface PacksOptions {
+  readonly store: PackStore
+  readonly folders: KeptFolders
+  readonly database: Pick<Database, 'sql' | 'transaction'>
+  readonly read: Reader['read']
+  readonly examinations: Pick<Examinations, 'pack'>
+  readonly settings: PlatformSettings['packs']
+  /** Names of the profiles that use a pack. */
+  readonly usesOf: (pack: PackRecord) => readonly string[]
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** A form with a pack that is arriving; see `UploadOptions`. */
+export interface PackForm {
+  readonly parts: (signal: AbortSignal) => AsyncIterable<UploadPart>
+  readonly expectedBytes: number | undefined
+  /** Called when all bytes have arrived; the check may still take a while. */
+  readonly onReceived: () => void
+  readonly signal: AbortSignal
+}
+
+/** The packs that were given to the platform. */
+export interface Packs {
+  /**
+   * Receives the folder of a pack, examines it in a process of its own, and keeps it.
+   * @throws AppError of `receiveUpload` and of the examination; PackExists
+   */
+  receive(form: PackForm, projectUid: string): Promise<PackRecord>
+  readonly list: SqlList<PackSummary>
+  inScope(projectUid: string): SqlCondition
+  /** @throws AppError NotFound for a pack of another scope too */
+  get(uid: string, projectUid: string): PackRecord
+  /** The reply about one pack, JSON. @throws AppError NotFound */
+  open(uid: string, projectUid: string): Promise<Readable>
+  /** @throws AppError NotFound, PackInUse */
+  remove(uid: string, projectUid: string): Promise<void>
+  /** The folder with the files of a pack, for `definition build`. */
+  folderOf(pack: Pick<PackRecord, 'uid'>): string
+  /** Names of what keeps a project from being deleted. */
+  usesOfProject(projectUid: string): readonly string[]
+  stop(): Promise<void>
+}
+
+export function createPacks(options: PacksOptions): Packs {
+  const { store, folders, database, read, examinations, settings, usesOf, clock } = options
+  const { limitBytes, reserveBytes, maximum } = settings
+  const running = createRunningUploads({ maximum, what: 'packs' })
+
+  function get(uid: string, projectUid: string): PackRecord {
+    const pack = store.find(uid)
+    if (pack?.projectUid !== projectUid)
+      throw new AppError(generalErrors.NotFound, 'there is no pack with this uid in this scope')
+    return pack
+  }
+
+  function requireNew(projectUid: string, { name, version }: Pick<PackRecord, 'name' | 'version'>): void {
+    if (store.named(projectUid, name).some((each) => each.version === version))
+      throw new AppError(platformErrors.PackExists, `there is a pack ${name} ${version} in this scope`)
+  }
+
+  async function receiveInto(
+    { parts, expectedBytes, onReceived }: PackForm,
+    projectUid: string,
+    staged: Staged,
+    signal: AbortSignal,
+  ): Promise<PackRecord> {
+    const { uid, folder } = staged
+    const { file } = await receiveUpload({
+      ...{ parts: parts(signal), folder, limitBytes, reserveBytes, expectedBytes, signal },
+      signingKey: undefined,
+      // If the free space is unknown, a write to a full disk fails by itself.
+      freeBytes: async () => (await spaceOf(folder))?.freeBytes ?? Number.MAX_SAFE_INTEGER,
+    })
+    onReceived()
+    const order = { file, folder, uid, limits: packArchiveLimits, reserveBytes }
+    const found = await examinations.pack(order, signal)
+    await rm(file)
+    signal.throwIfAborted()
+    requireNew(projectUid, found)
+    const pack: PackRecord = { ...found, uid, projectUid, createdAt: clock.now() }
+    await folders.keep(staged, () => {
+      database.transaction(() => {
+        signal.throwIfAborted()
+        requireNew(projectUid, found)
+        store.add(pack)
+      })
+    })
+    return pack
+  }
+
+  return {
+    get,
+    receive: (form, projectUid) =>
+      running.run(form.signal, async ({ signal }) => {
+        const staged = await folders.stage()
+        try {
+          return await receiveInto(form, projectUid, staged, signal)
+        } catch (error) {
+          await folders.removeStaged(staged)
+          // If the upload was ended, the client gets that reason, not an error that followed from it.
+          throw signal.aborted ? signal.reason : error
+        }
+      }),
+    list: createSqlList({
+      ...{ resource: packList, table: 'pack', columns: packColumns, count: store.counts.all },
+      ...{ sql: database.sql, read, toItem: (row) => toPackSummary(toPackRecord(row)) },
+    }),
+    inScope: (projectUid) => ({
+      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      count: () => store.counts.in(projectUid),
+    }),
+    async open(uid, projectUid) {
+      get(uid, projectUid)
+      return (await folders.open(uid, packReply)).createReadStream()
+    },
+    async remove(uid, projectUid) {
+      database.transaction(() => {
+        const pack = get(uid, projectUid)
+        const uses = usesOf(pack)
+        if (uses.length > 0)
+          throw new AppError(
+            platformErrors.PackInUse,
+            `${pack.name} ${pack.version} is used by ${uses.join(', ')}; delete them first`,
+          )
+        store.remove(uid)
+      })
+      await folders.remove(uid)
+    },
+    folderOf: ({ uid }) => join(folders.folder, uid, packContent),
+    usesOfProject(projectUid) {
+      const number = store.counts.in(projectUid)
+      return number > 0 ? [`${number} ${number === 1 ? 'pack' : 'packs'}`] : []
+    },
+    stop: running.stop,
+  }
+}

@@ -1,0 +1,74 @@
+import { formatTime } from '../../base/time.ts'
+import type { ListResource } from '../../lists/resource.ts'
+import type { SqlField } from '../../lists/sql.ts'
+import { ClusterProfile } from '../schemas/profiles.ts'
+import type { ProfileHead } from './profile-store.ts'
+
+const text = (column: string): SqlField => ({ type: 'text', column })
+
+/** What queries of the list of profiles may name. */
+export const profileList: ListResource<SqlField> = {
+  name: 'cluster profiles',
+  key: 'metadata.uid',
+  fields: {
+    'metadata.uid': text('uid'),
+    'metadata.name': { ...text('name'), isOrdered: false },
+    'metadata.creationTimestamp': { type: 'time', column: 'created_at' },
+    'metadata.lastModifiedTimestamp': { type: 'time', column: 'modified_at' },
+    'spec.version': text('version'),
+    'status.isPublished': { type: 'boolean', column: 'is_published' },
+  },
+  defaultOrder: [{ path: 'metadata.creationTimestamp', direction: -1 }],
+  item: ClusterProfile,
+}
+
+/** A cluster that uses a profile. */
+export interface UsingCluster {
+  readonly uid: string
+  readonly name: string
+  readonly projectUid: string
+}
+
+/** What is known of a profile beside its record. */
+export interface ProfileUses {
+  readonly clusters: readonly UsingCluster[]
+  /** For each pack the uid that it means now; empty for none. */
+  readonly packUids: readonly string[]
+}
+
+/** A profile in lists: its packs without values. */
+export function toClusterProfile(profile: ProfileHead, { clusters, packUids }: ProfileUses): ClusterProfile {
+  const template = {
+    ...{ cloudType: profile.cloudType, name: profile.name, profileVersion: profile.version },
+    ...{ type: profile.type, uid: profile.uid },
+    packs: profile.packs.map(({ name, tag, layer, type, version }, index) => ({
+      ...{ name, tag, layer: layer || 'addon', type: type || 'spectro' },
+      ...(version === '' ? {} : { version }),
+      packUid: packUids[index] ?? '',
+    })),
+  }
+  return {
+    apiVersion: 'v1',
+    kind: 'ClusterProfile',
+    metadata: {
+      annotations: {
+        ...(profile.description === '' ? {} : { description: profile.description }),
+        ...profile.annotations,
+      },
+      creationTimestamp: formatTime(profile.createdAt),
+      labels: profile.labels,
+      lastModifiedTimestamp: formatTime(profile.modifiedAt),
+      ...{ name: profile.name, uid: profile.uid },
+    },
+    spec: {
+      ...(profile.isPublished ? { published: template } : { draft: template }),
+      version: profile.version,
+    },
+    status: {
+      hasUserMacros: profile.hasUserMacros,
+      inUseClusterUids: clusters.map(({ uid }) => uid),
+      inUseClusters: clusters.map((cluster) => ({ kind: 'spectrocluster', ...cluster })),
+      isPublished: profile.isPublished,
+    },
+  }
+}

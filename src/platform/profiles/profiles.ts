@@ -1,0 +1,309 @@
+import { Readable } from 'node:stream'
+import { createLock } from '../../base/lock.ts'
+import { formatTime } from '../../base/time.ts'
+import { defaultLimits } from '../../archive/limits.ts'
+import { chooseVersion } from '../../definition/read/choose-version.ts'
+import { exportFiles, profilePacks, type ExaminedExport } from '../../definition/examination/protocol.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import { createSqlList, type SqlCondition, type SqlList } from '../../lists/sql-list.ts'
+import type { Seal } from '../../secrets/seal.ts'
+import type { Database } from '../../store/database.ts'
+import type { Reader } from '../../store/reader.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Staged } from '../../upload/staging.ts'
+import { platformErrors } from '../codes.ts'
+import type { PlatformSettings } from '../config.ts'
+import type { Examinations } from '../examinations.ts'
+import type { KeptFolders } from '../kept-folders.ts'
+import type { PackRecord, PackStore } from '../packs/pack-store.ts'
+import type { ClusterProfile, Variable } from '../schemas/profiles.ts'
+import { restoreSecrets } from './kept-secrets.ts'
+import { profileList, toClusterProfile, type UsingCluster } from './profile-list.ts'
+import {
+  headColumns,
+  toProfileHead,
+  type ProfileHead,
+  type ProfileRecord,
+  type ProfileStore,
+} from './profile-store.ts'
+
+export interface ProfilesOptions {
+  readonly store: ProfileStore
+  readonly folders: KeptFolders
+  readonly packs: Pick<PackStore, 'named'>
+  readonly database: Pick<Database, 'sql' | 'transaction'>
+  readonly read: Reader['read']
+  readonly examinations: Pick<Examinations, 'profile'>
+  readonly settings: Pick<PlatformSettings['packs'], 'reserveBytes'>
+  /** Seals variables; their defaults may be secret. */
+  readonly seal: Seal
+  /** The clusters that use a profile. */
+  readonly usesOf: (uid: string) => readonly UsingCluster[]
+  readonly clock: Pick<Clock, 'now'>
+}
+
+export type ExportFormat = keyof typeof exportFiles
+
+/** The cluster profiles of the platform. */
+export interface Profiles {
+  /**
+   * Keeps a profile as it was exported, JSON or YAML; it is examined in a process of its own.
+   * @throws AppError why it is refused; ProfileExists
+   */
+  add(
+    text: Buffer,
+    how: { readonly projectUid: string; readonly isPublished: boolean },
+    signal: AbortSignal,
+  ): Promise<ProfileHead>
+  readonly list: SqlList<ClusterProfile>
+  inScope(projectUid: string): SqlCondition
+  /** @throws AppError NotFound for a profile of another scope too */
+  get(uid: string, projectUid: string): ProfileRecord
+  /** The reply about one profile, JSON. @param withValues whether its packs have their values. @throws AppError NotFound */
+  open(uid: string, projectUid: string, withValues: boolean): Readable
+  /**
+   * The profile as it was imported, but for its uid and times; the one reply with its sensitive values.
+   * @throws AppError NotFound, SecretReplaced
+   */
+  export(uid: string, projectUid: string, format: ExportFormat): Readable
+  /** @throws AppError NotFound, ProfilePublished, BadRequest, and why the examination refuses them */
+  setVariables(
+    uid: string,
+    projectUid: string,
+    variables: readonly Variable[],
+    signal: AbortSignal,
+  ): Promise<void>
+  /** @throws AppError NotFound, ProfileInUse */
+  remove(uid: string, projectUid: string): Promise<void>
+  /** For each pack of a profile the one that it means now: of its project, otherwise of the tenant. */
+  packsOf(profile: ProfileHead): readonly (PackRecord | undefined)[]
+  /** Names of the profiles that use a pack. */
+  usesOfPack(pack: PackRecord): readonly string[]
+  /** Names of what keeps a project from being deleted. */
+  usesOfProject(projectUid: string): readonly string[]
+}
+
+const limits = defaultLimits
+
+export function createProfiles(options: ProfilesOptions): Profiles {
+  const { store, folders, packs, database, read, examinations, settings, seal, usesOf, clock } = options
+  const oneChange = createLock()
+
+  function get(uid: string, projectUid: string): ProfileRecord {
+    const profile = store.find(uid)
+    if (profile?.projectUid !== projectUid)
+      throw new AppError(generalErrors.NotFound, 'there is no cluster profile with this uid in this scope')
+    return profile
+  }
+
+  function packsOf({ projectUid, packs: references }: ProfileHead): (PackRecord | undefined)[] {
+    return references.map(({ name, tag, version }) => {
+      for (const scope of new Set([projectUid, ''])) {
+        const present = packs.named(scope, name)
+        const meant = chooseVersion(
+          tag,
+          version,
+          present.map((each) => each.version),
+        )
+        const found = present.find((each) => each.version === meant)
+        if (found) return found
+      }
+      return undefined
+    })
+  }
+
+  const usesNow = (profile: ProfileHead) => ({
+    clusters: usesOf(profile.uid),
+    packUids: packsOf(profile).map((pack) => pack?.uid ?? ''),
+  })
+
+  function requireNew(projectUid: string, { name, version }: Pick<ProfileHead, 'name' | 'version'>): void {
+    if (store.findNamed(projectUid, name, version))
+      throw new AppError(
+        platformErrors.ProfileExists,
+        `there is a cluster profile ${name} ${version} in this scope`,
+      )
+  }
+
+  /** Examines a profile in a new folder, which `keep` then takes; it is removed if that does not succeed. */
+  async function stage<T>(
+    text: Buffer,
+    signal: AbortSignal,
+    keep: (staged: Staged, found: ExaminedExport) => Promise<T>,
+  ): Promise<T> {
+    const staged = await folders.stage()
+    try {
+      const order = { folder: staged.folder, limits, reserveBytes: settings.reserveBytes }
+      return await keep(staged, await examinations.profile(order, text, signal))
+    } catch (error) {
+      await folders.removeStaged(staged)
+      throw error
+    }
+  }
+
+  const sealed = ({ variables }: ExaminedExport) =>
+    variables === undefined ? undefined : seal.seal(variables)
+
+  /** The variables as they were exported, JSON, secrets included. */
+  function variablesOf(profile: ProfileRecord): string | undefined {
+    if (profile.variables === undefined) return undefined
+    const opened = seal.open(profile.variables)
+    if (opened === undefined)
+      throw new AppError(
+        platformErrors.SecretReplaced,
+        `the sensitive values of ${profile.name} ${profile.version} cannot be read any more`,
+      )
+    return opened
+  }
+
+  async function* exported(profile: ProfileRecord, format: ExportFormat, variables: string | undefined) {
+    const metadata = JSON.stringify({
+      ...(JSON.parse(profile.metadata) as object),
+      uid: profile.uid,
+      creationTimestamp: formatTime(profile.createdAt),
+      lastModifiedTimestamp: formatTime(profile.modifiedAt),
+    })
+    const isJson = format === 'json'
+    yield Buffer.from(isJson ? `{"metadata":${metadata},` : `metadata: ${metadata}\n`)
+    const file = await folders.open(profile.filesUid, exportFiles[format])
+    for await (const chunk of file.createReadStream()) yield chunk as Buffer
+    if (variables !== undefined)
+      yield Buffer.from(isJson ? `,"variables":${variables}` : `  variables: ${variables}\n`)
+    if (isJson) yield Buffer.from('}}\n')
+  }
+
+  /** The reply of `toClusterProfile`, with the packs as the examination has written them. */
+  async function* replied(profile: ProfileRecord, withValues: boolean) {
+    const { packUids, clusters } = usesNow(profile)
+    const reply = toClusterProfile({ ...profile, packs: [] }, { clusters, packUids: [] })
+    const versions = store.versions(profile.projectUid, profile.name)
+    const text = JSON.stringify({ ...reply, spec: { ...reply.spec, versions } })
+    // No text in JSON has quotes that are not escaped.
+    const before = '"packs":['
+    const at = text.indexOf(`${before}]`, text.indexOf('"spec":{')) + before.length
+    yield Buffer.from(text.slice(0, at))
+    const file = await folders.open(profile.filesUid, profilePacks)
+    try {
+      let position = 0
+      for (const [index, { lineBytes }] of profile.packs.entries()) {
+        const [packBytes, valuesBytes] = lineBytes
+        const lines = Buffer.alloc(packBytes + valuesBytes + 2)
+        await file.read(lines, 0, lines.length, position)
+        position += lines.length
+        const values = lines.subarray(packBytes + 1, packBytes + 1 + valuesBytes)
+        yield Buffer.from(`${index === 0 ? '' : ','}{"packUid":"${packUids[index] ?? ''}",`)
+        if (withValues) yield Buffer.concat([Buffer.from('"values":'), values, Buffer.from(',')])
+        yield lines.subarray(1, packBytes)
+      }
+    } finally {
+      await file.close()
+    }
+    yield Buffer.from(text.slice(at))
+  }
+
+  return {
+    get,
+    packsOf,
+    add: (text, { projectUid, isPublished }, signal) =>
+      stage(text, signal, async (staged, found) => {
+        requireNew(projectUid, found)
+        const { name, version, type, cloudType, description, hasUserMacros, shownVariables } = found
+        const now = clock.now()
+        const metadata = JSON.parse(found.metadata) as { labels?: unknown; annotations?: unknown }
+        const profile: ProfileRecord = {
+          ...{ uid: staged.uid, filesUid: staged.uid, projectUid, name, version, type, cloudType },
+          ...{ description, isPublished, hasUserMacros, shownVariables, packs: found.packs },
+          ...{ labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) },
+          ...{ metadata: found.metadata, variables: sealed(found), createdAt: now, modifiedAt: now },
+        }
+        await folders.keep(staged, () => {
+          database.transaction(() => {
+            signal.throwIfAborted()
+            requireNew(projectUid, found)
+            store.add(profile)
+          })
+        })
+        return profile
+      }),
+    list: createSqlList({
+      ...{ resource: profileList, table: 'cluster_profile', columns: headColumns },
+      ...{ count: store.counts.all, sql: database.sql, read },
+      toItem(row) {
+        const profile = toProfileHead(row)
+        return toClusterProfile(profile, usesNow(profile))
+      },
+    }),
+    inScope: (projectUid) => ({
+      ...{ sql: 'project_uid = ?', values: [projectUid] },
+      count: () => store.counts.in(projectUid),
+    }),
+    open: (uid, projectUid, withValues) =>
+      Readable.from(replied(get(uid, projectUid), withValues), { objectMode: false }),
+    export(uid, projectUid, format) {
+      const profile = get(uid, projectUid)
+      return Readable.from(exported(profile, format, variablesOf(profile)), { objectMode: false })
+    },
+    setVariables: (uid, projectUid, variables, signal) =>
+      oneChange(async () => {
+        const before = get(uid, projectUid)
+        requireDraft(before)
+        const stored = JSON.parse(variablesOf(before) ?? '[]') as Variable[]
+        const wanted = restoreSecrets(variables, { stored, shown: before.shownVariables })
+        const parts: Buffer[] = []
+        for await (const part of exported(before, 'json', JSON.stringify(wanted))) parts.push(part)
+        await stage(Buffer.concat(parts), signal, async (staged, found) => {
+          await folders.keep(staged, () => {
+            database.transaction(() => {
+              requireDraft(get(uid, projectUid))
+              store.replace({
+                ...{ ...before, filesUid: staged.uid, packs: found.packs },
+                ...{ variables: sealed(found), shownVariables: found.shownVariables },
+                modifiedAt: clock.now(),
+              })
+            })
+          })
+        })
+        await folders.remove(before.filesUid)
+      }),
+    remove: (uid, projectUid) =>
+      oneChange(async () => {
+        const { filesUid } = database.transaction(() => {
+          const profile = get(uid, projectUid)
+          const clusters = usesOf(uid)
+          if (clusters.length > 0)
+            throw new AppError(
+              platformErrors.ProfileInUse,
+              `${profile.name} ${profile.version} is used by ${clusters.map(({ name }) => name).join(', ')}`,
+            )
+          store.remove(uid)
+          return profile
+        })
+        await folders.remove(filesUid)
+      }),
+    usesOfPack: (pack) =>
+      store
+        .withPack(pack.name)
+        .filter((profile) => packsOf(profile).some((each) => each?.uid === pack.uid))
+        .map(({ name, version }) => `the cluster profile ${name} ${version}`),
+    usesOfProject(projectUid) {
+      const number = store.counts.in(projectUid)
+      return number > 0 ? [`${number} cluster ${number === 1 ? 'profile' : 'profiles'}`] : []
+    },
+  }
+}
+
+function requireDraft({ isPublished, name, version }: ProfileHead): void {
+  if (isPublished)
+    throw new AppError(
+      platformErrors.ProfilePublished,
+      `${name} ${version} is published and does not change; import another version`,
+    )
+}
+
+const textsOf = (value: unknown): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(typeof value === 'object' && value !== null ? value : {}).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  )

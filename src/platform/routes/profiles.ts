@@ -1,0 +1,269 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf } from '../../api/guard.ts'
+import { errorReplies, NoContent } from '../../api/schemas.ts'
+import { createGrowingBuffer } from '../../base/growing-buffer.ts'
+import { isAtLeast } from '../../base/role.ts'
+import { Uid, uidOf } from '../../base/uid.ts'
+import { AppError } from '../../errors/app-error.ts'
+import { generalErrors } from '../../errors/codes.ts'
+import type { ContinueTokens } from '../../lists/continue-token.ts'
+import { listOf } from '../../lists/page.ts'
+import { listParameters, parseListQuery } from '../../lists/query.ts'
+import { addRawBodies, readBody } from '../../upload/raw-body.ts'
+import type { RunningUploads } from '../../upload/running.ts'
+import { profileList } from '../profiles/profile-list.ts'
+import type { Profiles } from '../profiles/profiles.ts'
+import { CreatedUid } from '../schemas/metadata.ts'
+import { ClusterProfile, ClusterProfileImportEntity, Variables } from '../schemas/profiles.ts'
+import { scopeOf } from './scope.ts'
+
+export interface ProfileRoutesOptions {
+  readonly profiles: Profiles
+  /** Imports under way; each is held in memory. */
+  readonly imports: RunningUploads
+  readonly listTokens: ContinueTokens
+}
+
+const largestProfile = 33_554_432
+const path = '/v1/clusterprofiles'
+const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml']
+
+// Another name is refused: with `Publish` the profile would be a draft.
+const ImportQuery = Type.Object(
+  {
+    publish: Type.Optional(
+      Type.Boolean({ default: false, description: 'Publish the version: it never changes then.' }),
+    ),
+    ProjectUid: Type.Optional(Type.String({ description: 'The project; also as a header.' })),
+  },
+  { additionalProperties: false },
+)
+const ExportQuery = Type.Object({
+  format: Type.Optional(
+    Type.Enum(['json', 'yaml'], { default: 'json', description: 'The form of the profile.' }),
+  ),
+})
+const Params = Type.Object({ uid: Uid })
+const resource = ({ params }: { readonly params: unknown }) => ({
+  uid: uidOf((params as { readonly uid?: unknown }).uid),
+})
+
+/** Cluster profiles: `/v1/clusterprofiles…`. */
+export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = async (
+  app,
+  { profiles, imports, listTokens },
+) => {
+  const tags = ['clusterprofiles']
+  const seesSecrets = (request: FastifyRequest) => isAtLeast(callerOf(request).role, 'operator')
+
+  await addRawBodies(
+    app,
+    async (scope) => {
+      const usual = scope.validatorCompiler
+      // The schema of the body is for the document: the profile is examined in a process of its own.
+      scope.setValidatorCompiler((route) =>
+        route.httpPart === 'body' || usual === undefined ? () => true : usual(route),
+      )
+      scope.post(
+        `${path}/import`,
+        {
+          config: {
+            access: 'operator',
+            scope: 'both',
+            audit: { action: 'create', kind: 'clusterProfile' },
+          },
+          schema: {
+            operationId: 'importClusterProfile',
+            tags,
+            summary: 'Import a cluster profile as a platform exports it, JSON or YAML, up to 32 MiB',
+            description:
+              'What edgehostctl definition build takes. A name with a version exists once in its scope. The uid of the export is replaced.',
+            querystring: ImportQuery,
+            consumes: ['application/json', ...yamlTypes],
+            body: ClusterProfileImportEntity,
+            response: { 201: CreatedUid, ...errorReplies(400, 401, 403, 404, 408, 409, 413, 415, 503, 507) },
+          },
+        },
+        async (request, reply) => {
+          const isPublished = (request.query as { readonly publish?: boolean }).publish === true
+          const profile = await imports.run(request.sessionEnd, async ({ signal }) => {
+            const text = await readProfile(request, signal)
+            void reply.raw.on('timeout', () => undefined)
+            return profiles.add(text, { projectUid: scopeOf(request), isPublished }, signal)
+          })
+          const { uid, name, version } = profile
+          request.auditResource = { uid, name: `${name} ${version}` }
+          if (isPublished) request.auditNote = 'published'
+          return reply.code(201).send({ uid })
+        },
+      )
+    },
+    ['application/json', ...yamlTypes],
+  )
+
+  app.get(
+    path,
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'listClusterProfiles',
+        tags,
+        summary: 'List the cluster profiles of the scope, the newest first; their packs have no values here',
+        querystring: listParameters(profileList),
+        response: { 200: listOf(ClusterProfile), ...errorReplies(400, 401, 403, 404, 503) },
+      },
+    },
+    async (request) => {
+      const projectUid = scopeOf(request)
+      const query = parseListQuery(request.query, profileList, { tokens: listTokens, bound: [projectUid] })
+      return profiles.list.page(query, profiles.inScope(projectUid))
+    },
+  )
+
+  app.get(
+    `${path}/:uid`,
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'getClusterProfile',
+        tags,
+        summary: 'A cluster profile',
+        description:
+          'Operators and administrators see the values of its packs, since values may have secrets that are not marked as such. Those of sensitive variables are masked in them.',
+        params: Params,
+        response: { 200: ClusterProfile, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      const content = profiles.open(request.params.uid, scopeOf(request), seesSecrets(request))
+      return reply.header('content-type', 'application/json; charset=utf-8').send(content as never)
+    },
+  )
+
+  app.get(
+    `${path}/:uid/export`,
+    {
+      config: {
+        access: 'operator',
+        scope: 'both',
+        audit: { action: 'activity', kind: 'clusterProfile', resource },
+      },
+      schema: {
+        operationId: 'exportClusterProfile',
+        tags,
+        summary: 'The profile as it was imported, but for its uid and times; with its sensitive values',
+        description:
+          'The only reply that has sensitive values, since a definition cannot be built without them. Each export is in the audit trail.',
+        params: Params,
+        querystring: ExportQuery,
+        produces: ['application/json', 'application/yaml'],
+        response: {
+          200: Type.Unsafe({ type: 'string', format: 'binary' }),
+          ...errorReplies(400, 401, 403, 404, 409),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { uid, name, version } = profiles.get(request.params.uid, scopeOf(request))
+      const { format = 'json' } = request.query
+      const content = profiles.export(uid, scopeOf(request), format)
+      request.auditResource = { uid, name: `${name} ${version}` }
+      request.auditNote = 'exported with its sensitive values'
+      return reply
+        .header('content-type', `application/${format}`)
+        .header('content-disposition', `attachment; filename="${uid}.${format}"`)
+        .send(content as never)
+    },
+  )
+
+  app.get(
+    `${path}/:uid/variables`,
+    {
+      config: { access: 'viewer', scope: 'both' },
+      schema: {
+        operationId: 'getClusterProfileVariables',
+        tags,
+        summary: 'The variables of a cluster profile, sensitive values masked',
+        params: Params,
+        response: { 200: Variables, ...errorReplies(401, 403, 404) },
+      },
+    },
+    async (request) => ({
+      variables: [...profiles.get(request.params.uid, scopeOf(request)).shownVariables],
+    }),
+  )
+
+  app.put(
+    `${path}/:uid/variables`,
+    {
+      config: {
+        access: 'operator',
+        scope: 'both',
+        audit: { action: 'update', kind: 'clusterProfile', resource },
+      },
+      schema: {
+        operationId: 'updateClusterProfileVariables',
+        tags,
+        summary: 'Replace the variables of a cluster profile that is not published',
+        description: 'A mask of a reply that is sent back keeps the stored value.',
+        params: Params,
+        body: Variables,
+        response: { 204: NoContent, ...errorReplies(400, 401, 403, 404, 409, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      const projectUid = scopeOf(request)
+      const { uid, name, version } = profiles.get(request.params.uid, projectUid)
+      request.auditResource = { uid, name: `${name} ${version}` }
+      await profiles.setVariables(uid, projectUid, request.body.variables ?? [], request.sessionEnd)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    `${path}/:uid`,
+    {
+      config: {
+        access: 'admin',
+        scope: 'both',
+        audit: { action: 'delete', kind: 'clusterProfile', resource },
+      },
+      schema: {
+        operationId: 'deleteClusterProfile',
+        tags,
+        summary: 'Delete a cluster profile that no cluster uses',
+        params: Params,
+        response: { 204: NoContent, ...errorReplies(401, 403, 404, 409) },
+      },
+    },
+    async (request, reply) => {
+      const projectUid = scopeOf(request)
+      const { uid, name, version } = profiles.get(request.params.uid, projectUid)
+      request.auditResource = { uid, name: `${name} ${version}` }
+      await profiles.remove(uid, projectUid)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+async function readProfile(request: FastifyRequest, signal: AbortSignal): Promise<Buffer> {
+  const tooLarge = () =>
+    new AppError(
+      generalErrors.PayloadTooLarge,
+      `the profile is larger than the ${largestProfile} bytes that are accepted`,
+      { details: { limitBytes: largestProfile } },
+    )
+  if (Number(request.headers['content-length'] ?? 0) > largestProfile) throw tooLarge()
+  const body = createGrowingBuffer(largestProfile)
+  await readBody(
+    request.raw,
+    (chunk) => {
+      if (!body.add(chunk)) throw tooLarge()
+      return undefined
+    },
+    signal,
+  )
+  return body.bytes()
+}

@@ -1,0 +1,251 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { importProfile, smallPack, smallProfile, tarOf, uploadPack } from '../../support/platform-packs.ts'
+import { createTestPlatform } from '../../support/test-platform.ts'
+
+const password = 'a long password'
+let platform: Awaited<ReturnType<typeof createTestPlatform>>
+let admin: Record<string, string>
+let viewer: Record<string, string>
+let project: Record<string, string>
+
+beforeAll(async () => {
+  platform = await createTestPlatform()
+  await platform.addUser('root@plant.example', password, ['admin'])
+  await platform.addUser('eye@plant.example', password, ['viewer'])
+  admin = await platform.signIn('root@plant.example', password)
+  viewer = await platform.signIn('eye@plant.example', password)
+  const made = await platform.app.inject({
+    ...{ method: 'POST', url: '/v1/projects', headers: admin },
+    payload: { metadata: { name: 'north' } },
+  })
+  project = { ...admin, projectuid: made.json<{ uid: string }>().uid }
+})
+afterAll(() => platform.close())
+
+const get = (url: string, headers = admin) =>
+  platform.app.inject({ method: 'GET', url: `/v1/clusterprofiles${url}`, headers })
+const setVariables = (uid: string, variables: readonly object[]) =>
+  platform.app.inject({
+    ...{ method: 'PUT', url: `/v1/clusterprofiles/${uid}/variables`, headers: admin },
+    payload: { variables },
+  })
+
+async function imported(profile: object, how: Parameters<typeof importProfile>[3] = {}, headers = admin) {
+  const reply = await importProfile(platform, JSON.stringify(profile), headers, how)
+  if (reply.statusCode !== 201) throw new Error(reply.body)
+  return reply.json<{ uid: string }>().uid
+}
+
+interface Exported {
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly spec: { readonly variables: readonly object[] }
+}
+
+const ofPlatform = ['uid', 'creationTimestamp', 'lastModifiedTimestamp']
+/** Without uid and times. */
+const plain = ({ metadata, ...rest }: Exported) => ({
+  ...rest,
+  metadata: Object.fromEntries(Object.entries(metadata).filter(([name]) => !ofPlatform.includes(name))),
+})
+
+describe('a profile of the fixtures', () => {
+  const folder = join(import.meta.dirname, '../../fixtures/definition-forms')
+  const forms = readdirSync(folder)
+  const files = forms.flatMap((form) =>
+    readdirSync(join(folder, form))
+      .filter((name) => /\.(json|yaml)$/.test(name) && name !== 'expected.json')
+      .map((name) => `${form}/${name}`),
+  )
+
+  it('there are many', () => {
+    expect(files.length).toBeGreaterThan(30)
+  })
+
+  it.each(files)(
+    '%s is exported as it was imported, or refused as definition build refuses it',
+    async (file) => {
+      const text = readFileSync(join(folder, file), 'utf8')
+      const [form = ''] = file.split('/')
+      const { refused = [] } = JSON.parse(readFileSync(join(folder, form, 'expected.json'), 'utf8')) as {
+        refused?: string[]
+      }
+      // Each alone: fixtures have the same names.
+      const type = file.endsWith('yaml') ? 'application/yaml' : 'application/json'
+      const reply = await importProfile(platform, text, admin, { type })
+      // Presets belong to the command line, and that two profiles are the same shows only with both.
+      const ofProfile = refused.filter((each) => !/^(PresetInvalid|ProfileTwice) /.test(each))
+      if (ofProfile.length > 0) {
+        expect(reply.json()).toMatchObject({
+          ...{ code: 'ProfileInvalid' },
+          details: { problems: ofProfile.map((each) => ({ code: each.split(' ')[0] })) },
+        })
+        return
+      }
+      expect(reply.body).toContain('uid')
+      const { uid } = reply.json<{ uid: string }>()
+      const original = parse(text) as Exported
+      for (const format of ['json', 'yaml']) {
+        const exported = await get(`/${uid}/export?format=${format}`)
+        const read = (format === 'json' ? exported.json() : parse(exported.body)) as Exported
+        expect(plain(read)).toEqual(plain(original))
+        expect(read.metadata.uid).toBe(uid)
+      }
+      const removed = await platform.app.inject({
+        ...{ method: 'DELETE', url: `/v1/clusterprofiles/${uid}`, headers: admin },
+      })
+      expect(removed.statusCode).toBe(204)
+    },
+  )
+})
+
+describe('a profile', () => {
+  it('exists once with its name and version in a scope', async () => {
+    await imported(smallProfile('once'))
+    const again = await importProfile(platform, JSON.stringify(smallProfile('once')), admin)
+    expect(again.json()).toMatchObject({ code: 'ProfileExists' })
+    expect(again.statusCode).toBe(409)
+    const second = await imported(smallProfile('once', '1.1.0'))
+    await imported(smallProfile('once'), {}, project)
+    expect((await get('', project)).json()).toMatchObject({ listmeta: { count: 1 } })
+    const { spec } = (await get(`/${second}`)).json<{ spec: { versions: { version: string }[] } }>()
+    expect(spec.versions.map(({ version }) => version)).toEqual(['1.0.0', '1.1.0'])
+    expect((await get(`/${second}`, project)).statusCode).toBe(404)
+  })
+
+  it('shows the packs that it means, those of its project before those of the tenant', async () => {
+    const upload = async (headers: Record<string, string>) =>
+      (await uploadPack(platform, tarOf(smallPack()), headers)).json<{ uid: string }>().uid
+    const uid = await imported(smallProfile('meaning'), { publish: true }, project)
+    const packUid = async () =>
+      (await get(`/${uid}`, project)).json<{ spec: { published: { packs: { packUid: string }[] } } }>().spec
+        .published.packs[0]?.packUid
+    expect(await packUid()).toBe('')
+    const ofTenant = await upload(admin)
+    expect(await packUid()).toBe(ofTenant)
+    const ofProject = await upload(project)
+    expect(await packUid()).toBe(ofProject)
+  })
+
+  it('that is published does not change', async () => {
+    const uid = await imported(smallProfile('final'), { publish: true })
+    const refused = await setVariables(uid, [{ name: 'USER' }])
+    expect([refused.statusCode, refused.json<{ code: string }>().code]).toEqual([409, 'ProfilePublished'])
+    expect((await get('?filters=status.isPublished=trueANDmetadata.name=final')).json()).toMatchObject({
+      items: [{ metadata: { uid }, spec: { published: { packs: [{ name: 'web' }] } } }],
+    })
+  })
+
+  it.each([
+    ['no JSON', '{', 'JsonInvalid'],
+    ['nests too deep', `{"metadata":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`, 'FieldMissing'],
+    ['no profile', '[]', 'FieldInvalid'],
+    ['bytes that are no text', Buffer.from([0x7b, 0xff, 0x7d]), 'NotUtf8'],
+    ['no YAML', 'a: [', 'YamlInvalid'],
+    [
+      'a variable without a name',
+      JSON.stringify({ ...smallProfile('bad'), spec: { ...smallProfile().spec, variables: [{}] } }),
+      'FieldMissing',
+    ],
+  ])('%s is refused, and nothing of it is kept', async (_, text, code) => {
+    const before = readdirSync(join(platform.stateDirectory, 'profiles'))
+    const reply = await importProfile(platform, text, admin)
+    expect(reply.json<{ code: string }>().code).toBe('ProfileInvalid')
+    const { problems } = reply.json<{ details: { problems: { code: string }[] } }>().details
+    expect(problems.map((each) => each.code)).toContain(code)
+    expect(readdirSync(join(platform.stateDirectory, 'profiles'))).toEqual(before)
+    expect(readdirSync(join(platform.stateDirectory, 'profiles/staging'))).toEqual([])
+  })
+
+  it('is accepted up to 32 MiB', async () => {
+    const profile = smallProfile('large')
+    const [pack] = profile.spec.template.packs
+    if (pack) pack.values = `a: ${'x'.repeat(31 * 1_048_576)}\n`
+    const uid = await imported(profile)
+    expect(plain((await get(`/${uid}/export`)).json())).toEqual(plain(profile))
+    if (pack) pack.values += 'y'.repeat(1_048_576)
+    const refused = await importProfile(platform, JSON.stringify(profile), admin)
+    expect(refused.statusCode).toBe(413)
+  }, 120_000)
+
+  it('another parameter than publish is refused', async () => {
+    const reply = await platform.app.inject({
+      ...{ method: 'POST', url: '/v1/clusterprofiles/import?Publish=true', headers: admin },
+      payload: smallProfile('typo'),
+    })
+    expect(reply.statusCode).toBe(400)
+  })
+})
+
+describe('sensitive values', () => {
+  const secret = 'never-to-be-seen'
+
+  it('are in the export alone, for operators, and sealed on the disk', async () => {
+    const uid = await imported(smallProfile('secret', '1.0.0', secret))
+    const replies = [await get(`/${uid}`), await get(`/${uid}/variables`), await get('')]
+    for (const { body } of replies) expect(body).not.toContain(secret)
+    expect(replies[0]?.json()).toMatchObject({
+      spec: { draft: { packs: [{ values: "password: ********\nuser: '{{ .spectro.var.USER }}'\n" }] } },
+    })
+    expect(replies[1]?.json()).toEqual({
+      variables: [
+        { name: 'USER', defaultValue: 'paul' },
+        { name: 'PASSWORD', isSensitive: true, defaultValue: '********' },
+      ],
+    })
+    const ofViewer = await get(`/${uid}`, viewer)
+    expect(ofViewer.body).not.toContain('"values"')
+    expect((await get(`/${uid}/export`, viewer)).statusCode).toBe(403)
+    const exported = await get(`/${uid}/export`)
+    expect(exported.json<Exported>().spec.variables[1]).toMatchObject({ defaultValue: secret })
+    expect(exported.headers.audituid).toBeDefined()
+    expect(JSON.stringify(platform.lines)).not.toContain(secret)
+    const audits = await platform.app.inject({ method: 'GET', url: '/v1/audits?limit=50', headers: admin })
+    expect(audits.body).not.toContain(secret)
+    const stored = platform.rooms.state.database.sql
+      .prepare('SELECT variables, shown_variables FROM cluster_profile WHERE uid = ?')
+      .get(uid)
+    expect(Buffer.from(stored?.variables as Uint8Array).includes(secret)).toBe(false)
+  })
+
+  it('stay where masks are sent back, and change where values are', async () => {
+    const uid = await imported(smallProfile('masks', '1.0.0', secret))
+    const { variables } = (await get(`/${uid}/variables`)).json<{ variables: { defaultValue: string }[] }>()
+    const first = variables.map((each, index) => (index === 0 ? { ...each, defaultValue: 'paula' } : each))
+    expect((await setVariables(uid, first)).statusCode).toBe(204)
+    const exported = async () => (await get(`/${uid}/export`)).json<Exported>().spec.variables
+    expect(await exported()).toEqual([
+      { name: 'USER', defaultValue: 'paula' },
+      { name: 'PASSWORD', isSensitive: true, defaultValue: secret },
+    ])
+    expect(readdirSync(join(platform.stateDirectory, 'profiles'))).not.toContain(uid)
+    const changed = { name: 'PASSWORD', isSensitive: true, defaultValue: 'another-secret' }
+    expect((await setVariables(uid, [changed])).statusCode).toBe(204)
+    expect(await exported()).toEqual([changed])
+    expect((await get(`/${uid}`)).body).toContain(`password: ${secret}`)
+  })
+
+  it('do not become values that are shown', async () => {
+    const uid = await imported(smallProfile('unmasked', '1.0.0', secret))
+    for (const variable of [
+      { name: 'PASSWORD', defaultValue: '********' },
+      { name: 'OTHER', isSensitive: true, defaultValue: '********' },
+    ]) {
+      const refused = await setVariables(uid, [variable])
+      expect([refused.statusCode, refused.json<{ details: { field: string } }>().details.field]).toEqual([
+        400,
+        'variables[0].defaultValue',
+      ])
+    }
+  })
+})
+
+it('a profile in YAML is exported as the values of its YAML', async () => {
+  const text = `# a comment\n${stringify(smallProfile('in-yaml'))}`
+  const reply = await importProfile(platform, text, admin, { type: 'application/yaml' })
+  const { uid } = reply.json<{ uid: string }>()
+  const exported = parse((await get(`/${uid}/export?format=yaml`)).body) as Exported
+  expect(plain(exported)).toEqual(plain(parse(text) as Exported))
+})
