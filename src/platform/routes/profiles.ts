@@ -145,6 +145,8 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
   app.get(
     `${path}/:uid/export`,
     {
+      // A HEAD request would read everything and discard it.
+      exposeHeadRoute: false,
       config: {
         access: 'operator',
         scope: 'both',
@@ -158,9 +160,19 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
           'The only reply that has sensitive values, since a definition cannot be built without them. Each export is in the audit trail.',
         params: Params,
         querystring: ExportQuery,
-        produces: ['application/json', 'application/yaml'],
         response: {
-          200: Type.Unsafe({ type: 'string', format: 'binary' }),
+          200: {
+            description: 'The profile, in the form that was asked for.',
+            content: {
+              'application/json': {
+                schema: Type.Object(
+                  {},
+                  { additionalProperties: true, description: 'As in an import, with all its fields.' },
+                ),
+              },
+              'application/yaml': { schema: Type.Unsafe({ type: 'string', format: 'binary' }) },
+            },
+          },
           ...errorReplies(400, 401, 403, 404, 409),
         },
       },
@@ -174,7 +186,7 @@ export const profileRoutes: FastifyPluginAsyncTypebox<ProfileRoutesOptions> = as
       return reply
         .header('content-type', `application/${format}`)
         .header('content-disposition', `attachment; filename="${uid}.${format}"`)
-        .send(content as never)
+        .send(content)
     },
   )
 

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { defaultLimits } from '../../../src/archive/limits.ts'
+import { planBuild } from '../../../src/definition/build/build-plan.ts'
+import { checkPlan } from '../../../src/definition/build/check-plan.ts'
 import { importProfile, smallPack, smallProfile, tarOf, uploadPack } from '../../support/platform-packs.ts'
 import { examineProgram } from '../../support/programs.ts'
 import { rawTar } from '../../support/tar-bytes.ts'
@@ -109,6 +112,24 @@ describe('a pack that is uploaded', () => {
       code: 'ProjectInUse',
       message: expect.stringMatching(/\d packs?/) as string,
     })
+  })
+
+  it('is packed into a definition from where it is kept, with the export of a profile', async () => {
+    const { uid } = await upload(tarOf(smallPack('web', '1.0.0', { 'charts/web-1.tgz': 'a chart' }), 'web'))
+    const made = await importProfile(platform, JSON.stringify(smallProfile('packed')), admin)
+    const profile = made.json<{ uid: string }>().uid
+    const file = join(platform.stateDirectory, 'exported.json')
+    writeFileSync(file, (await get(`/v1/clusterprofiles/${profile}/export`)).body)
+    const { packs } = platform.rooms.packs
+    const plan = planBuild({ profiles: [file], packs: [packs.folderOf({ uid })], limits: defaultLimits })
+    expect(plan.problems).toEqual([])
+    expect(await checkPlan({ plan, limits: defaultLimits })).toEqual([])
+    expect(plan.members.map(({ name }) => name)).toEqual([
+      ...['charts/web-1.tgz', 'pack.json', 'values.yaml'].map((path) => `packs/web-1.0.0/${path}`),
+      ...['profile.json', 'variables.json'].map((path) => `profiles/${profile}/${path}`),
+    ])
+    for (const url of [`/v1/clusterprofiles/${profile}`, `/v1/packs/${uid}`])
+      expect((await remove(url)).statusCode).toBe(204)
   })
 
   it('is not deleted while a profile means it, and its folder goes with it', async () => {
