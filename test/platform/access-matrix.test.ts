@@ -1,9 +1,9 @@
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readDocument } from '../support/api-document.ts'
-import { playEdgeHost, type PlayedEdgeHost } from '../support/played-edge-host.ts'
+import { playEdgeHost, registrationBody, type PlayedEdgeHost } from '../support/played-edge-host.ts'
 import { newPack, newProfile, packUpload, smallPack, smallProfile, tarOf } from '../support/platform-packs.ts'
 import { createTestPlatform } from '../support/test-platform.ts'
 import { minuteMs } from '../support/turning-clock.ts'
@@ -105,17 +105,7 @@ async function newHost(defaultProjectUid: string) {
   return played
 }
 
-async function registration(): Promise<Sent> {
-  const publicKey = generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' })
-  const identity = { mode: 'signature', publicKey: publicKey.subarray(-32).toString('base64url') }
-  const { token: hostAuthToken } = await newToken()
-  const spec = {
-    device: { archType: 'amd64' },
-    service: { name: 'edgehostd', version: '1.2.3' },
-    host: { hostUid: randomUUID(), hostAddress: '192.0.2.9', hostAuthToken, hostIdentity: identity },
-  }
-  return { payload: { metadata: { name: `h-${randomUUID()}` }, spec } }
-}
+const registration = async (): Promise<Sent> => ({ payload: registrationBody((await newToken()).token) })
 
 const scopeHeaders = (scope: string): Headers =>
   scope === 'the project' ? { ...adminHeaders, projectuid: projectUid } : adminHeaders

@@ -95,3 +95,15 @@ export function playEdgeHost(
   }
   return host
 }
+
+/** The body of a registration of a host with a name and a key of its own. */
+export function registrationBody(hostAuthToken: string) {
+  const publicKey = generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' })
+  const hostIdentity = { mode: 'signature', publicKey: publicKey.subarray(-32).toString('base64url') }
+  const spec = {
+    device: { archType: 'amd64' },
+    service: { name: 'edgehostd', version: '1.2.3' },
+    host: { hostUid: randomUUID(), hostAddress: '192.0.2.9', hostAuthToken, hostIdentity },
+  }
+  return { metadata: { name: `h-${randomUUID()}` }, spec }
+}

@@ -52,7 +52,8 @@ export async function findVersion<Item extends Versioned>(
     word,
     items.map(({ item }) => item.metadata.uid),
   )
-  const found = items.find(({ item }) => item.metadata.uid === uid)!
+  const found = items.find(({ item }) => item.metadata.uid === uid)
+  if (!found) throw new Error(`${uid} was found and is not there`)
   return {
     ...found,
     pathOf(rest = '', query = {}) {
