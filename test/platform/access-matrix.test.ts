@@ -97,10 +97,8 @@ const newToken = (defaultProjectUid = '') =>
 
 async function newHost(defaultProjectUid: string) {
   const played = playEdgeHost(platform)
-  const { status, text } = await played.register(
-    (await newToken(defaultProjectUid)).token,
-    `h-${randomUUID()}`,
-  )
+  const { token } = await newToken(defaultProjectUid)
+  const { status, text } = await played.register(token, `h-${randomUUID()}`)
   if (status !== 200) throw new Error(text)
   return played
 }
