@@ -207,7 +207,7 @@ describe('a host that is cut off', () => {
       await host.step()
       // The machine sleeps in between: the test need not live through each minute.
       host.clock.turn(15 * minuteMs)
-      const due = Math.floor((host.clock.monotonic() - begin) / (2 * minuteMs))
+      const due = Math.floor((host.clock.monotonic() - begin) / (3.5 * minuteMs))
       for (; added < due; added++)
         host.uplink.report({
           severity: added % 1_000 === 0 ? 'Warning' : 'Normal',
@@ -219,7 +219,7 @@ describe('a host that is cut off', () => {
     const { events, cause, isConnected } = host.link()
     expect([isConnected, cause?.kind]).toEqual([false, 'route'])
     expect(events.waiting).toBeLessThanOrEqual(10_000)
-    expect(events.dropped).toBeGreaterThan(11_000)
+    expect(events.dropped).toBeGreaterThan(2_000)
     // A healthy journal: one line for the month.
     expect(host.lines.filter(({ msg }) => String(msg).startsWith('not connected'))).toHaveLength(1)
     host.mend()
@@ -230,15 +230,15 @@ describe('a host that is cut off', () => {
       'GET',
       `/v1/events/components?filters=source.hostUid=${host.uid}ANDseverity=Warning`,
     )) as { items: { reason: string; message: string }[]; listmeta: { count: number } }
-    expect(warnings.items.filter(({ reason }) => reason === 'SomethingHappened')).toHaveLength(22)
+    expect(warnings.items.filter(({ reason }) => reason === 'SomethingHappened')).toHaveLength(13)
     expect(warnings.items.find(({ reason }) => reason === 'EventsDropped')?.message).toMatch(
-      /^\d{5} events of this host from .* gave way/,
+      /^\d{4} events of this host from .* gave way/,
     )
     expect(warnings.items.find(({ reason }) => reason === 'PlatformUnreachable')?.message).toMatch(
       /for 43\d{3} minutes, from /,
     )
     await host.close()
-  }, 60_000)
+  }, 120_000)
 
   it('is unhealthy on the platform after three minutes, and healthy with its next heartbeat', async () => {
     const host = await connected()
