@@ -1,4 +1,5 @@
 import { createLock } from '../base/lock.ts'
+import { importErrors } from '../definition/examination/codes.ts'
 import type {
   ExaminedExport,
   ExaminedPack,
@@ -38,7 +39,11 @@ export function createExaminations(worker: WorkerOptions): Examinations {
   const stopping = new AbortController()
   let waiting = 0
 
-  async function run(input: AsyncIterable<string>, given: AbortSignal): Promise<Finding> {
+  async function run(
+    input: AsyncIterable<string>,
+    given: AbortSignal,
+    refuseCost: (reason: Cost, what: string) => AppError,
+  ): Promise<Finding> {
     if (waiting >= mostWaiting)
       throw new AppError(generalErrors.NotReady, 'too many uploads are being examined; try again', {
         retryAfterSec: 10,
@@ -49,13 +54,13 @@ export function createExaminations(worker: WorkerOptions): Examinations {
       signal.throwIfAborted()
       return runWorker<Finding>(worker, {
         ...{ memoryMiB, semiSpaceMiB, timeoutMs, maxOutputBytes, signal, input },
-        tooMuch: () => refuse('MemoryLimit', undefined, `needs more than ${memoryMiB} MiB to be checked`),
+        tooMuch: () => refuseCost('MemoryLimit', `needs more than ${memoryMiB} MiB to be checked`),
       }).catch((error: unknown) => {
         if (!(error instanceof CommandFailed)) throw error
         if (error.reason === 'timed-out')
-          throw refuse('TimeLimit', undefined, `takes longer than ${timeoutMs / 1_000} s to check`)
+          throw refuseCost('TimeLimit', `takes longer than ${timeoutMs / 1_000} s to check`)
         if (error.reason === 'output-too-large')
-          throw refuse('TooLarge', undefined, 'has more names and variables than can be kept')
+          throw refuseCost('TooLarge', 'has more names and variables than can be kept')
         throw error
       })
     }).finally(() => (waiting -= 1))
@@ -63,12 +68,14 @@ export function createExaminations(worker: WorkerOptions): Examinations {
 
   return {
     async pack(order, signal) {
-      const finding = await run(lines({ pack: order }), signal)
+      const finding = await run(lines({ pack: order }), signal, (reason, what) =>
+        refuse(reason, undefined, what),
+      )
       if ('pack' in finding) return finding.pack
       throw otherOrder()
     },
     async profile(order, text, signal) {
-      const finding = await run(lines({ profile: order }, text), signal)
+      const finding = await run(lines({ profile: order }, text), signal, refuseProfile)
       if ('profile' in finding) return finding.profile
       throw otherOrder()
     },
@@ -78,6 +85,11 @@ export function createExaminations(worker: WorkerOptions): Examinations {
     },
   }
 }
+
+type Cost = 'MemoryLimit' | 'TimeLimit' | 'TooLarge'
+
+const refuseProfile = (reason: Cost, what: string) =>
+  new AppError(importErrors.ProfileInvalid, `the profile ${what}`, { details: { reason } })
 
 async function* lines(order: PackOrder | ExportOrder, text?: Buffer): AsyncGenerator<string> {
   yield `${JSON.stringify(order)}\n`
