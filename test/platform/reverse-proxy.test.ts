@@ -111,14 +111,21 @@ describe.skipIf(needs !== '')(`nginx in front of the platform${needs && ` (${nee
     'a client has one rate, whatever it writes into the field, and others have theirs (past the proxy: %s)',
     async (isDirect) => {
       const [client, other] = isDirect ? ['127.0.0.31', '127.0.0.32'] : ['192.0.2.33', '192.0.2.34']
+      // Twenty at once: on a busy machine the bucket would be filled as fast as one request after the other empties it.
       let free = 0
-      while (free < 100) {
-        const sent = { from: client, isDirect, headers: forged(free) }
-        if ((await ask('/v1/projects', sent)).status === 429) break
-        free += 1
+      let refused = 0
+      for (let round = 0; round < 20 && refused === 0; round += 1) {
+        const replies = await Promise.all(
+          Array.from({ length: 20 }, (_, index) =>
+            ask('/v1/projects', { from: client, isDirect, headers: forged(index) }),
+          ),
+        )
+        const refusals = replies.filter(({ status }) => status === 429).length
+        free += replies.length - refusals
+        refused += refusals
       }
       expect(free).toBeGreaterThanOrEqual(50)
-      expect(free).toBeLessThan(100)
+      expect(refused).toBeGreaterThan(0)
       const { status, headers } = await ask('/v1/projects', { from: other, isDirect, headers: forged() })
       // A reply has the field once less than half is left.
       expect([status, headers.ratelimit]).toEqual([401, undefined])
