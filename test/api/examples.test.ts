@@ -3,12 +3,12 @@ import { expect, it } from 'vitest'
 import type { Examples } from '../../build/openapi.ts'
 import type { ClusterConfigArchiveDetails, ClusterProfileDetail } from '../../src/definition/schemas.ts'
 import type { LifecycleEvents } from '../../src/cluster/events/schemas.ts'
-import type { PlatformLink } from '../../src/uplink/schemas.ts'
 import { clusterEvents, errorLog } from '../support/event-examples.ts'
 import { busyboxBundle, putBundle } from '../support/content-bundles.ts'
 import { definitionArchive } from '../support/definition-archives.ts'
 import { examineProgram } from '../support/programs.ts'
 import { hostBody } from '../support/host-body.ts'
+import { platformLink } from '../support/link-example.ts'
 import { plantCluster, postedCluster } from '../support/planted-cluster.ts'
 import { runningApplications } from '../support/running-applications.ts'
 import { acceptedRenewal, shownCertificates } from '../support/shown-certificates.ts'
@@ -51,20 +51,6 @@ const contentRegistry = {
   isListening: true,
   username: 'edgehostd',
   hosts: ['docker.io'],
-}
-const platformLink: PlatformLink = {
-  ...{ mode: 'connected', registrationStatus: 'registered', isConnected: false },
-  ...{ url: 'https://platform.plant.example', proxy: 'http://proxy.plant.example:3128' },
-  edgeHostUid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a44',
-  projectUid: '0198c1f0-6f0e-7c3a-9d52-2f6d7c1b0a45',
-  since: '2026-01-31T08:00:00.000Z',
-  lastContactTimestamp: '2026-01-31T07:59:12.000Z',
-  nextAttemptTimestamp: '2026-01-31T08:04:41.000Z',
-  cause: {
-    kind: 'name',
-    message: 'the name platform.plant.example cannot be resolved (ENOTFOUND); check DNS',
-  },
-  events: { waiting: 3, dropped: 0 },
 }
 const registryHealth = {
   State: 'Healthy',
@@ -204,7 +190,7 @@ it('the examples of the API document are what the edge replies', async () => {
   await succeed('listSessions', 'GET', sessionsPath)
   await succeed('getCurrentEdgeHost', 'GET', '/v1/edge-mgmt/edgehosts/current')
   await succeed('getSettings', 'GET', '/v1/edge-mgmt/settings')
-  const link = (await ask('GET', '/v1/edge-mgmt/platform')).json<PlatformLink>()
+  const link = (await ask('GET', '/v1/edge-mgmt/platform')).json<typeof platformLink>()
   expect(link).toMatchObject({ mode: 'airgap', registrationStatus: 'not applicable' })
   keep('operations', 'getPlatformLink', { reply: platformLink })
   const admin = { authorization: Token.Authorization }
