@@ -190,8 +190,7 @@ it('the examples of the API document are what the edge replies', async () => {
   await succeed('listSessions', 'GET', sessionsPath)
   await succeed('getCurrentEdgeHost', 'GET', '/v1/edge-mgmt/edgehosts/current')
   await succeed('getSettings', 'GET', '/v1/edge-mgmt/settings')
-  const link = (await ask('GET', '/v1/edge-mgmt/platform')).json<typeof platformLink>()
-  expect(link).toMatchObject({ mode: 'airgap', registrationStatus: 'not applicable' })
+  expect((await ask('GET', '/v1/edge-mgmt/platform')).json()).toMatchObject({ mode: 'airgap' })
   keep('operations', 'getPlatformLink', { reply: platformLink })
   const admin = { authorization: Token.Authorization }
   const status = await succeed(
