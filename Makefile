@@ -71,8 +71,8 @@ e2e: $(DEPENDENCIES) ## tests in hosts booted by systemd, with the installed pac
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e --project e2e-cluster
 
-e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, power cuts, and the README's commands on a fresh Debian (root, network)
-	@build/debian-packages systemd-container debootstrap curl openssl git e2fsprogs xfsprogs $(CLUSTER_TOOLS) $(EMULATOR)
+e2e-long: $(DEPENDENCIES) ## long tests: an emulated PC, power cuts, killed platforms, and the README's commands on a fresh Debian (root, network)
+	@build/debian-packages systemd-container debootstrap curl openssl git iproute2 e2fsprogs xfsprogs $(CLUSTER_TOOLS) $(EMULATOR)
 	@$(MAKE) package ARCHITECTURES=$$(dpkg --print-architecture)
 	vitest run --project e2e-long
 
