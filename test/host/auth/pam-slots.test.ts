@@ -39,24 +39,27 @@ describe.skipIf(needs)(`wrong logins and the failure delay of PAM${needs ? ` (${
   function setUp(cores: number) {
     const onSleep = (pid: number, told: () => void) => watchForSleep({ pid, quietMs: 100, onSleep: told })
     const slots = createPamSlots({ cores, maximumChildren: 32, queueLength: 16, onSleep })
+    const programs = { running: 0, most: 0 }
     const verify = (name: string, given: string, knownUser?: string) => {
       const origin: LoginOrigin = { client: { name, network: undefined }, knownUser }
       const credentials = { userName: user, password: given, address: name }
-      return slots.run(origin, (started) => pam.verify(credentials, started))
+      return slots.run(origin, async (started) => {
+        programs.most = Math.max(programs.most, ++programs.running)
+        return pam.verify(credentials, started).finally(() => programs.running--)
+      })
     }
-    return { slots, verify }
+    return { slots, verify, programs }
   }
 
   it(
     'a right login from elsewhere waits for the work of wrong ones before it and not for their sleep',
     { timeout: 60_000 },
     async () => {
-      const { verify } = setUp(1)
-      const begun = performance.now()
+      const { verify, programs } = setUp(1)
       const wrong = Array.from({ length: 10 }, (_, index) => verify(`198.51.100.${index}`, 'wrong'))
       expect(await verify('192.0.2.1', password)).toEqual({ kind: 'accepted' })
-      // One second for each would be ten.
-      expect(performance.now() - begun).toBeLessThan(7_000)
+      // There is one slot: a second program runs only while the first one sleeps.
+      expect(programs.most).toBeGreaterThan(1)
       expect((await Promise.all(wrong)).map(({ kind }) => kind)).toEqual(Array(10).fill('refused'))
     },
   )
@@ -75,15 +78,12 @@ describe.skipIf(needs)(`wrong logins and the failure delay of PAM${needs ? ` (${
           (error: unknown) => (error as { code: string }).code,
         ),
       )
-      const begun = performance.now()
       expect(await verify('192.0.2.1', password, user)).toEqual({ kind: 'accepted' })
-      const tookMs = performance.now() - begun
       expect(slots.figures().waiting, 'strangers still wait').toBeGreaterThan(0)
       const kinds = await Promise.all(wrong)
       clearInterval(sample)
       expect(kinds.filter((kind) => kind === 'TooManyLogins')).toHaveLength(60 - cores - 16)
       expect(most).toBeLessThanOrEqual(cores + 1)
-      expect(tookMs).toBeLessThan(5_000)
     },
   )
 })
