@@ -45,7 +45,7 @@ const law = {
     // What users send is read by examine.cjs alone: the platform knows what that is asked, and what it answers.
     ...['archive/limits.ts', 'archive/refusal.ts', 'archive/codes.ts'],
     ...['definition/examination/protocol.ts', 'definition/examination/codes.ts'],
-    'definition/read/choose-version.ts',
+    ...['definition/read/choose-version.ts', 'definition/variable-fields.ts'],
   ],
   support: [...ground, 'archive', 'config', 'program'],
   // A program of the command line: the face of ctl, the archives of definition, the format of bundles.

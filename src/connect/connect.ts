@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../ctl/exit-codes.ts'
 import { oneLine } from '../ctl/text.ts'
+import type { EdgeHostInfo } from '../host/schemas.ts'
 import type { EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
+import { reportedFacts, toRegistration } from '../uplink/facts.ts'
 import { passingHostKey, readHostKey } from '../uplink/host-key.ts'
 import type { PlatformLink } from '../uplink/schemas.ts'
 import { registeredName } from '../uplink/name.ts'
@@ -106,22 +108,15 @@ async function requireConnectable({ wish, client, load }: ConnectOptions): Promi
   return false
 }
 
+/** What the host will register with. */
 async function registrationOf(
-  { metadata: { id, name }, spec, status }: Awaited<ReturnType<typeof readHost>>,
-  { wish, stateDirectory }: ConnectOptions,
+  host: EdgeHostInfo,
+  { wish: { token }, stateDirectory }: ConnectOptions,
 ): Promise<EdgeHostRegistration> {
-  const key = (await readHostKey(stateDirectory)) ?? passingHostKey()
-  const nic = spec.networkInfo.find(({ isDefault }) => isDefault) ?? spec.networkInfo[0]
-  return {
-    metadata: { name: registeredName(name, status.hostName ?? '', id) },
-    spec: {
-      host: {
-        ...{ hostUid: id, hostAddress: nic?.ip ?? '', hostAuthToken: wish.token },
-        hostIdentity: { mode: 'signature', publicKey: key.publicKey },
-      },
-      service: { name: 'edgehostd', version: status.agentVersion },
-    },
-  }
+  const { publicKey } = (await readHostKey(stateDirectory)) ?? passingHostKey()
+  const { id, name: given } = host.metadata
+  const name = registeredName(given, host.status.hostName ?? '', id)
+  return toRegistration({ name, hostId: id, token, publicKey }, reportedFacts(host))
 }
 
 async function waitUntilConnected({ client, waitMs = defaultWaitMs }: ConnectOptions): Promise<PlatformLink> {

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { variableFields } from './variable-fields.ts'
 
 // Wire names as the published API spells them. The fields uid, images, problems, diff and some others are additions of ours.
 
@@ -16,15 +17,7 @@ const VariableOption = Type.Object({
 export const Variable = Type.Object(
   {
     name: text('Sent back with the value.'),
-    displayName: maybe('For people.'),
-    description: maybe('For people.'),
-    format: maybe('string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64, in any case.'),
-    inputType: Type.Optional(Type.Enum(['text', 'dropdown', 'multiline'])),
-    regex: maybe('RE2.'),
-    required: flag('The value may not be empty.'),
-    hidden: flag('The variable is not shown.'),
-    immutable: flag('The variable keeps its default.'),
-    isSensitive: flag('The value is never shown.'),
+    ...variableFields,
     defaultValue: maybe('Text, whatever the format is; ******** if the variable is sensitive.'),
     options: Type.Optional(Type.Array(VariableOption, { description: 'Options of a dropdown.' })),
   },

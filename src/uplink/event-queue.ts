@@ -70,7 +70,8 @@ export function createEventQueue(options: EventQueueOptions): EventQueue {
     ON CONFLICT (one) DO UPDATE SET count = count + 1, first_at = min(first_at, :at), last_at = max(last_at, :at)`,
   )
   const closeGap = sql.prepare('DELETE FROM platform_event_gap')
-  const count = () => (sql.prepare('SELECT count(*) AS n FROM platform_event').get() as { n: number }).n
+  const all = sql.prepare('SELECT count(*) AS n FROM platform_event')
+  const count = () => (all.get() as { n: number }).n
   const gap = () => readGap.get() as { count: number; first_at: number; last_at: number } | undefined
 
   let waiting = count()

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { EdgeHostInfo } from '../host/schemas.ts'
-import type { DeviceSpec, EdgeHostFacts } from '../platform/schemas/edge-hosts.ts'
+import type { DeviceSpec, EdgeHostFacts, EdgeHostRegistration } from '../platform/schemas/edge-hosts.ts'
 
 /** What this host tells the platform of itself. */
 export interface ReportedFacts {
@@ -59,6 +59,31 @@ export function reportedFacts({ spec, status }: EdgeHostInfo): ReportedFacts {
 /** The body of `PUT /v1/edgehosts/{uid}`. */
 export const toEdgeHostFacts = ({ device, service, ...host }: ReportedFacts): EdgeHostFacts => ({
   spec: { device, service, host },
+})
+
+/** Who registers. */
+export interface Registrant {
+  readonly name: string
+  readonly hostId: string
+  /** The registration token; may be empty where the platform knows the key. */
+  readonly token: string
+  /** Base64url. */
+  readonly publicKey: string
+}
+
+/** The body of `POST /v1/edgehosts/register`. */
+export const toRegistration = (
+  { name, hostId, token, publicKey }: Registrant,
+  { device, service, ...host }: ReportedFacts,
+): EdgeHostRegistration => ({
+  metadata: { name },
+  spec: {
+    ...{ device, service },
+    host: {
+      ...{ ...host, hostUid: hostId, hostAuthToken: token },
+      hostIdentity: { mode: 'signature', publicKey },
+    },
+  },
 })
 
 function inTenths(facts: Pick<ReportedFacts, 'device'>): unknown {

@@ -33,7 +33,10 @@ export interface LinkStore {
 
 const mostBytes = 4_096
 
-/** Opens the store. A file that cannot be read, or is not as it was written, counts as none: the platform knows this host again by its key. */
+/**
+ * Opens the store. A file that cannot be read, or is not as it was written, counts as none: the platform gives the uid back for the key, but
+ * takes the generation 0 for that of a second host, until an administrator accepts it.
+ */
 export async function openLinkStore(stateDirectory: string, log: Logger): Promise<LinkStore> {
   const folder = join(stateDirectory, platformFolder)
   const file = join(folder, 'registration.json')

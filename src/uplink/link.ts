@@ -64,7 +64,7 @@ export interface Link {
 }
 
 /** Why a turn did not succeed. */
-type Refusal = Pick<Answer, 'status' | 'body' | 'retryAfter'> & { readonly cause: Cause }
+type Refusal = Pick<Answer, 'status' | 'retryAfter'> & { readonly cause: Cause }
 
 const beatMs = 60_000
 // A token is valid for 15 minutes; a login takes its time.
@@ -261,15 +261,15 @@ export function createLink(options: LinkOptions): Link {
     const before = state
     if (!before.isConnected) {
       state = {
-        ...{ isConnected: true, since: clock.now(), lastContactAt: clock.now() },
+        ...{ isConnected: true, since: clock.now(), lastContactAt: before.lastContactAt },
         ...{ nextAttemptAt: undefined, cause: undefined },
       }
       if (told || !wasConnected) log.info('connected to the platform')
-      const minutes = Math.round((clock.monotonic() - lost.at) / 60_000)
-      if (wasConnected && clock.monotonic() - lost.at >= silenceMs)
+      const silentMs = clock.monotonic() - lost.at
+      if (wasConnected && silentMs >= silenceMs)
         queue.add({
           ...{ severity: 'Warning', reason: 'PlatformUnreachable', component: 'platform' },
-          message: `this host did not reach the platform for ${minutes} minutes, from ${formatTime(lost.since)} by its clock: ${before.cause?.message ?? ''}`,
+          message: `this host did not reach the platform for ${Math.round(silentMs / 60_000)} minutes, from ${formatTime(lost.since)} by its clock: ${before.cause?.message ?? ''}`,
         })
       told = undefined
       wasConnected = true
@@ -336,10 +336,9 @@ const unwritten = (error: unknown): Refusal => ({
   },
 })
 
-const refusalOf = ({ cause, status, body, retryAfter }: Answer): Refusal | undefined =>
+const refusalOf = ({ cause, status, retryAfter }: Answer): Refusal | undefined =>
   cause && {
     cause,
     ...(status === undefined ? {} : { status }),
-    ...(body === undefined ? {} : { body }),
     ...(retryAfter === undefined ? {} : { retryAfter }),
   }

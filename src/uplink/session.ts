@@ -1,6 +1,6 @@
 import { codeOfReply, type Cause } from './cause.ts'
 import type { Answer, PlatformClient } from './client.ts'
-import type { ReportedFacts } from './facts.ts'
+import { toRegistration, type ReportedFacts } from './facts.ts'
 import type { HostKey } from './host-key.ts'
 import type { LinkStore, Registration } from './link-store.ts'
 
@@ -34,19 +34,10 @@ export interface Handshake {
 const loginPath = '/v1/auth/services/edge/login'
 
 export function createHandshake({ client, key, store, hostId, onRegistered }: HandshakeOptions): Handshake {
-  const ask = (name: string, hostAuthToken: string, { device, service, ...host }: ReportedFacts) =>
+  const ask = (name: string, token: string, facts: ReportedFacts) =>
     client.call({
-      ...{ method: 'POST', path: '/v1/edgehosts/register', secrets: [hostAuthToken] },
-      body: {
-        metadata: { name },
-        spec: {
-          ...{ device, service },
-          host: {
-            ...{ ...host, hostUid: hostId, hostAuthToken },
-            hostIdentity: { mode: 'signature', publicKey: key.publicKey },
-          },
-        },
-      },
+      ...{ method: 'POST', path: '/v1/edgehosts/register', secrets: [token] },
+      body: toRegistration({ name, hostId, token, publicKey: key.publicKey }, facts),
     })
 
   return {

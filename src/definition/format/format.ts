@@ -1,4 +1,5 @@
 import { Type, type TProperties } from 'typebox'
+import { variableFields } from '../variable-fields.ts'
 
 // Schemas of the files of a definition archive, for the reader and for docs/definition.schema.json.
 // Other fields are allowed everywhere: exports contain many that have no meaning here.
@@ -110,15 +111,7 @@ export const ProfileFile = object(
 
 export const VariableEntry = object({
   name: Type.String({ minLength: 1 }),
-  displayName: maybe('For people.'),
-  description: maybe('For people.'),
-  format: maybe('string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64, in any case.'),
-  inputType: Type.Optional(Type.Enum(['text', 'dropdown', 'multiline'])),
-  regex: maybe('RE2.'),
-  required: flag('The value may not be empty.'),
-  hidden: flag('The variable is not shown.'),
-  immutable: flag('The variable keeps its default.'),
-  isSensitive: flag('The value is never shown.'),
+  ...variableFields,
   defaultValue: maybe('Text, whatever the format is.'),
   options: Type.Optional(
     Type.Array(

@@ -1,29 +1,15 @@
+import type { ExaminedPack } from '../../definition/examination/protocol.ts'
 import type { Database } from '../../store/database.ts'
 import { createScopeCounts, type ScopeCounts } from '../scope-counts.ts'
 
 /** What lists show of a pack, and no query names. */
-interface More {
-  readonly addonSubType: string
-  readonly group: string
-  readonly eol: string
-  readonly cloudTypes: readonly string[]
-  readonly annotations: Readonly<Record<string, string>>
-  readonly manifests: readonly string[]
-}
+type More = Pick<ExaminedPack, 'addonSubType' | 'group' | 'eol' | 'cloudTypes' | 'annotations' | 'manifests'>
 
 /** A pack as it is stored; it never changes. */
-export interface PackRecord extends More {
+export interface PackRecord extends ExaminedPack {
   readonly uid: string
   /** Empty for the tenant. */
   readonly projectUid: string
-  readonly name: string
-  readonly version: string
-  readonly displayName: string
-  readonly layer: string
-  readonly addonType: string
-  /** SHA-256, hex; see `ExaminedPack`. */
-  readonly digest: string
-  readonly sizeBytes: number
   /** Milliseconds since 1970. */
   readonly createdAt: number
 }

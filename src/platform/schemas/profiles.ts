@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ObjectMeta } from './metadata.ts'
+import { variableFields } from '../../definition/variable-fields.ts'
 
 const text = (description: string) => Type.String({ description })
 const maybe = (description: string) => Type.Optional(Type.String({ description }))
@@ -9,15 +10,7 @@ const flag = (description: string) => Type.Optional(Type.Boolean({ description }
 export const Variable = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 253 }),
-    displayName: maybe('For people.'),
-    description: maybe('For people.'),
-    format: maybe('string, number, boolean, version, ipv4, ipv4cidr, ipv6 or base64, in any case.'),
-    inputType: Type.Optional(Type.Enum(['text', 'dropdown', 'multiline'])),
-    regex: maybe('RE2.'),
-    required: flag('The value may not be empty.'),
-    hidden: flag('The variable is not shown.'),
-    immutable: flag('The variable keeps its default.'),
-    isSensitive: flag('The value is never shown.'),
+    ...variableFields,
     defaultValue: maybe(
       'Text, whatever the format is. ******** in replies if the variable is sensitive; sent back, it keeps the stored one.',
     ),
