@@ -9,7 +9,7 @@ import type { PlatformLink } from '../uplink/schemas.ts'
 import { registeredName } from '../uplink/name.ts'
 import { checkPlatform, command } from './checks.ts'
 import { dropInText, requireEffective, type PlatformSettings } from './drop-in.ts'
-import { discardStaged, staged, stageFiles } from './files.ts'
+import { discardStaged, inTurn, requireReplaceable, staged, stageFiles } from './files.ts'
 import { effectiveOf, hasCluster, readHost, readLink, restartDaemon, type ThisHost } from './host.ts'
 
 /** What the operator has given. */
@@ -40,11 +40,15 @@ const askAgainMs = 500
  * Connects this host to a platform. All is checked before anything is written; what is written takes effect in one step, so that an
  * interruption leaves either the old state or the new one. It may be done again.
  * @returns how the host is connected
- * @throws Failure, ConfigInvalid
+ * @throws Failure, FileRefused, ConfigInvalid
  */
-export async function connectHost(options: ConnectOptions): Promise<PlatformLink> {
+export const connectHost = (options: ConnectOptions): Promise<PlatformLink> =>
+  inTurn(options.places, () => connect(options))
+
+async function connect(options: ConnectOptions): Promise<PlatformLink> {
   const { wish, places, client, load, say } = options
   const { url, authorities, fingerprint, proxy } = wish
+  await requireReplaceable(places)
   const host = await readHost(client)
   const isConnected = await requireConnectable(options)
   const settings: PlatformSettings = {

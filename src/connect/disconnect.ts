@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Failure } from '../ctl/exit-codes.ts'
 import { placesOf } from './drop-in.ts'
-import { removeFiles } from './files.ts'
+import { inTurn, removeFiles } from './files.ts'
 import { effectiveOf, readHost, restartDaemon, type ThisHost } from './host.ts'
 
 export interface DisconnectOptions extends ThisHost {
@@ -14,7 +14,10 @@ export interface DisconnectOptions extends ThisHost {
  * all else on the host. It may be done again, and the daemon need not run.
  * @throws Failure, ConfigInvalid
  */
-export async function disconnectHost(options: DisconnectOptions): Promise<void> {
+export const disconnectHost = (options: DisconnectOptions): Promise<void> =>
+  inTurn(options.places, () => disconnect(options))
+
+async function disconnect(options: DisconnectOptions): Promise<void> {
   const { places, load, say, confirm } = options
   const present = effectiveOf(await load(undefined, false))
   const left = placesOf(effectiveOf(await load({ file: places.dropIn, text: undefined }, false)))

@@ -1,6 +1,8 @@
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { withLock } from '../ctl/lock.ts'
 import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
+import { FileRefused } from '../system/regular-file.ts'
 import { platformFolder } from '../uplink/host-key.ts'
 
 /** Where `platform connect` writes what. */
@@ -8,6 +10,8 @@ export interface Places {
   readonly dropIn: string
   readonly authorities: string
   readonly token: string
+  /** Held by a connect or a disconnect while it works. */
+  readonly lock: string
 }
 
 /** @param configFile the configuration file of the daemon; drop-ins are in `config.d` beside it */
@@ -15,6 +19,7 @@ export const placesOf = (configFile: string, stateDirectory: string): Places => 
   dropIn: join(dirname(configFile), 'config.d', '50-platform.yaml'),
   authorities: join(dirname(configFile), 'platform-ca.pem'),
   token: join(stateDirectory, platformFolder, 'registration-token'),
+  lock: join(stateDirectory, platformFolder, 'connect.lock'),
 })
 
 /** A file before it is in place. */
@@ -72,11 +77,32 @@ export async function removeFiles(places: Places): Promise<void> {
   await discardStaged(places)
 }
 
+/** Does its work while no other connect or disconnect runs on this host. @throws Failure where one runs */
+export const inTurn = <T>({ lock }: Places, work: () => Promise<T>): Promise<T> =>
+  withLock(lock, work, {
+    ...{
+      timeoutMs: 0,
+      held: 'another platform connect or disconnect runs on this host; wait until it has ended',
+    },
+  })
+
+/** @throws FileRefused for what is at a place and no file of ours: a link, a folder */
+export async function requireReplaceable({ token, authorities, dropIn }: Places): Promise<void> {
+  for (const path of [token, authorities, dropIn]) {
+    const present = await lstat(path).catch(ignoreMissing)
+    if (present && !present.isFile())
+      throw new FileRefused(
+        path,
+        'is not a regular file; move it away, and connect again. Nothing was changed',
+      )
+  }
+}
+
 async function moveInto(path: string): Promise<void> {
   await rename(staged(path), path)
   await syncFolder(dirname(path))
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): void {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }

@@ -4,13 +4,26 @@ import { program } from '../base/program.ts'
 import { Failure } from './exit-codes.ts'
 import { makePrivateFolder, refused } from './folder.ts'
 
-const timeoutMs = 30_000
+const defaultTimeoutMs = 30_000
+
+/** How a lock is waited for. */
+export interface LockWait {
+  /** Milliseconds; 30 seconds where it is not given. */
+  readonly timeoutMs?: number
+  /** Says that another process still has the lock. */
+  readonly held?: string
+}
 
 /**
  * Runs work that two invocations must not run at once. The lock is that of SQLite on an empty file, since Node has no
  * flock(2): the kernel releases it when the process ends, however that happens.
+ * @throws Failure
  */
-export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+export async function withLock<T>(
+  path: string,
+  work: () => Promise<T>,
+  { timeoutMs = defaultTimeoutMs, held }: LockWait = {},
+): Promise<T> {
   makePrivateFolder(dirname(path))
   try {
     closeSync(openSync(path, 'a', 0o600))
@@ -29,7 +42,7 @@ export async function withLock<T>(path: string, work: () => Promise<T>): Promise
       throw isHeld
         ? new Failure(
             'failed',
-            `another ${program.ctl} has held ${path} for ${seconds} seconds; end it and try again`,
+            held ?? `another ${program.ctl} has held ${path} for ${seconds} seconds; end it and try again`,
           )
         : refused(path, 'locked', error)
     }

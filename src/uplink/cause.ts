@@ -22,6 +22,7 @@ export type CauseKind =
   | 'busy'
   | 'platform'
   | 'foreign'
+  | 'defect'
 
 /** A cause, with one line for the operator that also says what to do. */
 export interface Cause {
@@ -60,6 +61,7 @@ const words: Readonly<Record<CauseKind, string>> = {
   busy: 'it is busy',
   platform: 'it answers with an error',
   foreign: 'something else answers there',
+  defect: 'edgehostd has a defect',
 }
 
 /** A cause in a few words, for the console: without text that came over the network. */

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile, syncFolder } from '../system/files.ts'
+import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
 import { readRegularFile } from '../system/regular-file.ts'
 
 /** The Ed25519 key by which the platform knows this host. */
@@ -38,6 +38,7 @@ export async function openHostKey(stateDirectory: string): Promise<HostKey> {
   const { privateKey } = generateKeyPairSync('ed25519')
   const folder = join(stateDirectory, platformFolder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  await sweepTemporary(folder, keyFile)
   await replaceFile(join(folder, keyFile), privateKey.export({ format: 'pem', type: 'pkcs8' }), 0o600)
   await syncFolder(stateDirectory)
   return toHostKey(privateKey)

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile, syncFolder } from '../system/files.ts'
+import { replaceFile, sweepTemporary, syncFolder } from '../system/files.ts'
 import { readRegularFile } from '../system/regular-file.ts'
 import type { Logger } from '../system/log.ts'
 import { platformFolder } from './host-key.ts'
@@ -31,6 +31,7 @@ export interface LinkStore {
   markRemoved(): Promise<void>
 }
 
+const name = 'registration.json'
 const mostBytes = 4_096
 
 /**
@@ -39,7 +40,9 @@ const mostBytes = 4_096
  */
 export async function openLinkStore(stateDirectory: string, log: Logger): Promise<LinkStore> {
   const folder = join(stateDirectory, platformFolder)
-  const file = join(folder, 'registration.json')
+  const file = join(folder, name)
+  // What cannot be swept is told when it is written.
+  await sweepTemporary(folder, name).catch(() => 0)
   const found = await readRegularFile(file, mostBytes).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
       log.warn({ err: error }, 'the registration on the platform cannot be read; this host asks the platform')

@@ -1,6 +1,8 @@
 import { formatTime } from '../base/time.ts'
+import { isDatabaseError } from '../store/unwritable.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Logger } from '../system/log.ts'
+import { FileRefused } from '../system/regular-file.ts'
 import { isPassing, type Cause } from './cause.ts'
 import type { Answer, PlatformClient } from './client.ts'
 import type { EventQueue, QueuedEvent } from './event-queue.ts'
@@ -309,10 +311,25 @@ export function createLink(options: LinkOptions): Link {
     log.warn({ cause: cause.kind }, `not connected to the platform: ${cause.message}`)
   }
 
+  /** Nothing was lost: what could not be written is as before, and the next attempt may succeed. */
+  function failedHere(error: unknown): Refusal {
+    const reason = error instanceof Error ? error.message : String(error)
+    const isOfDisk =
+      isDatabaseError(error) ||
+      error instanceof FileRefused ||
+      (error as NodeJS.ErrnoException).syscall !== undefined
+    if (isOfDisk) {
+      const message = `this host could not store its registration, its login or its events (${reason}); check its disk`
+      return { cause: { kind: 'storage', message } }
+    }
+    log.error({ err: error }, 'the link to the platform has failed')
+    return { cause: { kind: 'defect', message: `${reason}; the journal has more: journalctl -u edgehostd` } }
+  }
+
   return {
     async run() {
       while (!stopping.aborted) {
-        const refused = await turn().catch(unwritten)
+        const refused = await turn().catch(failedHere)
         const ms = refused ? fail(refused) : succeed()
         rest = new AbortController()
         if (ms > 0) await options.pause(ms, AbortSignal.any([stopping, rest.signal]))
@@ -327,14 +344,6 @@ export function createLink(options: LinkOptions): Link {
     },
   }
 }
-
-/** What this host has to keep could not be written; it is as before, and the next attempt may succeed. */
-const unwritten = (error: unknown): Refusal => ({
-  cause: {
-    kind: 'storage',
-    message: `this host could not store its registration or login (${error instanceof Error ? error.message : String(error)}); check its disk`,
-  },
-})
 
 const refusalOf = ({ cause, status, retryAfter }: Answer): Refusal | undefined =>
   cause && {

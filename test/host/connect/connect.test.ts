@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -136,6 +136,31 @@ describe('platform connect', () => {
     )
     expect(message).toMatch(/config\.d\/10-early\.yaml:3: sets platform\.proxy: http:\/\/proxy/)
     expect(message).not.toContain('10-early.yaml:1')
+  })
+
+  it('is refused while another one runs, which then ends as if it were alone', async () => {
+    const token = makeToken().token
+    const [first, second] = await Promise.allSettled([
+      host.connect(wish({ token })),
+      host.connect(wish({ token })),
+    ])
+    expect(first).toMatchObject({ status: 'fulfilled', value: { isConnected: true } })
+    expect(second).toMatchObject({
+      reason: { message: expect.stringMatching(/^another platform connect or disconnect runs/) as string },
+    })
+    expect(await host.connect(wish({ token: 'any' }))).toMatchObject({ isConnected: true })
+  })
+
+  it('does not follow a link at its places', async () => {
+    const elsewhere = join(host.folder, 'elsewhere.yaml')
+    writeFileSync(elsewhere, '')
+    symlinkSync(elsewhere, host.places.dropIn)
+    await expect(host.connect(wish())).rejects.toMatchObject({
+      message: `${host.places.dropIn} is not a regular file; move it away, and connect again. Nothing was changed`,
+      code: 'FileRefused',
+    })
+    expect([readFileSync(elsewhere, 'utf8'), existsSync(host.places.token)]).toEqual(['', false])
+    expect(host.played.restarts).toBe(0)
   })
 
   it('has the daemon check the whole configuration before anything is in place', async () => {

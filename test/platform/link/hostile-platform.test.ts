@@ -154,3 +154,33 @@ describe('a host whose state folder cannot be used', () => {
     expect(host.link().cause).toBeUndefined()
   })
 })
+
+describe('what fails on the host itself', () => {
+  it('of its disk is a cause that passes', async () => {
+    const stateDirectory = await mkdtemp(join(memory, 'unwritable-'))
+    const inTheWay = join(stateDirectory, 'platform/registration.json')
+    await mkdir(inTheWay, { recursive: true })
+    const host = await start({ stateDirectory })
+    await host.until(() => host.link().cause !== undefined)
+    expect(host.link()).toMatchObject({
+      registrationStatus: 'pending',
+      cause: { kind: 'storage', message: expect.stringContaining('registration.json is not a') as string },
+    })
+    await rm(inTheWay, { recursive: true })
+    await host.until(() => host.link().isConnected)
+  })
+
+  it('of its program is said as that, with its stack in the journal, and does not end the link', async () => {
+    const host = await start()
+    host.through(() => {
+      throw new TypeError('no such thing')
+    })
+    await host.until(() => host.link().cause !== undefined)
+    expect(host.link().cause).toEqual({
+      ...{ kind: 'defect', message: 'no such thing; the journal has more: journalctl -u edgehostd' },
+    })
+    expect(host.lines.map((line) => JSON.stringify(line)).join()).toContain('hostile-platform.test.ts')
+    host.mend()
+    await host.until(() => host.link().isConnected)
+  })
+})
