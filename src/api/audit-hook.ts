@@ -20,6 +20,8 @@ export interface AuditWords {
    * the wrong field. The body is unchecked too. A handler that finds the account only later sets `request.auditActor`.
    */
   readonly actor?: (request: FastifyRequest) => string
+  /** The caller is a host, which acts by itself: the record names it as the actor. */
+  readonly isOfHost?: boolean
   /** Whether a request that changes nothing is recorded, asked when its reply is known; without it, each is. */
   readonly when?: (request: FastifyRequest) => boolean
   /** Whether a request only tries, whatever its outcome: it then has neither intent nor record. The query is checked, the body may not be. */
@@ -37,6 +39,7 @@ export interface AuditResource {
 
 /** What the trail records of a request. Unknown texts are empty. */
 export interface AuditedRequest {
+  readonly actorType: 'user' | 'service'
   readonly actor: string
   readonly role: Role | ''
   readonly address: string
@@ -205,7 +208,9 @@ function describe(request: FastifyRequest, words: AuditWords, what: string): Aud
   const resource: AuditResource = request.auditResource ?? words.resource?.(request) ?? {}
   const { name: resourceName = '', uid: resourceUid = '' } = resource
   return {
-    actor: actor ?? '',
+    ...(words.isOfHost
+      ? { actorType: 'service', actor: resourceName }
+      : { actorType: 'user', actor: actor ?? '' }),
     role: caller?.role ?? '',
     address: request.peer.address,
     action: words.action,

@@ -9,8 +9,9 @@ export type AuditOutcome = 'success' | 'refused' | 'failed' | 'unknown'
 
 /** The content of a record. Unknown text is empty. */
 export interface AuditEntry {
-  readonly actorType: 'user' | 'system'
-  /** Name of the account, or of the part of the daemon that acted. */
+  /** `service`: a host, in the trail of its platform. */
+  readonly actorType: 'user' | 'system' | 'service'
+  /** Name of the account, of the part of the daemon that acted, or of the host. */
   readonly actor: string
   readonly role: Role | ''
   /** Address of the client. */

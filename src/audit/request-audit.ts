@@ -5,7 +5,7 @@ import type { AuditEntry } from './record.ts'
 import type { Trail } from './trail.ts'
 
 /** The facts of a request before it is answered. */
-export interface AuditedRequest extends Omit<AuditEntry, 'actorType' | 'outcome' | 'status'> {
+export interface AuditedRequest extends Omit<AuditEntry, 'outcome' | 'status'> {
   readonly hasSession: boolean
   /** Whether this is a refusal without a record of its own, as returned by `admit`. */
   readonly isCounted: boolean
@@ -59,11 +59,12 @@ export function createRequestAudit({ trail, batch, anonymous, users }: RequestAu
 }
 
 function toEntry(request: AuditedRequest, status: number | null): AuditEntry {
-  const { actor, role, address, action, kind, resourceName, resourceUid, message, requestId } = request
+  const { actorType, actor, role, address, action, kind, resourceName, resourceUid, message, requestId } =
+    request
   const { actorUid, projectUid } = request
   const outcome = status === null ? 'unknown' : status < 400 ? 'success' : status < 500 ? 'refused' : 'failed'
   return {
-    ...{ actorType: 'user', actor, role, address, action, kind, resourceName, resourceUid },
+    ...{ actorType, actor, role, address, action, kind, resourceName, resourceUid },
     ...{ message, outcome, status, requestId, actorUid, projectUid },
   }
 }

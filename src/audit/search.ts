@@ -155,13 +155,13 @@ function timeOf(name: string, text: string): number {
 function viewOf(record: AuditRecord, edgeHostId: string): AuditView {
   const { seq, uid, at, actorType, address, role, action, message, outcome, requestId, status } = record
   const { kind, resourceName, resourceUid } = record
-  // No account of a host is an operator.
+  // No account of a host is an operator, and no service calls it.
   return {
     metadata: { createTimestamp: new Date(at).toISOString(), edgeHostId, number: seq, uid },
     spec: {
       actionType: action,
       actor: {
-        actorType,
+        actorType: actorType === 'service' ? 'system' : actorType,
         uid: record.actor,
         ...(address && { address }),
         ...(role && role !== 'operator' && { role }),

@@ -10,6 +10,8 @@ interface Item {
   readonly spec: {
     readonly actionMsg: string
     readonly actor: {
+      readonly actorType: string
+      readonly serviceName?: string
       readonly project?: object
       readonly user?: { readonly uid: string; readonly emailId: string }
     }
@@ -93,6 +95,23 @@ describe('a record of the platform', () => {
       resource: { kind: 'edgeHost', uid: hostUid },
       status: 204,
     })
+  })
+
+  it('of a registration and of a first login names the host as the actor', async () => {
+    const { items } = await list(`resourceUid=${hostUid}&resourceKind=edgeHost`)
+    const own = items.filter(({ spec }) => spec.actor.actorType === 'service')
+    const device = (
+      await platform.app.inject({
+        url: `/v1/edgehosts/${hostUid}`,
+        headers: { ...admin, projectuid: projectUid },
+      })
+    ).json<{
+      metadata: { name: string }
+    }>()
+    expect(own.map(({ spec }) => [spec.actionMsg, spec.actor.serviceName, spec.actor.user])).toEqual([
+      [expect.stringContaining('for the first time'), device.metadata.name, undefined],
+      [expect.stringContaining('Register'), device.metadata.name, undefined],
+    ])
   })
 
   it('of the tenant names no project, also where the request names one', async () => {

@@ -16,7 +16,15 @@ const audit = createAudit({
   ...{ listTokens: createContinueTokens(Buffer.alloc(32, 1)), clock: systemClock, log },
 })
 const refused = (): AuditedRequest => ({
-  ...{ actor: '', role: '', address: '192.0.2.1', action: 'action', kind: 'unknown', resourceName: '' },
+  ...{
+    actorType: 'user',
+    actor: '',
+    role: '',
+    address: '192.0.2.1',
+    action: 'action',
+    kind: 'unknown',
+    resourceName: '',
+  },
   ...{ resourceUid: '', message: 'Change at an unknown path', requestId: 'r' },
   ...{ hasSession: false, isCounted: !audit.requests.admit(false) },
 })

@@ -15,8 +15,9 @@ const layout: readonly Column<Audit>[] = [
   { title: 'WHAT', read: ({ spec }) => spec.actionMsg, isFlexible: true },
 ]
 
+// A host that was refused may have no name.
 const whoOf = ({ user, serviceName, actorType }: Audit['spec']['actor']): string =>
-  (user?.emailId ?? serviceName) || actorType
+  (user?.emailId ?? serviceName) || (actorType === 'service' ? 'host' : actorType)
 
 /** `audits list`. */
 export const listAudits =

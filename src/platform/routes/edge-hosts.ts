@@ -55,7 +55,12 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
       {
         config: {
           access: 'open',
-          audit: { action: 'create', kind: 'edgeHost', isTrial: ({ query }) => isDryRun(query) },
+          audit: {
+            action: 'create',
+            kind: 'edgeHost',
+            isOfHost: true,
+            isTrial: ({ query }) => isDryRun(query),
+          },
         },
         schema: {
           operationId,
@@ -85,6 +90,7 @@ export const edgeHostRoutes: FastifyPluginAsyncTypebox<EdgeHostRoutesOptions> = 
         audit: {
           action: 'activity',
           kind: 'edgeHost',
+          isOfHost: true,
           bestEffort: true,
           when: ({ auditNote }) => auditNote !== '',
         },

@@ -29,7 +29,7 @@ export const Audit = Type.Object(
       actionMsg: Type.String(),
       actionType: Type.Enum(['create', 'update', 'delete', 'action', 'activity']),
       actor: Type.Object({
-        actorType: Type.Enum(['user', 'system']),
+        actorType: Type.Enum(['user', 'system', 'service'], { description: 'service: a host.' }),
         address: Type.Optional(Type.String({ description: 'Where the request came from.' })),
         project: Type.Optional(
           Type.Object(
@@ -43,7 +43,9 @@ export const Audit = Type.Object(
         role: Type.Optional(
           Type.Enum(['admin', 'operator', 'viewer'], { description: 'There, at the time.' }),
         ),
-        serviceName: Type.Optional(Type.String({ description: 'The program, where it acted by itself.' })),
+        serviceName: Type.Optional(
+          Type.String({ description: 'The program, or the host, where it acted by itself.' }),
+        ),
         user: Type.Optional(
           Type.Object({
             emailId: Type.String({

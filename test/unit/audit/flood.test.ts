@@ -39,7 +39,15 @@ function ended({ address = '192.0.2.1', status = 401, hasSession = false, begun 
   return audit.requests.end({ ...request, address, hasSession, isCounted }, status, begun)
 }
 const request: AuditedRequest = {
-  ...{ actor: '', role: '', address: '', action: 'activity', kind: 'session', resourceName: '' },
+  ...{
+    actorType: 'user',
+    actor: '',
+    role: '',
+    address: '',
+    action: 'activity',
+    kind: 'session',
+    resourceName: '',
+  },
   ...{ resourceUid: '', message: 'Log in', requestId: 'r', hasSession: false, isCounted: false },
 }
 
