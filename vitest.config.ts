@@ -12,8 +12,9 @@ export default defineConfig({
           name: 'unit',
           include: ['test/{unit,api,host}/**/*.test.ts'],
           globalSetup: ['test/support/temporary-folder.ts'],
-          testTimeout: 20_000,
-          hookTimeout: 30_000,
+          // Only ends what hangs: a busy machine takes its time.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
           // Tests wait for the disk, for delays and for other processes about as long as they compute.
           maxWorkers: 3,
           maxConcurrency: 10,
@@ -27,8 +28,9 @@ export default defineConfig({
           name: 'platform',
           include: ['test/platform/**/*.test.ts'],
           globalSetup: ['test/support/temporary-folder.ts'],
-          testTimeout: 20_000,
-          hookTimeout: 30_000,
+          // Only ends what hangs: a busy machine takes its time.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
           maxWorkers: 3,
           maxConcurrency: 10,
         },

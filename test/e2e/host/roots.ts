@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, rm, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { output, systemPath } from './process.ts'
+import { output, run, systemPath } from './process.ts'
 
 /** The read-only lower layers that hosts are booted on. */
 export type Lower = 'machine' | 'minbase' | 'services'
@@ -40,13 +40,15 @@ export async function debian(name: string, packages: readonly string[]): Promise
     const included = packages.length === 0 ? [] : [`--include=${packages.join(',')}`]
     const proxy = Object.entries(process.env).filter(([name]) => /^https?_proxy$/i.test(name))
     await output('debootstrap', ['--variant=minbase', ...included, release, making, await mirror(release)], {
-      timeoutMs: 600_000,
+      timeoutMs: 1_200_000,
       env: { PATH: systemPath, ...(Object.fromEntries(proxy) as Record<string, string>) },
     })
     // The package has to contain what it needs: no lists, no mirror, no download.
     await rm(join(making, 'var/lib/apt/lists'), { recursive: true, force: true })
     await rename(making, folder)
   } finally {
+    // A debootstrap that was ended leaves these mounted.
+    for (const mount of ['proc', 'sys']) await run('umount', ['--recursive', '--quiet', join(making, mount)])
     await rm(making, { recursive: true, force: true })
   }
   return folder
