@@ -355,7 +355,7 @@ describe('a watch', () => {
           lines(bookmark(String(10 * from.length)))
         },
       ),
-      { timing: { ...timing, silenceMs: 100 } },
+      { timing: { ...timing, silenceMs: 500 } },
     )
     const { problem } = watch(client, signal)
     await until(() => problem() === 'the API server has been silent for too long')
